@@ -1,0 +1,50 @@
+"""Every error the package raises on purpose.
+
+::
+
+    GlobalBanditsError
+    ├── ModelError          (ValueError)  a reward model that cannot be used
+    ├── PolicyError         (ValueError)  a policy with a wrong parameter, or an unknown one
+    ├── RewardError         (ValueError)  a reward or an arm a learner cannot take
+    ├── StateError          (ValueError)  a saved state that belongs elsewhere, or is damaged
+    ├── EvidenceError       (ValueError)  a statement asked for with a wrong level or wrong data
+    ├── ScenarioError       (ValueError)  an environment or a spec file that makes no sense
+    ├── SimulationError     (ValueError)  a simulation asked for with wrong arguments
+    └── ResultError         (ValueError)  a result file that is damaged or foreign
+"""
+
+
+class GlobalBanditsError(Exception):
+    """Root of every error of this package."""
+
+
+class ModelError(GlobalBanditsError, ValueError):
+    """A reward model that cannot be used: not monotone, not finite, out of range, ..."""
+
+
+class PolicyError(GlobalBanditsError, ValueError):
+    """A policy with a wrong parameter, or a name no policy has."""
+
+
+class RewardError(GlobalBanditsError, ValueError):
+    """A reward or an arm that a learner cannot take; the learner is unchanged."""
+
+
+class StateError(GlobalBanditsError, ValueError):
+    """A saved state that belongs to another model or policy, or is damaged."""
+
+
+class EvidenceError(GlobalBanditsError, ValueError):
+    """A statement asked for with a wrong level, or on data it cannot use."""
+
+
+class ScenarioError(GlobalBanditsError, ValueError):
+    """An environment, or a spec file, that makes no sense."""
+
+
+class SimulationError(GlobalBanditsError, ValueError):
+    """A simulation asked for with wrong arguments."""
+
+
+class ResultError(GlobalBanditsError, ValueError):
+    """A result file that is damaged or was written by something else."""

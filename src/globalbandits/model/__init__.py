@@ -1,0 +1,6 @@
+"""Reward functions, analysed once into what every decision looks up."""
+
+from globalbandits.model.holder import Holder
+from globalbandits.model.reward_model import Region, RewardModel
+
+__all__ = ["Holder", "Region", "RewardModel"]

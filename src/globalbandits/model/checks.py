@@ -1,0 +1,145 @@
+"""Is this a model at all: finite, in range, strictly monotone means."""
+
+import numpy as np
+
+from globalbandits._types import BoolArray, FloatArray, IntArray
+from globalbandits.errors import ModelError
+from globalbandits.model.curves import Evaluate
+
+_N_UNIFORM = 512
+_N_GRADED = 40  # halvings towards each end of the domain
+_CHUNK = 500  # arms looked at together
+_SHARP = 1e-6  # of an arm's range: how fast a curve leaves a flat stretch that is real
+_WIDEST_FLAT = 0.1  # of the domain: nothing flatter than rounding may be wider
+_EPS = float(np.finfo(float).eps)
+
+
+def check_grid(domain: tuple[float, float]) -> FloatArray:
+    """Where means are looked at: evenly, and ever closer towards both ends."""
+    low, high = domain
+    graded = (high - low) * 0.5 ** np.arange(9, 9 + _N_GRADED)
+    even = np.linspace(low, high, _N_UNIFORM + 1)
+    return np.unique(np.concatenate([even, low + graded, high - graded]))
+
+
+def check_means(
+    evaluate: Evaluate,
+    n_arms: int,
+    domain: tuple[float, float],
+    reward_range: tuple[float, float],
+    names: list[str],
+) -> None:
+    """Raise ModelError, naming the arm and the place, unless all means can be used.
+
+    Args:
+        evaluate: Elementwise ``evaluate(arms, thetas)`` in the user's units.
+        names: How messages call each arm's mean.
+    """
+    grid = check_grid(domain)
+    for start in range(0, n_arms, _CHUNK):
+        arms = np.arange(start, min(start + _CHUNK, n_arms))
+        values = evaluate(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
+        _check_finite(values, arms, grid, names)
+        _check_range(values, arms, grid, reward_range, names)
+        _check_monotone(values, arms, grid, names, evaluate)
+
+
+def _first(bad: BoolArray) -> tuple[int, int] | None:
+    """Row and column of the first True, row by row."""
+    if not bad.any():
+        return None
+    row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    return int(row), int(column)
+
+
+def _check_finite(values: FloatArray, arms: IntArray, grid: FloatArray, names: list[str]) -> None:
+    place = _first(~np.isfinite(values))
+    if place is not None:
+        row, column = place
+        raise ModelError(
+            f"{names[arms[row]]} must be finite, got {values[place]} at theta = {grid[column]:.6g}"
+        )
+
+
+def _check_range(
+    values: FloatArray,
+    arms: IntArray,
+    grid: FloatArray,
+    reward_range: tuple[float, float],
+    names: list[str],
+) -> None:
+    low, high = reward_range
+    slack = 1e-9 * (high - low)
+    place = _first((values < low - slack) | (values > high + slack))
+    if place is not None:
+        row, column = place
+        raise ModelError(
+            f"{names[arms[row]]} must lie in the reward range [{low:g}, {high:g}], "
+            f"got {values[place]:.6g} at theta = {grid[column]:.6g}"
+        )
+
+
+def _check_monotone(
+    values: FloatArray,
+    arms: IntArray,
+    grid: FloatArray,
+    names: list[str],
+    evaluate: Evaluate,
+) -> None:
+    steps = np.diff(values, axis=1)
+    total = values[:, -1] - values[:, 0]
+    rounding = 8.0 * _EPS * np.abs(values).max(axis=1, keepdims=True)
+    rising = (steps > rounding).any(axis=1)
+    falling = (steps < -rounding).any(axis=1)
+    for row in np.flatnonzero(rising & falling):
+        turn = _turning_point(steps[row], rounding[row, 0], int(arms[row]), grid, evaluate)
+        raise ModelError(
+            f"{names[arms[row]]} must be strictly monotone in theta, turns at theta = {turn:.6g}"
+        )
+    flat = np.abs(steps) <= rounding
+    for row in np.flatnonzero(flat.any(axis=1)):
+        stretch = _flat_stretch(flat[row], values[row], grid, abs(total[row]))
+        if stretch is not None:
+            raise ModelError(
+                f"{names[arms[row]]} must be strictly monotone in theta, "
+                f"is flat from theta = {stretch[0]:.6g} to {stretch[1]:.6g}"
+            )
+
+
+def _turning_point(
+    steps: FloatArray, rounding: float, arm: int, grid: FloatArray, evaluate: Evaluate
+) -> float:
+    """The extremum between the first two steps of opposite sign, by repeated refinement."""
+    moving = np.flatnonzero(np.abs(steps) > rounding)
+    signs = np.sign(steps[moving])
+    change = int(np.argmax(signs[1:] != signs[:-1]))
+    peak = signs[change]
+    low, high = grid[moving[change]], grid[moving[change + 1] + 1]
+    for _ in range(20):
+        points = np.linspace(low, high, 9)
+        best = int(np.argmax(peak * evaluate(np.full(9, arm), points)))
+        low, high = points[max(best - 1, 0)], points[min(best + 1, 8)]
+    return float(0.5 * (low + high))
+
+
+def _flat_stretch(
+    flat: BoolArray, values: FloatArray, grid: FloatArray, total: float
+) -> tuple[float, float] | None:
+    """The first stretch that is flat in earnest.
+
+    Near a point where the slope vanishes (1 - theta**7 at 0) a strictly monotone curve is
+    flat in floating point. There the curve also leaves the stretch slowly; a curve with a
+    real flat piece leaves it at once.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flat, [False]]).astype(int)))
+    for start, stop in edges.reshape(-1, 2):
+        low, high = grid[start], grid[stop]
+        width = high - low
+        after = np.interp(high + width, grid, values) - values[stop]
+        before = np.interp(low - width, grid, values) - values[start]
+        sharp = max(abs(after), abs(before)) > _SHARP * total
+        if total == 0.0 or width > _WIDEST_FLAT * (grid[-1] - grid[0]):
+            return float(low), float(high)
+        if sharp and width > 1.5 * (grid[-1] - grid[0]) / _N_UNIFORM:
+            return float(low), float(high)
+    return None

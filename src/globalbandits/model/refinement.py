@@ -1,0 +1,72 @@
+"""Bisection and golden-section search on many brackets at once."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from globalbandits._types import BoolArray, FloatArray, IntArray
+
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+def bisect(
+    still_before: Callable[[IntArray, FloatArray], BoolArray], low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """The place in each bracket where a condition that holds at ``low`` ends, to the last bit.
+
+    ``still_before(index, place)`` tells whether it holds in bracket ``index`` at ``place``.
+    """
+    low, high = low.copy(), high.copy()
+    active = np.arange(low.size)
+    while active.size:
+        middle = 0.5 * (low[active] + high[active])
+        moving = (middle > low[active]) & (middle < high[active])
+        active, middle = active[moving], middle[moving]
+        if active.size:
+            before = still_before(active, middle)
+            low[active[before]] = middle[before]
+            high[active[~before]] = middle[~before]
+    return high
+
+
+def find_minimum(
+    value: Callable[[IntArray, FloatArray], FloatArray],
+    low: FloatArray,
+    high: FloatArray,
+    n_steps: int = 45,
+) -> tuple[FloatArray, FloatArray]:
+    """Place and value of the smallest value met by golden-section search in each bracket.
+
+    The search stops in a bracket as soon as a value below zero is met.
+    """
+    low, high = low.copy(), high.copy()
+    index = np.arange(low.size)
+    right = low + _GOLDEN * (high - low)
+    left = high - _GOLDEN * (high - low)
+    at_left, at_right = value(index, left), value(index, right)
+    place = np.where(at_left <= at_right, left, right)
+    best = np.minimum(at_left, at_right)
+    for _ in range(n_steps):
+        index = np.flatnonzero(best >= 0.0)
+        if index.size == 0:
+            break
+        smaller_left = at_left[index] <= at_right[index]
+        go_left, go_right = index[smaller_left], index[~smaller_left]
+        high[go_left], right[go_left], at_right[go_left] = (
+            right[go_left],
+            left[go_left],
+            at_left[go_left],
+        )
+        low[go_right], left[go_right], at_left[go_right] = (
+            left[go_right],
+            right[go_right],
+            at_right[go_right],
+        )
+        left[go_left] = high[go_left] - _GOLDEN * (high[go_left] - low[go_left])
+        right[go_right] = low[go_right] + _GOLDEN * (high[go_right] - low[go_right])
+        probe = np.where(smaller_left, left[index], right[index])
+        found = value(index, probe)
+        at_left[go_left], at_right[go_right] = found[smaller_left], found[~smaller_left]
+        better = found < best[index]
+        place[index[better]], best[index[better]] = probe[better], found[better]
+    return place, best

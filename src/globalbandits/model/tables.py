@@ -1,0 +1,122 @@
+"""The flat arrays a loop reads, and the functions that read them.
+
+Everything here is written in the subset of Python that Numba compiles: the live learner
+calls these functions as they stand, the simulator compiles the very same ones.
+
+A decision needs two look-ups: `evaluate` (a curve of one arm, most often its inverse) and
+`find_cell` (which arms are best at a parameter). All rewards and means in the tables are on
+the unit scale: the model's reward range is mapped to [0, 1].
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+
+DEGREE = 7
+
+
+class Curves(NamedTuple):
+    """One monotone piecewise polynomial per arm, in flat arrays.
+
+    Segments of all arms stand one after the other, each arm's from left to right. Within a
+    segment the curve is a polynomial of degree 7 in u = (x - middle) * scale, -1 <= u <= 1.
+    """
+
+    low: FloatArray  # (n_arms,) left end of the argument
+    high: FloatArray  # (n_arms,) right end
+    at_low: FloatArray  # (n_arms,) exact value at the left end
+    at_high: FloatArray  # (n_arms,) exact value at the right end
+    cell_scale: FloatArray  # (n_arms,) guide cells per unit of the argument
+    guide: IntArray  # (n_arms, n_cells + 1) first and last segment a guide cell can meet
+    left: FloatArray  # (n_segments,) left end of each segment
+    middle: FloatArray  # (n_segments,)
+    scale: FloatArray  # (n_segments,)
+    coefficients: FloatArray  # (n_segments, 8), constant term first
+
+
+class Envelope(NamedTuple):
+    """Which arms are best where.
+
+    The breakpoints cut the domain into cells: even cells are the open intervals between
+    neighbouring breakpoints, odd cells are the inner breakpoints themselves, where arms tie.
+    """
+
+    breakpoints: FloatArray  # (n_intervals + 1,) domain ends included
+    starts: IntArray  # (n_cells + 1,) where a cell's arms start in `arms`
+    arms: IntArray  # best arms of all cells, one cell after the other
+    sub_low: FloatArray  # (n_cells,) nearest suboptimal parameter on the left, or -inf
+    sub_high: FloatArray  # (n_cells,) nearest suboptimal parameter on the right, or inf
+
+
+class Tables(NamedTuple):
+    """All a policy may read of a model, on the unit reward scale."""
+
+    n_arms: int
+    low: float  # the domain
+    high: float
+    mean: Curves  # parameter -> mean of what is observed
+    inverse: Curves  # mean of what is observed -> parameter
+    worth: Curves  # parameter -> what a decision is worth
+    envelope: Envelope
+
+
+def evaluate(curves: Curves, arm: int, x: float) -> float:
+    """Value of one arm's curve at x; outside the curve's range, the value at the nearer end."""
+    if x <= curves.low[arm]:
+        return float(curves.at_low[arm])
+    if x >= curves.high[arm]:
+        return float(curves.at_high[arm])
+    cell = int((x - curves.low[arm]) * curves.cell_scale[arm])
+    cell = min(cell, curves.guide.shape[1] - 2)
+    segment = curves.guide[arm, cell]
+    last = curves.guide[arm, cell + 1]
+    while segment < last:
+        probe = (segment + last + 1) // 2
+        if curves.left[probe] <= x:
+            segment = probe
+        else:
+            last = probe - 1
+    c = curves.coefficients[segment]
+    u = (x - float(curves.middle[segment])) * float(curves.scale[segment])
+    square = u * u
+    low = (c[0] + c[1] * u) + (c[2] + c[3] * u) * square
+    high = (c[4] + c[5] * u) + (c[6] + c[7] * u) * square
+    return float(low + high * (square * square))
+
+
+def find_cell(envelope: Envelope, theta: float) -> int:
+    """The cell of the envelope that holds theta, by bisection over the breakpoints."""
+    points = envelope.breakpoints
+    low = 0
+    high = points.shape[0] - 2
+    while low < high:
+        probe = (low + high + 1) // 2
+        if points[probe] <= theta:
+            low = probe
+        else:
+            high = probe - 1
+    if low > 0 and theta == points[low]:
+        return 2 * low - 1
+    return 2 * low
+
+
+def choose_in_cell(envelope: Envelope, cell: int, rng: np.random.Generator) -> int:
+    """A best arm of the cell; ties at random, and no random number drawn without one."""
+    start = envelope.starts[cell]
+    n_best = envelope.starts[cell + 1] - start
+    if n_best > 1:
+        start += int(rng.random() * n_best)
+    return int(envelope.arms[start])
+
+
+def suboptimality_distance(tables: Tables, theta: float) -> float:
+    """Delta_min of Definition 3: how far theta is from where its best arms stop being best."""
+    envelope = tables.envelope
+    cell = find_cell(envelope, theta)
+    distance = min(theta - float(envelope.sub_low[cell]), float(envelope.sub_high[cell]) - theta)
+    if math.isinf(distance):
+        return tables.high - tables.low
+    return distance
