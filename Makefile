@@ -21,7 +21,7 @@ test: $(READY) ## format check, lint, types, import direction, then doctests and
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest --cov --cov-report=term
 
 bench: $(READY) ## measure speed and memory, into results/bench.json

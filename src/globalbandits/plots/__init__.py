@@ -1,0 +1,22 @@
+"""Figures of plain arrays, drawn with Matplotlib; nothing here knows a model or a policy.
+
+Matplotlib is loaded when the first figure is drawn. Figures stay outside its global list, so
+drawing thousands of them keeps no memory.
+"""
+
+from globalbandits.plots.bars import interval_figure, share_figure
+from globalbandits.plots.curves import Band, Mark, model_figure
+from globalbandits.plots.lines import Line, band_figure
+from globalbandits.plots.saving import check_figure_path, save_figure
+
+__all__ = [
+    "Band",
+    "Line",
+    "Mark",
+    "band_figure",
+    "check_figure_path",
+    "interval_figure",
+    "model_figure",
+    "save_figure",
+    "share_figure",
+]

@@ -1,0 +1,90 @@
+"""Lines with confidence bands: regret over time, an estimate beside the truth."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from globalbandits.plots.style import (
+    INK,
+    QUIET,
+    LineStyle,
+    legend_beside,
+    line_styles,
+    new_figure,
+    styled,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class Line(NamedTuple):
+    """One line: its points, and the band around it where there is one.
+
+    A reference (a bound, the truth) is drawn thin and black and takes no colour.
+    """
+
+    label: str
+    x: ArrayLike
+    y: ArrayLike
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+    reference: bool = False
+
+
+def band_figure(
+    lines: Sequence[Line],
+    *,
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
+    marks: Sequence[float] = (),
+    marks_label: str = "",
+    size: tuple[float, float] = (7.2, 3.9),
+) -> "Figure":
+    """Lines with shaded bands, and thin vertical marks where something happens.
+
+    >>> figure = band_figure(
+    ...     [Line("WAGP", [1, 2, 3], [1, 1.5, 1.6], [0.9, 1.3, 1.4], [1.1, 1.7, 1.8])],
+    ...     xlabel="round", ylabel="regret")
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['WAGP']
+    """
+    with styled():
+        figure, axes = new_figure(*size)
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        axes.set_title(title)
+        axes.set_xscale("log" if log_x else "linear")
+        axes.set_yscale("log" if log_y else "linear")
+        axes.margins(x=0.0)
+        for number, position in enumerate(marks):
+            label = marks_label if number == 0 else "_"
+            axes.axvline(position, color=QUIET, linewidth=0.7, linestyle=":", label=label)
+        styles = iter(line_styles(sum(not line.reference for line in lines)))
+        references = iter(_REFERENCE_DASHES * len(lines))
+        for line in lines:
+            style = LineStyle(INK, next(references)) if line.reference else next(styles)
+            _draw(axes, line, style)
+        legend_beside(axes)
+        return figure
+
+
+_REFERENCE_DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))
+
+
+def _draw(axes: "Axes", line: Line, style: LineStyle) -> None:
+    if line.low is not None and line.high is not None:
+        axes.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.18, linewidth=0)
+    width = 1.0 if line.reference else 1.7
+    axes.plot(
+        line.x,
+        line.y,
+        color=style.color,
+        linestyle=style.dashes,
+        linewidth=width,
+        label=line.label,
+    )

@@ -1,0 +1,45 @@
+"""Figures to files."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from globalbandits._files import replacing
+from globalbandits.errors import ResultError
+from globalbandits.plots.style import styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# What must be left out so that the same figure gives the same bytes on another day.
+_METADATA: dict[str, dict[str, Any]] = {
+    ".svg": {"Date": None},
+    ".png": {},
+    ".pdf": {"CreationDate": None},
+}
+
+
+def check_figure_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a figure, or an error if its ending names no format we write.
+
+    >>> check_figure_path("out.gif")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.ResultError: figure path must end in .svg, .png or .pdf, got 'out.gif'
+    """
+    target = Path(path)
+    if target.suffix.lower() not in _METADATA:
+        raise ResultError(f"figure path must end in .svg, .png or .pdf, got {str(path)!r}")
+    return target
+
+
+def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> Path:
+    """Write a figure as SVG, PNG or PDF by the path's ending; all of it or nothing.
+
+    The same figure gives the same bytes. Returns the path.
+    """
+    target = check_figure_path(path)
+    suffix = target.suffix.lower()
+    with styled(), replacing(target) as temporary:
+        figure.savefig(temporary, format=suffix[1:], metadata=_METADATA[suffix])
+    return target
