@@ -1,0 +1,120 @@
+"""Why a learner would choose the arm it would choose now, for a person to read."""
+
+import copy
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits.model.tables import evaluate
+from globalbandits.policies.base import Policy, Setup, State
+from globalbandits.policies.observations import Observations
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+_MAX_ROWS = 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ArmReport:
+    """One arm, as the next decision sees it; rewards in the model's own units."""
+
+    arm: int
+    value: Any  # the arm's user-facing value: a price, a dose, a label
+    pulls: int
+    mean: float | None  # of the observed rewards
+    model_mean: float | None  # at the learner's estimate
+    estimate: float | None  # of the parameter, from this arm's rewards alone
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """A learner's view of its arms, and its next choice; print it to read it."""
+
+    policy: str
+    n_observations: int
+    estimate: float | None
+    choice: int  # what `select` would return now
+    reason: str
+    details: dict[str, Any]  # the policy's own numbers; for BUW the phase and C2
+    arms: tuple[ArmReport, ...]
+
+    def __str__(self) -> str:
+        """A heading, the choice and its reason, and a table of the arms."""
+        n_used = sum(row.pulls for row in self.arms)
+        lines = [f"{self.policy} after {self.n_observations} observations"]
+        if n_used != self.n_observations:
+            lines[0] += f", of which {n_used} count now"
+        lines[0] += f"; estimate {_number(self.estimate)}"
+        chosen = self.arms[self.choice]
+        lines.append(f"next: arm {chosen.arm} ({chosen.value!r}), {self.reason}")
+        rows = sorted(self.arms, key=lambda row: (-row.pulls, row.arm))[:_MAX_ROWS]
+        if chosen not in rows:
+            rows[-1] = chosen
+        cells = [("arm", "value", "pulls", "mean", "model mean", "own estimate")]
+        cells += [
+            (
+                f"{'>' if row.arm == self.choice else ''}{row.arm}",
+                f"{row.value!r}",
+                f"{row.pulls}",
+                _number(row.mean),
+                _number(row.model_mean),
+                _number(row.estimate),
+            )
+            for row in sorted(rows, key=lambda row: row.arm)
+        ]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        lines += ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
+        if len(rows) < len(self.arms):
+            lines.append(f"({len(self.arms) - len(rows)} arms with fewer pulls not shown)")
+        return "\n".join(lines)
+
+
+def explain(
+    policy: Policy,
+    model: "RewardModel",
+    setup: Setup,
+    state: State,
+    observed: Observations,
+    rng: np.random.Generator,
+) -> Explanation:
+    """Explain the next decision; neither the state nor the generator changes."""
+    low, high = model.reward_range
+    estimate = _or_none(policy.rules.estimate(setup, state))
+    model_means = [None] * model.n_arms if estimate is None else model.means(estimate).tolist()
+    # A policy with windows decides on fewer rewards than were observed: show those.
+    counts = getattr(state, "counts", observed.counts)
+    sums = getattr(state, "sums", observed.sums)
+    arms = []
+    for arm, (count, total) in enumerate(zip(counts.tolist(), sums.tolist(), strict=True)):
+        mean = total / count if count > 0 else math.nan
+        own = evaluate(setup.tables.inverse, arm, mean) if count > 0 else math.nan
+        arms.append(
+            ArmReport(
+                arm=arm,
+                value=model.arms[arm],
+                pulls=count,
+                mean=_or_none(low + (high - low) * mean),
+                model_mean=model_means[arm],
+                estimate=_or_none(own),
+            )
+        )
+    return Explanation(
+        policy=policy.label,
+        n_observations=int(observed.counts.sum()),
+        estimate=estimate,
+        choice=int(policy.rules.select(setup, state, copy.deepcopy(rng))),
+        reason=policy.reason(setup, state),
+        details=policy.details(setup, state),
+        arms=tuple(arms),
+    )
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

@@ -1,0 +1,81 @@
+"""Feature vectors of arms, for policies that take mean rewards to be linear in them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_float, require
+from globalbandits.errors import PolicyError
+
+POWERS = 3
+_RANK_TOLERANCE = 1e-10
+
+
+def as_features(features: Any) -> tuple[tuple[float, ...], ...]:
+    """Nested sequences as a tuple of tuples of floats, all of one length.
+
+    >>> as_features([[1, 2], [3, 4]])
+    ((1.0, 2.0), (3.0, 4.0))
+    """
+    try:
+        rows = tuple(tuple(row) for row in features)
+    except TypeError:
+        raise PolicyError(f"features must be one vector for each arm, got {features!r}") from None
+    lengths = sorted({len(row) for row in rows})
+    one_length = len(lengths) == 1 and lengths[0] > 0
+    require(one_length, "features", "be vectors of one length, at least 1", lengths, PolicyError)
+    return tuple(tuple(as_float("features", x, PolicyError) for x in row) for row in rows)
+
+
+def arm_features(features: Sequence[Sequence[float]] | None, arms: Sequence[Any]) -> FloatArray:
+    """The matrix (n_arms, r) of given features, or powers of the arms' values.
+
+    >>> arm_features(None, (0.5, 1.0, 2.0)).tolist()
+    [[0.5, 0.25, 0.125], [1.0, 1.0, 1.0], [2.0, 4.0, 8.0]]
+    """
+    n = len(arms)
+    if features is not None:
+        require(len(features) == n, "features", f"have {n} rows", len(features), PolicyError)
+        return np.array(features, dtype=np.float64)
+    try:
+        values = [as_float("arm", arm, PolicyError) for arm in arms]
+    except PolicyError:
+        raise PolicyError(f"arms must be numbers unless features are given, got {arms!r}") from None
+    return np.array([[x**power for power in range(1, min(POWERS, n) + 1)] for x in values])
+
+
+def whiten(features: FloatArray) -> FloatArray:
+    """The same features in coordinates where their Gram matrix over the arms is the identity.
+
+    Predictions of least squares and their variances do not change with the coordinates; the
+    rounding errors do, by many digits for the powers of a price.
+    """
+    n, r = features.shape
+    lengths = np.sqrt(np.sum(features * features, axis=0))
+    scaled = features / np.where(lengths > 0.0, lengths, 1.0)
+    rank = int(np.linalg.matrix_rank(scaled, tol=_RANK_TOLERANCE))
+    if rank < r:
+        raise PolicyError(
+            f"features must have linearly independent columns: {r} features of {n} arms have "
+            f"rank {rank}; pass fewer features"
+        )
+    return np.ascontiguousarray(np.linalg.qr(scaled)[0])
+
+
+def spread_arms(features: FloatArray) -> IntArray:
+    """As many linearly independent arms as features, far apart: pivoted Gram-Schmidt.
+
+    Each next arm is the one farthest from the span of those before it.
+
+    >>> spread_arms(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 0.5]])).tolist()
+    [0, 2]
+    """
+    rest = features.copy()
+    arms = np.zeros(features.shape[1], np.int64)
+    for i in range(arms.shape[0]):
+        arms[i] = np.argmax(np.sum(rest * rest, axis=1))
+        axis = rest[arms[i]] / np.linalg.norm(rest[arms[i]])
+        rest = rest - np.outer(rest @ axis, axis)
+    return arms

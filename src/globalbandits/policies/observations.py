@@ -1,0 +1,72 @@
+"""What a learner has observed: checked at the edge, then counted per arm."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_float, as_integer, require
+from globalbandits.errors import RewardError
+
+# Rounding may put a reward at an end of the range this far beyond it (on the unit scale).
+_SLACK = 1e-12
+
+
+class Observations(NamedTuple):
+    """Counts and sums of all rewards so far, on the unit scale; they add up over learners."""
+
+    counts: IntArray  # (n_arms,)
+    sums: FloatArray  # (n_arms,)
+
+
+def no_observations(n_arms: int) -> Observations:
+    """Nothing seen yet."""
+    return Observations(np.zeros(n_arms, np.int64), np.zeros(n_arms))
+
+
+def as_pairs(
+    arm: Any, reward: Any, n_arms: int, reward_range: tuple[float, float]
+) -> list[tuple[int, float]]:
+    """One (arm, unit reward) or several, all checked before any is used.
+
+    >>> as_pairs([0, 2], [5.0, 10.0], 3, (0.0, 10.0))
+    [(0, 0.5), (2, 1.0)]
+    >>> as_pairs(1, 12.0, 3, (0.0, 10.0))
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.RewardError: reward must lie in [0, 10], got 12.0
+    """
+    if not (_is_batch(arm) or _is_batch(reward)):
+        return [(as_arm("arm", arm, n_arms), as_unit("reward", reward, reward_range))]
+    both = _is_batch(arm) and _is_batch(reward)
+    require(both, "arm and reward", "be two numbers or two batches", (arm, reward), RewardError)
+    arms, rewards = list(arm), list(reward)
+    lengths = len(arms), len(rewards)
+    require(lengths[0] == lengths[1], "arm and reward", "have one length", lengths, RewardError)
+    return [
+        (as_arm(f"arm[{i}]", k, n_arms), as_unit(f"reward[{i}]", x, reward_range))
+        for i, (k, x) in enumerate(zip(arms, rewards, strict=True))
+    ]
+
+
+def as_arm(name: str, value: Any, n_arms: int) -> int:
+    """Value as the index of an arm."""
+    arm = as_integer(name, value, 0, RewardError)
+    require(arm < n_arms, name, f"be an index below {n_arms}", value, RewardError)
+    return arm
+
+
+def as_unit(name: str, value: Any, reward_range: tuple[float, float]) -> float:
+    """Value as a reward, mapped from the range to [0, 1]."""
+    low, high = reward_range
+    unit = (as_float(name, value, RewardError) - low) / (high - low)
+    inside = -_SLACK <= unit <= 1.0 + _SLACK
+    require(inside, name, f"lie in [{low:g}, {high:g}]", value, RewardError)
+    return min(max(unit, 0.0), 1.0)
+
+
+def _is_batch(value: Any) -> bool:
+    if isinstance(value, (int, float, str)):
+        return False
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
