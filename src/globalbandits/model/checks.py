@@ -5,6 +5,7 @@ import numpy as np
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.errors import ModelError
 from globalbandits.model.curves import Evaluate
+from globalbandits.model.refinement import bisect
 
 _N_UNIFORM = 512
 _N_GRADED = 40  # halvings towards each end of the domain
@@ -100,9 +101,10 @@ def _check_monotone(
     for row in np.flatnonzero(flat.any(axis=1)):
         stretch = _flat_stretch(flat[row], values[row], grid, abs(total[row]))
         if stretch is not None:
+            low, high = _exact_stretch(stretch, rounding[row, 0], int(arms[row]), grid, evaluate)
             raise ModelError(
                 f"{names[arms[row]]} must be strictly monotone in theta, "
-                f"is flat from theta = {stretch[0]:.6g} to {stretch[1]:.6g}"
+                f"is flat from theta = {low:.6g} to {high:.6g}"
             )
 
 
@@ -124,8 +126,8 @@ def _turning_point(
 
 def _flat_stretch(
     flat: BoolArray, values: FloatArray, grid: FloatArray, total: float
-) -> tuple[float, float] | None:
-    """The first stretch that is flat in earnest.
+) -> tuple[int, int] | None:
+    """First and last grid point of the first stretch that is flat in earnest.
 
     Near a point where the slope vanishes (1 - theta**7 at 0) a strictly monotone curve is
     flat in floating point. There the curve also leaves the stretch slowly; a curve with a
@@ -139,7 +141,22 @@ def _flat_stretch(
         before = np.interp(low - width, grid, values) - values[start]
         sharp = max(abs(after), abs(before)) > _SHARP * total
         if total == 0.0 or width > _WIDEST_FLAT * (grid[-1] - grid[0]):
-            return float(low), float(high)
+            return int(start), int(stop)
         if sharp and width > 1.5 * (grid[-1] - grid[0]) / _N_UNIFORM:
-            return float(low), float(high)
+            return int(start), int(stop)
     return None
+
+
+def _exact_stretch(
+    stretch: tuple[int, int], rounding: float, arm: int, grid: FloatArray, evaluate: Evaluate
+) -> tuple[float, float]:
+    """The ends of a flat stretch, looked for between the grid points."""
+    start, stop = stretch
+    level = evaluate(np.array([arm]), grid[start : start + 1])
+
+    def is_level(_: IntArray, at: FloatArray) -> BoolArray:
+        return np.asarray(np.abs(evaluate(np.full(at.shape, arm), at) - level) <= rounding)
+
+    outer = grid[[max(start - 1, 0), min(stop + 1, grid.size - 1)]]
+    low, high = bisect(is_level, grid[[start, stop]], outer)
+    return float(low), float(high)

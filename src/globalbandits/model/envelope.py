@@ -113,7 +113,7 @@ def _overlay(
     other = label[np.maximum.accumulate(np.where(side == 1, places, 0))]
     right = np.append(left[1:], domain[1])
     right[np.append(pair[1:] != pair[:-1], True)] = domain[1]
-    wide = right > left
+    wide = right - left > _NARROWEST * (domain[1] - domain[0])
     return pair[wide], left[wide], right[wide], one[wide], other[wide]
 
 

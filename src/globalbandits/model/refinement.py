@@ -14,13 +14,13 @@ def bisect(
 ) -> FloatArray:
     """The place in each bracket where a condition that holds at ``low`` ends, to the last bit.
 
-    ``still_before(index, place)`` tells whether it holds in bracket ``index`` at ``place``.
+    ``high`` may lie on either side of ``low``. ``still_before(index, place)`` tells whether it holds in bracket ``index`` at ``place``.
     """
     low, high = low.copy(), high.copy()
     active = np.arange(low.size)
     while active.size:
         middle = 0.5 * (low[active] + high[active])
-        moving = (middle > low[active]) & (middle < high[active])
+        moving = (middle != low[active]) & (middle != high[active])
         active, middle = active[moving], middle[moving]
         if active.size:
             before = still_before(active, middle)
