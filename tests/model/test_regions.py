@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import globalbandits as gb
 from globalbandits.errors import ModelError
 from globalbandits.model.tables import choose_in_cell, find_cell, suboptimality_distance
-
 from tests.model.families import PRICES, THREE_ARMS, pricing
 
 

@@ -5,7 +5,6 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import GlobalBanditsError, ModelError
-
 from tests.model.families import PRICES, pricing
 
 

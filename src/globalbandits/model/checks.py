@@ -32,9 +32,8 @@ def check_means(
 ) -> None:
     """Raise ModelError, naming the arm and the place, unless all means can be used.
 
-    Args:
-        evaluate: Elementwise ``evaluate(arms, thetas)`` in the user's units.
-        names: How messages call each arm's mean.
+    ``evaluate(arms, thetas)`` is elementwise, in the user's units; ``names`` are what messages
+    call each arm's mean.
     """
     grid = check_grid(domain)
     for start in range(0, n_arms, _CHUNK):

@@ -37,9 +37,8 @@ def build_curves(
 ) -> tuple[Curves, Curves]:
     """The mean curves and their inverses, for means on the unit scale.
 
-    Args:
-        evaluate: Elementwise ``evaluate(arms, thetas)``, monotone in theta.
-        names: How messages call each arm.
+    ``evaluate(arms, thetas)`` is elementwise and monotone in theta; ``names`` are what messages
+    call each arm's mean.
     """
     low, high = domain
     length = high - low

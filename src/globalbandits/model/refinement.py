@@ -14,7 +14,8 @@ def bisect(
 ) -> FloatArray:
     """The place in each bracket where a condition that holds at ``low`` ends, to the last bit.
 
-    ``high`` may lie on either side of ``low``. ``still_before(index, place)`` tells whether it holds in bracket ``index`` at ``place``.
+    ``high`` may lie on either side of ``low``; ``still_before(index, place)`` tells whether the
+    condition holds in bracket ``index`` at ``place``.
     """
     low, high = low.copy(), high.copy()
     active = np.arange(low.size)
