@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from globalbandits._version import __version__
 
 if TYPE_CHECKING:
+    from globalbandits import theory
     from globalbandits.errors import (
         EvidenceError,
         GlobalBanditsError,
@@ -24,22 +25,41 @@ if TYPE_CHECKING:
         SimulationError,
         StateError,
     )
-    from globalbandits.policies.base import Policy
-    from globalbandits.policies.wagp import WAGP
+    from globalbandits.model import Holder, Region, RewardModel
+    from globalbandits.policies import (
+        BUW,
+        UCB1,
+        WAGP,
+        Explanation,
+        Learner,
+        NonStationaryWAGP,
+        Policy,
+        UncertaintyEllipsoid,
+    )
 
 __all__ = [
+    "BUW",
+    "UCB1",
     "WAGP",
     "EvidenceError",
+    "Explanation",
     "GlobalBanditsError",
+    "Holder",
+    "Learner",
     "ModelError",
+    "NonStationaryWAGP",
     "Policy",
     "PolicyError",
+    "Region",
     "ResultError",
     "RewardError",
+    "RewardModel",
     "ScenarioError",
     "SimulationError",
     "StateError",
+    "UncertaintyEllipsoid",
     "__version__",
+    "theory",
 ]
 
 # Where each public name lives. An empty tuple: the module itself is public.
@@ -55,22 +75,34 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SimulationError",
         "StateError",
     ),
-    "policies.base": ("Policy",),
-    "policies.wagp": ("WAGP",),
+    "model": ("Holder", "Region", "RewardModel"),
+    "policies": (
+        "BUW",
+        "UCB1",
+        "WAGP",
+        "Explanation",
+        "Learner",
+        "NonStationaryWAGP",
+        "Policy",
+        "UncertaintyEllipsoid",
+    ),
+    "theory": (),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {home.rpartition(".")[2]: home for home, names in _HOMES.items() if not names}
 
 
-def __getattr__(name: str) -> object:
-    if name in _HOME_OF:
-        value: object = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    elif name in _MODULES:
-        value = import_module(f"{__name__}.{_MODULES[name]}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value  # the next look-up does not come here
-    return value
+if not TYPE_CHECKING:  # a type checker that saw this would take any name for granted
+
+    def __getattr__(name: str) -> object:
+        if name in _HOME_OF:
+            value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+        elif name in _MODULES:
+            value = import_module(f"{__name__}.{_MODULES[name]}")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value  # the next look-up does not come here
+        return value
 
 
 def __dir__() -> list[str]:
