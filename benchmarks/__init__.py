@@ -1,0 +1,35 @@
+"""Measurements behind ``make bench``.
+
+Every module here but `run` has a function ``run() -> list[Row]``. They measure this machine:
+compare ratios between machines, not seconds.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+
+class Row(TypedDict):
+    """One measured number.
+
+    ``target`` is a number not to exceed, or a text such as ">= 5", or None.
+    """
+
+    name: str
+    value: float
+    unit: str
+    target: float | str | None
+    note: str
+
+
+def median_seconds(call: Callable[[], Any], repeats: int = 7, loops: int = 1) -> float:
+    """Median time of one call, after one call that does not count."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(loops):
+            call()
+        times.append((time.perf_counter() - start) / loops)
+    return statistics.median(times)

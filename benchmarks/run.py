@@ -1,0 +1,116 @@
+"""Run every benchmark (or those named), print a table, and keep the numbers as JSON.
+
+python -m benchmarks.run [NAME ...]
+"""
+
+import importlib
+import json
+import os
+import pkgutil
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import benchmarks
+from globalbandits import __version__
+from globalbandits._files import replacing
+
+RESULTS = Path("results/bench.json")
+
+
+def benchmark_names() -> list[str]:
+    """Modules of this folder that measure something."""
+    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
+    return [name for name in names if name != "run" and not name.startswith("_")]
+
+
+def reached(value: float, target: float | str | None) -> bool | None:
+    """Whether a value meets its target; None if there is none, or it is only words.
+
+    >>> reached(3.0, 5.0), reached(3.0, ">= 5"), reached(3.0, "<= 5"), reached(3.0, "small")
+    (True, False, True, None)
+    """
+    if target is None:
+        return None
+    sign, _, number = str(target).rpartition(" ")
+    try:
+        bound = float(number)
+    except ValueError:
+        return None
+    return value >= bound if sign == ">=" else value <= bound
+
+
+def main(names: Sequence[str]) -> int:
+    """Run, print, save; the exit code is 1 if a benchmark could not run."""
+    known = benchmark_names()
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        print(f"error: benchmark must be one of {', '.join(known)}, got {unknown[0]!r}")
+        return 2
+    console = Console()
+    rows: list[dict[str, Any]] = []
+    failed = []
+    for name in names or known:
+        console.print(f"{name} ...", style="dim")
+        start = time.perf_counter()
+        try:
+            measured = importlib.import_module(f"benchmarks.{name}").run()
+        except Exception:  # one broken benchmark must not hide the numbers of the others
+            traceback.print_exc()
+            failed.append(name)
+            continue
+        rows += [{"benchmark": name, **row} for row in measured]
+        console.print(f"{name} took {time.perf_counter() - start:.1f} s", style="dim")
+    console.print(as_table(rows))
+    save(rows, failed)
+    console.print(f"numbers: {RESULTS}")
+    return 1 if failed else 0
+
+
+def as_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """The rows for a person."""
+    table = Table()
+    for column in ("benchmark", "what", "value", "unit", "target", "", "note"):
+        table.add_column(column, justify="right" if column in ("value", "target") else "left")
+    words = {True: "[green]met[/green]", False: "[red]missed[/red]", None: ""}
+    for row in rows:
+        target = "" if row["target"] is None else str(row["target"])
+        verdict = words[reached(row["value"], row["target"])]
+        table.add_row(
+            row["benchmark"],
+            row["name"],
+            f"{row['value']:.4g}",
+            row["unit"],
+            target,
+            verdict,
+            row["note"],
+        )
+    return table
+
+
+def save(rows: Sequence[dict[str, Any]], failed: Sequence[str]) -> None:
+    """Keep the numbers, and what they were measured on."""
+    content = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": os.cpu_count(),
+        "failed": list(failed),
+        "rows": [{**row, "reached": reached(row["value"], row["target"])} for row in rows],
+    }
+    with replacing(RESULTS) as temporary:
+        temporary.write_text(json.dumps(content, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
