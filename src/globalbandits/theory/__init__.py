@@ -1,0 +1,42 @@
+"""The paper's bounds as functions of a model: Theorems 1 to 4 and 6 to 8.
+
+Theorem 5 (WAGP plays a suboptimal arm only finitely often) has no formula; the simulator
+reports the last suboptimal play of every run instead. All answers are in the model's units.
+"""
+
+from globalbandits.theory.bayes import bayes_risk_growth
+from globalbandits.theory.buw import buw_regret, buw_switch_time, buw_worst_case_regret
+from globalbandits.theory.drift import average_regret_under_drift, regret_under_drift
+from globalbandits.theory.growth import Regimes, bounded_time, logarithmic_time, regimes
+from globalbandits.theory.holder import Constants, constants
+from globalbandits.theory.lambert import glog, linear_beats_log
+from globalbandits.theory.lower_bound import LowerBoundInstance, lower_bound_instance
+from globalbandits.theory.worst_case import (
+    mean_squared_error,
+    one_step_regret,
+    worst_case_constants,
+    worst_case_regret,
+)
+
+__all__ = [
+    "Constants",
+    "LowerBoundInstance",
+    "Regimes",
+    "average_regret_under_drift",
+    "bayes_risk_growth",
+    "bounded_time",
+    "buw_regret",
+    "buw_switch_time",
+    "buw_worst_case_regret",
+    "constants",
+    "glog",
+    "linear_beats_log",
+    "logarithmic_time",
+    "lower_bound_instance",
+    "mean_squared_error",
+    "one_step_regret",
+    "regimes",
+    "regret_under_drift",
+    "worst_case_constants",
+    "worst_case_regret",
+]

@@ -1,0 +1,60 @@
+import math
+
+import numpy as np
+import pytest
+
+from globalbandits.theory import glog, linear_beats_log
+
+
+def largest_root(x):
+    """The y >= 1 with y - log y = log x, by bisection."""
+    low, high = 1.0, 2.0 * math.log(x) + 2.0
+    while high - low > 1e-13 * high:
+        middle = 0.5 * (low + high)
+        if middle - math.log(middle) < math.log(x):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@pytest.mark.parametrize("x", [2.72, 2.8, 3.0, 10.0, 1e3, 1e12, 1e100, 1e300, 1.7e308])
+def test_glog_is_the_root_found_by_search(x):
+    # The root is flat at x = e: its own error there is the square root of the search's.
+    assert glog(x).item() == pytest.approx(largest_root(x), rel=1e-11)
+
+
+def test_glog_at_its_ends():
+    assert glog(math.e).item() == 1.0
+    assert glog(math.inf).item() == math.inf
+    assert np.isnan(glog([2.7, 1.0, 0.0, -5.0, math.nan])).all()
+
+
+def test_glog_satisfies_its_equation_where_the_exponential_is_a_float():
+    x = np.geomspace(2.8, 1e300, 500)
+    y = glog(x)
+    np.testing.assert_allclose(y - np.log(y), np.log(x), rtol=1e-14)
+    assert np.all(np.diff(y) > 0)
+
+
+def test_linear_beats_log_is_where_the_inequality_starts_to_hold_for_good():
+    rng = np.random.default_rng(5)
+    for factor in rng.uniform(0.1, 300.0, size=200):
+        t = np.arange(1, 4_000)
+        broken = t[t < factor * np.log(t)]
+        expected = broken[-1] + 1 if broken.size else 1
+        found = linear_beats_log(factor).item()
+        if factor < math.e:
+            assert found == 1.0
+        elif broken.size:
+            assert found == expected
+        else:
+            # The root lies between two integers that both satisfy the inequality.
+            assert found == math.ceil(factor * largest_root(factor))
+
+
+def test_linear_beats_log_never_overflows():
+    found = linear_beats_log([0.0, 1e-300, 2.0, 1e300, 1e307, 1.7e308, math.inf])
+    assert found.tolist()[:3] == [1.0, 1.0, 1.0]
+    assert found[3] == pytest.approx(1e300 * largest_root(1e300))
+    assert found.tolist()[4:] == [math.inf, math.inf, math.inf]
