@@ -77,6 +77,8 @@ class ArmFunctions:
         flat_arms = np.broadcast_to(arms, shape).ravel()
         flat_arguments = np.broadcast_to(arguments, shape).ravel()
         out = np.empty(flat_arms.size)
+        if out.size == 0:  # np.split would still give one piece
+            return out.reshape(shape)
         order = np.argsort(flat_arms, kind="stable")
         present, starts = np.unique(flat_arms[order], return_index=True)
         for arm, places in zip(present, np.split(order, starts[1:]), strict=True):
