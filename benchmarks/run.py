@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 import benchmarks
+from benchmarks import Row
 from globalbandits import __version__
 from globalbandits._files import replacing
 
@@ -59,7 +61,6 @@ def main(names: Sequence[str]) -> int:
     rows: list[dict[str, Any]] = []
     failed = []
     for name in names or known:
-        console.print(f"{name} ...", style="dim")
         start = time.perf_counter()
         try:
             measured = importlib.import_module(f"benchmarks.{name}").run()
@@ -67,32 +68,28 @@ def main(names: Sequence[str]) -> int:
             traceback.print_exc()
             failed.append(name)
             continue
+        console.print(as_table(f"{name} ({time.perf_counter() - start:.0f} s)", measured))
         rows += [{"benchmark": name, **row} for row in measured]
-        console.print(f"{name} took {time.perf_counter() - start:.1f} s", style="dim")
-    console.print(as_table(rows))
     save(rows, failed)
     console.print(f"numbers: {RESULTS}")
     return 1 if failed else 0
 
 
-def as_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """The rows for a person."""
-    table = Table()
-    for column in ("benchmark", "what", "value", "unit", "target", "", "note"):
-        table.add_column(column, justify="right" if column in ("value", "target") else "left")
+def as_table(title: str, rows: Sequence[Row]) -> Table:
+    """The rows of one benchmark for a person."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("what")
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("unit")
+    table.add_column("target", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("note", style="dim")
     words = {True: "[green]met[/green]", False: "[red]missed[/red]", None: ""}
     for row in rows:
         target = "" if row["target"] is None else str(row["target"])
         verdict = words[reached(row["value"], row["target"])]
-        table.add_row(
-            row["benchmark"],
-            row["name"],
-            f"{row['value']:.4g}",
-            row["unit"],
-            target,
-            verdict,
-            row["note"],
-        )
+        value = f"{row['value']:.4g}"
+        table.add_row(row["name"], value, row["unit"], target, verdict, row["note"])
     return table
 
 

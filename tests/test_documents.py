@@ -1,0 +1,48 @@
+"""The code in README and docs runs as written, and prints what they say it prints."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+
+
+def blocks(path):
+    return BLOCK.findall(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_python_blocks_run_and_print_what_follows_them(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # whatever an example writes does not land in the project
+    namespace = {"__name__": "__example__"}
+    for code, expected in blocks(path):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, path.name, "exec"), namespace)
+        if expected:
+            assert printed.getvalue() == expected
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_between_documents_lead_somewhere(path):
+    missing = [
+        target
+        for target in LINK.findall(path.read_text(encoding="utf-8"))
+        if not (path.parent / target).exists()
+    ]
+    assert missing == []
+
+
+def test_the_readme_starts_with_a_short_example():
+    code, output = blocks(ROOT / "README.md")[0]
+    lines = [line for line in code.splitlines() if line]
+    assert len(lines) == 5
+    assert "best_arms" in code
+    assert "regions" in code
+    assert output
