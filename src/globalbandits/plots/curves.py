@@ -176,15 +176,19 @@ def _draw_mark(axes: "Axes", mark: Mark, x: FloatArray, y: FloatArray) -> None:
 def _draw_gap(axes: "Axes", mark: Mark, x: FloatArray, y: FloatArray, height: float) -> None:
     _span(axes, (mark.theta, mark.best - mark.gap), (mark.theta, mark.best))
     reach = 0.25 * (x[-1] - x[0])  # what the text needs
-    if mark.gap > 0.06 * height:
-        level = mark.best - mark.gap / 2
+    envelope = y.max(axis=1)
+    tall = mark.gap > 0.06 * height
+    if tall:
         on_right = mark.edge <= mark.theta  # away from the edge, where curves cross
     else:
-        # Too small to stand beside: above the envelope, where nothing is drawn.
-        level = mark.best + 0.05 * height
-        left, right = np.interp([mark.theta - reach, mark.theta + reach], x, y.max(axis=1))
+        left, right = np.interp([mark.theta - reach, mark.theta + reach], x, envelope)
         on_right = bool(right <= left)
     on_right = mark.theta - reach < x[0] or (mark.theta + reach < x[-1] and on_right)
+    level = mark.best - mark.gap / 2
+    if not tall:  # no room beside it: the text goes above the envelope, where nothing is drawn
+        beside = (x - mark.theta if on_right else mark.theta - x) / reach
+        clear = envelope[(beside >= 0.0) & (beside <= 1.0)].max(initial=mark.best)
+        level = min(clear + 0.05 * height, axes.get_ylim()[1] - 0.05 * height)
     _write(axes, (mark.theta, level), f"$\\delta_{{\\min}}$ = {mark.gap:.3g}", on_right)
 
 

@@ -1,0 +1,48 @@
+"""The program ``globalbandits`` and its commands."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from globalbandits._version import __version__
+from globalbandits.cli.analyze import analyze
+from globalbandits.errors import GlobalBanditsError
+
+# One function a command, each in a file of its own that loads what is heavy only when it runs.
+COMMANDS = (analyze,)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+for command in COMMANDS:
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"globalbandits {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def globalbandits(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Decisions from known curves with one unknown number in them."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; an error the user can mend is one line, and exit code 2."""
+    try:
+        app(args=arguments, prog_name="globalbandits")
+    except (GlobalBanditsError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

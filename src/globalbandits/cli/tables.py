@@ -1,0 +1,115 @@
+"""The facts of `facts` as tables for a person."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+MAX_ROWS = 24
+
+
+def print_facts(facts: dict[str, Any], console: "Console") -> None:
+    """Print everything but what is too long: `--json` has it all."""
+    for part in _parts(facts):
+        console.print(part)
+
+
+def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
+    yield _summary(facts)
+    yield _table(
+        "Arms: |μ(θ) - μ(θ')| lies between D1 |θ - θ'|^γ1 and D2 |θ - θ'|^γ2",
+        ("arm", "μ at low θ", "μ at high θ", "D1", "γ1", "D2", "γ2", "informative"),
+        [[show(value) for value in arm.values()] for arm in facts["arms"]],
+    )
+    yield _table(
+        "Regions: where which arm is best",
+        ("arm", "from θ", "to θ", "largest Δmin", "at θ"),
+        [
+            [names(region["arms"]), *(show(value) for value in list(region.values())[1:])]
+            for region in facts["regions"]
+        ],
+    )
+    if facts["dominated"]:
+        yield f"Never best: {names(facts['dominated'], ', ')}\n"
+    if facts["hardest"]["edges"]:
+        edges = [show(edge) for edge in facts["hardest"]["edges"]]
+        yield f"Hardest parameters: beside an edge Δmin falls to 0, at θ = {names(edges, ', ')}"
+        yield _table(
+            "Hardest regions, at their easiest θ",
+            ("θ", "Δmin", "δmin", "best"),
+            [
+                [
+                    show(region["easiest"]),
+                    show(region["largest_distance"]),
+                    show(region["suboptimality_gap"]),
+                    names(region["arms"]),
+                ]
+                for region in facts["hardest"]["regions"]
+            ],
+        )
+    else:
+        yield "Hardest parameters: none, the same arms are best everywhere\n"
+    if facts["at_theta"] is not None:
+        yield _at_theta(facts["at_theta"])
+
+
+def _summary(facts: dict[str, Any]) -> str:
+    low, high = facts["domain"]
+    constants = facts["constants"]
+    return (
+        f"{facts['model']}: {facts['n_arms']:,} arms, θ in [{low:g}, {high:g}], "
+        f"{len(facts['regions']):,} regions, {len(facts['dominated']):,} arms never best\n"
+        f"informativeness γ = {show(facts['informativeness'])}  "
+        f"(D̄1 = {show(constants['inverse_constant'])}, γ̄1 = {show(constants['inverse_exponent'])}, "
+        f"D2 = {show(constants['constant'])}, γ2 = {show(constants['exponent'])})\n"
+    )
+
+
+def _at_theta(at: dict[str, Any]) -> str:
+    gap = at["suboptimality_gap"]
+    edge = at["nearest_edge"]
+    shown_gap = "every arm is best" if gap is None else f"δmin = {show(gap)}"
+    shown_edge = "no other arm is ever best" if edge is None else f"nearest edge θ = {show(edge)}"
+    return (
+        f"At θ = {show(at['theta'])}: best {names(at['best'])} "
+        f"with mean {show(at['best_mean'])}, {shown_gap}, "
+        f"Δmin = {show(at['suboptimality_distance'])} ({shown_edge})"
+    )
+
+
+def _table(title: str, columns: tuple[str, ...], rows: list[list[str]]) -> "RenderableType":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(column, justify="right")
+    shown = rows if len(rows) <= MAX_ROWS else [*rows[: MAX_ROWS - 2], rows[-1]]
+    for row in shown:
+        table.add_row(*row)
+    if len(shown) < len(rows):
+        table.caption = f"{len(rows) - len(shown):,} more before the last; --json has all"
+        table.caption_justify = "left"
+    return table
+
+
+def show(value: object) -> str:
+    """A number with six digits at most; anything else as it is.
+
+    >>> show(0.4000000001), show(1234567.0), show("high"), show(None)
+    ('0.4', '1.23457e+06', 'high', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def names(arms: list[Any], separator: str = " = ") -> str:
+    """Arms in one line, the first ones only where there are many.
+
+    >>> names([0.4, 0.45]), names(list(range(100)), ", ")
+    ('0.4 = 0.45', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... (100)')
+    """
+    shown = separator.join(show(arm) for arm in arms[:12])
+    return shown if len(arms) <= 12 else f"{shown}{separator}... ({len(arms)})"
