@@ -137,8 +137,7 @@ def verify_holder(
     >>> verify_holder(Holder(1.0, 1.0, 1.0, 1.0), lambda arms, thetas: 0.5 * thetas, 1, (0.0, 1.0))
     Traceback (most recent call last):
         ...
-    globalbandits.errors.ModelError: lower_constant of arm 0 must be at most 0.5, as the means at \
-theta = 0 and theta = 1 show, got 1.0
+    globalbandits.errors.ModelError: lower_constant[0] must be at most 0.5, ...
     """
     rule = f"have one entry per arm, {n_arms} in all"
     require(holder.n_arms == n_arms, "holder", rule, holder.n_arms, ModelError)
@@ -156,9 +155,9 @@ theta = 0 and theta = 1 show, got 1.0
                 continue
             row = int(np.argmax(wrong))
             raise ModelError(
-                f"{name} of arm {family.arms[row]} must be {relation} {seen.ratio[row]:.6g}"
-                f"{_given(exponent[row])}, as the means at theta = {seen.left[row]:.6g} and "
-                f"theta = {seen.right[row]:.6g} show, got {float(claimed[row])!r}"
+                f"{name}[{family.arms[row]}] must be {relation} {seen.ratio[row]:.6g}"
+                f"{_given(exponent[row])}, as the means of this arm at theta = "
+                f"{seen.left[row]:.6g} and {seen.right[row]:.6g} show, got {float(claimed[row])!r}"
             )
 
 
@@ -232,4 +231,4 @@ def _require_all(name: str, array: FloatArray, rule: str, allowed: BoolArray) ->
     allowed = allowed & np.isfinite(array)
     if not allowed.all():
         arm = int(np.argmin(allowed))
-        raise ModelError(f"{name} of arm {arm} must {rule}, got {float(array[arm])!r}")
+        raise ModelError(f"{name}[{arm}] must {rule}, got {float(array[arm])!r}")

@@ -1,0 +1,327 @@
+"""Demand models: prices are the arms, and one number about the market is unknown.
+
+Each function returns a `RewardModel` from d(theta, price), the probability that a customer
+buys, or the share of the market that does. What a period pays is revenue, price * d, by
+default. With ``observe="sales"`` the model is about d itself; its regions then say which price
+*sells* most, which is the lowest one.
+
+Rewards lie in [0, 1], or in [0, highest price] where prices above 1 make revenue exceed 1.
+
+The forms are surveyed by Huang, Leng & Parlar (2013), "Demand functions in decision modeling: a
+comprehensive survey and research directions", Decision Sciences 44(3).
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_float, as_interval, as_positive, require
+from globalbandits.errors import ModelError
+from globalbandits.model.levels import as_levels
+from globalbandits.model.reward_model import RewardModel
+
+__all__ = ["exponential", "isoelastic", "linear", "linear_power", "log_log", "logit"]
+
+Curve = Callable[..., FloatArray]  # of (theta, price), or for inverses of (demand, price)
+Domain = tuple[float, float]
+
+
+def linear(
+    prices: Iterable[float], *, domain: Domain | None = None, observe: str = "revenue"
+) -> RewardModel:
+    """Demand that falls in a straight line: d = 1 - theta * price.
+
+    ``theta`` is the price sensitivity; 1 / theta is the price at which nobody buys any more.
+    The revenue price * (1 - theta * price) is largest at half that price.
+
+    Args:
+        prices: Positive and distinct.
+        domain: Where theta lies; it must not go beyond 1 / max(prices), where demand ends. By
+            default from 0 to 1, or to 1 / max(prices) if that is less.
+        observe: "revenue" or "sales".
+
+    Reference: Huang, Leng & Parlar (2013).
+
+    >>> model = linear([0.4, 0.6, 0.8])
+    >>> model.means(0.5)
+    array([0.32, 0.42, 0.48])
+    >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
+    [(0.8, 0.7143), (0.6, 1.0)]
+    """
+    return linear_power(prices, power=1.0, domain=domain, observe=observe)
+
+
+def linear_power(
+    prices: Iterable[float],
+    power: float = 2.0,
+    *,
+    domain: Domain | None = None,
+    observe: str = "revenue",
+) -> RewardModel:
+    """Demand that falls as a power of a straight line: d = (1 - theta * price)**power.
+
+    ``theta`` is the price sensitivity (the paper calls it the market size); 1 / theta is the
+    price at which nobody buys any more. With power 2 and prices 0.40, 0.45, ..., 0.95 this is
+    the model of the paper's experiments.
+
+    Args:
+        prices: Positive and distinct.
+        power: Above 1: few customers pay much. Below 1: most do.
+        domain: Where theta lies; it must not go beyond 1 / max(prices), where demand ends. By
+            default from 0 to 1, or to 1 / max(prices) if that is less.
+        observe: "revenue" or "sales".
+
+    References: Song, Ray & Li (2008), "Structural properties of buyback contracts for
+    price-setting newsvendors"; Huang, Leng & Parlar (2013).
+
+    >>> model = linear_power([0.4, 0.6, 0.8])
+    >>> model.means(0.5)
+    array([0.256, 0.294, 0.288])
+    >>> round(model.invert(1, 0.294), 12)
+    0.5
+    """
+    levels = as_levels("prices", prices)
+    power = as_positive("power", power, ModelError)
+    last = 1.0 / max(levels)
+    chosen = as_interval("domain", (0.0, min(1.0, last)) if domain is None else domain, ModelError)
+    rule = f"lie in [0, 1 / max(prices)] = [0, {last:.6g}], where demand ends"
+    require(
+        chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
+    )
+    return _build(
+        partial(_linear_power, power=power),
+        partial(_inverse_linear_power, power=power),
+        levels,
+        chosen,
+        observe,
+    )
+
+
+def exponential(
+    prices: Iterable[float], *, domain: Domain | None = None, observe: str = "revenue"
+) -> RewardModel:
+    """Demand that falls at a constant rate: d = exp(-theta * price).
+
+    ``theta`` is the price sensitivity: a price rise by 1 / theta leaves 37 % of the customers,
+    and 1 / theta is also the price of the largest revenue.
+
+    Args:
+        prices: Positive and distinct.
+        domain: Where theta lies, not below 0. By default from 0, where everybody buys, to
+            1 / min(prices), where the lowest price is best, but not beyond 20 / max(prices),
+            where nobody buys at the highest price.
+        observe: "revenue" or "sales".
+
+    References: Gallego & van Ryzin (1994), "Optimal dynamic pricing of inventories with
+    stochastic demand over finite horizons"; Huang, Leng & Parlar (2013).
+
+    >>> model = exponential([1.0, 2.0, 4.0])
+    >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
+    [(4.0, 0.3466), (2.0, 0.6931), (1.0, 1.0)]
+    """
+    levels = as_levels("prices", prices)
+    last = min(1.0 / min(levels), 20.0 / max(levels))
+    chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
+    require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
+    return _build(_exponential, _inverse_exponential, levels, chosen, observe)
+
+
+def logit(
+    prices: Iterable[float],
+    sensitivity: float = 1.0,
+    *,
+    domain: Domain | None = None,
+    observe: str = "revenue",
+) -> RewardModel:
+    """Customers who weigh the product against none: d = 1 / (1 + exp(sensitivity*price - theta)).
+
+    ``theta`` is the attractiveness of the product: the log-odds of a sale at price 0. At the
+    price theta / sensitivity half of the customers buy.
+
+    Args:
+        prices: Positive and distinct.
+        sensitivity: How much one unit of price lowers the log-odds; known.
+        domain: Where theta lies. By default from where 1 in 20 customers buys at the lowest
+            price (3 below sensitivity * min(prices)) to where 19 in 20 buy at the highest.
+        observe: "revenue" or "sales".
+
+    References: McFadden (1974), "Conditional logit analysis of qualitative choice behavior";
+    Huang, Leng & Parlar (2013).
+
+    >>> model = logit([1.0, 2.0, 3.0])
+    >>> model.domain, model.means(2.0).round(4)
+    ((-2.0, 6.0), array([0.7311, 1.    , 0.8068]))
+    """
+    levels = as_levels("prices", prices)
+    sensitivity = as_positive("sensitivity", sensitivity, ModelError)
+    usual = sensitivity * min(levels) - 3.0, sensitivity * max(levels) + 3.0
+    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    return _build(
+        partial(_logit, sensitivity=sensitivity),
+        partial(_inverse_logit, sensitivity=sensitivity),
+        levels,
+        chosen,
+        observe,
+    )
+
+
+def isoelastic(
+    prices: Iterable[float],
+    reference: float | None = None,
+    *,
+    domain: Domain = (0.0, 3.0),
+    observe: str = "revenue",
+) -> RewardModel:
+    """Demand of constant elasticity: d = (price / reference)**-theta.
+
+    ``theta`` is the elasticity: a price rise by 1 % costs theta % of the customers. The highest
+    price earns most where theta < 1 and the lowest where theta > 1; no price between is ever
+    best, and at theta = 1 all are. Where that is too crude, `log_log` has a cut-off.
+
+    Args:
+        prices: Positive and distinct.
+        reference: The price at which everybody buys; below all prices, by default half the
+            lowest one.
+        domain: Where theta lies, not below 0.
+        observe: "revenue" or "sales".
+
+    Reference: Huang, Leng & Parlar (2013), who call it the power model.
+
+    >>> model = isoelastic([1.0, 2.0, 4.0])
+    >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
+    [(4.0, 1.0), (1.0, 3.0)]
+    """
+    levels = as_levels("prices", prices)
+    reference = _as_reference(reference, levels)
+    chosen = as_interval("domain", domain, ModelError)
+    require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
+    return _build(
+        partial(_isoelastic, reference=reference),
+        partial(_inverse_isoelastic, reference=reference),
+        levels,
+        chosen,
+        observe,
+    )
+
+
+def log_log(
+    prices: Iterable[float],
+    reference: float | None = None,
+    cutoff: float | None = None,
+    *,
+    domain: Domain = (0.0, 3.0),
+    observe: str = "revenue",
+) -> RewardModel:
+    """Constant elasticity with a cut-off: d = (x**-theta - c**-theta) / (1 - c**-theta).
+
+    Here x = price / reference and c = cutoff / reference. What customers are willing to pay
+    follows a power law between the reference price, which all of them pay, and the cut-off,
+    which none does. In logarithms of demand and price this is a straight line that bends down
+    near the cut-off. ``theta`` is the exponent of the power law, the elasticity far below the
+    cut-off; at theta = 0 demand is log(cutoff / price) / log(cutoff / reference).
+
+    Args:
+        prices: Positive and distinct.
+        reference: The price at which everybody buys; below all prices, by default half the
+            lowest one.
+        cutoff: The price at which nobody buys; above all prices, by default twice the highest.
+        domain: Where theta lies, not below 0.
+        observe: "revenue" or "sales".
+
+    References: Aban, Meerschaert & Panorska (2006), "Parameter estimation for the truncated
+    Pareto distribution"; Huang, Leng & Parlar (2013) for the form without a cut-off.
+
+    >>> model = log_log([1.0, 2.0, 4.0], reference=0.5, cutoff=8.0)
+    >>> model.means(0.0)
+    array([0.75, 1.  , 1.  ])
+    >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
+    [(2.0, 0.6942), (1.0, 3.0)]
+    """
+    levels = as_levels("prices", prices)
+    reference = _as_reference(reference, levels)
+    cutoff = 2.0 * max(levels) if cutoff is None else as_float("cutoff", cutoff, ModelError)
+    rule = f"be above all prices, the highest of which is {max(levels):g}"
+    require(cutoff > max(levels), "cutoff", rule, cutoff, ModelError)
+    chosen = as_interval("domain", domain, ModelError)
+    require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
+    return _build(
+        partial(_log_log, reference=reference, cutoff=cutoff), None, levels, chosen, observe
+    )
+
+
+def _build(
+    demand: Curve, inverse: Curve | None, prices: tuple[float, ...], domain: Domain, observe: str
+) -> RewardModel:
+    """The model of what is observed, revenue or sales, from the demand curve."""
+    require(
+        observe in ("revenue", "sales"), "observe", "be 'revenue' or 'sales'", observe, ModelError
+    )
+    if observe == "sales":
+        return RewardModel(demand, prices, domain, inverse=inverse)
+    return RewardModel(
+        partial(_revenue, demand),
+        prices,
+        domain,
+        reward_range=(0.0, max(1.0, *prices)),
+        inverse=None if inverse is None else partial(_inverse_revenue, inverse),
+    )
+
+
+def _as_reference(reference: float | None, prices: tuple[float, ...]) -> float:
+    if reference is None:
+        return min(prices) / 2.0
+    reference = as_positive("reference", reference, ModelError)
+    rule = f"be below all prices, the lowest of which is {min(prices):g}"
+    require(reference < min(prices), "reference", rule, reference, ModelError)
+    return reference
+
+
+def _revenue(demand: Curve, theta: Any, price: Any) -> FloatArray:
+    return np.asarray(price * demand(theta, price))
+
+
+def _inverse_revenue(inverse: Curve, value: Any, price: Any) -> FloatArray:
+    return inverse(value / price, price)
+
+
+def _linear_power(theta: Any, price: Any, power: float) -> FloatArray:
+    return np.asarray(np.maximum(1.0 - theta * price, 0.0) ** power)
+
+
+def _inverse_linear_power(demand: Any, price: Any, power: float) -> FloatArray:
+    return np.asarray((1.0 - demand ** (1.0 / power)) / price)
+
+
+def _exponential(theta: Any, price: Any) -> FloatArray:
+    return np.asarray(np.exp(-theta * price))
+
+
+def _inverse_exponential(demand: Any, price: Any) -> FloatArray:
+    return np.asarray(-np.log(demand) / price)
+
+
+def _logit(theta: Any, price: Any, sensitivity: float) -> FloatArray:
+    return np.asarray(1.0 / (1.0 + np.exp(sensitivity * price - theta)))
+
+
+def _inverse_logit(demand: Any, price: Any, sensitivity: float) -> FloatArray:
+    return np.asarray(sensitivity * price + np.log(demand) - np.log1p(-demand))
+
+
+def _isoelastic(theta: Any, price: Any, reference: float) -> FloatArray:
+    return np.asarray((price / reference) ** (-theta))
+
+
+def _inverse_isoelastic(demand: Any, price: Any, reference: float) -> FloatArray:
+    return np.asarray(-np.log(demand) / np.log(price / reference))
+
+
+def _log_log(theta: Any, price: Any, reference: float, cutoff: float) -> FloatArray:
+    # expm1 keeps the quotient exact down to the smallest theta, and so in the limit at 0 too.
+    exponent = np.maximum(theta, np.finfo(np.float64).tiny)
+    below = np.expm1(-exponent * np.log(cutoff / price))
+    whole = np.expm1(-exponent * np.log(cutoff / reference))
+    return np.asarray((price / reference) ** (-exponent) * below / whole)

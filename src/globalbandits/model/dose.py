@@ -1,0 +1,256 @@
+"""Dose-response models: doses are the arms, and one number about the drug is unknown.
+
+Each function returns a `RewardModel` of f(theta, dose), the probability of a response or the
+expected share of the largest possible effect. A larger response counts as better, and it grows
+with the dose; so with nothing on the other side the largest dose is best whatever theta is.
+``penalty`` puts something there: what one unit of dose costs. The mean reward is then
+
+``mu(theta, dose) = f(theta, dose) - penalty * dose``
+
+and rewards must be reported net of the penalty too.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_float, as_interval, as_positive, require
+from globalbandits.errors import ModelError
+from globalbandits.model.levels import as_levels
+from globalbandits.model.reward_model import RewardModel
+
+__all__ = ["emax", "hyperbolic_tangent", "linear", "logistic", "power"]
+
+Curve = Callable[..., FloatArray]  # of (theta, dose), or for inverses of (response, dose)
+Domain = tuple[float, float]
+
+
+def linear(
+    doses: Iterable[float], *, domain: Domain | None = None, penalty: float = 0.0
+) -> RewardModel:
+    """A response in proportion to the dose: f = theta * dose.
+
+    ``theta`` is the slope, the response to one unit of dose.
+
+    Args:
+        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
+        domain: Where theta lies, within [0, 1 / max(doses)] so that f is at most 1. By default
+            all of that.
+        penalty: What one unit of dose costs, in units of the response.
+
+    Reference: Lai & Robbins (1978), "Adaptive design in regression and control".
+
+    >>> model = linear([1.0, 2.0, 4.0], penalty=0.1)
+    >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
+    [(1.0, 0.1), (4.0, 0.25)]
+    """
+    levels = as_levels("doses", doses)
+    last = 1.0 / max(levels)
+    chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
+    rule = f"lie in [0, 1 / max(doses)] = [0, {last:.6g}], where the response is 1"
+    require(
+        chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
+    )
+    return _build(_linear, _inverse_linear, levels, chosen, penalty)
+
+
+def logistic(
+    doses: Iterable[float],
+    intercept: float = -3.0,
+    *,
+    domain: Domain | None = None,
+    penalty: float = 0.0,
+) -> RewardModel:
+    """Log-odds of a response in proportion to the dose: f = 1 / (1 + exp(-intercept - theta*dose)).
+
+    ``theta`` is the slope: how much one unit of dose adds to the log-odds.
+
+    Args:
+        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
+        intercept: Log-odds without a dose; known. -3 is a response of 1 in 20.
+        domain: Where theta lies. By default from 0 to 6 / max(doses): with the usual intercept
+            up to a response of 19 in 20 to the largest dose.
+        penalty: What one unit of dose costs, in units of the response.
+
+    References: Lai & Robbins (1978); O'Quigley & Shen (1996), "Continual reassessment method: a
+    likelihood approach".
+
+    >>> model = logistic([1.0, 2.0, 4.0], penalty=0.1)
+    >>> [model.arms[region.arm] for region in model.regions]
+    [1.0, 4.0]
+    """
+    levels = as_levels("doses", doses)
+    intercept = as_float("intercept", intercept, ModelError)
+    usual = 0.0, 6.0 / max(levels)
+    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    return _build(
+        partial(_logistic, intercept=intercept),
+        partial(_inverse_logistic, intercept=intercept),
+        levels,
+        chosen,
+        penalty,
+    )
+
+
+def emax(
+    doses: Iterable[float],
+    hill: float = 1.0,
+    *,
+    domain: Domain | None = None,
+    penalty: float = 0.0,
+) -> RewardModel:
+    """A response that saturates: f = dose**hill / (theta**hill + dose**hill).
+
+    ``theta`` is the ED50, the dose of half the largest effect: a potent drug has a small one.
+    Rewards are shares of the largest effect. With a hill other than 1 this is the sigmoid Emax
+    model.
+
+    Args:
+        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
+        hill: Steepness of the curve in the logarithm of the dose; known.
+        domain: Where theta lies, above 0. By default from half the smallest dose to twice the
+            largest one.
+        penalty: What one unit of dose costs, in units of the response.
+
+    References: MacDougall (2006), "Analysis of dose-response studies: Emax model", in Ting (ed.),
+    Dose Finding in Drug Development; Pinheiro, Bretz & Branson (2006) in the same book.
+
+    >>> model = emax([1.0, 2.0, 4.0], penalty=0.1)
+    >>> model.means(2.0).round(4)
+    array([0.2333, 0.3   , 0.2667])
+    >>> model.arms[model.best_arms(2.0)[0]]
+    2.0
+    """
+    levels = as_levels("doses", doses)
+    hill = as_positive("hill", hill, ModelError)
+    usual = 0.5 * min(levels), 2.0 * max(levels)
+    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
+    return _build(
+        partial(_emax, hill=hill), partial(_inverse_emax, hill=hill), levels, chosen, penalty
+    )
+
+
+def power(
+    skeleton: Iterable[float], *, domain: Domain = (-1.5, 1.5), penalty: float = 0.0
+) -> RewardModel:
+    """The empiric model of continual reassessment: f = skeleton**exp(theta).
+
+    The skeleton holds a first guess of the response probability at each dose; the arms are
+    these guesses. ``theta`` says how far they are off: at 0 they are right, below 0 responses
+    are more likely, above 0 less. (Some texts write skeleton**a with a = exp(theta) > 0; the
+    logarithm treats "too high" and "too low" alike.)
+
+    Args:
+        skeleton: Probabilities, strictly between 0 and 1, distinct.
+        domain: Where theta lies.
+        penalty: What one unit of the skeleton costs, in units of the response.
+
+    Reference: O'Quigley, Pepe & Fisher (1990), "Continual reassessment method: a practical
+    design for phase 1 clinical trials in cancer"; O'Quigley & Shen (1996) for this form.
+
+    >>> model = power([0.05, 0.1, 0.2, 0.4])
+    >>> model.means(0.0)
+    array([0.05, 0.1 , 0.2 , 0.4 ])
+    >>> round(model.invert(2, 0.04), 6)
+    0.693147
+    """
+    rule = "lie strictly between 0 and 1"
+    levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
+    chosen = as_interval("domain", domain, ModelError)
+    return _build(_power, _inverse_power, levels, chosen, penalty)
+
+
+def hyperbolic_tangent(
+    doses: Iterable[float], *, domain: Domain = (0.1, 3.0), penalty: float = 0.0
+) -> RewardModel:
+    """The first model of continual reassessment: f = ((tanh(dose) + 1) / 2)**theta.
+
+    ``theta`` is the exponent: the larger, the less likely a response at every dose. Doses are
+    on a standardised scale, where 0 has response 0.5 at theta = 1; they may be negative.
+
+    Args:
+        doses: Distinct, between -5 and 5; beyond, the curve is flat to all purposes.
+        domain: Where theta lies, not below 0.
+        penalty: What one unit of dose costs, in units of the response.
+
+    Reference: O'Quigley, Pepe & Fisher (1990), "Continual reassessment method: a practical
+    design for phase 1 clinical trials in cancer".
+
+    >>> model = hyperbolic_tangent([-1.5, -0.5, 0.5])
+    >>> model.means(1.0).round(4)
+    array([0.0474, 0.2689, 0.7311])
+    """
+    rule = "lie between -5 and 5, on a standardised scale"
+    levels = as_levels("doses", doses, -5.0, 5.0, rule)
+    chosen = as_interval("domain", domain, ModelError)
+    require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
+    return _build(_hyperbolic_tangent, _inverse_hyperbolic_tangent, levels, chosen, penalty)
+
+
+def _build(
+    response: Curve, inverse: Curve, doses: tuple[float, ...], domain: Domain, penalty: float
+) -> RewardModel:
+    """The model of the response less the penalty."""
+    penalty = as_float("penalty", penalty, ModelError)
+    require(penalty >= 0.0, "penalty", "be at least 0", penalty, ModelError)
+    costs = [penalty * dose for dose in doses]
+    return RewardModel(
+        partial(_net, response, penalty),
+        doses,
+        domain,
+        reward_range=(min(0.0, -max(costs)), max(1.0, 1.0 - min(costs))),
+        inverse=partial(_inverse_net, inverse, penalty),
+    )
+
+
+def _net(response: Curve, penalty: float, theta: Any, dose: Any) -> FloatArray:
+    return np.asarray(response(theta, dose) - penalty * dose)
+
+
+def _inverse_net(inverse: Curve, penalty: float, value: Any, dose: Any) -> FloatArray:
+    return inverse(value + penalty * dose, dose)
+
+
+def _linear(theta: Any, dose: Any) -> FloatArray:
+    return np.asarray(theta * dose)
+
+
+def _inverse_linear(response: Any, dose: Any) -> FloatArray:
+    return np.asarray(response / dose)
+
+
+def _logistic(theta: Any, dose: Any, intercept: float) -> FloatArray:
+    return np.asarray(1.0 / (1.0 + np.exp(-intercept - theta * dose)))
+
+
+def _inverse_logistic(response: Any, dose: Any, intercept: float) -> FloatArray:
+    return np.asarray((np.log(response) - np.log1p(-response) - intercept) / dose)
+
+
+def _emax(theta: Any, dose: Any, hill: float) -> FloatArray:
+    return np.asarray(1.0 / (1.0 + (theta / dose) ** hill))
+
+
+def _inverse_emax(response: Any, dose: Any, hill: float) -> FloatArray:
+    return np.asarray(dose * (1.0 / response - 1.0) ** (1.0 / hill))
+
+
+def _power(theta: Any, guess: Any) -> FloatArray:
+    return np.asarray(guess ** np.exp(theta))
+
+
+def _inverse_power(response: Any, guess: Any) -> FloatArray:
+    return np.asarray(np.log(np.log(response) / np.log(guess)))
+
+
+def _hyperbolic_tangent(theta: Any, dose: Any) -> FloatArray:
+    # (tanh(x) + 1) / 2 = 1 / (1 + exp(-2 x)), which keeps its digits at negative doses.
+    return np.asarray((1.0 + np.exp(-2.0 * dose)) ** (-theta))
+
+
+def _inverse_hyperbolic_tangent(response: Any, dose: Any) -> FloatArray:
+    return np.asarray(-np.log(response) / np.log1p(np.exp(-2.0 * dose)))
