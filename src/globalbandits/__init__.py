@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         SimulationError,
         StateError,
     )
-    from globalbandits.model import Holder, Region, RewardModel
+    from globalbandits.model import Holder, Region, RewardModel, demand, dose
     from globalbandits.policies import (
         BUW,
         UCB1,
@@ -59,6 +59,8 @@ __all__ = [
     "StateError",
     "UncertaintyEllipsoid",
     "__version__",
+    "demand",
+    "dose",
     "theory",
 ]
 
@@ -76,6 +78,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "StateError",
     ),
     "model": ("Holder", "Region", "RewardModel"),
+    "model.demand": (),
+    "model.dose": (),
     "policies": (
         "BUW",
         "UCB1",

@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import globalbandits as gb
 from globalbandits.cli import main
+from globalbandits.cli.analyze import analyze
 
 PRICING = ["analyze", "--model", "linear-power", "--arms", "0.4:0.95:0.05"]
 
@@ -113,7 +115,10 @@ def test_the_plot_is_written(run, tmp_path, suffix):
         (["--model", "nope", "--arms", "1"], "model must be one of three-arms"),
         (["--model", "linear-power"], "linear-power needs arms"),
         (["--model", "linear-power", "--arms", "0.4:0.9"], "arms must be first:last:step"),
-        (["--model", "linear-power", "--arms", "0.4,0.4"], "arms must be distinct, got 0.4"),
+        (
+            ["--model", "linear-power", "--arms", "0.4,0.4"],
+            "prices[1] must differ from prices[0], got 0.4",
+        ),
         (["--model", "three-arms", "--theta", "2"], "theta must lie in [0, 1], got 2.0"),
         (["--model", "three-arms", "--plot", "x.gif"], "figure path must end in .svg, .png or"),
         (["--model", "three-arms", "--plot", "/dev/null/x.svg"], "/dev/null"),
@@ -131,6 +136,15 @@ def test_help_shows_an_example(run):
     code, out, _ = run("analyze", "--help")
     assert code == 0
     assert "globalbandits analyze --model linear-power --arms 0.4:0.95:0.05" in out
+
+
+def test_every_example_of_the_help_runs(run, tmp_path, monkeypatch):
+    (tmp_path / "examples").symlink_to(Path(__file__).parents[2] / "examples")
+    monkeypatch.chdir(tmp_path)
+    lines = [line.split() for line in analyze.__doc__.splitlines() if "globalbandits" in line]
+    assert len(lines) == 4
+    for _, *arguments in lines:
+        assert run(*arguments)[0] == 0
 
 
 def test_the_version(run):

@@ -46,7 +46,7 @@ def analyze(
 
       globalbandits analyze --model three-arms --theta 0.5 --plot three-arms.svg
 
-      globalbandits analyze --model emax --arms 1,2,5,10 --parameter hill=2 --json
+      globalbandits analyze --model emax --arms 1,2,5,10 --parameter penalty=0.03 --json
 
       globalbandits analyze --file examples/newsletter.py:model
     """

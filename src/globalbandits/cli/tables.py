@@ -19,7 +19,7 @@ def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
     yield _summary(facts)
     yield _table(
         "Arms: |μ(θ) - μ(θ')| lies between D1 |θ - θ'|^γ1 and D2 |θ - θ'|^γ2",
-        ("arm", "μ at low θ", "μ at high θ", "D1", "γ1", "D2", "γ2", "informative"),
+        ("arm", "μ(low θ)", "μ(high θ)", "D1", "γ1", "D2", "γ2", "γ"),
         [[show(value) for value in arm.values()] for arm in facts["arms"]],
     )
     yield _table(
