@@ -1,0 +1,75 @@
+"""The collector behind ``make bench``; the measurements themselves are not tests."""
+
+import json
+import sys
+import types
+
+import pytest
+
+from benchmarks import Row, median_seconds, run
+
+
+def benchmark(rows):
+    module = types.ModuleType("benchmarks.fake")
+    module.run = rows if callable(rows) else lambda: rows
+    return module
+
+
+@pytest.fixture
+def fakes(monkeypatch, tmp_path):
+    """Two benchmarks in place of the real ones; gives where the numbers go."""
+    rows = [
+        Row(name="quick", value=2.0, unit="ms", target=5.0, note="a note"),
+        Row(name="slow", value=9.0, unit="ms", target=5.0, note=""),
+        Row(name="many", value=9.0, unit="calls", target=">= 5", note=""),
+        Row(name="free", value=1.0, unit="s", target=None, note=""),
+    ]
+    monkeypatch.setitem(sys.modules, "benchmarks.good", benchmark(rows))
+    monkeypatch.setitem(sys.modules, "benchmarks.bad", benchmark(lambda: 1 / 0))
+    monkeypatch.setattr(run, "benchmark_names", lambda: ["bad", "good"])
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "results" / "bench.json")
+    return run.RESULTS
+
+
+def test_rows_are_printed_and_kept(fakes, capsys):
+    assert run.main(["good"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("met") == 2
+    assert printed.count("missed") == 1
+    kept = json.loads(fakes.read_text())
+    assert [row["reached"] for row in kept["rows"]] == [True, False, True, None]
+    assert {row["benchmark"] for row in kept["rows"]} == {"good"}
+    assert kept["failed"] == []
+
+
+def test_a_broken_benchmark_does_not_hide_the_others(fakes, capsys):
+    assert run.main([]) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    kept = json.loads(fakes.read_text())
+    assert kept["failed"] == ["bad"]
+    assert len(kept["rows"]) == 4
+
+
+def test_an_unknown_name_is_refused(fakes, capsys):
+    assert run.main(["nothing"]) == 2
+    assert "benchmark must be one of bad, good, got 'nothing'" in capsys.readouterr().out
+    assert not fakes.exists()
+
+
+def test_words_are_no_target():
+    assert run.reached(1.0, "small") is None
+    assert run.reached(5.0, 5.0)
+    assert not run.reached(5.1, "<= 5")
+
+
+def test_every_benchmark_can_be_found():
+    names = run.benchmark_names()
+    assert "analyze" in names
+    assert "run" not in names
+
+
+def test_median_seconds_is_the_time_of_one_call():
+    calls = []
+    seconds = median_seconds(lambda: calls.append(1), repeats=3, loops=5)
+    assert len(calls) == 16
+    assert 0 < seconds < 0.01
