@@ -11,6 +11,7 @@ from globalbandits.errors import PolicyError
 
 POWERS = 3
 _RANK_TOLERANCE = 1e-10
+_TIE = 1e-9  # relative: prices 0.70 and 0.75 are equally far from 0.40 and 0.95
 
 
 def as_features(features: Any) -> tuple[tuple[float, ...], ...]:
@@ -67,7 +68,8 @@ def whiten(features: FloatArray) -> FloatArray:
 def spread_arms(features: FloatArray) -> IntArray:
     """As many linearly independent arms as features, far apart: pivoted Gram-Schmidt.
 
-    Each next arm is the one farthest from the span of those before it.
+    Each next arm is the one farthest from the span of those before it, the last of several
+    that are equally far up to rounding.
 
     >>> spread_arms(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 0.5]])).tolist()
     [0, 2]
@@ -75,7 +77,8 @@ def spread_arms(features: FloatArray) -> IntArray:
     rest = features.copy()
     arms = np.zeros(features.shape[1], np.int64)
     for i in range(arms.shape[0]):
-        arms[i] = np.argmax(np.sum(rest * rest, axis=1))
+        squares = np.sum(rest * rest, axis=1)
+        arms[i] = np.flatnonzero(squares >= (1.0 - _TIE) * squares.max())[-1]
         axis = rest[arms[i]] / np.linalg.norm(rest[arms[i]])
         rest = rest - np.outer(rest @ axis, axis)
     return arms

@@ -52,6 +52,8 @@ def as_pairs(
 
 def as_arm(name: str, value: Any, n_arms: int) -> int:
     """Value as the index of an arm."""
+    if type(value) is int and 0 <= value < n_arms:  # the usual case, without a message to build
+        return value
     arm = as_integer(name, value, 0, RewardError)
     require(arm < n_arms, name, f"be an index below {n_arms}", value, RewardError)
     return arm
@@ -60,10 +62,12 @@ def as_arm(name: str, value: Any, n_arms: int) -> int:
 def as_unit(name: str, value: Any, reward_range: tuple[float, float]) -> float:
     """Value as a reward, mapped from the range to [0, 1]."""
     low, high = reward_range
-    unit = (as_float(name, value, RewardError) - low) / (high - low)
-    inside = -_SLACK <= unit <= 1.0 + _SLACK
-    require(inside, name, f"lie in [{low:g}, {high:g}]", value, RewardError)
-    return min(max(unit, 0.0), 1.0)
+    number = value if type(value) is float else as_float(name, value, RewardError)
+    unit = (number - low) / (high - low)
+    if -_SLACK <= unit <= 1.0 + _SLACK:
+        return min(max(unit, 0.0), 1.0)
+    as_float(name, value, RewardError)  # nan and infinities have their own message
+    raise RewardError(f"{name} must lie in [{low:g}, {high:g}], got {value!r}")
 
 
 def _is_batch(value: Any) -> bool:
