@@ -64,7 +64,7 @@ __all__ = [
     "theory",
 ]
 
-# Where each public name lives. An empty tuple: the module itself is public.
+# Where each public name lives.
 _HOMES: dict[str, tuple[str, ...]] = {
     "errors": (
         "EvidenceError",
@@ -78,8 +78,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "StateError",
     ),
     "model": ("Holder", "Region", "RewardModel"),
-    "model.demand": (),
-    "model.dose": (),
     "policies": (
         "BUW",
         "UCB1",
@@ -90,10 +88,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "Policy",
         "UncertaintyEllipsoid",
     ),
-    "theory": (),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {home.rpartition(".")[2]: home for home, names in _HOMES.items() if not names}
+_MODULES = {"demand": "model.demand", "dose": "model.dose", "theory": "theory"}
 
 
 if not TYPE_CHECKING:  # a type checker that saw this would take any name for granted
