@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -59,10 +59,10 @@ def as_fraction(name: str, value: object, error: Error) -> float:
     return number
 
 
-def as_interval(name: str, value: object, error: Error) -> tuple[float, float]:
+def as_interval(name: str, value: Any, error: Error) -> tuple[float, float]:
     """Return value as a pair (low, high) of finite floats with low < high."""
     try:
-        low, high = value  # type: ignore[misc]
+        low, high = value
     except (TypeError, ValueError):
         raise error(f"{name} must be a pair (low, high), got {value!r}") from None
     bounds = as_float(f"{name} low", low, error), as_float(f"{name} high", high, error)
