@@ -65,11 +65,13 @@ def limit_at_zero(values: FloatArray, errors: FloatArray) -> tuple[FloatArray, F
         before, step = steps[:, :-1], steps[:, 1:]
         ratio = step / before
         still = np.abs(step) <= 2.0 * errors[:, 2:]
-        geometric = (ratio > 0.0) & (ratio < 0.9) & ~still
+        geometric = (ratio > 0.0) & (ratio < 0.96) & ~still
         limits = values[:, 2:] + np.where(geometric, step * ratio / (1.0 - ratio), 0.0)
         wiggle = np.where(ratio < 0.0, np.abs(before) + np.abs(step), np.inf)
         doubt = np.where(geometric | still, 0.0, wiggle)[:, 1:]
-        doubt = doubt + np.abs(np.diff(limits, axis=1)) + 8.0 * errors[:, 3:]
+        # The slower the approach, the further the formula reaches, and rounding with it.
+        reach = np.where(geometric, np.maximum(8.0, 2.0 / (1.0 - ratio) ** 2), 8.0)[:, 1:]
+        doubt = doubt + np.abs(np.diff(limits, axis=1)) + reach * errors[:, 3:]
         reliable = np.logical_and.accumulate(
             np.isfinite(values) & (errors <= 1e-3 * np.abs(values)), axis=1
         )
@@ -104,12 +106,20 @@ def plateau(values: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatAr
 def snap(orders: FloatArray, doubt: FloatArray) -> FloatArray:
     """Orders moved to the simplest fraction that the doubt allows; most curves have one.
 
-    >>> snap(np.array([2.0004, 0.3334, 2.0004]), np.array([1e-3, 1e-3, 0.0]))
-    array([2.        , 0.33333333, 2.0004    ])
+    An inequality stays valid when its exponent is moved away from 1, so a move towards 1 must
+    be short, and an order that is not moved to a fraction is moved away from 1 by its doubt.
+
+    >>> snap(np.array([1.9996, 2.0004, 0.6668]), np.full(3, 1e-3))
+    array([2.        , 2.        , 0.66666667])
+    >>> snap(np.array([1.994, 2.006]), np.full(2, 2e-3))
+    array([2.   , 2.008])
     """
-    tolerance = np.minimum(1e-6 + 3.0 * doubt, 1e-2) * np.minimum(orders, 1.0)
-    snapped = orders.copy()
+    away = np.where(orders < 1.0, -1.0, 1.0)
+    longest = np.minimum(1e-6 + 3.0 * doubt, 1e-2) * np.minimum(orders, 1.0)
+    snapped = orders + away * np.minimum(doubt, 1e-2) * np.minimum(orders, 1.0)
     for denominator in range(_LARGEST_DENOMINATOR, 0, -1):
         fraction = np.round(orders * denominator) / denominator
-        snapped = np.where(np.abs(fraction - orders) <= tolerance, fraction, snapped)
+        move = away * (fraction - orders)
+        near = (move <= longest) & (move >= -np.minimum(longest, 1e-3))
+        snapped = np.where(near, fraction, snapped)
     return snapped

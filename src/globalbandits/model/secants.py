@@ -19,6 +19,7 @@ Evaluate = Callable[[IntArray, FloatArray], FloatArray]  # (arms, thetas) -> mea
 FINEST = 22  # grids get finer towards special points, down to 2**-22 of the domain
 _PARTS = 16  # cells a bracket is cut into
 _ROUNDS = 16
+_GOLDEN = 0.6180339887498949  # its multiples, modulo 1, fill the unit interval evenly
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -32,11 +33,18 @@ class Family(NamedTuple):
     high: float
     grid: FloatArray  # (m,) finer and finer towards both ends
     values: FloatArray  # (n, m)
-    noise: FloatArray  # (n,) bound on the rounding error of a difference of two values
+    noise: FloatArray  # (n,) rounding error of a difference of two values, wherever they are
 
     def at(self, rows: IntArray, thetas: FloatArray) -> FloatArray:
         """Values of the curves ``rows`` (n,) at ``thetas`` (n, m)."""
+        if len(rows) == 0:  # the user's function need not know about empty arrays
+            return thetas
         return self.evaluate(np.broadcast_to(self.arms[rows][:, None], thetas.shape), thetas)
+
+    def error(self, rows: IntArray, change: FloatArray, width: FloatArray) -> FloatArray:
+        """Rounding error of the change (n, m) over the width: that of the values and of theta."""
+        blur = 2.0 * _EPS * max(abs(self.low), abs(self.high), self.high - self.low)
+        return self.noise[rows][:, None] + change * (blur / width)
 
     def approach(self, spots: "Spots", side: int) -> Approach:
         """Differences towards the spots from the left (-1), the right (1) or both sides (0)."""
@@ -49,12 +57,9 @@ class Family(NamedTuple):
         distance = above - below
         difference = np.abs(self.at(spots.rows, above) - self.at(spots.rows, below))
         useless = (distance <= 8.0 * spots.resolution[:, None]) | (difference == 0.0)
-        return Approach(
-            spots.rows,
-            np.where(useless, 1.0, distance),
-            np.where(useless, 1.0, difference),
-            np.where(useless, np.inf, self.noise[spots.rows][:, None]),
-        )
+        distance, difference = np.where(useless, 1.0, (distance, difference))
+        error = np.where(useless, np.inf, self.error(spots.rows, difference, distance))
+        return Approach(spots.rows, distance, difference, error)
 
 
 class Spots(NamedTuple):
@@ -93,17 +98,28 @@ def tabulate(
     fractions = np.unique(np.concatenate((np.arange(n_cells + 1) / n_cells, fine, 1.0 - fine)))
     grid = np.unique(np.clip(low + (high - low) * fractions, low, high))
     values = evaluate(*np.broadcast_arrays(arms[:, None], grid[None, :]))
-    steepness = np.abs(values[:, -1] - values[:, 0]) / (high - low)
-    noise = 4.0 * _EPS * (np.abs(values).max(axis=1) + max(abs(low), abs(high)) * steepness)
+    noise = 4.0 * _EPS * np.abs(values).max(axis=1) + _roughness(evaluate, arms, domain)
     return Family(evaluate, arms, low, high, grid, values, noise)
+
+
+def _roughness(evaluate: Evaluate, arms: IntArray, domain: tuple[float, float]) -> FloatArray:
+    """Rounding error of the curves, as three points a few floats apart show it."""
+    low, high = domain
+    step = 64.0 * np.spacing(max(abs(low), abs(high)))
+    fractions = np.arange(1, 33) * _GOLDEN % 1.0
+    middles = low + step + (high - low - 2.0 * step) * fractions
+    points = middles[:, None] + step * np.array([-1.0, 0.0, 1.0])
+    values = evaluate(*np.broadcast_arrays(arms[:, None, None], points[None, :, :]))
+    bends = np.abs(values[..., 0] - 2.0 * values[..., 1] + values[..., 2])
+    return 2.0 * bends.max(axis=1)
 
 
 def extreme_secants(family: Family, sign: int) -> tuple[Extremes, Spots]:
     """Extreme secants of all curves, at least one a curve, and the inner spots they point to."""
-    n_rows, grid = len(family.arms), family.grid
+    rows, grid, width = np.arange(len(family.arms)), family.grid, np.diff(family.grid)
     change = np.abs(np.diff(family.values, axis=1))
-    secants = (change + sign * family.noise[:, None]) / np.diff(grid)
-    rows, cells = np.arange(n_rows), np.argmin(sign * secants, axis=1)
+    secants = (change + sign * family.error(rows, change, width)) / width
+    cells = np.argmin(sign * secants, axis=1)
     coarse = Extremes(rows, secants[rows, cells], grid[cells], grid[cells + 1])
     more_rows, more_cells = _outstanding(secants, sign)
     both = np.concatenate((rows * len(grid) + cells, more_rows * len(grid) + more_cells))
@@ -143,7 +159,7 @@ def _close_in(
         points = np.linspace(left[active], right[active], _PARTS + 1, axis=1)
         width = np.maximum(np.diff(points, axis=1), _TINY)
         change = np.abs(np.diff(family.at(rows[active], points), axis=1))
-        secants = (change + sign * noise[:, None]) / width
+        secants = (change + sign * family.error(rows[active], change, width)) / width
         every, cell = np.arange(len(active)), np.argmin(sign * secants, axis=1)
         better = sign * secants[every, cell] < sign * best.ratio[active]
         found = active[better]
