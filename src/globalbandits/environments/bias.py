@@ -1,0 +1,71 @@
+"""How far the true means are from the model's curves: a shift of every arm's mean.
+
+Shifts are in the units of the rewards. A shifted mean that would leave the reward range is
+moved to the nearer end of it.
+"""
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_float, require
+from globalbandits.environments.parts import Part, register
+from globalbandits.errors import ScenarioError
+
+
+@dataclasses.dataclass(frozen=True)
+class Bias(Part):
+    """Base of all biases: a subclass draws the shifts of one run."""
+
+    family: ClassVar[str] = "bias"
+
+    def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
+        """The shift of each arm in one run: shape (n_arms,)."""
+        raise NotImplementedError
+
+
+@register("uniform")
+@dataclasses.dataclass(frozen=True)
+class UniformBias(Bias):
+    """Every run draws a shift per arm, uniformly from [-size, size] (Experiment 4).
+
+    >>> UniformBias(0.1).shifts(3, np.random.default_rng(0)).round(3).tolist()
+    [0.027, -0.046, -0.092]
+    """
+
+    size: float
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        size = as_float("size", self.size, ScenarioError)
+        require(size >= 0.0, "size", "be at least 0", self.size, ScenarioError)
+        object.__setattr__(self, "size", size)
+
+    def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
+        """Uniform shifts."""
+        return rng.uniform(-self.size, self.size, n_arms)
+
+
+@register("fixed")
+@dataclasses.dataclass(frozen=True)
+class FixedBias(Bias):
+    """The same given shift per arm in every run.
+
+    >>> FixedBias([0.0, 0.1]).shifts(2, np.random.default_rng(0)).tolist()
+    [0.0, 0.1]
+    """
+
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Check the shifts."""
+        values = tuple(as_float("values", value, ScenarioError) for value in self.values)
+        object.__setattr__(self, "values", values)
+
+    def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
+        """The shifts, one per arm."""
+        enough = len(self.values) == n_arms
+        require(enough, "values", f"be {n_arms}, one per arm", self.values, ScenarioError)
+        return np.array(self.values, np.float64)

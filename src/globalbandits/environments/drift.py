@@ -1,0 +1,193 @@
+"""How the parameter moves: a plain function from one time step to the next.
+
+A drift works through ``move(track, time, theta, u) -> theta``, written in the subset of
+Python that Numba compiles: the parameter at ``time`` (2, 3, ...; at time 1 it is the
+environment's theta) from the one before and a uniform number of its own stream.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+from globalbandits._validation import as_float, as_fraction, as_positive, require
+from globalbandits.environments.parts import Part, register
+from globalbandits.errors import ScenarioError
+
+BOUNDARIES = ("reflect", "clip")
+
+
+class DriftRules(NamedTuple):
+    """The function of a drift; it is compiled by the simulator."""
+
+    move: Callable[[Any, int, float, float], float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Drift(Part):
+    """Base of all drifts: a subclass gives its `rules`, and the `track` they move on."""
+
+    family: ClassVar[str] = "drift"
+    rules: ClassVar[DriftRules]
+
+    def track(self, domain: tuple[float, float], theta: float) -> Any:
+        """A NamedTuple of numbers and arrays for `move`; raises where the path makes no sense."""
+        raise NotImplementedError
+
+    @property
+    def last_time(self) -> float:
+        """The last time step the path is known for."""
+        return math.inf
+
+
+def keep_inside(theta: float, low: float, high: float, reflect: bool) -> float:
+    """A point outside of the domain mirrored at its ends, or moved to the nearer one."""
+    if low <= theta <= high:
+        return theta
+    if reflect:
+        length = high - low
+        offset = (theta - low) % (2.0 * length)
+        theta = low + min(offset, 2.0 * length - offset)
+    return min(max(theta, low), high)
+
+
+def check_boundary(boundary: str) -> None:
+    """Refuse what is neither "reflect" nor "clip"."""
+    require(boundary in BOUNDARIES, "boundary", "be 'reflect' or 'clip'", boundary, ScenarioError)
+
+
+class WalkTrack(NamedTuple):
+    """What `move_walk` reads."""
+
+    low: float
+    high: float
+    step: float
+    up: float
+    reflect: bool
+
+
+def move_walk(track: WalkTrack, time: int, theta: float, u: float) -> float:
+    """One step up or down."""
+    step = track.step if u < track.up else -track.step
+    return keep_inside(theta + step, track.low, track.high, track.reflect)
+
+
+@register("random-walk")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RandomWalk(Drift):
+    """Steps of ``1 / drift_time`` up with probability ``up``, down otherwise (Experiment 3).
+
+    Args:
+        drift_time: tau: steps in which the parameter can move by 1; positive.
+        up: probability of a step up, strictly between 0 and 1.
+        boundary: "reflect": a step over an end of the domain is mirrored there; "clip": it
+            stops there.
+
+    >>> RandomWalk(drift_time=1000, up=0.6)
+    RandomWalk(drift_time=1000.0, up=0.6, boundary='reflect')
+    """
+
+    drift_time: float
+    up: float = 0.5
+    boundary: str = "reflect"
+
+    rules = DriftRules(move_walk)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        time = as_positive("drift_time", self.drift_time, ScenarioError)
+        object.__setattr__(self, "drift_time", time)
+        object.__setattr__(self, "up", as_fraction("up", self.up, ScenarioError))
+        check_boundary(self.boundary)
+
+    def track(self, domain: tuple[float, float], theta: float) -> WalkTrack:
+        """The domain and the step."""
+        return WalkTrack(*domain, 1.0 / self.drift_time, self.up, self.boundary == "reflect")
+
+
+class LineTrack(NamedTuple):
+    """What `move_line` reads."""
+
+    low: float
+    high: float
+    start: float
+    rate: float
+    reflect: bool
+
+
+def move_line(track: LineTrack, time: int, theta: float, u: float) -> float:
+    """The line at this time; no rounding adds up."""
+    return keep_inside(track.start + track.rate * (time - 1), track.low, track.high, track.reflect)
+
+
+@register("linear")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LinearDrift(Drift):
+    """The parameter rises by ``rate`` a step (or falls), mirrored or stopped at the ends.
+
+    >>> drift = LinearDrift(rate=0.1)
+    >>> round(drift.rules.move(drift.track((0.0, 1.0), 0.75), 5, 0.95, 0.0), 6)  # 0.75 + 4 * 0.1
+    0.85
+    """
+
+    rate: float
+    boundary: str = "reflect"
+
+    rules = DriftRules(move_line)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        object.__setattr__(self, "rate", as_float("rate", self.rate, ScenarioError))
+        check_boundary(self.boundary)
+
+    def track(self, domain: tuple[float, float], theta: float) -> LineTrack:
+        """The domain and the line."""
+        return LineTrack(*domain, theta, self.rate, self.boundary == "reflect")
+
+
+class WaveTrack(NamedTuple):
+    """What `move_wave` reads."""
+
+    low: float
+    high: float
+    start: float
+    amplitude: float
+    frequency: float
+    reflect: bool
+
+
+def move_wave(track: WaveTrack, time: int, theta: float, u: float) -> float:
+    """The wave at this time."""
+    height = track.amplitude * math.sin(track.frequency * (time - 1))
+    return keep_inside(track.start + height, track.low, track.high, track.reflect)
+
+
+@register("sinusoidal")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SinusoidalDrift(Drift):
+    """The parameter swings around its first value.
+
+    ``theta_t = theta + amplitude * sin(2 pi (t - 1) / period)``
+
+    >>> drift = SinusoidalDrift(amplitude=0.2, period=100)
+    >>> round(drift.rules.move(drift.track((0.0, 1.0), 0.5), 26, 0.0, 0.0), 6)
+    0.7
+    """
+
+    amplitude: float
+    period: float
+    boundary: str = "reflect"
+
+    rules = DriftRules(move_wave)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        amplitude = as_float("amplitude", self.amplitude, ScenarioError)
+        object.__setattr__(self, "amplitude", amplitude)
+        object.__setattr__(self, "period", as_positive("period", self.period, ScenarioError))
+        check_boundary(self.boundary)
+
+    def track(self, domain: tuple[float, float], theta: float) -> WaveTrack:
+        """The domain and the wave."""
+        frequency = 2.0 * math.pi / self.period
+        return WaveTrack(*domain, theta, self.amplitude, frequency, self.boundary == "reflect")
