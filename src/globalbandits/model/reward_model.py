@@ -54,7 +54,7 @@ class RewardModel:
         >>> model.best_arms(0.5)
         (1,)
         >>> [(model.arms[r.arm], round(r.low, 4), round(r.high, 4)) for r in model.regions]
-        [(0.8, 0.0, 0.4827), (0.6, 0.4827, 0.6742), (0.4, 0.6742, 1.0)]
+        [(0.8, 0.0, 0.4778), (0.6, 0.4778, 0.6712), (0.4, 0.6712, 1.0)]
     """
 
     def __init__(
