@@ -1,0 +1,179 @@
+"""The confidence set of structured policies: an interval of the parameter, without a grid.
+
+An arm's mean is strictly monotone, so ``{theta: |mu_k(theta) - mean_k| <= r_k}`` is an interval
+whose ends are two look-ups in the arm's inverse, and the confidence set is the intersection
+of all arms' intervals.
+
+Radii grow with log t, so the interval of an arm that is not played only widens. Its ends as
+they were when last looked up therefore bound the present ones, and only the arms that seem to
+bind the intersection have to be looked up again: O(K) comparisons and a few look-ups a round.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.tables import Tables, evaluate, find_cell
+from globalbandits.policies import base
+from globalbandits.policies.indices import record, recount
+
+
+class Setup(NamedTuple):
+    """The model's tables, the radius, and in which cells of the envelope each arm is best."""
+
+    tables: Tables
+    factor: float  # the radius of arm k is sqrt(factor * log t / N_k)
+    variance: float  # of a reward, on the unit scale
+    starts: IntArray  # (n_arms + 1,) where an arm's cells start in `cells`
+    cells: IntArray  # cells of all arms, one arm after the other, each from left to right
+
+
+class State(NamedTuple):
+    """UCB1's statistics, the confidence set, and the indices of the next round."""
+
+    counts: IntArray  # (n_arms,) N_k
+    sums: FloatArray  # (n_arms,) sum of rewards
+    total: IntArray  # (1,) number of observations
+    means: FloatArray  # (n_arms,) mean reward, 0 where N_k = 0
+    widths: FloatArray  # (n_arms,) 1 / sqrt(N_k), 0 where N_k = 0
+    played: IntArray  # (1,) number of arms with N_k > 0
+    lows: FloatArray  # (n_arms,) left end of each arm's interval when last looked up
+    highs: FloatArray  # (n_arms,) right end
+    seen: IntArray  # (n_arms,) the number of observations at that time
+    interval: FloatArray  # (2,) the confidence set [low, high]; empty where low > high
+    indices: FloatArray  # (n_arms,) of the next round, for the policies that have one
+
+
+def build(tables: Tables, factor: float, variance: float) -> Setup:
+    """The setup, with the envelope's cells sorted by arm."""
+    envelope = tables.envelope
+    cell_of_entry = np.repeat(np.arange(envelope.starts.shape[0] - 1), np.diff(envelope.starts))
+    order = np.argsort(envelope.arms, kind="stable")
+    counts = np.bincount(envelope.arms, minlength=tables.n_arms)
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return Setup(tables, factor, variance, starts, cell_of_entry[order].astype(np.int64))
+
+
+def init(setup: base.Setup) -> State:
+    """No observation yet; the confidence set is the domain."""
+    n = setup.tables.n_arms
+    return State(
+        counts=np.zeros(n, np.int64),
+        sums=np.zeros(n),
+        total=np.zeros(1, np.int64),
+        means=np.zeros(n),
+        widths=np.zeros(n),
+        played=np.zeros(1, np.int64),
+        lows=np.full(n, setup.tables.low),
+        highs=np.full(n, setup.tables.high),
+        seen=np.zeros(n, np.int64),
+        interval=np.array([setup.tables.low, setup.tables.high]),
+        indices=np.zeros(n),
+    )
+
+
+def absorb(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Count one reward, and intersect anew."""
+    record(state, arm, reward, 1)
+    look_up(setup, state, arm)
+    intersect(setup, state)
+
+
+def rebuild(setup: Setup, state: State) -> None:
+    """Statistics and confidence set from counts and sums."""
+    recount(state)
+    for arm in range(setup.tables.n_arms):
+        look_up(setup, state, arm)
+    intersect(setup, state)
+
+
+def look_up(setup: Setup, state: State, arm: int) -> None:
+    """The interval of one arm at the next round t; low > high where no parameter fits."""
+    inverse = setup.tables.inverse
+    low, high = setup.tables.low, setup.tables.high
+    if state.counts[arm] > 0:
+        radius = math.sqrt(setup.factor * math.log(state.total[0] + 1)) * state.widths[arm]
+        least, most = state.means[arm] - radius, state.means[arm] + radius
+        if most < inverse.low[arm] or least > inverse.high[arm]:
+            low, high = math.inf, -math.inf
+        else:
+            one, other = evaluate(inverse, arm, least), evaluate(inverse, arm, most)
+            low, high = min(one, other), max(one, other)
+    state.lows[arm] = low
+    state.highs[arm] = high
+    state.seen[arm] = state.total[0]
+
+
+def intersect(setup: Setup, state: State) -> None:
+    """The parameters that no arm's mean reward contradicts at the next round."""
+    lowest, highest = 0, 0
+    stale = True
+    while stale:
+        stale = False
+        for arm in range(1, setup.tables.n_arms):
+            if state.lows[arm] > state.lows[lowest]:
+                lowest = arm
+            if state.highs[arm] < state.highs[highest]:
+                highest = arm
+        if state.seen[lowest] < state.total[0]:
+            look_up(setup, state, lowest)
+            stale = True
+        if state.seen[highest] < state.total[0]:
+            look_up(setup, state, highest)
+            stale = True
+    state.interval[0] = state.lows[lowest]
+    state.interval[1] = state.highs[highest]
+
+
+def is_empty(state: State) -> bool:
+    """Whether the arms contradict each other."""
+    return bool(state.interval[0] > state.interval[1])
+
+
+def score_competitive(setup: Setup, state: State) -> None:
+    """UCB indices of the arms that are best somewhere in the set, -inf for the others.
+
+    All arms compete when the set is empty. An arm that was never played has an infinite index.
+    """
+    first, last = 0, setup.tables.envelope.starts.shape[0] - 2
+    everyone = is_empty(state)
+    if not everyone:
+        first = find_cell(setup.tables.envelope, state.interval[0])
+        last = find_cell(setup.tables.envelope, state.interval[1])
+    root = math.sqrt(setup.factor * math.log(state.total[0] + 1))
+    for arm in range(setup.tables.n_arms):
+        if not everyone and not is_best_within(setup, arm, first, last):
+            state.indices[arm] = -math.inf
+        elif state.counts[arm] == 0:
+            state.indices[arm] = math.inf
+        else:
+            state.indices[arm] = state.means[arm] + root * state.widths[arm]
+
+
+def is_best_within(setup: Setup, arm: int, first: int, last: int) -> bool:
+    """Whether the arm is best in one of the cells first..last, by bisection over its cells."""
+    low, high = setup.starts[arm], setup.starts[arm + 1]
+    end = high
+    while low < high:
+        probe = (low + high) // 2
+        if setup.cells[probe] < first:
+            low = probe + 1
+        else:
+            high = probe
+    return bool(low < end and setup.cells[low] <= last)
+
+
+def estimate(setup: Setup, state: State) -> float:
+    """The middle of the confidence set; nan without a reward, or when the set is empty."""
+    if state.total[0] == 0 or is_empty(state):
+        return math.nan
+    return float(0.5 * (state.interval[0] + state.interval[1]))
+
+
+def explain(state: State) -> str:
+    """The confidence set, in words."""
+    if is_empty(state):
+        return "the confidence set is empty: the rewards contradict the model"
+    return f"theta in [{state.interval[0]:.6g}, {state.interval[1]:.6g}]"

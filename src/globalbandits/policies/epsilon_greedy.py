@@ -1,0 +1,70 @@
+"""Epsilon-greedy: mostly the best mean so far, now and then any arm."""
+
+import dataclasses
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from globalbandits._validation import as_float, require
+from globalbandits.errors import PolicyError
+from globalbandits.model.tables import Tables
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.choice import choose_largest
+from globalbandits.policies.indices import estimate
+from globalbandits.policies.ucb1 import State, first_unplayed, forget, init, refresh, update
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+class Setup(NamedTuple):
+    """The model's tables and the share of random plays."""
+
+    tables: Tables
+    epsilon: float
+
+
+def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """Every arm once, the lowest first; then any arm with probability epsilon, else the best."""
+    if state.played[0] < setup.tables.n_arms:
+        return first_unplayed(state.counts)
+    if rng.random() < setup.epsilon:
+        return int(rng.random() * setup.tables.n_arms)
+    return choose_largest(state.means, rng)
+
+
+@register("epsilon_greedy")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EpsilonGreedy(Policy):
+    """Play the largest mean reward so far; with probability epsilon, any arm.
+
+    Every arm is played once first. The share of random plays does not fall with time, so the
+    regret is linear: a floor for comparisons (Sutton and Barto 2018, section 2.2). The model
+    is not used.
+
+    Args:
+        epsilon: the probability of a random play, between 0 and 1.
+
+    >>> EpsilonGreedy(epsilon=0.05).label
+    'EpsilonGreedy(epsilon=0.05)'
+    """
+
+    epsilon: float = 0.1
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def __post_init__(self) -> None:
+        """Check epsilon."""
+        epsilon = as_float("epsilon", self.epsilon, PolicyError)
+        require(0.0 <= epsilon <= 1.0, "epsilon", "lie in [0, 1]", self.epsilon, PolicyError)
+        object.__setattr__(self, "epsilon", epsilon)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables and epsilon."""
+        return Setup(model.tables, self.epsilon)
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """Greedy or random."""
+        if state.played[0] < setup.tables.n_arms:
+            return "not played yet: every arm once, the lowest first"
+        return f"largest mean reward so far; any arm with probability {setup.epsilon:g}"

@@ -1,0 +1,133 @@
+"""KL-UCB (Garivier and Cappe 2011): optimism measured by the Bernoulli divergence."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from globalbandits._validation import as_float, require
+from globalbandits.errors import PolicyError
+from globalbandits.model.tables import Tables
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.divergence import (
+    cross_entropy,
+    kl_upper_bound,
+    log_or_minus_infinity,
+    negative_entropy,
+)
+from globalbandits.policies.indices import (
+    State,
+    estimate,
+    explain,
+    init,
+    record,
+    recount,
+    select,
+)
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+class Setup(NamedTuple):
+    """The model's tables and the factor of log log t."""
+
+    tables: Tables
+    c: float
+
+
+def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Count one reward."""
+    record(state, arm, reward, 1)
+    remember(state, arm)
+    score(setup, state)
+
+
+def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Take one observation back."""
+    record(state, arm, -reward, -1)
+    remember(state, arm)
+    score(setup, state)
+
+
+def refresh(setup: Setup, state: State) -> None:
+    """Rebuild what follows from counts and sums."""
+    recount(state)
+    for arm in range(setup.tables.n_arms):
+        remember(state, arm)
+    score(setup, state)
+
+
+def remember(state: State, arm: int) -> None:
+    """Keep the negative entropy of the arm's mean."""
+    state.means[arm] = min(max(state.means[arm], 0.0), 1.0)
+    state.memo[arm] = negative_entropy(state.means[arm])
+
+
+def score(setup: Setup, state: State) -> None:
+    """The largest indices of the next round; -inf for arms that are seen to be lower.
+
+    An index beats the largest one so far, b, when ``N kl(mean, b) <= budget``. With the
+    arms' entropies at hand that test costs two products, so Newton's method runs for the arm
+    with the best mean and for the few arms that beat it.
+    """
+    if state.played[0] < setup.tables.n_arms:
+        return
+    log_t = math.log(state.total[0] + 1)
+    budget = log_t + setup.c * math.log(max(1.0, log_t))
+    first = 0
+    for arm in range(1, setup.tables.n_arms):
+        if state.means[arm] > state.means[first]:
+            first = arm
+    largest = upper(state, first, budget)
+    log_largest, log_rest = math.log(largest), log_or_minus_infinity(1.0 - largest)
+    for arm in range(setup.tables.n_arms):
+        divergence = state.memo[arm] + cross_entropy(state.means[arm], log_largest, log_rest)
+        # A little slack: arms that tie with the first must be solved, not dropped by rounding.
+        if state.counts[arm] * divergence > budget * (1.0 + 1e-9):
+            state.indices[arm] = -math.inf
+        else:
+            state.indices[arm] = upper(state, arm, budget)
+            if state.indices[arm] > largest:
+                largest = state.indices[arm]
+                log_largest, log_rest = math.log(largest), log_or_minus_infinity(1.0 - largest)
+
+
+def upper(state: State, arm: int, budget: float) -> float:
+    """The largest q with N kl(mean, q) <= budget."""
+    return kl_upper_bound(state.means[arm], state.memo[arm], budget / state.counts[arm])
+
+
+@register("kl_ucb")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KLUCB(Policy):
+    """Play the arm with the largest mean that its rewards do not contradict.
+
+    The index at time t is ``max{q: N_k * kl(mean_k, q) <= log(t) + c * log(log(t))}`` with the
+    Bernoulli divergence kl, which is valid for all rewards in [0, 1] (Garivier and Cappe 2011,
+    Algorithm 1). Their proof takes c = 3 and they recommend c = 0 in practice, our default.
+    For t < e, log(log(t)) counts as 0. The model is not used.
+
+    Args:
+        c: the factor of log(log(t)); not negative.
+
+    >>> KLUCB(c=3).label
+    'KLUCB(c=3.0)'
+    """
+
+    c: float = 0.0
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def __post_init__(self) -> None:
+        """Check c."""
+        c = as_float("c", self.c, PolicyError)
+        require(c >= 0.0, "c", "not be negative", self.c, PolicyError)
+        object.__setattr__(self, "c", c)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables and c."""
+        return Setup(model.tables, self.c)
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """The first round of plays, or the largest index."""
+        return explain(setup, state)

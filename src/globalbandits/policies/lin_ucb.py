@@ -1,0 +1,81 @@
+"""LinUCB (Li, Chu, Langford and Schapire 2010) with the arms' features as contexts."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_fraction
+from globalbandits.errors import PolicyError
+from globalbandits.model.tables import Tables
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.choice import choose_upper_bound
+from globalbandits.policies.features import arm_features, as_features
+from globalbandits.policies.ridge import State, estimate, forget, init, refresh, update
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+class Setup(NamedTuple):
+    """The model's tables, the arms' features, and the constant width."""
+
+    tables: Tables
+    features: FloatArray  # (n_arms, r) u_k
+    offset: float  # added to a unit reward: the reward whose mean is linear in the features
+    ridge: float
+    width: float  # alpha
+
+
+def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """The largest upper bound of a prediction."""
+    return choose_upper_bound(state.means, state.widths, setup.width, rng)
+
+
+@register("lin_ucb")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LinUCB(Policy):
+    """Ridge regression with ridge 1, and a bonus of constant width.
+
+    The index of an arm with features u is ``u'z + alpha * sqrt(u' V**-1 u)`` with ``alpha = 1 +
+    sqrt(log(2 / delta) / 2)`` (Li and others 2010, equation 5). Their arms have coefficients
+    each, and contexts that change; here all arms share the coefficients and an arm's context
+    is its own constant vector of features.
+
+    Args:
+        features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
+            (fewer powers where there are fewer arms).
+        delta: probability that a bound may fail, between 0 and 1.
+
+    >>> LinUCB().label
+    'LinUCB'
+    """
+
+    features: tuple[tuple[float, ...], ...] | None = None
+    delta: float = 0.05
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if self.features is not None:
+            object.__setattr__(self, "features", as_features(self.features))
+        object.__setattr__(self, "delta", as_fraction("delta", self.delta, PolicyError))
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """Features and the width."""
+        low, high = model.reward_range
+        return Setup(
+            tables=model.tables,
+            features=arm_features(self.features, model.arms),
+            offset=low / (high - low),
+            ridge=1.0,
+            width=1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0),
+        )
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """The largest index."""
+        largest = float(np.max(state.means + setup.width * state.widths))
+        return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"

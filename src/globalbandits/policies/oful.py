@@ -1,0 +1,110 @@
+"""OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011): optimism in a linear model."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_fraction, as_positive
+from globalbandits.errors import PolicyError
+from globalbandits.model.tables import Tables
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.choice import choose_upper_bound
+from globalbandits.policies.features import arm_features, as_features
+from globalbandits.policies.ridge import State, estimate, forget, init, refresh, update
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+_N_GRID = 257
+
+
+class Setup(NamedTuple):
+    """The model's tables, the arms' features, and the constants of the confidence ellipsoid."""
+
+    tables: Tables
+    features: FloatArray  # (n_arms, r) u_k
+    offset: float  # added to a unit reward: the reward whose mean is linear in the features
+    ridge: float  # lambda
+    noise: float  # R, a reward is R-sub-Gaussian
+    norm: float  # S, a bound on the length of the true coefficients
+    confidence: float  # 2 log(1 / delta)
+
+
+def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """The largest upper bound of a prediction."""
+    return choose_upper_bound(state.means, state.widths, radius(setup, state), rng)
+
+
+def radius(setup: Setup, state: State) -> float:
+    """Theorem 2 of the paper: R sqrt(2 log(1/delta) + log(det V / lambda**r)) + sqrt(lambda) S."""
+    spread = setup.confidence + state.log_det[0]
+    return float(setup.noise * math.sqrt(spread) + math.sqrt(setup.ridge) * setup.norm)
+
+
+def coefficient_norm(features: FloatArray, model: "RewardModel") -> float:
+    """The length of the coefficients that fit the model's means best, at the worst parameter."""
+    low, high = model.reward_range
+    means = model.means(np.linspace(*model.domain, _N_GRID)) / (high - low)
+    coefficients = np.linalg.lstsq(features, means.T, rcond=None)[0]
+    return float(np.max(np.linalg.norm(coefficients, axis=0)))
+
+
+@register("oful")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OFUL(Policy):
+    """Ridge regression on features of the arms, and the largest upper bound of a prediction.
+
+    The index of an arm with features u is ``u'z + radius * sqrt(u' V**-1 u)``, z the ridge
+    coefficients, ``V = ridge * 1 + sum uu'``, and ``radius = R * sqrt(2 * log(1 / delta) +
+    log(det V / ridge**r)) + sqrt(ridge) * S`` (Theorem 2 and Algorithm OFUL). R = 1/2 covers all
+    rewards in [0, 1]; S, a bound on the coefficients, is taken from the model: the longest
+    vector of least-squares coefficients of its means over the domain.
+
+    Args:
+        features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
+            (fewer powers where there are fewer arms).
+        ridge: the ridge, positive.
+        delta: probability that the ellipsoid may fail, between 0 and 1.
+
+    >>> OFUL(delta=0.1).label
+    'OFUL(delta=0.1)'
+    """
+
+    features: tuple[tuple[float, ...], ...] | None = None
+    ridge: float = 1.0
+    delta: float = 0.05
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if self.features is not None:
+            object.__setattr__(self, "features", as_features(self.features))
+        object.__setattr__(self, "ridge", as_positive("ridge", self.ridge, PolicyError))
+        object.__setattr__(self, "delta", as_fraction("delta", self.delta, PolicyError))
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """Features and constants on the unit reward scale."""
+        features = arm_features(self.features, model.arms)
+        low, high = model.reward_range
+        return Setup(
+            tables=model.tables,
+            features=features,
+            offset=low / (high - low),
+            ridge=self.ridge,
+            noise=0.5,
+            norm=coefficient_norm(features, model),
+            confidence=2.0 * math.log(1.0 / self.delta),
+        )
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """The largest index."""
+        largest = float(np.max(state.means + radius(setup, state) * state.widths))
+        return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
+
+    def details(self, setup: Setup, state: State) -> dict[str, Any]:
+        """The radius of the ellipsoid and the bound S in it."""
+        return {"radius": radius(setup, state), "norm": setup.norm}

@@ -1,0 +1,230 @@
+"""OSSB, Optimal Sampling for Structured Bandits (Combes, Magureanu and Proutiere 2017).
+
+OSSB explores each arm k about ``c_k * log t`` times, where the rates c solve the linear program
+of Graves and Lai (1997): minimise ``sum_k c_k * gap_k`` subject to ``sum_k c_k * kl(mu_k(theta),
+mu_k(other)) >= 1`` for every *confusing* parameter, one that has another best arm but leaves the
+means of theta's best arms as they are. With one parameter and strictly monotone means there is
+none: an unchanged mean of a single arm already pins the parameter down. So the program has no
+constraints, all rates are zero, and the lower bound on the regret that grows like log t is zero
+too. With zero rates OSSB's test "every arm has been explored enough" always holds, it never
+enters its estimation or exploration phases, and what remains is greedy play on the estimate.
+"""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
+from globalbandits.policies.base import Policy, Rules, register
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+_GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+_CLIP = 1e-12  # means are kept this far from 0 and 1, where the divergence is infinite
+
+
+class Setup(NamedTuple):
+    """The model's tables; with zero rates OSSB has no constants."""
+
+    tables: Tables
+
+
+class State(NamedTuple):
+    """Statistics per arm, and the parameter nearest to them."""
+
+    counts: IntArray  # (n_arms,) N_k
+    sums: FloatArray  # (n_arms,) sum of rewards
+    total: IntArray  # (1,) number of observations
+    thetas: FloatArray  # (n_arms,) parameter of each arm's mean, meaningful where N_k > 0
+    theta: FloatArray  # (1,) the projection of all means onto the model
+
+
+def init(setup: Setup) -> State:
+    """No observation yet."""
+    n = setup.tables.n_arms
+    return State(
+        np.zeros(n, np.int64), np.zeros(n), np.zeros(1, np.int64), np.zeros(n), np.zeros(1)
+    )
+
+
+def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """Greedy at the projection; any arm at random before the first reward."""
+    if state.total[0] == 0:
+        return int(rng.random() * setup.tables.n_arms)
+    envelope = setup.tables.envelope
+    return choose_in_cell(envelope, find_cell(envelope, state.theta[0]), rng)
+
+
+def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Count one reward."""
+    change(setup, state, arm, reward, 1)
+
+
+def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Take one observation back."""
+    change(setup, state, arm, -reward, -1)
+
+
+def change(setup: Setup, state: State, arm: int, reward: float, by: int) -> None:
+    """Add ``by`` observations whose rewards sum to ``reward``, and project anew."""
+    state.counts[arm] += by
+    state.sums[arm] += reward
+    state.total[0] += by
+    invert_mean(setup, state, arm)
+    project(setup, state)
+
+
+def refresh(setup: Setup, state: State) -> None:
+    """Rebuild what follows from counts and sums."""
+    state.total[0] = 0
+    for arm in range(setup.tables.n_arms):
+        state.total[0] += state.counts[arm]
+        invert_mean(setup, state, arm)
+    project(setup, state)
+
+
+def invert_mean(setup: Setup, state: State, arm: int) -> None:
+    """The parameter of the arm's own mean."""
+    if state.counts[arm] > 0:
+        mean = state.sums[arm] / state.counts[arm]
+        state.thetas[arm] = evaluate(setup.tables.inverse, arm, mean)
+
+
+def distance(setup: Setup, state: State, theta: float) -> float:
+    """``sum_k N_k kl(mean_k, mu_k(theta))`` up to a constant: minus the log-likelihood."""
+    value = 0.0
+    for arm in range(setup.tables.n_arms):
+        if state.counts[arm] > 0:
+            mu = evaluate(setup.tables.mean, arm, theta)
+            mu = min(max(mu, _CLIP), 1.0 - _CLIP)
+            rest = state.counts[arm] - state.sums[arm]
+            value -= state.sums[arm] * math.log(mu) + rest * math.log(1.0 - mu)
+    return value
+
+
+def project(setup: Setup, state: State) -> None:
+    """The minimum of the distance, by Brent's method.
+
+    Every arm's part falls towards the parameter of its own mean and rises beyond, so the
+    minimum lies between the smallest and the largest of these.
+    """
+    if state.total[0] == 0:
+        return
+    low, high = setup.tables.high, setup.tables.low
+    for arm in range(setup.tables.n_arms):
+        if state.counts[arm] > 0:
+            low = min(low, state.thetas[arm])
+            high = max(high, state.thetas[arm])
+    state.theta[0] = minimise(setup, state, low, high)
+
+
+def minimise(setup: Setup, state: State, low: float, high: float) -> float:
+    """Brent's minimisation of the distance on [low, high]: parabolas, golden sections as a guard.
+
+    One more reward moves the minimum by the order of 1/t, so a bracket of that width about the
+    last estimate is tried first.
+    """
+    length = setup.tables.high - setup.tables.low
+    tolerance = 3e-8 * length  # closer than this the distance does not differ in floats
+    if high - low <= 2.0 * tolerance:
+        return 0.5 * (low + high)
+    x = state.theta[0]
+    if not low < x < high:
+        x = low + _GOLDEN * (high - low)
+    f = distance(setup, state, x)
+    second, f_second = max(low, x - 4.0 * length / state.total[0]), math.inf
+    third, f_third = min(high, x + 4.0 * length / state.total[0]), math.inf
+    if state.total[0] > 8:
+        f_second = distance(setup, state, second)
+        f_third = distance(setup, state, third)
+    if f_second > f and f_third > f and not math.isinf(f_second):
+        low, high = second, third
+        if f_third < f_second:
+            second, f_second, third, f_third = third, f_third, second, f_second
+    else:
+        second = third = x
+        f_second = f_third = f
+    step = before = high - low if second != third else 0.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if abs(x - middle) <= 2.0 * tolerance - 0.5 * (high - low):
+            break
+        # Numerator and denominator of the step to the parabola's vertex.
+        r = (x - second) * (f - f_third)
+        q = (x - third) * (f - f_second)
+        p = (x - third) * q - (x - second) * r
+        q = 2.0 * (q - r)
+        if q > 0.0:
+            p = -p
+        q = abs(q)
+        fits = abs(p) < abs(0.5 * q * before) and q * (low - x) < p < q * (high - x)
+        if fits:
+            before, step = step, p / q
+        else:
+            before = (high - x) if x < middle else (low - x)
+            step = _GOLDEN * before
+        trial = x + step
+        if fits and (trial - low < 2.0 * tolerance or high - trial < 2.0 * tolerance):
+            step = tolerance if x < middle else -tolerance
+            trial = x + step
+        elif abs(step) < tolerance:
+            trial = x + (tolerance if step > 0.0 else -tolerance)
+        value = distance(setup, state, trial)
+        if value <= f:
+            if trial < x:
+                high = x
+            else:
+                low = x
+            third, f_third = second, f_second
+            second, f_second = x, f
+            x, f = trial, value
+        else:
+            if trial < x:
+                low = trial
+            else:
+                high = trial
+            if value <= f_second or second == x:
+                third, f_third = second, f_second
+                second, f_second = trial, value
+            elif value <= f_third or third in (x, second):
+                third, f_third = trial, value
+    return x
+
+
+def estimate(setup: Setup, state: State) -> float:
+    """The projection; nan before any reward."""
+    return math.nan if state.total[0] == 0 else float(state.theta[0])
+
+
+@register("ossb")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OSSB(Policy):
+    """Greedy on the model nearest to the mean rewards: what OSSB comes to with one parameter.
+
+    The estimate minimises ``sum_k N_k * kl(mean_k, mu_k(theta))`` with the Bernoulli divergence:
+    quasi-likelihood, as good for any reward in [0, 1]. Why there is nothing to explore is
+    told at the top of this file. When the means contradict the model the distance can have
+    several minima; the one found from the last estimate is used.
+
+    >>> OSSB().to_dict()
+    {'policy': 'ossb'}
+    """
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables."""
+        return Setup(model.tables)
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """Greedy, or random at the start."""
+        if state.total[0] == 0:
+            return "no reward yet: any arm, at random"
+        return (
+            "no parameter is confusing, so greedy: the best arm at the estimate "
+            f"{estimate(setup, state):.6g}"
+        )

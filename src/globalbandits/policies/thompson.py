@@ -1,0 +1,54 @@
+"""Thompson sampling with a Beta posterior per arm."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.indices import Setup, estimate
+from globalbandits.policies.ucb1 import State, forget, init, refresh, update
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """The largest of one draw per arm from its Beta posterior."""
+    best = -1
+    largest = -math.inf
+    for arm in range(setup.tables.n_arms):
+        failures = state.counts[arm] - state.sums[arm]
+        value = rng.beta(1.0 + max(0.0, state.sums[arm]), 1.0 + max(0.0, failures))
+        if value > largest:
+            best = arm
+            largest = value
+    return best
+
+
+@register("thompson")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ThompsonSampling(Policy):
+    """Play each arm as often as it is likely to be best, all arms learning for themselves.
+
+    One draw per arm from ``Beta(1 + sum of rewards, 1 + N_k - sum of rewards)``; the largest is
+    played. For rewards 0 and 1 this is Thompson's rule with a uniform prior (Thompson 1933,
+    Agrawal and Goyal 2012). For other rewards in [0, 1] Agrawal and Goyal throw a coin that
+    shows 1 with probability the reward; we count the reward itself, the coin's mean, so that
+    learning draws no random number and can be replayed, merged and taken back. The model is
+    not used.
+
+    >>> ThompsonSampling().to_dict()
+    {'policy': 'thompson'}
+    """
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables."""
+        return Setup(model.tables)
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """A draw."""
+        return "largest of one draw per arm from its Beta posterior"

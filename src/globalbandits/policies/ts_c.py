@@ -1,0 +1,70 @@
+"""TS-C (Gupta, Chaudhari, Mukherjee, Joshi and Yagan 2020): a Normal draw per competitive arm."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits._validation import as_positive
+from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.confidence import Setup, State, build, estimate, explain
+from globalbandits.policies.ucb_c import forget, init, refresh, update
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """The largest draw among competitive arms; one without a reward at once, the lowest first."""
+    best = -1
+    largest = -math.inf
+    scale = math.sqrt(setup.variance)
+    for arm in range(setup.tables.n_arms):
+        if state.indices[arm] == -math.inf:
+            continue
+        if state.counts[arm] == 0:
+            return arm
+        value = state.means[arm] + scale * state.widths[arm] * rng.standard_normal()
+        if value > largest:
+            best = arm
+            largest = value
+    return best
+
+
+@register("ts_c")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TSC(Policy):
+    """Thompson sampling, restricted to the arms best for some parameter the rewards allow.
+
+    The competitive arms are those of `UCBC`; among them the largest of the draws
+    ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020, section 3, with their
+    factor beta = 1).
+
+    Args:
+        alpha: how wide the confidence set is; positive.
+        variance: variance of a reward on the unit scale; 1/4 covers every reward in [0, 1].
+
+    >>> TSC().to_dict()
+    {'policy': 'ts_c', 'alpha': 3.0, 'variance': 0.25}
+    """
+
+    alpha: float = 3.0
+    variance: float = 0.25
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def __post_init__(self) -> None:
+        """Check the two factors."""
+        for name in ("alpha", "variance"):
+            object.__setattr__(self, name, as_positive(name, getattr(self, name), PolicyError))
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables and the radius."""
+        return build(model.tables, 2.0 * self.alpha * self.variance, self.variance)
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """The confidence set and how many arms compete."""
+        competing = int(np.sum(state.indices > -np.inf))
+        return f"largest draw of {competing} competitive arms: {explain(state)}"

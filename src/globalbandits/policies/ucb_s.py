@@ -1,0 +1,105 @@
+"""UCB-S (Lattimore and Munos 2014): optimism over all parameters the rewards allow."""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits._validation import as_positive
+from globalbandits.errors import PolicyError
+from globalbandits.model.tables import choose_in_cell, evaluate, find_cell
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.confidence import (
+    Setup,
+    State,
+    absorb,
+    build,
+    estimate,
+    explain,
+    init,
+    is_empty,
+    rebuild,
+)
+from globalbandits.policies.indices import record
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """The best arm at the end of the set where the envelope is higher; any if it is empty.
+
+    Means are monotone, so the supremum of each over the set is at one of the two ends, and the
+    largest of all suprema is the larger of the envelope's two values there.
+    """
+    if is_empty(state):
+        return int(rng.random() * setup.tables.n_arms)
+    envelope = setup.tables.envelope
+    low = find_cell(envelope, state.interval[0])
+    high = find_cell(envelope, state.interval[1])
+    at_low = worth_at(setup, low, state.interval[0])
+    at_high = worth_at(setup, high, state.interval[1])
+    if at_low > at_high or (at_low == at_high and low != high and rng.random() < 0.5):
+        return choose_in_cell(envelope, low, rng)
+    return choose_in_cell(envelope, high, rng)
+
+
+def worth_at(setup: Setup, cell: int, theta: float) -> float:
+    """The envelope's value at theta, which lies in the cell."""
+    envelope = setup.tables.envelope
+    return evaluate(setup.tables.worth, envelope.arms[envelope.starts[cell]], theta)
+
+
+def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Count one reward."""
+    absorb(setup, state, arm, reward)
+
+
+def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Take one observation back."""
+    record(state, arm, -reward, -1)
+    rebuild(setup, state)
+
+
+def refresh(setup: Setup, state: State) -> None:
+    """Rebuild what follows from counts and sums."""
+    rebuild(setup, state)
+
+
+@register("ucb_s")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UCBS(Policy):
+    """Play the arm that could be best by most: ``argmax_k sup over Theta_t of mu_k``.
+
+    The confidence set is ``Theta_t = {theta: |mu_k(theta) - mean_k| <= sqrt(alpha * variance *
+    log(t) / N_k) for all k}`` (Lattimore and Munos 2014, Algorithm 1, where the variance is
+    a sub-Gaussian constant and the proofs need alpha > 2). When it is empty, any arm is
+    played. Arms are not played once first: an arm without rewards just does not narrow the set.
+
+    Args:
+        alpha: how wide the set is; positive.
+        variance: variance of a reward on the unit scale; 1/4 covers every reward in [0, 1].
+
+    >>> UCBS(alpha=4).label
+    'UCBS(alpha=4.0)'
+    """
+
+    alpha: float = 3.0
+    variance: float = 0.25
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def __post_init__(self) -> None:
+        """Check the two factors."""
+        for name in ("alpha", "variance"):
+            object.__setattr__(self, name, as_positive(name, getattr(self, name), PolicyError))
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables and the radius."""
+        return build(model.tables, self.alpha * self.variance, self.variance)
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """The confidence set and the largest index."""
+        if is_empty(state):
+            return f"any arm: {explain(state)}"
+        return f"largest possible worth with {explain(state)}"
