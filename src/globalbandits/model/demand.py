@@ -11,21 +11,17 @@ The forms are surveyed by Huang, Leng & Parlar (2013), "Demand functions in deci
 comprehensive survey and research directions", Decision Sciences 44(3).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
-import numpy as np
-
-from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_interval, as_positive, require
 from globalbandits.errors import ModelError
+from globalbandits.model import demand_curves as curves
 from globalbandits.model.levels import as_levels
 from globalbandits.model.reward_model import RewardModel
 
 __all__ = ["exponential", "isoelastic", "linear", "linear_power", "log_log", "logit"]
 
-Curve = Callable[..., FloatArray]  # of (theta, price), or for inverses of (demand, price)
 Domain = tuple[float, float]
 
 
@@ -92,8 +88,8 @@ def linear_power(
         chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
     )
     return _build(
-        partial(_linear_power, power=power),
-        partial(_inverse_linear_power, power=power),
+        partial(curves.linear_power, power=power),
+        partial(curves.inverse_linear_power, power=power),
         levels,
         chosen,
         observe,
@@ -126,12 +122,12 @@ def exponential(
     last = min(1.0 / min(levels), 20.0 / max(levels))
     chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
-    return _build(_exponential, _inverse_exponential, levels, chosen, observe)
+    return _build(curves.exponential, curves.inverse_exponential, levels, chosen, observe)
 
 
 def logit(
     prices: Iterable[float],
-    sensitivity: float = 1.0,
+    sensitivity: float | None = None,
     *,
     domain: Domain | None = None,
     observe: str = "revenue",
@@ -143,7 +139,8 @@ def logit(
 
     Args:
         prices: Positive and distinct.
-        sensitivity: How much one unit of price lowers the log-odds; known.
+        sensitivity: How much one unit of price lowers the log-odds; known. By default
+            6 / max(prices): between price 0 and the highest one lie log-odds of 6.
         domain: Where theta lies. By default from where 1 in 20 customers buys at the lowest
             price (3 below sensitivity * min(prices)) to where 19 in 20 buy at the highest.
         observe: "revenue" or "sales".
@@ -151,17 +148,18 @@ def logit(
     References: McFadden (1974), "Conditional logit analysis of qualitative choice behavior";
     Huang, Leng & Parlar (2013).
 
-    >>> model = logit([1.0, 2.0, 3.0])
+    >>> model = logit([1.0, 2.0, 3.0], sensitivity=1.0)
     >>> model.domain, model.means(2.0).round(4)
     ((-2.0, 6.0), array([0.7311, 1.    , 0.8068]))
     """
     levels = as_levels("prices", prices)
-    sensitivity = as_positive("sensitivity", sensitivity, ModelError)
-    usual = sensitivity * min(levels) - 3.0, sensitivity * max(levels) + 3.0
-    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    usual = 6.0 / max(levels)
+    known = as_positive("sensitivity", usual if sensitivity is None else sensitivity, ModelError)
+    span = known * min(levels) - 3.0, known * max(levels) + 3.0
+    chosen = as_interval("domain", span if domain is None else domain, ModelError)
     return _build(
-        partial(_logit, sensitivity=sensitivity),
-        partial(_inverse_logit, sensitivity=sensitivity),
+        partial(curves.logit, sensitivity=known),
+        partial(curves.inverse_logit, sensitivity=known),
         levels,
         chosen,
         observe,
@@ -199,8 +197,8 @@ def isoelastic(
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
-        partial(_isoelastic, reference=reference),
-        partial(_inverse_isoelastic, reference=reference),
+        partial(curves.isoelastic, reference=reference),
+        partial(curves.inverse_isoelastic, reference=reference),
         levels,
         chosen,
         observe,
@@ -248,12 +246,16 @@ def log_log(
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
-        partial(_log_log, reference=reference, cutoff=cutoff), None, levels, chosen, observe
+        partial(curves.log_log, reference=reference, cutoff=cutoff), None, levels, chosen, observe
     )
 
 
 def _build(
-    demand: Curve, inverse: Curve | None, prices: tuple[float, ...], domain: Domain, observe: str
+    demand: curves.Curve,
+    inverse: curves.Curve | None,
+    prices: tuple[float, ...],
+    domain: Domain,
+    observe: str,
 ) -> RewardModel:
     """The model of what is observed, revenue or sales, from the demand curve."""
     require(
@@ -262,11 +264,11 @@ def _build(
     if observe == "sales":
         return RewardModel(demand, prices, domain, inverse=inverse)
     return RewardModel(
-        partial(_revenue, demand),
+        partial(curves.revenue, demand),
         prices,
         domain,
         reward_range=(0.0, max(1.0, *prices)),
-        inverse=None if inverse is None else partial(_inverse_revenue, inverse),
+        inverse=None if inverse is None else partial(curves.inverse_revenue, inverse),
     )
 
 
@@ -277,51 +279,3 @@ def _as_reference(reference: float | None, prices: tuple[float, ...]) -> float:
     rule = f"be below all prices, the lowest of which is {min(prices):g}"
     require(reference < min(prices), "reference", rule, reference, ModelError)
     return reference
-
-
-def _revenue(demand: Curve, theta: Any, price: Any) -> FloatArray:
-    return np.asarray(price * demand(theta, price))
-
-
-def _inverse_revenue(inverse: Curve, value: Any, price: Any) -> FloatArray:
-    return inverse(value / price, price)
-
-
-def _linear_power(theta: Any, price: Any, power: float) -> FloatArray:
-    return np.asarray(np.maximum(1.0 - theta * price, 0.0) ** power)
-
-
-def _inverse_linear_power(demand: Any, price: Any, power: float) -> FloatArray:
-    return np.asarray((1.0 - demand ** (1.0 / power)) / price)
-
-
-def _exponential(theta: Any, price: Any) -> FloatArray:
-    return np.asarray(np.exp(-theta * price))
-
-
-def _inverse_exponential(demand: Any, price: Any) -> FloatArray:
-    return np.asarray(-np.log(demand) / price)
-
-
-def _logit(theta: Any, price: Any, sensitivity: float) -> FloatArray:
-    return np.asarray(1.0 / (1.0 + np.exp(sensitivity * price - theta)))
-
-
-def _inverse_logit(demand: Any, price: Any, sensitivity: float) -> FloatArray:
-    return np.asarray(sensitivity * price + np.log(demand) - np.log1p(-demand))
-
-
-def _isoelastic(theta: Any, price: Any, reference: float) -> FloatArray:
-    return np.asarray((price / reference) ** (-theta))
-
-
-def _inverse_isoelastic(demand: Any, price: Any, reference: float) -> FloatArray:
-    return np.asarray(-np.log(demand) / np.log(price / reference))
-
-
-def _log_log(theta: Any, price: Any, reference: float, cutoff: float) -> FloatArray:
-    # expm1 keeps the quotient exact down to the smallest theta, and so in the limit at 0 too.
-    exponent = np.maximum(theta, np.finfo(np.float64).tiny)
-    below = np.expm1(-exponent * np.log(cutoff / price))
-    whole = np.expm1(-exponent * np.log(cutoff / reference))
-    return np.asarray((price / reference) ** (-exponent) * below / whole)

@@ -173,7 +173,7 @@ def hyperbolic_tangent(
     on a standardised scale, where 0 has response 0.5 at theta = 1; they may be negative.
 
     Args:
-        doses: Distinct, between -5 and 5; beyond, the curve is flat to all purposes.
+        doses: Distinct, between -3 and 3; beyond, the curve is flat to all purposes.
         domain: Where theta lies, not below 0.
         penalty: What one unit of dose costs, in units of the response.
 
@@ -184,8 +184,8 @@ def hyperbolic_tangent(
     >>> model.means(1.0).round(4)
     array([0.0474, 0.2689, 0.7311])
     """
-    rule = "lie between -5 and 5, on a standardised scale"
-    levels = as_levels("doses", doses, -5.0, 5.0, rule)
+    rule = "lie between -3 and 3, on a standardised scale"
+    levels = as_levels("doses", doses, -3.0, 3.0, rule)
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(_hyperbolic_tangent, _inverse_hyperbolic_tangent, levels, chosen, penalty)

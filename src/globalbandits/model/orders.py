@@ -116,7 +116,7 @@ def snap(orders: FloatArray, doubt: FloatArray) -> FloatArray:
     """
     away = np.where(orders < 1.0, -1.0, 1.0)
     longest = np.minimum(1e-6 + 3.0 * doubt, 1e-2) * np.minimum(orders, 1.0)
-    snapped = orders + away * np.minimum(doubt, 1e-2) * np.minimum(orders, 1.0)
+    snapped: FloatArray = orders + away * np.minimum(doubt, 1e-2) * np.minimum(orders, 1.0)
     for denominator in range(_LARGEST_DENOMINATOR, 0, -1):
         fraction = np.round(orders * denominator) / denominator
         move = away * (fraction - orders)

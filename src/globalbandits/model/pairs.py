@@ -20,8 +20,7 @@ def extreme_ratios(
     bent = np.flatnonzero(~straight)
     rows = np.concatenate((bent, spots.rows[~straight[spots.rows]]))
     centers = np.concatenate((np.full(len(bent), family.low), spots.center[~straight[spots.rows]]))
-    chosen = secants.best(sign)
-    found = Extremes(*(field[straight] for field in chosen))
+    found = secants.best(sign).take(straight)
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         found = found.join(_scan(family, rows[part], centers[part], exponent[rows[part]], sign))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.model.orders import LEVELS, Approach
 
 Evaluate = Callable[[IntArray, FloatArray], FloatArray]  # (arms, thetas) -> means, elementwise
@@ -80,13 +80,24 @@ class Extremes(NamedTuple):
 
     def join(self, other: "Extremes") -> "Extremes":
         """Both together."""
-        return Extremes(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        return Extremes(
+            np.concatenate((self.rows, other.rows)),
+            np.concatenate((self.ratio, other.ratio)),
+            np.concatenate((self.left, other.left)),
+            np.concatenate((self.right, other.right)),
+        )
+
+    def take(self, places: IntArray | BoolArray) -> "Extremes":
+        """Those at the places."""
+        return Extremes(
+            self.rows[places], self.ratio[places], self.left[places], self.right[places]
+        )
 
     def best(self, sign: int) -> "Extremes":
         """The best ratio of each curve that has any, curves in order."""
         order = np.lexsort((sign * self.ratio, self.rows))
         _, first = np.unique(self.rows[order], return_index=True)
-        return Extremes(*(field[order[first]] for field in self))
+        return self.take(order[first])
 
 
 def tabulate(
@@ -111,7 +122,7 @@ def _roughness(evaluate: Evaluate, arms: IntArray, domain: tuple[float, float]) 
     points = middles[:, None] + step * np.array([-1.0, 0.0, 1.0])
     values = evaluate(*np.broadcast_arrays(arms[:, None, None], points[None, :, :]))
     bends = np.abs(values[..., 0] - 2.0 * values[..., 1] + values[..., 2])
-    return 2.0 * bends.max(axis=1)
+    return np.asarray(2.0 * bends.max(axis=1))
 
 
 def extreme_secants(family: Family, sign: int) -> tuple[Extremes, Spots]:
@@ -179,7 +190,8 @@ def _close_in(
     if sign > 0:
         spots = _centre(family, spots)
     distance = np.minimum(spots.center - family.low, family.high - spots.center)
-    return best, Spots(*(field[distance > 8.0 * spots.resolution] for field in spots))
+    apart = distance > 8.0 * spots.resolution
+    return best, Spots(spots.rows[apart], spots.center[apart], spots.resolution[apart])
 
 
 def _centre(family: Family, spots: Spots) -> Spots:
