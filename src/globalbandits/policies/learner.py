@@ -124,8 +124,8 @@ class Learner:
         for other in others:
             for field in rules.additive:
                 getattr(self._state, field)[...] += getattr(other._state, field)
-            for mine, theirs in zip(self._observed, other._observed, strict=True):
-                mine += theirs
+            np.add(self._observed.counts, other._observed.counts, out=self._observed.counts)
+            np.add(self._observed.sums, other._observed.sums, out=self._observed.sums)
         rules.refresh(self._setup, self._state)
         return self
 

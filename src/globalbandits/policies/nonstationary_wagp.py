@@ -126,7 +126,7 @@ class NonStationaryWAGP(Policy):
         assert self.drift_time is not None  # one of the two is given
         low, high = model.domain
         exponent = float(model.unit_holder.exponent)
-        exact = (self.drift_time * (high - low)) ** (exponent / (exponent + 0.5))
+        exact: float = (self.drift_time * (high - low)) ** (exponent / (exponent + 0.5))
         return max(1, math.ceil(exact * (1.0 - _ROUNDING)))
 
     def reason(self, setup: Setup, state: State) -> str:

@@ -66,7 +66,7 @@ def init(setup: Setup) -> State:
 def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
     """The arms of the design first; then the largest upper bound of a prediction."""
     if state.ready[0] == 0:
-        return setup.design[n_designed(setup, state)]
+        return int(setup.design[n_designed(setup, state)])
     return choose_upper_bound(state.means, state.widths, bonus(setup, state), rng)
 
 

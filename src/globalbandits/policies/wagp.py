@@ -93,7 +93,7 @@ def estimate(setup: base.Setup, state: base.State) -> float:
     if state.total[0] == 0:
         return math.nan
     theta = state.weighted[0] / state.total[0]
-    return min(max(theta, setup.tables.low), setup.tables.high)
+    return float(min(max(theta, setup.tables.low), setup.tables.high))
 
 
 @register("wagp")
