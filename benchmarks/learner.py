@@ -1,0 +1,82 @@
+"""What one online decision and its update cost in plain Python, few arms or many."""
+
+import json
+from functools import partial
+
+import numpy as np
+
+import globalbandits as gb
+from benchmarks import Row, median_seconds
+from benchmarks.analyze import N_LARGE, fan, pricing
+from globalbandits.policies import Policy
+
+N_ROUNDS = 2_000
+# Tens of microseconds on any machine where an empty NumPy call takes half of one.
+TARGET = 200.0
+
+
+def run() -> list[Row]:
+    """Cost of a round in empty NumPy calls, its growth with the number of arms, and saving."""
+    scalar = np.zeros(())
+    empty = median_seconds(partial(np.add, scalar, scalar), loops=20_000)
+    models = {12: pricing(12), N_LARGE: fan(N_LARGE)}
+    rows = []
+    costs = []
+    for n_arms, model in models.items():
+        costs.append(round_seconds(gb.WAGP(), model))
+        rows.append(cost_row(f"WAGP, {n_arms:,} arms", costs[-1], empty, TARGET))
+    rows.append(
+        Row(
+            name="WAGP, growth",
+            value=costs[1] / costs[0],
+            unit="times",
+            target=2.0,
+            note="10,000 arms, all of them best somewhere, against 12",
+        )
+    )
+    others = (
+        gb.NonStationaryWAGP(half_window=100),
+        gb.UCB1(),
+        gb.BUW(),
+        gb.UncertaintyEllipsoid(),
+    )
+    for policy in others:
+        seconds = round_seconds(policy, models[12])
+        rows.append(cost_row(f"{policy.label}, 12 arms", seconds, empty, None))
+    learner = gb.Learner(gb.WAGP(), models[12], seed=0)
+    play(learner, 100)
+    seconds = median_seconds(partial(save_and_restore, learner), loops=20)
+    rows.append(cost_row("WAGP, 12 arms, saved as JSON and restored", seconds, empty, None))
+    return rows
+
+
+def play(learner: gb.Learner, n_rounds: int) -> None:
+    """Ask and tell; every reward is the model's mean at 0.4 plus a little noise."""
+    means = learner.model.means(0.4).tolist()
+    for noise in np.random.default_rng(0).uniform(-0.02, 0.02, n_rounds).tolist():
+        arm = learner.select()
+        learner.update(arm, means[arm] + noise)
+
+
+def round_seconds(policy: Policy, model: gb.RewardModel) -> float:
+    """Seconds for one `select` and one `update`, after the first few."""
+    learner = gb.Learner(policy, model, seed=0)
+    play(learner, 200)
+    return median_seconds(partial(play, learner, N_ROUNDS), repeats=5) / N_ROUNDS
+
+
+def save_and_restore(learner: gb.Learner) -> gb.Learner:
+    """The learner, through text."""
+    state = json.loads(json.dumps(learner.state()))
+    return gb.Learner.restore(learner.policy, learner.model, state)
+
+
+def cost_row(name: str, seconds: float, empty: float, target: float | None) -> Row:
+    """A cost in empty NumPy calls, with its microseconds beside it."""
+    return Row(
+        name=name,
+        value=seconds / empty,
+        unit="empty NumPy calls",
+        target=target,
+        note=f"{1e6 * seconds:.1f} µs, not compiled",
+    )
