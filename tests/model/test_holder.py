@@ -383,7 +383,7 @@ def two_curves(arms, thetas):
         (
             Holder([0.5, 1.0], 1.0, [0.5, 2.0], 1.0),
             "lower_constant[1] must be at most ",
-            ", as the means of this arm at theta = 0 and 2.38419e-07 show, got 1.0",
+            ", as the means of this arm at theta = 0 and 2.384185791e-07 show, got 1.0",
         ),
         (
             Holder([0.5, 1.1], [1.0, 2.0], [0.5, 2.0], 1.0),

@@ -157,7 +157,8 @@ def verify_holder(
             raise ModelError(
                 f"{name}[{family.arms[row]}] must be {relation} {seen.ratio[row]:.6g}"
                 f"{_given(exponent[row])}, as the means of this arm at theta = "
-                f"{seen.left[row]:.6g} and {seen.right[row]:.6g} show, got {float(claimed[row])!r}"
+                f"{seen.left[row]:.10g} and {seen.right[row]:.10g} show, "
+                f"got {float(claimed[row])!r}"
             )
 
 
