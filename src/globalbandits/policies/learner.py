@@ -6,11 +6,20 @@ import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer
-from globalbandits.errors import PolicyError, RewardError, StateError
+from globalbandits.errors import PolicyError, StateError
 from globalbandits.policies import snapshot
 from globalbandits.policies.base import Policy
 from globalbandits.policies.explain import Explanation, explain
-from globalbandits.policies.observations import as_arm, as_pairs, as_unit, no_observations
+from globalbandits.policies.observations import (
+    as_arm,
+    as_pairs,
+    as_unit,
+    check_observed,
+    combine,
+    no_observations,
+    record,
+    take_back,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,8 +91,7 @@ class Learner:
         """
         for index, unit in as_pairs(arm, reward, self._model.n_arms, self._model.reward_range):
             self._rules.update(self._setup, self._state, index, unit)
-            self._observed.counts[index] += 1
-            self._observed.sums[index] += unit
+            record(self._observed, index, unit)
 
     def forget(self, arm: int, reward: float) -> None:
         """Undo one earlier `update` with the same arm and reward, up to rounding.
@@ -95,18 +103,9 @@ class Learner:
             raise PolicyError(f"{self._policy.label} cannot forget: its state is not additive")
         index = as_arm("arm", arm, self._model.n_arms)
         unit = as_unit("reward", reward, self._model.reward_range)
-        counts, sums = self._observed
-        left, rest = int(counts[index]) - 1, float(sums[index]) - unit
-        if left < 0:
-            raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
-        if not -1e-9 <= rest <= left + 1e-9:
-            raise RewardError(
-                f"reward must be one that arm {index} has had, got {reward!r}: "
-                f"the other {left} would be outside the range"
-            )
+        check_observed(self._observed, index, unit, reward)
         rule(self._setup, self._state, index, unit)
-        counts[index] = left
-        sums[index] = min(max(rest, 0.0), float(left))
+        take_back(self._observed, index, unit)
 
     def merge(self, *others: "Learner") -> "Learner":
         """Add what learners of the same policy and model have seen; returns this learner.
@@ -124,8 +123,7 @@ class Learner:
         for other in others:
             for field in rules.additive:
                 getattr(self._state, field)[...] += getattr(other._state, field)
-            np.add(self._observed.counts, other._observed.counts, out=self._observed.counts)
-            np.add(self._observed.sums, other._observed.sums, out=self._observed.sums)
+            combine(self._observed, other._observed)
         rules.refresh(self._setup, self._state)
         return self
 

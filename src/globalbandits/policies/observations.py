@@ -11,6 +11,7 @@ from globalbandits.errors import RewardError
 
 # Rounding may put a reward at an end of the range this far beyond it (on the unit scale).
 _SLACK = 1e-12
+_FORGET_SLACK = 1e-9  # rounding of a sum of many rewards
 
 
 class Observations(NamedTuple):
@@ -23,6 +24,38 @@ class Observations(NamedTuple):
 def no_observations(n_arms: int) -> Observations:
     """Nothing seen yet."""
     return Observations(np.zeros(n_arms, np.int64), np.zeros(n_arms))
+
+
+def record(observed: Observations, arm: int, unit: float) -> None:
+    """Count one reward on the unit scale."""
+    observed.counts[arm] += 1
+    observed.sums[arm] += unit
+
+
+def take_back(observed: Observations, arm: int, unit: float) -> None:
+    """Undo `record`; the sum stays one that rewards in [0, 1] can have."""
+    left = observed.counts[arm] - 1
+    observed.counts[arm] = left
+    observed.sums[arm] = min(max(observed.sums[arm] - unit, 0.0), float(left))
+
+
+def check_observed(observed: Observations, arm: int, unit: float, reward: object) -> None:
+    """Refuse to take back a reward that cannot be among those of the arm."""
+    left = int(observed.counts[arm]) - 1
+    if left < 0:
+        raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
+    rest = float(observed.sums[arm]) - unit
+    if not -_FORGET_SLACK <= rest <= left + _FORGET_SLACK:
+        raise RewardError(
+            f"reward must be one that arm {arm} has had, got {reward!r}: "
+            f"the other {left} would be outside the range"
+        )
+
+
+def combine(observed: Observations, other: Observations) -> None:
+    """Add another learner's observations."""
+    observed.counts[:] += other.counts
+    observed.sums[:] += other.sums
 
 
 def as_pairs(
