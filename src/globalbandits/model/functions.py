@@ -38,20 +38,21 @@ class ArmFunctions:
         joint: Function | None = None,
         what: str = "mean",
     ) -> None:
-        self._what = what
-        self._arms = arms
-        self._functions = [
-            _as_vectorised(function, probes[index], f"{what} of arm {arms[index]!r}")
-            for index, function in enumerate(functions)
-        ]
-        self._joint = None
-        self._values = np.empty(0)
-        if joint is not None and len(arms) > 1:
-            self._values = np.asarray(arms)
-            if self._broadcasts(joint, probes):
-                self._joint = joint
+        names = [f"{what} of arm {arm!r}" for arm in arms]
+        self._values = np.asarray(arms) if joint is not None else np.empty(0)
+        self._joint: Function | None = None
+        self._functions: list[Function] = []
+        if joint is not None and self._broadcasts(joint, functions, probes, names):
+            self._joint = joint
+        else:
+            self._functions = [
+                _as_vectorised(function, probes[index], names[index])
+                for index, function in enumerate(functions)
+            ]
 
-    def _broadcasts(self, joint: Function, probes: FloatArray) -> bool:
+    def _broadcasts(
+        self, joint: Function, functions: Sequence[Function], probes: FloatArray, names: list[str]
+    ) -> bool:
         """Whether one call with arrays of arguments and arms gives what single calls give."""
         if self._values.dtype.kind not in "iuf":
             return False
@@ -62,9 +63,9 @@ class ArmFunctions:
             return False  # any failure only means: call it arm by arm
         if table.shape != probes.shape:
             return False
-        n_arms = len(self._arms)
+        n_arms = len(functions)
         sample = np.unique(np.linspace(0, n_arms - 1, min(n_arms, _N_PROBED_ARMS)).astype(int))
-        single = np.stack([self._functions[index](probes[index]) for index in sample])
+        single = [_call_singly(functions[arm], probes[arm], names[arm]) for arm in sample]
         return bool(np.allclose(table[sample], single, rtol=1e-12, atol=0.0, equal_nan=True))
 
     def __call__(self, arms: IntArray, arguments: FloatArray) -> FloatArray:
@@ -86,24 +87,31 @@ class ArmFunctions:
         return out.reshape(shape)
 
 
+def _call_singly(function: Function, arguments: FloatArray, name: str) -> FloatArray:
+    """Values of a function that is called with one number at a time."""
+    out = np.empty(arguments.size)
+    with np.errstate(all="ignore"):
+        for index, argument in enumerate(arguments.tolist()):
+            try:
+                out[index] = function(argument)
+            except ArithmeticError:
+                out[index] = np.nan  # e.g. 1/0: reported as not finite, with its place
+            except Exception as error:
+                raise ModelError(
+                    f"{name} must return a number, but raised {error!r} at {argument:.6g}"
+                ) from error
+    return out
+
+
 def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Function:
     """The function itself if it maps arrays elementwise, else a loop over it."""
 
     def one_at_a_time(arguments: FloatArray) -> FloatArray:
-        out = np.empty(arguments.size)
-        with np.errstate(all="ignore"):
-            for index, argument in enumerate(arguments.tolist()):
-                try:
-                    out[index] = function(argument)
-                except ArithmeticError:
-                    out[index] = np.nan  # e.g. 1/0: reported as not finite, with its place
-                except Exception as error:
-                    raise ModelError(
-                        f"{name} must return a number, but raised {error!r} at {argument:.6g}"
-                    ) from error
-        return out
+        return _call_singly(function, arguments, name)
 
     def all_at_once(arguments: FloatArray) -> FloatArray:
+        if arguments.size == 0:
+            return np.empty(0)
         with np.errstate(all="ignore"):
             return np.asarray(function(arguments), dtype=float)
 

@@ -6,27 +6,29 @@ import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
 
+_MAX_HALVINGS = 64
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
 def bisect(
     still_before: Callable[[IntArray, FloatArray], BoolArray], low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """The place in each bracket where a condition that holds at ``low`` ends, to the last bit.
+    """The place in each bracket where a condition that holds at ``low`` ends: 64 halvings.
 
     ``high`` may lie on either side of ``low``; ``still_before(index, place)`` tells whether the
     condition holds in bracket ``index`` at ``place``.
     """
     low, high = low.copy(), high.copy()
     active = np.arange(low.size)
-    while active.size:
+    for _ in range(_MAX_HALVINGS):  # more would only chase a zero at zero through tiny numbers
         middle = 0.5 * (low[active] + high[active])
         moving = (middle != low[active]) & (middle != high[active])
         active, middle = active[moving], middle[moving]
-        if active.size:
-            before = still_before(active, middle)
-            low[active[before]] = middle[before]
-            high[active[~before]] = middle[~before]
+        if active.size == 0:
+            break
+        before = still_before(active, middle)
+        low[active[before]] = middle[before]
+        high[active[~before]] = middle[~before]
     return high
 
 
