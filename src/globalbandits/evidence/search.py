@@ -1,0 +1,130 @@
+"""Certified searches over theta: an infimum that is not overstated, a hull that misses nothing.
+
+Both cut the domain into cells, bound the process from below on each, drop cells that cannot
+matter and cut the others again. A grid alone would overstate an infimum and so raise false
+alarms; what is reported here holds for every theta, not only for those looked at.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.evidence.processes import Process
+
+_N_PARTS = 5  # that a cell is cut into
+_SMALLEST = 2.0**-36  # of the domain's length: cells are not cut further
+_MOST_CELLS = 4096  # under way at once; beyond, a search gives up precision, not validity
+_FINENESS = 1.0 / 256.0  # of a hull's width: how far its ends may be rounded outward
+
+
+class Infima(NamedTuple):
+    """The smallest values of a process over some sets, each of shape (n_sets,)."""
+
+    certified: FloatArray  # lower bounds of the infima
+    values: FloatArray  # the smallest values found
+    thetas: FloatArray  # where they were found
+
+
+class Hull(NamedTuple):
+    """An interval that holds every theta with a value below a threshold."""
+
+    low: float
+    high: float
+    slack: float  # by how much an end may lie too far out
+
+
+def find_infima(
+    process: Process,
+    lows: FloatArray,
+    highs: FloatArray,
+    owners: IntArray,
+    *,
+    tolerance: float = 0.01,
+    least: float = -math.inf,
+    enough: float = math.inf,
+) -> Infima:
+    """Infima of a process over sets of theta, each given as cells.
+
+    Args:
+        process: a log e-process.
+        lows: left ends of the cells to begin with.
+        highs: right ends.
+        owners: which set (0, 1, ...) a cell belongs to.
+        tolerance: how far a lower bound may lie below the value found.
+        least: no precision is spent where a value at or below this has been found.
+        enough: no precision is spent above this.
+    """
+    n_sets = int(owners.max()) + 1
+    certified, best = np.full(n_sets, math.inf), np.full(n_sets, math.inf)
+    thetas = np.full(n_sets, math.nan)
+    smallest = _SMALLEST * float(highs.max() - lows.min())
+    for ends in (lows, highs):
+        _improve(best, thetas, owners, ends, process.at(ends))
+    while lows.size:
+        values, bounds = process.survey(lows, highs, least)
+        _improve(best, thetas, owners, 0.5 * (lows + highs), values)
+        matter = (bounds < np.minimum(best - tolerance, enough)[owners]) & (best > least)[owners]
+        finest = float((highs - lows)[matter].min(initial=math.inf))
+        if finest <= smallest or np.count_nonzero(matter) > _MOST_CELLS:
+            matter[:] = False
+        np.minimum.at(certified, owners[~matter], bounds[~matter])
+        lows, highs = _cut(lows[matter], highs[matter])
+        owners = np.tile(owners[matter], _N_PARTS)
+    return Infima(certified, best, thetas)
+
+
+def find_hull(process: Process, threshold: float, edges: FloatArray) -> Hull | None:
+    """The hull of {theta: value < threshold}, rounded outward; None if the set is empty.
+
+    Args:
+        process: a log e-process.
+        threshold: what values must stay below.
+        edges: of the cells to begin with, which cover the domain.
+    """
+    ends = edges[[0, -1]]
+    inside = ends[process.at(ends) < threshold]
+    first, last = inside.min(initial=math.inf), inside.max(initial=-math.inf)
+    smallest = _SMALLEST * float(ends[1] - ends[0])
+    lows = highs = np.empty(0)
+    new_lows, new_highs = edges[:-1], edges[1:]
+    while True:
+        values, bounds = process.survey(new_lows, new_highs, threshold)
+        inside = 0.5 * (new_lows + new_highs)[values < threshold]
+        first, last = inside.min(initial=first), inside.max(initial=last)
+        alive = bounds < threshold
+        lows = np.concatenate([lows, new_lows[alive]])
+        highs = np.concatenate([highs, new_highs[alive]])
+        # Cells between two points that are known to be inside do not matter.
+        matter = (lows < first) | (highs > last)
+        lows, highs = lows[matter], highs[matter]
+        low, high = lows.min(initial=first), highs.max(initial=last)
+        if low > high:
+            return None
+        finest = max(_FINENESS * (high - low), smallest)
+        widths = highs - lows
+        left_is_open = bool((widths[lows == low] > finest).any())
+        right_is_open = bool((widths[highs == high] > finest).any())
+        if not (left_is_open or right_is_open) or lows.size > _MOST_CELLS:
+            outermost = widths[(lows == low) | (highs == high)]
+            return Hull(float(low), float(high), float(outermost.max(initial=0.0)))
+        cut = ((lows < first) & left_is_open) | ((highs > last) & right_is_open)
+        cut &= widths > finest
+        new_lows, new_highs = _cut(lows[cut], highs[cut])
+        lows, highs = lows[~cut], highs[~cut]
+
+
+def _improve(
+    best: FloatArray, thetas: FloatArray, owners: IntArray, points: FloatArray, values: FloatArray
+) -> None:
+    """Note the smallest value of each set and where it is."""
+    for index in np.flatnonzero(values < best[owners]):
+        if values[index] < best[owners[index]]:
+            best[owners[index]], thetas[owners[index]] = values[index], points[index]
+
+
+def _cut(lows: FloatArray, highs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Each cell in equal parts that share their edges exactly; all first parts come first."""
+    edges = np.linspace(lows, highs, _N_PARTS + 1)
+    return edges[:-1].ravel(), edges[1:].ravel()

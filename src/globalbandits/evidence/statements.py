@@ -1,0 +1,209 @@
+"""What can be said: small frozen objects that print well and explain themselves."""
+
+import dataclasses
+import math
+from typing import Any
+
+from globalbandits.evidence.levels import as_alarm_rate
+
+_LARGEST_LOG = math.log(1e300)
+_MAX_SHOWN = 12
+
+_ASSUMPTIONS = (
+    "Assumed: rewards lie in the declared range, and each reward's mean given the past is the "
+    "model's mean of the arm played. Nothing else: arms may be chosen by any rule, and you may "
+    "look as often as you like and stop when you like."
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Interval:
+    """Where theta is, at all times at once; both ends are nan if no theta is left.
+
+    ``slack`` says by how much an end may have been rounded outward.
+    """
+
+    level: float
+    low: float
+    high: float
+    slack: float
+    n_observations: int
+
+    @property
+    def width(self) -> float:
+        """Length of the interval; nan if no theta is left."""
+        return self.high - self.low
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every theta is excluded, which refutes the model at this level."""
+        return math.isnan(self.low)
+
+    def __contains__(self, theta: float) -> bool:
+        return self.low <= theta <= self.high
+
+    def __str__(self) -> str:
+        where = "nowhere" if self.is_empty else f"in [{self.low:.6g}, {self.high:.6g}]"
+        return f"theta {where} (level {self.level:g}, {_observations(self.n_observations)})"
+
+    def explain(self) -> str:
+        """What the interval means and assumes."""
+        chance = f"{1.0 - self.level:.3g}"
+        meaning = (
+            f"{self}. The chance that the true theta is ever outside such an interval, at any "
+            f"time from the first reward on, is at most {chance}."
+        )
+        if self.is_empty:
+            meaning += (
+                " No theta is left: either the model is wrong, or theta has moved, or this is "
+                f"the one case in {1.0 / (1.0 - self.level):.0f}."
+            )
+        return f"{meaning} {_ASSUMPTIONS} It is no statement about a model that is wrong."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelEvidence:
+    """How strongly the rewards speak against every theta, that is against the model."""
+
+    log_e_value: float
+    theta: float  # the least refuted one
+    shares: tuple[float, ...]  # each arm's part of the evidence at that theta
+    arms: tuple[Any, ...]  # the arms' values
+    n_arms_seen: int
+    n_observations: int
+
+    @property
+    def e_value(self) -> float:
+        """Wealth of the gamblers against the least refuted theta; inf if it is beyond 1e300."""
+        return math.exp(self.log_e_value) if self.log_e_value < _LARGEST_LOG else math.inf
+
+    @property
+    def p_value(self) -> float:
+        """min(1, 1 / e-value): a p-value that holds at all times at once."""
+        return min(1.0, math.exp(-max(self.log_e_value, 0.0)))
+
+    def refuted(self, level: float = 0.05) -> bool:
+        """Whether the model is refuted, with a false-alarm rate of ``level`` over all time."""
+        return self.log_e_value >= -math.log(as_alarm_rate(level))
+
+    def __str__(self) -> str:
+        return (
+            f"e-value {self.e_value:.3g} against the model (p {self.p_value:.3g}, least refuted "
+            f"theta {self.theta:.6g}, {_observations(self.n_observations)})"
+        )
+
+    def explain(self) -> str:
+        """What the e-value means and assumes, and which arms it comes from."""
+        text = (
+            f"{self}. If the model is right the e-value ever exceeds 20 with probability at most "
+            f"1/20, and 100 with probability at most 1/100. {_ASSUMPTIONS}"
+        )
+        ranked = sorted(zip(self.shares, self.arms, strict=True), key=lambda pair: -pair[0])
+        leading = [f"{arm!r} {share:.0%}" for share, arm in ranked[:3] if share > 0.0]
+        if leading:
+            text += f" Most of it comes from the arms {', '.join(leading)}."
+        if self.n_arms_seen < 2:
+            text += (
+                " Rewards of a single arm fit some theta: play at least two arms now and then, "
+                "or the model can never be refuted."
+            )
+        return text + " A small e-value does not show that the model is right."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Contenders:
+    """Which arms can still be best, with a p-value of "this arm is best" for every arm.
+
+    After a refutation of the model (``model_free``) the curves are not used any more: each
+    arm's rewards speak for it alone, and ``bounds`` holds intervals for all means at once.
+    """
+
+    level: float
+    arms: tuple[int, ...]  # indices of the contenders
+    p_values: tuple[float, ...]  # one per arm of the model
+    values: tuple[Any, ...]  # the arms' user-facing values
+    model_free: bool
+    bounds: tuple[tuple[float, float], ...] | None  # per arm, only if model_free
+    n_observations: int
+
+    def __contains__(self, arm: int) -> bool:
+        return arm in self.arms
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    def __str__(self) -> str:
+        ranked = sorted(self.arms, key=lambda arm: -self.p_values[arm])
+        shown = ", ".join(
+            f"{self.values[arm]!r} (p {self.p_values[arm]:.2g})" for arm in ranked[:_MAX_SHOWN]
+        )
+        more = ", ..." if len(ranked) > _MAX_SHOWN else ""
+        how = ", without the model" if self.model_free else ""
+        return (
+            f"{len(self.arms)} of {len(self.values)} arms can be best: {shown}{more} "
+            f"(level {self.level:g}{how}, {_observations(self.n_observations)})"
+        )
+
+    def explain(self) -> str:
+        """What being a contender means and assumes."""
+        text = (
+            f"{self}. The chance that the best arm is ever missing is at most "
+            f"{1.0 - self.level:.3g}. The p-value of an arm is no probability that it is best."
+        )
+        if self.model_free:
+            return (
+                f"{text} The model was refuted, so its curves are not used: what is said holds "
+                "if rewards lie in the declared range and the arms' means do not change."
+            )
+        return f"{text} {_ASSUMPTIONS}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Drift:
+    """Whether theta has moved, and since when."""
+
+    level: float
+    log_e_value: float
+    since: int | None  # observations before the change, if there is an alarm and a date
+    between: tuple[int, int] | None  # how finely the change is dated
+    n_observations: int
+
+    @property
+    def alarm(self) -> bool:
+        """Whether no constant theta explains the rewards, at this level."""
+        return self.log_e_value >= -math.log(self.level)
+
+    @property
+    def e_value(self) -> float:
+        """Evidence against every constant theta; inf if it is beyond 1e300."""
+        return math.exp(self.log_e_value) if self.log_e_value < _LARGEST_LOG else math.inf
+
+    @property
+    def p_value(self) -> float:
+        """min(1, 1 / e-value)."""
+        return min(1.0, math.exp(-max(self.log_e_value, 0.0)))
+
+    def __str__(self) -> str:
+        seen = _observations(self.n_observations)
+        how = f"e-value {self.e_value:.3g}, level {self.level:g}, {seen}"
+        if not self.alarm:
+            return f"no change found ({how})"
+        if self.between is None:
+            return f"no constant theta explains the rewards ({how})"
+        low, high = self.between
+        return (
+            f"theta has changed after about {self.since:,} observations "
+            f"(between {low:,} and {high:,}; {how})"
+        )
+
+    def explain(self) -> str:
+        """What the alarm means and assumes."""
+        return (
+            f"{self}. While theta stays the same, the chance of ever raising this alarm is at "
+            f"most {self.level:g}. {_ASSUMPTIONS} A wrong model can raise it too: ask for the "
+            "evidence against the model on the rewards since the change. The date is an estimate."
+        )
+
+
+def _observations(n: int) -> str:
+    return f"{n:,} observation" + ("" if n == 1 else "s")
