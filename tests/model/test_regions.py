@@ -211,6 +211,18 @@ def test_table_distance_agrees_at_edges():
         )
 
 
+def test_ties_at_the_ends_of_the_domain_count():
+    # All curves start at 0: at theta = 0 every arm is best, and nothing is suboptimal.
+    model = gb.RewardModel.from_functions([lambda t: t, lambda t: 0.8 * t, lambda t: 0.5 * t])
+    assert model.best_arms(0.0) == (0, 1, 2)
+    assert model.suboptimality_distance(0.0) == suboptimality_distance(model.tables, 0.0) == 1.0
+    rng = np.random.default_rng(0)
+    cell = find_cell(model.tables.envelope, 0.0)
+    assert {choose_in_cell(model.tables.envelope, cell, rng) for _ in range(60)} == {0, 1, 2}
+    assert find_cell(model.tables.envelope, 1.0) == 2
+    assert find_cell(model.tables.envelope, 0.3) == 1
+
+
 def test_many_arms_have_their_regions():
     prices = np.linspace(0.4, 0.95, 2000)
     model = gb.RewardModel(pricing, prices)

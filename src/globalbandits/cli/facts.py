@@ -113,7 +113,8 @@ def _region_facts(model: RewardModel, index: int) -> dict[str, Any]:
     """
     region = model.regions[index]
     envelope = model.tables.envelope
-    left, right = float(envelope.sub_low[2 * index]), float(envelope.sub_high[2 * index])
+    cell = 2 * index + 1
+    left, right = float(envelope.sub_low[cell]), float(envelope.sub_high[cell])
     if math.isinf(left) and math.isinf(right):
         easiest, distance = (region.low + region.high) / 2, model.domain[1] - model.domain[0]
     else:

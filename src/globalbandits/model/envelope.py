@@ -237,19 +237,27 @@ def _compress(pieces: _Pieces, is_tie: BoolArray, domain: tuple[float, float]) -
     return _Pieces(group, left, right, label)
 
 
-def envelope_table(breakpoints: FloatArray, best: list[tuple[int, ...]]) -> Envelope:
-    """The flat arrays a loop reads: intervals and the points between them, in turn."""
-    cells: list[tuple[int, ...]] = []
+def envelope_table(
+    breakpoints: FloatArray,
+    best: list[tuple[int, ...]],
+    at_ends: tuple[tuple[int, ...], tuple[int, ...]],
+) -> Envelope:
+    """The flat arrays a loop reads: breakpoints and the intervals between them, in turn.
+
+    ``best`` are the best arms of each interval, ``at_ends`` those at the ends of the domain.
+    """
+    cells = [at_ends[0]]
     for index, arms in enumerate(best):
         if index > 0:
             cells.append(tuple(sorted({*best[index - 1], *arms})))
         cells.append(arms)
+    cells.append(at_ends[1])
     sub_low = np.full(len(cells), -np.inf)
     sub_high = np.full(len(cells), np.inf)
     for cell, arms in enumerate(cells):
-        # Cell 2i is the interval i, cell 2i - 1 the breakpoint i before it.
+        # Cell 2i is the breakpoint i, cell 2i + 1 the interval i after it.
         sub_low[cell], sub_high[cell] = suboptimal_sides(
-            breakpoints, best, arms, first=(cell + 1) // 2, last=cell // 2
+            breakpoints, best, arms, first=cell // 2, last=(cell - 1) // 2
         )
     sizes = np.array([len(arms) for arms in cells], np.int64)
     return Envelope(

@@ -147,6 +147,7 @@ class RewardModel:
         breakpoints, best = upper_envelope(self._worth, n_arms, self._domain)
         self._best = best
         self._breakpoints = breakpoints
+        at_ends = self.best_arms(self._domain[0]), self.best_arms(self._domain[1])
         self._tables = Tables(
             n_arms=n_arms,
             low=self._domain[0],
@@ -154,7 +155,7 @@ class RewardModel:
             mean=mean_curves,
             inverse=inverse_curves,
             worth=mean_curves,
-            envelope=envelope_table(breakpoints, best),
+            envelope=envelope_table(breakpoints, best, at_ends),
         )
         self._inverse: ArmFunctions | None = None
         if inverses is not None:

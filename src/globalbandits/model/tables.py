@@ -40,8 +40,8 @@ class Curves(NamedTuple):
 class Envelope(NamedTuple):
     """Which arms are best where.
 
-    The breakpoints cut the domain into cells: even cells are the open intervals between
-    neighbouring breakpoints, odd cells are the inner breakpoints themselves, where arms tie.
+    The breakpoints cut the domain into cells, from left to right: even cells are the breakpoints
+    themselves, where arms tie, odd cells are the open intervals between them.
     """
 
     breakpoints: FloatArray  # (n_intervals + 1,) domain ends included
@@ -90,17 +90,26 @@ def evaluate(curves: Curves, arm: int, x: float) -> float:
 def find_cell(envelope: Envelope, theta: float) -> int:
     """The cell of the envelope that holds theta, by bisection over the breakpoints."""
     points = envelope.breakpoints
-    low = 0
-    high = points.shape[0] - 2
+    return find_cell_among(points, 0, points.shape[0] - 1, theta)
+
+
+def find_cell_among(points: FloatArray, first: int, last: int, theta: float) -> int:
+    """The cell of an envelope whose breakpoints are ``points[first]`` to ``points[last]``."""
+    if theta <= points[first]:
+        return 0
+    if theta >= points[last]:
+        return 2 * (last - first)
+    low = first
+    high = last - 1
     while low < high:
         probe = (low + high + 1) // 2
         if points[probe] <= theta:
             low = probe
         else:
             high = probe - 1
-    if low > 0 and theta == points[low]:
-        return 2 * low - 1
-    return 2 * low
+    if theta == points[low]:
+        return 2 * (low - first)
+    return 2 * (low - first) + 1
 
 
 def choose_in_cell(envelope: Envelope, cell: int, rng: np.random.Generator) -> int:
