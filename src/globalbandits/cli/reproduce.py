@@ -1,0 +1,90 @@
+"""``globalbandits reproduce``: the paper's experiments, measured, judged, on one page."""
+
+import shlex
+import time
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reproduce(
+    experiment: Annotated[
+        list[int] | None,
+        typer.Option(help="Only this experiment (1 to 4); give it again for more."),
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs of each simulation [1000].")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Rounds of a run [10000].")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for page, figures and numbers.")] = Path(
+        "results"
+    ),
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page when done.")] = False,
+) -> None:
+    """Simulate the paper's four experiments again, beside what it prints.
+
+    Writes results.json, the figures (SVG and PNG) and report.html, a page that needs no network.
+
+    [bold]Examples[/bold]
+
+      globalbandits reproduce
+
+      globalbandits reproduce --experiment 1 --runs 200 --open
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from globalbandits.experiments import EXPERIMENTS, run_experiment, runs_to_do
+    from globalbandits.report import print_outcomes, write_report
+
+    started = time.perf_counter()
+    out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written to fails at once
+    numbers = sorted(set(experiment or EXPERIMENTS))
+    console = Console()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+    )
+    outcomes = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("simulating", total=runs_to_do(numbers, runs))
+
+        def tick(done: int) -> None:
+            progress.advance(task, done)
+
+        for number in numbers:
+            progress.update(task, description=f"experiment {number}")
+            outcomes.append(
+                run_experiment(number, runs=runs, horizon=horizon, seed=seed, tick=tick)
+            )
+        progress.update(task, description="figures and page")
+        page = write_report(
+            outcomes,
+            out,
+            command=_command(numbers if experiment else [], runs, horizon, seed),
+            seed=seed,
+            seconds=time.perf_counter() - started,
+        )
+    print_outcomes(outcomes, console)
+    console.print(f"\n{page}", soft_wrap=True)
+    if open_page:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def _command(numbers: list[int], runs: int | None, horizon: int | None, seed: int) -> str:
+    """What to type to get the same numbers.
+
+    >>> _command([1], 200, None, 7)
+    'globalbandits reproduce --experiment 1 --runs 200 --seed 7'
+    """
+    words = ["globalbandits", "reproduce"]
+    for number in numbers:
+        words += ["--experiment", str(number)]
+    for name, value in {"--runs": runs, "--horizon": horizon, "--seed": seed}.items():
+        if value is not None:
+            words += [name, str(value)]
+    return shlex.join(words)

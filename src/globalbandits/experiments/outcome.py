@@ -1,0 +1,74 @@
+"""What an experiment gives back: numbers, how they are laid out, and figures."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from globalbandits.experiments.entries import Entry
+from globalbandits.experiments.specs import Spec
+from globalbandits.experiments.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A figure that is drawn when it is needed."""
+
+    name: str  # of its file
+    caption: str
+    draw: "Callable[[], Figure]"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Entries laid out as a table: one row a label, and the keys of its entries."""
+
+    title: str
+    corner: str  # what the row labels are
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One experiment, done."""
+
+    spec: Spec
+    horizon: int
+    runs: int
+    seconds: float
+    entries: Mapping[str, Entry]
+    grids: tuple[Grid, ...]
+    charts: tuple[Chart, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The experiment's key in ``results.json``."""
+        return f"experiment_{self.spec.number}"
+
+    @property
+    def statements(self) -> tuple[Entry, ...]:
+        """The entries that judge a statement of the paper."""
+        return tuple(entry for entry in self.entries.values() if entry.statement)
+
+
+def count_verdicts(outcomes: Iterable[Outcome]) -> dict[Verdict, int]:
+    """How many numbers and statements got which verdict.
+
+    A number of the paper that has several readings is reproduced if one of them is.
+
+    >>> count_verdicts([])[Verdict.REPRODUCED]
+    0
+    """
+    best: dict[tuple[str, str], Verdict] = {}
+    for outcome in outcomes:
+        for key, entry in outcome.entries.items():
+            name = outcome.key, entry.number or key
+            if best.get(name) is not Verdict.REPRODUCED:
+                best[name] = entry.verdict
+    counted = Counter(best.values())
+    return {verdict: counted[verdict] for verdict in Verdict}

@@ -1,0 +1,95 @@
+"""Run an experiment by its number."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from globalbandits._validation import as_integer, require
+from globalbandits.errors import ScenarioError
+from globalbandits.experiments import comparison, distance, drift, misspecification
+from globalbandits.experiments.batches import Size
+from globalbandits.experiments.outcome import Outcome
+from globalbandits.experiments.specs import Spec, load_spec
+
+
+class Experiment(NamedTuple):
+    """Where an experiment's spec is, what runs it, and how many simulations that takes."""
+
+    spec: str
+    run: Callable[[Spec, Size], Outcome]
+    n_simulations: int
+
+
+EXPERIMENTS = {
+    1: Experiment("comparison", comparison.run, comparison.N_SIMULATIONS),
+    2: Experiment("distance", distance.run, distance.N_SIMULATIONS),
+    3: Experiment("drift", drift.run, drift.N_SIMULATIONS),
+    4: Experiment("misspecification", misspecification.run, misspecification.N_SIMULATIONS),
+}
+
+
+def run_experiment(
+    number: int,
+    *,
+    runs: int | None = None,
+    horizon: int | None = None,
+    seed: int = 0,
+    tick: Callable[[int], None] = lambda runs: None,
+) -> Outcome:
+    """Simulate one of the paper's experiments and judge its numbers.
+
+    Args:
+        number: 1, 2, 3 or 4.
+        runs: simulated runs, at least 2; the spec's by default.
+        horizon: rounds of a run; the spec's, which is the paper's, by default.
+        seed: of all randomness.
+        tick: called with a number of runs whenever so many more are simulated.
+
+    >>> outcome = run_experiment(2, runs=4, horizon=50)
+    >>> outcome.entries["distance_0.2"].verdict.value
+    'not reproduced'
+    """
+    experiment = _find(number)
+    spec = load_spec(experiment.spec)
+    size = Size(
+        runs=as_integer("runs", spec.runs if runs is None else runs, 2, ScenarioError),
+        horizon=as_integer(
+            "horizon", spec.horizon if horizon is None else horizon, 1, ScenarioError
+        ),
+        seed=as_integer("seed", seed, 0, ScenarioError),
+        tick=tick,
+    )
+    outcome = experiment.run(spec, size)
+    return outcome if size.horizon == spec.horizon else _without_simulated_verdicts(outcome)
+
+
+def _without_simulated_verdicts(outcome: Outcome) -> Outcome:
+    """The paper says nothing of other horizons: only numbers without randomness are judged."""
+    entries = {
+        key: entry if entry.runs == 0 else dataclasses.replace(entry, comparable=False)
+        for key, entry in outcome.entries.items()
+    }
+    note = (
+        f"The paper simulates {outcome.spec.horizon:,} rounds and says nothing of "
+        f"{outcome.horizon:,}: its numbers are shown, but simulated ones get no verdict."
+    )
+    return dataclasses.replace(outcome, entries=entries, notes=(note, *outcome.notes))
+
+
+def runs_to_do(numbers: Iterable[int], runs: int | None) -> int:
+    """How many runs ``tick`` of `run_experiment` will count over these experiments.
+
+    >>> runs_to_do([1, 2], 10)
+    60
+    """
+    experiments = [_find(number) for number in numbers]
+    return sum(
+        experiment.n_simulations * (load_spec(experiment.spec).runs if runs is None else runs)
+        for experiment in experiments
+    )
+
+
+def _find(number: int) -> Experiment:
+    known = ", ".join(map(str, EXPERIMENTS))
+    require(number in EXPERIMENTS, "experiment", f"be one of {known}", number, ScenarioError)
+    return EXPERIMENTS[number]

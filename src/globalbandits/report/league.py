@@ -1,0 +1,141 @@
+"""The league on one page, in one file of numbers, and as a table in the terminal."""
+
+import json
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits._files import replacing
+from globalbandits._version import __version__
+from globalbandits.experiments.league import Cell, Scenario, Standings
+from globalbandits.experiments.verdicts import Z95
+from globalbandits.plots import heat_figure, save_figure
+from globalbandits.report.html import definitions, embed_figure, read_resource
+from globalbandits.report.numbers import format_seconds, format_value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+
+def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -> Path:
+    """Write ``league.html``, ``league.json`` and the heat map; returns the page's path."""
+    figure = league_figure(standings)
+    for suffix in ("png", "svg"):
+        picture = save_figure(figure, folder / f"league.{suffix}")
+    with replacing(folder / "league.json") as temporary:
+        temporary.write_text(json.dumps(standings.to_dict(), indent=1), encoding="utf-8")
+    head = {**about, "time taken": format_seconds(standings.seconds)}
+    page = Template(read_resource("league.html")).substitute(
+        css=read_resource("page.css"),
+        about=definitions(head),
+        picture=embed_figure(
+            picture,
+            "Regret as a multiple of the best policy's on each scenario (the number in the cell is "
+            "the regret itself). Light is good. Policies are sorted by their average.",
+        ),
+        sections="\n".join(_section(standings, scenario) for scenario in standings.scenarios),
+        cost=_cost(standings),
+        version=escape(__version__),
+    )
+    target = folder / "league.html"
+    with replacing(target) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return target
+
+
+def league_figure(standings: Standings) -> "Figure":
+    """Policies by scenarios, coloured by regret over the best one's."""
+    order = standings.order()
+    rows = [standings.policies.index(label) for label in order]
+    texts = [
+        [_short(standings.cells[scenario.key].get(label)) for scenario in standings.scenarios]
+        for label in order
+    ]
+    return heat_figure(
+        standings.relative()[np.array(rows)],
+        order,
+        [scenario.title for scenario in standings.scenarios],
+        texts,
+        legend="regret ÷ the best policy's, powers of ten",
+    )
+
+
+def print_league(standings: Standings, console: "Console") -> None:
+    """The mean regrets as one table: policies down, scenarios across."""
+    from rich.table import Table
+
+    table = Table(title="Mean regret; bold: the best, and who is level with it")
+    table.add_column("policy")
+    for scenario in standings.scenarios:
+        table.add_column(scenario.title, justify="right")
+    for label in standings.order():
+        row = []
+        for scenario in standings.scenarios:
+            cell = standings.cells[scenario.key].get(label)
+            text = _short(cell)
+            row.append(f"[bold]{text}[/bold]" if cell is not None and cell.is_level else text)
+        table.add_row(label, *row)
+    console.print(table)
+
+
+def _short(cell: Cell | None) -> str:
+    if cell is None:
+        return "–"
+    if cell.regret >= 99.5:
+        return f"{cell.regret:,.0f}"
+    return f"{cell.regret:.1f}" if cell.regret >= 9.95 else f"{cell.regret:.2f}"
+
+
+def _section(standings: Standings, scenario: Scenario) -> str:
+    cells = standings.cells[scenario.key]
+    rows = []
+    for label in sorted(cells, key=lambda name: cells[name].rank):
+        cell = cells[label]
+        value, half = format_value(cell.regret, Z95 * cell.sem)
+        behind, behind_half = format_value(cell.behind, Z95 * cell.behind_sem)
+        distance = "" if cell.rank == 1 else f'{behind}<span class="pm"> ± {behind_half}</span>'
+        rows.append(
+            f'<tr><th scope="row">{escape(label)}</th>'
+            f'<td class="{"level" if cell.is_level else ""}">{value}'
+            f'<span class="pm"> ± {half}</span></td>'
+            f'<td class="rank">{cell.rank}</td><td>{distance}</td></tr>'
+        )
+    missing = [
+        f"<li><b>{escape(label)}</b>: {escape(why)}</li>"
+        for label, why in standings.absent[scenario.key].items()
+    ]
+    absent = f'<ul class="why-list">{"".join(missing)}</ul>' if missing else ""
+    runs = max(cell.runs for cell in cells.values())
+    return (
+        f'<details id="{scenario.key}"><summary><b>{escape(scenario.title)}</b>: '
+        f'{escape(scenario.text)} <span class="why">{runs:,} runs of '
+        f"{scenario.horizon:,} decisions.</span></summary>"
+        '<div class="scroll"><table><thead><tr><th scope="col">policy</th>'
+        '<th scope="col">regret</th><th scope="col">rank</th>'
+        '<th scope="col">behind the best</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>{absent}</details>"
+    )
+
+
+def _cost(standings: Standings) -> str:
+    """Time per step of each policy on the scenarios with few and with many arms."""
+    few = standings.scenarios[0]
+    many = max(standings.scenarios, key=lambda s: s.environment.model.n_arms)
+    shown = [few] if many is few else [few, many]
+    head = "".join(
+        f'<th scope="col">{escape(s.title)}, {s.environment.model.n_arms} arms</th>' for s in shown
+    )
+    rows = []
+    for label in standings.order():
+        times = [standings.cells[s.key].get(label) for s in shown]
+        cells = "".join(f"<td>{'–' if c is None else f'{c.nanoseconds:,.0f}'}</td>" for c in times)
+        rows.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
+    return (
+        f'<div class="scroll"><table><thead><tr><th scope="col">policy</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )

@@ -1,0 +1,156 @@
+"""The outcome as one HTML page that needs nothing but itself."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from globalbandits._files import replacing
+from globalbandits._version import __version__
+from globalbandits.experiments import Entry, Grid, Outcome, Verdict, count_verdicts
+from globalbandits.experiments.verdicts import Z95
+from globalbandits.report.numbers import MARKS, format_seconds, format_value
+
+_CLASSES = {
+    Verdict.REPRODUCED: "good",
+    Verdict.NOT_REPRODUCED: "bad",
+    Verdict.NOT_STATED: "",
+}
+
+
+def write_page(
+    outcomes: Sequence[Outcome],
+    figures: Mapping[str, Path],
+    about: Mapping[str, str],
+    folder: Path,
+) -> Path:
+    """Write ``report.html``: figures, tables, verdicts, and how they were made.
+
+    Args:
+        outcomes: the experiments.
+        figures: the SVG files by experiment and chart; they are put into the page.
+        about: lines for the head of the page, such as the command and the seed.
+        folder: where to write.
+    """
+    template = Template(_resource("page.html"))
+    page = template.substitute(
+        css=_resource("page.css"),
+        tally=_tally(outcomes),
+        navigation="\n".join(_link(outcome) for outcome in outcomes),
+        about="\n".join(
+            f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in about.items()
+        ),
+        sections="\n".join(_section(outcome, figures) for outcome in outcomes),
+        version=escape(__version__),
+    )
+    target = folder / "report.html"
+    with replacing(target) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return target
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _tally(outcomes: Sequence[Outcome]) -> str:
+    counted = count_verdicts(outcomes)
+    labels = {
+        Verdict.REPRODUCED: "reproduced",
+        Verdict.NOT_REPRODUCED: "not reproduced",
+        Verdict.NOT_STATED: "ours, not stated in the paper",
+    }
+    return "\n".join(
+        f'<div class="{_CLASSES[verdict]}"><b>{counted[verdict]}</b>{labels[verdict]}</div>'
+        for verdict in Verdict
+    )
+
+
+def _link(outcome: Outcome) -> str:
+    return f'<a href="#{outcome.key}">{outcome.spec.number}. {escape(outcome.spec.title)}</a>'
+
+
+def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
+    spec = outcome.spec
+    parts = [
+        f'<h2 id="{outcome.key}">Experiment {spec.number}: {escape(spec.title)}</h2>',
+        f"<p>{escape(spec.text)}</p>",
+        f'<p class="why">{outcome.runs:,} runs of {outcome.horizon:,} rounds, '
+        f"{format_seconds(outcome.seconds)}.</p>",
+    ]
+    for chart in outcome.charts:
+        picture = figures[f"{outcome.key}_{chart.name}"].read_bytes()
+        data = base64.b64encode(picture).decode("ascii")
+        caption = escape(chart.caption)
+        parts.append(
+            f'<figure><div class="figure"><img alt="{caption}" '
+            f'src="data:image/svg+xml;base64,{data}"></div>'
+            f"<figcaption>{caption}</figcaption></figure>"
+        )
+    parts += [_grid(grid, outcome) for grid in outcome.grids]
+    if outcome.statements:
+        parts.append(_statements(outcome.statements))
+    parts.append(_reasons(outcome))
+    parts += [f"<pre>{escape(note)}</pre>" for note in outcome.notes]
+    return "\n".join(parts)
+
+
+def _grid(grid: Grid, outcome: Outcome) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (grid.corner, *grid.columns))
+    rows = "\n".join(
+        f'<tr><th scope="row">{escape(label)}</th>'
+        + "".join(_cell(outcome.entries[key]) for key in keys)
+        + "</tr>"
+        for label, keys in grid.rows
+    )
+    return (
+        f'<h3>{escape(grid.title)}</h3>\n<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"\n<tbody>\n{rows}\n</tbody></table></div>"
+    )
+
+
+def _cell(entry: Entry) -> str:
+    text = _number(entry)
+    if entry.published is None:
+        return f"<td>{text}</td>"
+    kind, mark = _CLASSES[entry.verdict], MARKS[entry.verdict]
+    note = f"paper {escape(entry.published.printed)} {mark}"
+    return f'<td>{text}<br><span class="paper {kind}" title="{entry.verdict}">{note}</span></td>'
+
+
+def _number(entry: Entry) -> str:
+    value, half = format_value(entry.value, Z95 * entry.sem)
+    return f'{value}<span class="pm"> ± {half}</span>' if half else value
+
+
+def _statements(entries: Sequence[Entry]) -> str:
+    rows = "\n".join(
+        f"<tr><td>{escape(entry.statement)}</td>"
+        f'<td class="number">{escape(entry.label)}: {_number(entry)} {escape(entry.unit)}</td>'
+        f'<td><span class="paper {_CLASSES[entry.verdict]}">{MARKS[entry.verdict]} '
+        f"{entry.verdict.value}</span></td></tr>"
+        for entry in entries
+    )
+    return (
+        "<h3>What the paper says, and the difference that must be positive</h3>\n"
+        '<div class="scroll"><table class="statements"><thead><tr><th scope="col">statement</th>'
+        '<th scope="col">difference</th><th scope="col">verdict</th></tr></thead>'
+        f"\n<tbody>\n{rows}\n</tbody></table></div>"
+    )
+
+
+def _reasons(outcome: Outcome) -> str:
+    """Why what is not reproduced is not, where the spec says; one line for equal reasons."""
+    reasons: dict[str, list[str]] = {}
+    for entry in outcome.entries.values():
+        if entry.verdict is Verdict.NOT_REPRODUCED and entry.why:
+            reasons.setdefault(entry.why, []).append(entry.statement or entry.label)
+    if not reasons:
+        return ""
+    items = "\n".join(
+        f"<li><b>{escape(', '.join(names))}</b>: {escape(why)}</li>"
+        for why, names in reasons.items()
+    )
+    return f'<h3>Why not</h3>\n<ul class="why-list">\n{items}\n</ul>'
