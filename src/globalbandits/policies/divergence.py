@@ -37,37 +37,40 @@ def log_or_minus_infinity(x: float) -> float:
 
 
 def kl_upper_bound(p: float, negative_entropy_p: float, divergence: float) -> float:
-    """The largest q in [p, 1] with ``kl(p, q) <= divergence``.
+    """``-log(1 - q)`` of the largest q in [p, 1] with ``kl(p, q) <= divergence``, which is not 0.
 
-    Newton's method on the convex function ``kl(p, q) - divergence``: from any start in (p, 1)
-    its first step lands at or to the right of the root, and then it comes down without passing
-    it. The start is the expansion of q in powers of ``z = sqrt(2 * divergence)`` where z is
-    small, else the smaller of two upper bounds: Pinsker's ``p + z / 2``, and the one that
-    drops ``-p log q`` from the divergence. The result depends on p and the divergence only,
-    so arms with the same record tie exactly.
+    The logarithm keeps apart what is closer to 1 than floats can say. In ``y = -log(1 - q)`` the
+    divergence is convex and rises beyond p, so the first step of Newton's method lands at or to
+    the right of the root, and then it comes down without passing it. The start is the expansion
+    of q in powers of ``z = sqrt(2 * divergence)`` where z is small, else the smaller of two upper
+    bounds: Pinsker's ``p + z / 2``, and the one that drops ``-p log q`` from the divergence. The
+    result depends on p and the divergence only, so arms with the same record tie exactly.
 
-    >>> round(kl_upper_bound(0.5, negative_entropy(0.5), 0.143841036), 6)
+    >>> q = 1.0 - math.exp(-kl_upper_bound(0.5, negative_entropy(0.5), 0.143841036))
+    >>> round(q, 6)
     0.75
-    >>> round(kl_upper_bound(0.0, 0.0, 1.0), 6) == round(1.0 - math.exp(-1.0), 6)
-    True
+    >>> kl_upper_bound(0.0, 0.0, 1.5), kl_upper_bound(1.0, 0.0, 1.5)
+    (1.5, inf)
     """
     if p >= 1.0:
-        return 1.0
-    bound = 1.0 - math.exp(-(divergence - negative_entropy_p) / (1.0 - p))
-    bound = min(bound, p + math.sqrt(0.5 * divergence))
-    if p <= 0.0 or bound <= p:
-        return max(bound, p)
-    if bound >= 1.0:  # closer to 1 than floats can say
-        return 1.0
-    q = bound
-    variance = p * (1.0 - p)
-    if 2.0 * divergence < variance:
-        z = math.sqrt(2.0 * divergence)
-        q = min(bound, p + z * math.sqrt(variance) + z * z * (1.0 - 2.0 * p) / 3.0)
+        return math.inf
+    if p <= 0.0:
+        return divergence
+    y = (divergence - negative_entropy_p) / (1.0 - p)
+    pinsker = p + math.sqrt(0.5 * divergence)
+    if pinsker < 1.0:
+        variance = p * (1.0 - p)
+        if 2.0 * divergence < variance:
+            z = math.sqrt(2.0 * divergence)
+            pinsker = min(pinsker, p + z * math.sqrt(variance) + z * z * (1.0 - 2.0 * p) / 3.0)
+        y = min(y, -math.log(1.0 - pinsker))
     for _ in range(60):
-        excess = negative_entropy_p + cross_entropy(p, math.log(q), math.log(1.0 - q)) - divergence
-        step = excess * q * (1.0 - q) / (q - p)
-        q = min(q - step, bound)
-        if q <= p or abs(step) < 1e-13:
+        q = 1.0 - math.exp(-y)
+        if q <= p:  # a divergence so small that rounding hides it
+            return -math.log(1.0 - p)
+        excess = negative_entropy_p + cross_entropy(p, math.log(q), -y) - divergence
+        step = excess * q / (q - p)
+        y -= step
+        if abs(step) < 1e-13 * (1.0 + y):
             break
-    return max(q, p)
+    return y

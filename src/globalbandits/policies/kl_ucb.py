@@ -4,6 +4,8 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -11,13 +13,11 @@ from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.divergence import (
     cross_entropy,
     kl_upper_bound,
-    log_or_minus_infinity,
     negative_entropy,
 )
 from globalbandits.policies.indices import (
     State,
     estimate,
-    explain,
     init,
     record,
     recount,
@@ -64,7 +64,7 @@ def remember(state: State, arm: int) -> None:
 
 
 def score(setup: Setup, state: State) -> None:
-    """The largest indices of the next round; -inf for arms that are seen to be lower.
+    """The largest indices of the next round, as -log(1 - q); -inf for arms seen to be lower.
 
     An index beats the largest one so far, b, when ``N kl(mean, b) <= budget``. With the
     arms' entropies at hand that test costs two products, so Newton's method runs for the arm
@@ -79,9 +79,9 @@ def score(setup: Setup, state: State) -> None:
         if state.means[arm] > state.means[first]:
             first = arm
     largest = upper(state, first, budget)
-    log_largest, log_rest = math.log(largest), log_or_minus_infinity(1.0 - largest)
+    log_largest = math.log(1.0 - math.exp(-largest))
     for arm in range(setup.tables.n_arms):
-        divergence = state.memo[arm] + cross_entropy(state.means[arm], log_largest, log_rest)
+        divergence = state.memo[arm] + cross_entropy(state.means[arm], log_largest, -largest)
         # A little slack: arms that tie with the first must be solved, not dropped by rounding.
         if state.counts[arm] * divergence > budget * (1.0 + 1e-9):
             state.indices[arm] = -math.inf
@@ -89,11 +89,11 @@ def score(setup: Setup, state: State) -> None:
             state.indices[arm] = upper(state, arm, budget)
             if state.indices[arm] > largest:
                 largest = state.indices[arm]
-                log_largest, log_rest = math.log(largest), log_or_minus_infinity(1.0 - largest)
+                log_largest = math.log(1.0 - math.exp(-largest))
 
 
 def upper(state: State, arm: int, budget: float) -> float:
-    """The largest q with N kl(mean, q) <= budget."""
+    """-log(1 - q) of the largest q with N kl(mean, q) <= budget."""
     return kl_upper_bound(state.means[arm], state.memo[arm], budget / state.counts[arm])
 
 
@@ -130,4 +130,7 @@ class KLUCB(Policy):
 
     def reason(self, setup: Setup, state: State) -> str:
         """The first round of plays, or the largest index."""
-        return explain(setup, state)
+        if state.played[0] < setup.tables.n_arms:
+            return "not played yet: every arm once, the lowest first"
+        largest = 1.0 - math.exp(-float(np.max(state.indices)))
+        return f"largest upper confidence bound: {largest:.6g} on the unit reward scale"

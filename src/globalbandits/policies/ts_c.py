@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
     """The largest draw among competitive arms; one without a reward at once, the lowest first."""
+    for arm in range(setup.tables.n_arms):
+        if state.indices[arm] == math.inf:
+            return arm
     best = -1
     largest = -math.inf
     scale = math.sqrt(setup.variance)
     for arm in range(setup.tables.n_arms):
         if state.indices[arm] == -math.inf:
             continue
-        if state.counts[arm] == 0:
-            return arm
         value = state.means[arm] + scale * state.widths[arm] * rng.standard_normal()
         if value > largest:
             best = arm

@@ -1,0 +1,132 @@
+"""Arms in groups, each group with a parameter of its own.
+
+The regional bandit of Wang, Zhou and Shen (2018) stands between two extremes: one group is a
+global bandit, one arm per group is a classical one.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import require
+from globalbandits.errors import ModelError
+from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.tables import Curves
+
+
+class RegionalModel:
+    """Groups of arms; the arms of a group share one unknown number, groups share nothing.
+
+    Args:
+        groups: one reward model per group, all with the same reward range. Arms are counted
+            through: first those of the first group, then those of the second, ...
+
+    Examples:
+        >>> import numpy as np
+        >>> from globalbandits.model import RewardModel
+        >>> city = RewardModel(lambda theta, p: p * (1 - p * theta), [0.5, 0.7])
+        >>> land = RewardModel(lambda theta, p: p * (1 - theta) ** 2, [0.4, 0.6, 0.8])
+        >>> model = RegionalModel([city, land])
+        >>> model.n_arms, model.arms[2]
+        (5, (1, 0.4))
+        >>> model.means([0.5, 0.2]).round(3).tolist()
+        [0.375, 0.455, 0.256, 0.384, 0.512]
+        >>> model.best_arms([0.5, 0.2])
+        (4,)
+    """
+
+    def __init__(self, groups: Sequence[RewardModel]) -> None:
+        self._groups = tuple(groups)
+        require(len(self._groups) >= 1, "groups", "hold at least one model", groups, ModelError)
+        ranges = sorted({group.reward_range for group in self._groups})
+        require(len(ranges) == 1, "groups", "have one reward range", ranges, ModelError)
+
+    @property
+    def groups(self) -> tuple[RewardModel, ...]:
+        """One reward model per group."""
+        return self._groups
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self._groups)
+
+    @cached_property
+    def arms(self) -> tuple[Any, ...]:
+        """The arms' user-facing values, each with the number of its group."""
+        return tuple((number, arm) for number, g in enumerate(self._groups) for arm in g.arms)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms of all groups together."""
+        return len(self.arms)
+
+    @cached_property
+    def group_of(self) -> IntArray:
+        """The group of every arm: shape (n_arms,)."""
+        return np.repeat(np.arange(self.n_groups), [group.n_arms for group in self._groups])
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The interval rewards lie in."""
+        return self._groups[0].reward_range
+
+    @property
+    def tables(self) -> NoReturn:
+        """Refused: tables are for one parameter."""
+        raise ModelError(
+            f"model must have one parameter, got a regional model with {self.n_groups} of them: "
+            "use RegionalUCB, or a policy on the model of one group"
+        )
+
+    def means(self, thetas: ArrayLike) -> FloatArray:
+        """Mean reward of every arm at the groups' parameters: (..., n_groups) to (..., n_arms)."""
+        values = np.asarray(thetas, dtype=float)
+        fits = values.ndim >= 1 and values.shape[-1] == self.n_groups
+        require(fits, "thetas", f"hold {self.n_groups} parameters", thetas, ModelError)
+        return np.concatenate(
+            [group.means(values[..., i]) for i, group in enumerate(self._groups)], axis=-1
+        )
+
+    def gaps(self, thetas: ArrayLike) -> FloatArray:
+        """How much each arm's mean falls short of the best of all groups: shape (..., n_arms)."""
+        worths = self.means(thetas)
+        return np.asarray(worths.max(axis=-1, keepdims=True) - worths)
+
+    def best_arms(self, thetas: ArrayLike) -> tuple[int, ...]:
+        """Indices of the arms that are best at the groups' parameters, ties included."""
+        return tuple(np.flatnonzero(self.gaps(thetas) == 0.0).tolist())
+
+    def joint_curves(self, name: str) -> Curves:
+        """The curves ``"mean"``, ``"inverse"`` or ``"worth"`` of all arms of all groups."""
+        parts: list[Curves] = [getattr(group.tables, name) for group in self._groups]
+        n_columns = max(part.guide.shape[1] for part in parts)
+        segments = np.cumsum([0] + [len(part.left) for part in parts])
+        # A guide with fewer cells is continued with its last segment.
+        guides = [
+            np.pad(part.guide, ((0, 0), (0, n_columns - part.guide.shape[1])), mode="edge") + before
+            for part, before in zip(parts, segments[:-1].tolist(), strict=True)
+        ]
+        joined = {
+            field: np.concatenate([getattr(part, field) for part in parts])
+            for field in Curves._fields
+            if field != "guide"
+        }
+        return Curves(**joined, guide=np.concatenate(guides))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short text that tells this model from others."""
+        digest = hashlib.sha256()
+        for group in self._groups:
+            digest.update(group.fingerprint.encode())
+        return digest.hexdigest()[:32]
+
+    def __repr__(self) -> str:
+        """The number of groups and arms."""
+        return f"RegionalModel({self.n_groups} groups, {self.n_arms} arms)"

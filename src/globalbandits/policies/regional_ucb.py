@@ -1,0 +1,240 @@
+"""UCB-g (Wang, Zhou and Shen 2018): optimism between groups of arms, greed within one."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_positive
+from globalbandits.errors import PolicyError
+from globalbandits.model.tables import Tables, evaluate, find_cell_among
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.choice import choose_largest
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+    from globalbandits.model.regional import RegionalModel
+
+
+class Setup(NamedTuple):
+    """Curves of all arms, the groups' envelopes one after the other, and the bonuses."""
+
+    tables: Tables  # of all arms together; domain and envelope are those of the first group
+    first: IntArray  # (n_groups + 1,) where a group's arms start
+    group_of: IntArray  # (n_arms,)
+    lows: FloatArray  # (n_groups,) the groups' domains
+    highs: FloatArray  # (n_groups,)
+    first_point: IntArray  # (n_groups + 1,) where a group's breakpoints start
+    points: FloatArray  # breakpoints of all groups' envelopes
+    first_cell: IntArray  # (n_groups + 1,) where a group's cells start
+    starts: IntArray  # (n_cells + 1,) where a cell's arms start in `best`
+    best: IntArray  # best arms of all cells
+    factors: FloatArray  # (n_groups,) D2 * (D1bar * (alpha * K_m)**(g1bar / 2))**g2
+    exponents: FloatArray  # (n_groups,) g1bar * g2 / 2
+
+
+class State(NamedTuple):
+    """WAGP's statistics, group by group, and the groups' indices."""
+
+    counts: IntArray  # (n_arms,) N_k
+    sums: FloatArray  # (n_arms,) sum of rewards
+    thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where N_k > 0
+    total: IntArray  # (1,) number of observations
+    plays: IntArray  # (n_groups,) N_m
+    weighted: FloatArray  # (n_groups,) sum of N_k theta-hat_k over the group
+    cells: IntArray  # (n_groups,) cell of the group's estimate
+    tops: FloatArray  # (n_groups,) worth of the best arm there
+    indices: FloatArray  # (n_groups,) of the next round
+
+
+def init(setup: Setup) -> State:
+    """No observation yet."""
+    n, n_groups = setup.tables.n_arms, len(setup.lows)
+    state = State(
+        counts=np.zeros(n, np.int64),
+        sums=np.zeros(n),
+        thetas=np.zeros(n),
+        total=np.zeros(1, np.int64),
+        plays=np.zeros(n_groups, np.int64),
+        weighted=np.zeros(n_groups),
+        cells=np.zeros(n_groups, np.int64),
+        tops=np.zeros(n_groups),
+        indices=np.zeros(n_groups),
+    )
+    score(setup, state)
+    return state
+
+
+def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """A group without plays first, with any of its arms; else greedy in the best group."""
+    group = choose_largest(state.indices, rng)
+    if state.plays[group] == 0:
+        size = setup.first[group + 1] - setup.first[group]
+        return int(setup.first[group] + int(rng.random() * size))
+    start = setup.starts[state.cells[group]]
+    n_best = setup.starts[state.cells[group] + 1] - start
+    if n_best > 1:
+        start += int(rng.random() * n_best)
+    return int(setup.best[start])
+
+
+def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Count one reward."""
+    change(setup, state, arm, reward, 1)
+    score(setup, state)
+
+
+def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
+    """Take one observation back."""
+    change(setup, state, arm, -reward, -1)
+    score(setup, state)
+
+
+def change(setup: Setup, state: State, arm: int, reward: float, by: int) -> None:
+    """Add ``by`` observations whose rewards sum to ``reward``: only the arm's group changes."""
+    group = setup.group_of[arm]
+    old = state.counts[arm] * state.thetas[arm]
+    count = state.counts[arm] + by
+    state.counts[arm] = count
+    state.sums[arm] += reward
+    state.total[0] += by
+    state.plays[group] += by
+    theta = 0.0
+    if count > 0:
+        theta = evaluate(setup.tables.inverse, arm, state.sums[arm] / count)
+    state.thetas[arm] = theta
+    state.weighted[group] += count * theta - old
+    locate(setup, state, group)
+
+
+def refresh(setup: Setup, state: State) -> None:
+    """Rebuild what follows from counts and sums."""
+    state.total[0] = 0
+    for group in range(setup.lows.shape[0]):
+        state.plays[group] = 0
+        state.weighted[group] = 0.0
+    for arm in range(setup.tables.n_arms):
+        count, group = state.counts[arm], setup.group_of[arm]
+        state.thetas[arm] = 0.0
+        if count > 0:
+            state.thetas[arm] = evaluate(setup.tables.inverse, arm, state.sums[arm] / count)
+        state.total[0] += count
+        state.plays[group] += count
+        state.weighted[group] += count * state.thetas[arm]
+    for group in range(setup.lows.shape[0]):
+        locate(setup, state, group)
+    score(setup, state)
+
+
+def group_estimate(setup: Setup, state: State, group: int) -> float:
+    """WAGP's weighted estimate from the rewards of one group, which must have some."""
+    theta = state.weighted[group] / state.plays[group]
+    return float(min(max(theta, setup.lows[group]), setup.highs[group]))
+
+
+def locate(setup: Setup, state: State, group: int) -> None:
+    """The cell of the group's envelope at its estimate, and the best worth there."""
+    if state.plays[group] == 0:
+        return
+    theta = group_estimate(setup, state, group)
+    first, last = setup.first_point[group], setup.first_point[group + 1] - 1
+    cell = setup.first_cell[group] + find_cell_among(setup.points, first, last, theta)
+    state.cells[group] = cell
+    state.tops[group] = evaluate(setup.tables.worth, setup.best[setup.starts[cell]], theta)
+
+
+def score(setup: Setup, state: State) -> None:
+    """The indices of the next round; a group without plays comes before all others."""
+    log_t = math.log(state.total[0] + 1)
+    for group in range(setup.lows.shape[0]):
+        if state.plays[group] == 0:
+            state.indices[group] = math.inf
+        else:
+            spread = math.pow(log_t / state.plays[group], setup.exponents[group])
+            state.indices[group] = state.tops[group] + setup.factors[group] * spread
+
+
+def estimate(setup: Setup, state: State) -> float:
+    """The parameter, if there is but one; nan before any reward."""
+    if state.total[0] == 0 or setup.lows.shape[0] > 1:
+        return math.nan
+    return group_estimate(setup, state, 0)
+
+
+@register("regional_ucb")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RegionalUCB(Policy):
+    """For arms in groups with a parameter each: UCB over groups, WAGP inside a group.
+
+    The index of group m with K_m arms and N_m plays is ``max_k mu_k(theta_m) + D2 * (D1bar *
+    (alpha * K_m * log(t) / N_m)**(g1bar / 2))**g2``, theta_m WAGP's estimate from the group's
+    rewards and D1bar, g1bar, D2, g2 the constants of its means (`RewardModel.holder`); in the
+    group with the largest index the arm best at theta_m is played (Wang, Zhou and Shen 2018,
+    UCB-g; the bonus is from memory of the paper, whose text could not be had). One group is
+    `WAGP`; one arm per group with mean theta and alpha = 2 is UCB1 up to log(t) for log(t - 1).
+
+    Runs on a `RegionalModel`, and on a `RewardModel` as one group.
+
+    Args:
+        alpha: how wide the bonus is; positive.
+
+    >>> RegionalUCB(alpha=2).label
+    'RegionalUCB(alpha=2.0)'
+    """
+
+    alpha: float = 1.0
+
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+
+    def __post_init__(self) -> None:
+        """Check alpha."""
+        object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
+
+    def setup(self, model: "RewardModel | RegionalModel") -> Setup:
+        """The curves and envelopes of all groups, and the constants of their bonuses."""
+        from globalbandits.model.regional import RegionalModel
+
+        joint = RegionalModel(getattr(model, "groups", (model,)))
+        groups = joint.groups
+        envelopes = [group.tables.envelope for group in groups]
+        sizes = np.array([group.n_arms for group in groups])
+        first = np.concatenate(([0], np.cumsum(sizes)))
+        holders = [group.unit_holder for group in groups]
+        inner = np.array([holder.inverse_exponent / 2.0 for holder in holders])
+        outer = np.array([holder.exponent for holder in holders])
+        widths = np.array([holder.inverse_constant for holder in holders])
+        steepness = np.array([holder.constant for holder in holders])
+        starts = [np.diff(envelope.starts) for envelope in envelopes]
+        best = [env.arms + before for env, before in zip(envelopes, first[:-1], strict=True)]
+        tables = groups[0].tables._replace(
+            n_arms=joint.n_arms,
+            mean=joint.joint_curves("mean"),
+            inverse=joint.joint_curves("inverse"),
+            worth=joint.joint_curves("worth"),
+        )
+        return Setup(
+            tables=tables,
+            first=first,
+            group_of=joint.group_of,
+            lows=np.array([group.domain[0] for group in groups]),
+            highs=np.array([group.domain[1] for group in groups]),
+            first_point=np.cumsum([0] + [len(env.breakpoints) for env in envelopes]),
+            points=np.concatenate([env.breakpoints for env in envelopes]),
+            first_cell=np.cumsum([0] + [len(part) for part in starts]),
+            starts=np.concatenate(([0], np.cumsum(np.concatenate(starts)))),
+            best=np.concatenate(best),
+            factors=steepness * (widths * (self.alpha * sizes) ** inner) ** outer,
+            exponents=inner * outer,
+        )
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """The group and its estimate."""
+        group = int(np.argmax(state.indices))
+        if state.plays[group] == 0:
+            return "a group without plays: any of its arms, at random"
+        return (
+            f"group {group} has the largest index {state.indices[group]:.6g}; greedy in it at the "
+            f"estimate {group_estimate(setup, state, group):.6g}"
+        )
