@@ -399,13 +399,12 @@ class NaiveRegional:
             theta = np.sum(n * own) / total
             spread = self.alpha * group.n_arms * math.log(t) / total
             thetas.append(theta)
-            indices.append(
-                group.problem.means(theta).max() + d2 * (d1 * spread ** (g1 / 2)) ** g2
-            )
+            indices.append(group.problem.means(theta).max() + d2 * (d1 * spread ** (g1 / 2)) ** g2)
         chosen = largest(indices, rng)
         if thetas[chosen] is None:
             return int(self.first[chosen] + int(rng.random() * self.groups[chosen].n_arms))
-        return int(self.first[chosen] + largest(self.groups[chosen].problem.means(thetas[chosen]), rng))
+        means = self.groups[chosen].problem.means(thetas[chosen])
+        return int(self.first[chosen] + largest(means, rng))
 
 
 class NaiveEpsilon(Naive):

@@ -1,6 +1,7 @@
 """Reward functions, analysed once into what every decision looks up."""
 
 from globalbandits.model.holder import Holder
+from globalbandits.model.regional import RegionalModel
 from globalbandits.model.reward_model import Region, RewardModel
 
-__all__ = ["Holder", "Region", "RewardModel"]
+__all__ = ["Holder", "Region", "RegionalModel", "RewardModel"]

@@ -13,7 +13,7 @@ from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.choice import choose_upper_bound
 from globalbandits.policies.features import arm_features, as_features, spread_arms
-from globalbandits.policies.uncertainty_ellipsoid import REFRESH_EVERY, invert, n_designed
+from globalbandits.policies.uncertainty_ellipsoid import REFRESH_EVERY, invert
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -74,8 +74,16 @@ def init(setup: Setup) -> State:
 def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
     """The arms of the design first; then the largest prediction with its bonus."""
     if state.ready[0] == 0:
-        return int(setup.design[n_designed(setup, state)])
+        return first_missing(setup, state)
     return choose_upper_bound(state.means, state.widths, bonus(setup, state), rng)
+
+
+def first_missing(setup: Setup, state: State) -> int:
+    """The first arm of the design without an observation, or -1."""
+    for i in range(setup.design.shape[0]):
+        if state.counts[setup.design[i]] == 0:
+            return int(setup.design[i])
+    return -1
 
 
 def bonus(setup: Setup, state: State) -> float:
@@ -139,7 +147,7 @@ def narrow(setup: Setup, state: State, arm: int) -> None:
 def measure(setup: Setup, state: State) -> None:
     """M**-1 and the widths from the counts, once the design has been played."""
     n, d = setup.features.shape
-    state.ready[0] = 1 if n_designed(setup, state) == d else 0
+    state.ready[0] = 1 if first_missing(setup, state) < 0 else 0
     if state.ready[0] == 0:
         return
     for i in range(d):

@@ -123,7 +123,9 @@ def absorb(setup: base.Setup, state: base.State, arm: int, reward: float, by: in
         recompute(setup, state)
     else:
         for cell in range(state.window[0], state.window[1] + 1):
-            state.logs[cell] += by * setup.constants[arm, cell] + statistic * setup.slopes[arm, cell]
+            state.logs[cell] += (
+                by * setup.constants[arm, cell] + statistic * setup.slopes[arm, cell]
+            )
     weigh(setup, state)
 
 
@@ -220,4 +222,4 @@ def estimate(setup: base.Setup, state: base.State) -> float:
     theta = 0.0
     for cell in range(state.window[0], state.window[1] + 1):
         theta += state.weights[cell] * setup.thetas[cell]
-    return theta / state.mass[0]
+    return float(theta / state.mass[0])

@@ -98,9 +98,7 @@ class GridGreedy(_GridPolicy):
     "GridGreedy(likelihood='bernoulli')"
     """
 
-    rules = Rules(
-        init, select_greedy, update_values, estimate, forget_values, ADDITIVE, refresh
-    )
+    rules = Rules(init, select_greedy, update_values, estimate, forget_values, ADDITIVE, refresh)
 
     def reason(self, setup: Setup, state: State) -> str:
         """The largest posterior mean."""

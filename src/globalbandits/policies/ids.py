@@ -203,9 +203,7 @@ class IDS(Policy):
     likelihood: str = "beta"
     cells: int = 2000
 
-    rules = Rules(
-        init, select, update, estimate, forget, ("counts", "sums", "statistics"), refresh
-    )
+    rules = Rules(init, select, update, estimate, forget, ("counts", "sums", "statistics"), refresh)
 
     def __post_init__(self) -> None:
         """Check the likelihood and the number of cells."""

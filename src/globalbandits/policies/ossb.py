@@ -192,7 +192,7 @@ def minimise(setup: Setup, state: State, low: float, high: float) -> float:
                 second, f_second = trial, value
             elif value <= f_third or third in (x, second):
                 third, f_third = trial, value
-    return x
+    return float(x)
 
 
 def estimate(setup: Setup, state: State) -> float:

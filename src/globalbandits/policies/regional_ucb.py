@@ -9,13 +9,13 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
+from globalbandits.model.regional import RegionalModel
 from globalbandits.model.tables import Tables, evaluate, find_cell_among
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.choice import choose_largest
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
-    from globalbandits.model.regional import RegionalModel
 
 
 class Setup(NamedTuple):
@@ -194,8 +194,6 @@ class RegionalUCB(Policy):
 
     def setup(self, model: "RewardModel | RegionalModel") -> Setup:
         """The curves and envelopes of all groups, and the constants of their bonuses."""
-        from globalbandits.model.regional import RegionalModel
-
         joint = RegionalModel(getattr(model, "groups", (model,)))
         groups = joint.groups
         envelopes = [group.tables.envelope for group in groups]
