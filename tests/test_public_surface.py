@@ -13,7 +13,7 @@ from globalbandits import errors
 def names_for_type_checkers():
     tree = ast.parse(inspect.getsource(gb))
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    return {alias.name for node in block.body for alias in node.names}
+    return {alias.asname or alias.name for node in block.body for alias in node.names}
 
 
 @pytest.mark.parametrize("name", gb.__all__)
