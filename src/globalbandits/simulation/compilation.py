@@ -1,0 +1,93 @@
+"""Plain Python functions compiled as they stand, with all the helpers they call.
+
+A function is copied with the plain functions among its globals and closures replaced by
+their compiled copies, and the copy is given to Numba; the original is not changed. No
+`fastmath`: compiled and interpreted code give the same bits.
+"""
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core import config
+from numba.core.errors import NumbaError
+
+from globalbandits.simulation.cache import DiskCache
+from globalbandits.simulation.fingerprint import (
+    FingerprintError,
+    fingerprint,
+    is_known_callable,
+    referenced_names,
+)
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Helpers are inlined without asking LLVM for its opinion: they are called in the innermost
+# loop, and are never called from Python.
+_HELPER_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
+
+_KERNELS: dict[str, Any] = {}
+
+
+class CompileError(Exception):
+    """Numba cannot compile a function; the text says why."""
+
+
+def compile_kernel(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """The function compiled for arguments of these types, from disk where it has been before.
+
+    The same function with the same helpers is compiled once a process. Call the result with
+    arguments of exactly these types: they are not looked at again.
+    """
+    if config.DISABLE_JIT:
+        raise CompileError("NUMBA_DISABLE_JIT is set")
+    kernel = _find_kernel(function)
+    signature = tuple(kernel.typeof_pyval(argument) for argument in arguments)
+    try:
+        return kernel.compile(signature)  # type: ignore[no-any-return]
+    except (NumbaError, NotImplementedError, RecursionError) as error:
+        raise CompileError(_first_words(error)) from error
+
+
+def _find_kernel(function: Any) -> Any:
+    try:
+        key = fingerprint(function)
+    except FingerprintError:
+        return _dispatcher(function, _OPTIONS, {})  # neither kept on disk nor in memory
+    if key not in _KERNELS:
+        kernel = _dispatcher(function, _OPTIONS, {})
+        kernel._cache = DiskCache(key)
+        _KERNELS[key] = kernel
+    return _KERNELS[key]
+
+
+def _dispatcher(function: Any, options: dict[str, Any], done: dict[int, Any]) -> Any:
+    """A copy of the function for Numba; ``done`` holds what this copying has met so far."""
+    if id(function) in done:
+        return done[id(function)]
+    scope = dict(function.__globals__)
+    cells = tuple(types.CellType() for _ in function.__closure__ or ())
+    copy = types.FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, cells
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    # First the dispatcher, then what it refers to: a function may refer to itself.
+    done[id(function)] = numba.njit(**options)(copy)
+    for cell, original in zip(cells, function.__closure__ or (), strict=True):
+        cell.cell_contents = _replaced(original.cell_contents, done)
+    for name in referenced_names(function.__code__):
+        if name in scope:
+            scope[name] = _replaced(scope[name], done)
+    return done[id(function)]
+
+
+def _replaced(value: Any, done: dict[int, Any]) -> Any:
+    if isinstance(value, types.FunctionType) and not is_known_callable(value):
+        return _dispatcher(value, _HELPER_OPTIONS, done)
+    return value
+
+
+def _first_words(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith("Failed in")), str(error))

@@ -1,0 +1,81 @@
+"""Figures of results, drawn by the room of plots."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits._validation import as_fraction, require
+from globalbandits.errors import SimulationError
+from globalbandits.plots import Line, band_figure, share_figure
+from globalbandits.simulation.summary import check_regret, mean_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from globalbandits.simulation.result import SimulationResult
+
+_MIDDLE = (0.1, 0.5, 0.9)
+
+
+def regret_figure(
+    result: "SimulationResult", variable: str, log_x: bool, log_y: bool, level: float
+) -> "Figure":
+    """Mean regret over time with bands."""
+    check_regret(variable)
+    level = as_fraction("level", level, SimulationError)
+    data = result.dataset
+    lines = []
+    for name in result.policies:
+        curves = data[variable].sel(policy=name).transpose("time", "run").values
+        mean, _, low, high = mean_interval(curves, level)
+        if log_y:  # a band that reaches below zero has no logarithm
+            low = np.maximum(low, mean * 1e-3)
+        lines.append(Line(name, data["time"].values, mean, low, high))
+    words = "nominal regret" if variable == "nominal_regret" else "regret"
+    return band_figure(
+        lines, xlabel="time step", ylabel=f"cumulative {words}", log_x=log_x, log_y=log_y
+    )
+
+
+def pulls_figure(result: "SimulationResult") -> "Figure":
+    """Shares of arms, one panel a policy."""
+    pulls = result.dataset["pulls"].transpose("policy", "run", "arm").values
+    totals = pulls.sum(axis=1)
+    shares = totals / totals.sum(axis=1, keepdims=True)
+    labels = [_label(arm) for arm in result.dataset["arm"].values.tolist()]
+    return share_figure(dict(zip(result.policies, shares, strict=True)), labels)
+
+
+def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) -> "Figure":
+    """Estimates of the policies that have one, beside the true parameter."""
+    data = result.dataset
+    times = data["time"].values
+    runs = data["run"].values.tolist()
+    if run is not None:
+        rule = f"be one of the runs {runs[0]} to {runs[-1]}"
+        require(run in runs, "run", rule, run, SimulationError)
+        data = data.sel(run=[run])
+    lines = [_truth(result, run)]
+    for name in result.policies:
+        estimates = data["estimate"].sel(policy=name).transpose("run", "time").values
+        if np.isnan(estimates).all():
+            continue
+        low, middle, high = np.nanquantile(estimates, _MIDDLE, axis=0)
+        lines.append(Line(name, times, middle, low, high))
+    require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
+    return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x)
+
+
+def _truth(result: "SimulationResult", run: int | None) -> Line:
+    times = result.dataset["time"].values
+    if "theta" not in result.dataset:
+        theta = np.full(len(times), result.spec["environment"]["theta"])
+    elif run is not None:
+        theta = result.dataset["theta"].sel(run=run).values
+    else:
+        theta = result.dataset["theta"].median("run").values
+    return Line("true parameter", times, theta, reference=True)
+
+
+def _label(arm: object) -> str:
+    return f"{arm:g}" if isinstance(arm, float) else str(arm)

@@ -1,0 +1,55 @@
+"""A progress bar for long simulations: steps a second, and the time left."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Gives a function to tell how many steps are done; shows a bar on standard error.
+
+    >>> with progress_bar(10, shown=False) as report:
+    ...     report(5)
+    """
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class StepsPerSecond(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(describe_rate(task.speed or task.finished_speed))
+
+    columns = (
+        TextColumn("simulating"),
+        BarColumn(),
+        TaskProgressColumn(),
+        StepsPerSecond(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=5.0) as bar:
+        task = bar.add_task("", total=n_steps)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def describe_rate(rate: float | None) -> str:
+    """Steps a second in few letters.
+
+    >>> describe_rate(31_400_000.0), describe_rate(5_200.0), describe_rate(None)
+    ('31.4 M steps/s', '5.2 k steps/s', '')
+    """
+    if rate is None:
+        return ""
+    if rate >= 1e6:
+        return f"{rate / 1e6:.1f} M steps/s"
+    return f"{rate / 1e3:.1f} k steps/s"

@@ -1,0 +1,136 @@
+"""What a simulation gives: an xarray dataset, summaries, figures, and a file that keeps it."""
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits._types import AnyArray, BoolArray
+from globalbandits.environments import Environment
+from globalbandits.simulation.arena import Records
+from globalbandits.simulation.job import Job
+from globalbandits.simulation.summary import summarize
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """Regret, estimates and plays of policies, over runs and time.
+
+    The dataset has the variables ``regret``, ``nominal_regret`` and ``estimate`` (policy, run,
+    time), ``pulls`` (policy, run, arm), ``last_suboptimal`` (policy, run: the last time a
+    suboptimal arm was played, 0 if never), under drift ``theta`` (run, time), and with a bias
+    ``bias`` (run, arm). Regret is by the means that pay, nominal regret by the model's means;
+    both are in the units of the rewards.
+
+    Args:
+        dataset: the numbers.
+        spec: environment, policies, horizon, seed and version, as plain values.
+    """
+
+    dataset: "xr.Dataset"
+    spec: dict[str, Any]
+
+    @property
+    def policies(self) -> list[str]:
+        """Names of the policies."""
+        return [str(name) for name in self.dataset["policy"].values]
+
+    def summary(
+        self, baseline: str | None = None, level: float = 0.95, variable: str = "regret"
+    ) -> "pd.DataFrame":
+        """One row a policy: mean regret at the last checkpoint with its confidence interval.
+
+        Columns are ``regret_mean``, ``regret_sem``, ``regret_low`` and ``regret_high``, and
+        with a baseline ``difference_mean``, ``_sem``, ``_low`` and ``_high``: the policy's
+        regret less the baseline's in the same run, which share their random numbers.
+
+        Args:
+            baseline: name of a policy to compare with.
+            level: of the intervals (Student's t).
+            variable: "regret" or "nominal_regret".
+        """
+        return summarize(self.dataset, baseline, level, variable)
+
+    def plot_regret(
+        self,
+        *,
+        variable: str = "regret",
+        log_x: bool = False,
+        log_y: bool = False,
+        level: float = 0.95,
+    ) -> "Figure":
+        """Mean regret over time, with confidence bands of the mean."""
+        from globalbandits.simulation.figures import regret_figure
+
+        return regret_figure(self, variable, log_x, log_y, level)
+
+    def plot_pulls(self) -> "Figure":
+        """Share of the steps in which each arm was played, one panel a policy."""
+        from globalbandits.simulation.figures import pulls_figure
+
+        return pulls_figure(self)
+
+    def plot_estimate(self, *, run: int | None = None, log_x: bool = False) -> "Figure":
+        """Median estimate over time with the middle 80 % of the runs; or one run alone."""
+        from globalbandits.simulation.figures import estimate_figure
+
+        return estimate_figure(self, run, log_x)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one netCDF file: the whole file or none."""
+        from globalbandits.simulation.storage import save_result
+
+        save_result(self.dataset, self.spec, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "SimulationResult":
+        """Read a saved result; a damaged or foreign file is a `ResultError`."""
+        from globalbandits.simulation.storage import load_result
+
+        return SimulationResult(*load_result(path))
+
+
+def make_result(
+    job: Job,
+    env: Environment,
+    records: Records,
+    finished: BoolArray,
+    first_run: int,
+    spec: dict[str, Any],
+) -> SimulationResult:
+    """Name the axes of what was recorded; runs that are not finished are left out."""
+    import xarray as xr
+
+    curves, runs = ("policy", "run", "time"), np.flatnonzero(finished)
+    variables: dict[str, tuple[tuple[str, ...], AnyArray]] = {
+        "regret": (curves, records.regret[:, runs]),
+        "nominal_regret": (curves, records.nominal_regret[:, runs]),
+        "estimate": (curves, records.estimate[:, runs]),
+        "pulls": (("policy", "run", "arm"), records.pulls[:, runs]),
+        "last_suboptimal": (("policy", "run"), records.last_suboptimal[:, runs]),
+    }
+    if env.drift is not None:
+        variables["theta"] = ("run", "time"), records.theta[runs]
+    if env.bias is not None:
+        variables["bias"] = ("run", "arm"), records.bias[runs]
+    coordinates = {
+        "policy": np.array(job.names),
+        "run": first_run + runs,
+        "time": job.times,
+        "arm": _arm_labels(env.model.arms),
+    }
+    return SimulationResult(xr.Dataset(variables, coordinates), spec)
+
+
+def _arm_labels(arms: tuple[Any, ...]) -> AnyArray:
+    """Arms as an axis: numbers where all are numbers, texts otherwise."""
+    try:
+        return np.array([float(arm) for arm in arms])
+    except (TypeError, ValueError):
+        return np.array([str(arm) for arm in arms])

@@ -1,0 +1,64 @@
+"""Tables of means with confidence intervals."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_fraction, require
+from globalbandits.errors import SimulationError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+REGRETS = ("regret", "nominal_regret")
+
+
+def mean_interval(values: FloatArray, level: float) -> tuple[FloatArray, ...]:
+    """Mean, standard error and ends of Student's interval along the last axis.
+
+    With a single value nothing is known of the error: it is nan.
+
+    >>> [round(float(value), 3) for value in mean_interval(np.array([1.0, 2.0, 3.0]), 0.95)]
+    [2.0, 0.577, -0.484, 4.484]
+    """
+    from scipy.special import stdtrit
+
+    n = values.shape[-1]
+    mean = values.mean(axis=-1)
+    sem = np.full_like(mean, np.nan)
+    if n > 1:
+        sem = values.std(axis=-1, ddof=1) / np.sqrt(n)
+    reach = stdtrit(n - 1, 0.5 + level / 2) * sem if n > 1 else sem
+    return mean, sem, mean - reach, mean + reach
+
+
+def summarize(
+    dataset: "xr.Dataset", baseline: str | None, level: float, variable: str
+) -> "pd.DataFrame":
+    """One row a policy: see `SimulationResult.summary`."""
+    import pandas as pd
+
+    level = as_fraction("level", level, SimulationError)
+    check_regret(variable)
+    names = [str(name) for name in dataset["policy"].values]
+    final = dataset[variable].isel(time=-1).transpose("policy", "run").values
+    columns = _columns("regret", final, level)
+    if baseline is not None:
+        rule = f"be one of {', '.join(names)}"
+        require(baseline in names, "baseline", rule, baseline, SimulationError)
+        columns |= _columns("difference", final - final[names.index(baseline)], level)
+    return pd.DataFrame(columns, index=pd.Index(names, name="policy"))
+
+
+def check_regret(variable: str) -> None:
+    """Refuse what is not one of the two regrets."""
+    rule = "be 'regret' or 'nominal_regret'"
+    require(variable in REGRETS, "variable", rule, variable, SimulationError)
+
+
+def _columns(name: str, values: FloatArray, level: float) -> dict[str, FloatArray]:
+    statistics = ("mean", "sem", "low", "high")
+    numbers = mean_interval(values, level)
+    return {f"{name}_{what}": number for what, number in zip(statistics, numbers, strict=True)}

@@ -1,0 +1,193 @@
+"""NamedTuples of arrays handed to compiled code as one pointer.
+
+Numba passes a NamedTuple by value: every array becomes seven arguments, and all of them are
+counted, copied and compiled again for each function that takes the tuple. A `View` lays the
+fields out in memory once, as 64-bit words, and compiled code reads ``view.field`` from
+there. To the functions that are compiled it looks just like the NamedTuple.
+
+Memory is borrowed: the `View` keeps the arrays alive, and compiled code counts no references.
+"""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import typeof, types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numba.np.arrayobj import make_array, populate_array
+
+_WORD = ir.IntType(64)
+_GENERATOR_FIELDS = (  # ours, and what NumPy's interface calls them
+    ("state_address", "state_address"),
+    ("state", "state"),
+    ("fnptr_next_uint64", "next_uint64"),
+    ("fnptr_next_uint32", "next_uint32"),
+    ("fnptr_next_double", "next_double"),
+    ("bit_generator", "bit_generator"),
+)
+
+
+class ViewError(TypeError):
+    """A field that compiled code cannot read."""
+
+
+class ViewType(types.Type):  # type: ignore[misc]
+    """The type of a `View`: the names of its fields, their types and their first words."""
+
+    def __init__(self, label: str, fields: tuple[tuple[str, Any, int], ...]) -> None:
+        self.fields = {name: (kind, word) for name, kind, word in fields}
+        described = ", ".join(f"{name}: {kind}" for name, kind, _ in fields)
+        super().__init__(name=f"View:{label}({described})")
+
+
+register_model(ViewType)(models.OpaqueModel)
+
+
+class View:
+    """A NamedTuple (of arrays, numbers, generators and NamedTuples) laid out in memory.
+
+    Arrays are shared: what compiled code writes is seen in the NamedTuple. Numbers are
+    copied when the view is made.
+    """
+
+    __slots__ = ("address", "kind", "parts", "value", "words")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.parts: list[View] = []
+        words: list[int] = []
+        fields = []
+        for name in value._fields:
+            first = len(words)
+            kind = self._lay_out(name, getattr(value, name), words)
+            fields.append((name, kind, first))
+        self.kind = ViewType(type(value).__qualname__, tuple(fields))
+        self.words = np.array(words, dtype=np.uint64)
+        self.address = self.words.ctypes.data
+
+    def _lay_out(self, name: str, item: Any, words: list[int]) -> Any:
+        """Append the words of one field; returns its Numba type."""
+        if isinstance(item, np.ndarray):
+            words += [item.ctypes.data, *item.shape, *item.strides]
+            return typeof(item)
+        if isinstance(item, View):
+            self.parts.append(item)
+            words.append(item.address)
+            return item.kind
+        if hasattr(item, "_fields"):
+            return self._lay_out(name, View(item), words)
+        if isinstance(item, np.random.Generator):
+            interface = item.bit_generator.ctypes
+            words += [_as_word(getattr(interface, theirs)) for _, theirs in _GENERATOR_FIELDS]
+            return typeof(item)
+        if isinstance(item, (bool, np.bool_)):
+            words.append(int(item))
+            return types.boolean
+        if isinstance(item, (int, np.integer)):
+            words.append(int(item) & (2**64 - 1))
+            return types.int64
+        if isinstance(item, (float, np.floating)):
+            words.append(int(np.float64(item).view(np.uint64)))
+            return types.float64
+        raise ViewError(f"field {name!r} is a {type(item).__name__}")
+
+
+def _as_word(value: Any) -> int:
+    return value if isinstance(value, int) else int(ctypes.cast(value, ctypes.c_void_p).value or 0)
+
+
+@typeof_impl.register(View)  # type: ignore[untyped-decorator]
+def _type_of_view(value: View, context: Any) -> ViewType:
+    return value.kind
+
+
+@unbox(ViewType)  # type: ignore[untyped-decorator]
+def _unbox_view(kind: ViewType, obj: Any, c: Any) -> Any:
+    address = c.pyapi.object_getattr_string(obj, "address")
+    pointer = c.pyapi.long_as_voidptr(address)
+    c.pyapi.decref(address)
+    return NativeValue(pointer)
+
+
+@infer_getattr
+class _ViewFields(AttributeTemplate):  # type: ignore[misc]
+    """The type of ``view.field``."""
+
+    key = ViewType
+
+    def generic_resolve(self, view: ViewType, name: str) -> Any:
+        return view.fields[name][0] if name in view.fields else None
+
+
+@lower_getattr_generic(ViewType)  # type: ignore[untyped-decorator]
+def _read_field(context: Any, builder: Any, view: ViewType, pointer: Any, name: str) -> Any:
+    """Code that reads one field."""
+    kind, first = view.fields[name]
+    words = builder.bitcast(pointer, _WORD.as_pointer())
+
+    def load(offset: int) -> Any:
+        word = builder.load(builder.gep(words, [_WORD(first + offset)]))
+        # Nothing writes to the words while compiled code runs, so one load will do.
+        word.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return word
+
+    for family, read in _READERS.items():
+        if isinstance(kind, family):
+            return read(context, builder, kind, load)
+    return load(0)
+
+
+def _read_view(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
+    return builder.inttoptr(load(0), context.get_value_type(kind))
+
+
+def _read_array(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
+    array = make_array(kind)(context, builder)
+    populate_array(
+        array,
+        data=builder.inttoptr(load(0), array.data.type),
+        shape=[load(1 + axis) for axis in range(kind.ndim)],
+        strides=[load(1 + kind.ndim + axis) for axis in range(kind.ndim)],
+        itemsize=context.get_abi_sizeof(context.get_data_type(kind.dtype)),
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def _read_generator(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
+    inner_kind = types.NumPyRandomBitGeneratorType("bit_generator")
+    inner = cgutils.create_struct_proxy(inner_kind)(context, builder)
+    for offset, (ours, _) in enumerate(_GENERATOR_FIELDS):
+        setattr(inner, ours, load(offset))
+    outer = cgutils.create_struct_proxy(kind)(context, builder)
+    outer.bit_generator = inner._getvalue()
+    return outer._getvalue()
+
+
+def _read_float(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
+    return builder.bitcast(load(0), ir.DoubleType())
+
+
+def _read_boolean(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
+    return builder.trunc(load(0), ir.IntType(1))
+
+
+_READERS = {
+    ViewType: _read_view,
+    types.Array: _read_array,
+    types.NumPyRandomGeneratorType: _read_generator,
+    types.Float: _read_float,
+    types.Boolean: _read_boolean,
+}
