@@ -1,0 +1,65 @@
+"""A policy of ours and a peer's policy play the same game, reward by reward."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+
+from globalbandits.model import RewardModel
+
+HORIZON = 1000
+MEANS = (0.22, 0.3, 0.27, 0.34, 0.31)
+
+
+def import_peer(name, *, as_module=None):
+    """A peer's module, or skip the tests that need it; warnings of its own are its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return importlib.import_module(as_module or name)
+        except ImportError as error:
+            pytest.skip(f"{name} is not installed: {error}", allow_module_level=True)
+
+
+def model():
+    """Five arms; the policies with a peer read nothing of it but their number."""
+    return RewardModel(lambda theta, x: x * theta, MEANS)
+
+
+def moderate(arm, u):
+    """Rewards in (0, 0.7): no upper bound comes so close to 1 that a peer's floats end."""
+    return 2 * MEANS[arm] * u
+
+
+def coin(arm, u):
+    return float(u < MEANS[arm])
+
+
+def assert_same_choices(policy, choose, learn, *, reward=moderate, forced=0, rng=None):
+    """Let both choose; the rewards depend on the arm and the round only.
+
+    Args:
+        policy: ours.
+        choose: the peer's choice, a function of nothing.
+        learn: tells the peer an arm and a reward.
+        reward: a function of the arm and a uniform random number.
+        forced: so many first plays, arm after arm, are not left to either.
+        rng: our generator, for the policies that draw.
+    """
+    setup = policy.setup(model())
+    state = policy.rules.init(setup)
+    rng = np.random.default_rng(99) if rng is None else rng
+    draws = np.random.default_rng(3).random(HORIZON)
+    played = np.zeros(len(MEANS), int)
+    for t in range(HORIZON):
+        if t < forced:
+            arm = t % len(MEANS)
+        else:
+            arm, theirs = int(policy.rules.select(setup, state, rng)), int(choose())
+            assert arm == theirs, f"round {t + 1}: ours {arm}, the peer's {theirs}"
+        x = reward(arm, draws[t])
+        policy.rules.update(setup, state, arm, x)
+        learn(arm, x)
+        played[arm] += 1
+    assert played.min() >= 1
