@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         UncertaintyEllipsoid,
         Uniform,
     )
+    from globalbandits.simulation import SimulationResult, simulate
 
 __all__ = [
     "BUW",
@@ -125,6 +126,7 @@ __all__ = [
     "RewardModel",
     "ScenarioError",
     "SimulationError",
+    "SimulationResult",
     "SinusoidalDrift",
     "SlidingWindowUCB",
     "StateError",
@@ -138,11 +140,16 @@ __all__ = [
     "demand",
     "dose",
     "evidence",
+    "simulate",
     "theory",
 ]
 
 # Where each public name lives.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "simulation": (
+        "SimulationResult",
+        "simulate",
+    ),
     "evidence": ("Contenders", "Evidence", "Interval", "ModelEvidence"),
     "environments": (
         "BernoulliNoise",
