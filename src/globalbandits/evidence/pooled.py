@@ -176,7 +176,7 @@ class Pooled:
 
     def at(self, thetas: FloatArray) -> FloatArray:
         """Values at points."""
-        return self._sets.at(thetas)[0]
+        return np.asarray(self._sets.at(thetas)[0])
 
     def survey(
         self, lows: FloatArray, highs: FloatArray, floor: float

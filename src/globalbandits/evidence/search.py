@@ -32,7 +32,7 @@ class Hull(NamedTuple):
 
     low: float
     high: float
-    slack: float  # by how much an end may lie too far out
+    slack: float  # an end lies at most this far outside of the set
 
 
 def find_infima(
@@ -103,14 +103,11 @@ def find_hull(process: Process, threshold: float, edges: FloatArray) -> Hull | N
         if low > high:
             return None
         finest = max(_FINENESS * (high - low), smallest)
-        widths = highs - lows
-        left_is_open = bool((widths[lows == low] > finest).any())
-        right_is_open = bool((widths[highs == high] > finest).any())
-        if not (left_is_open or right_is_open) or lows.size > _MOST_CELLS:
-            outermost = widths[(lows == low) | (highs == high)]
-            return Hull(float(low), float(high), float(outermost.max(initial=0.0)))
-        cut = ((lows < first) & left_is_open) | ((highs > last) & right_is_open)
-        cut &= widths > finest
+        cut = (lows < first) & (first - low > finest) | (highs > last) & (high - last > finest)
+        cut &= highs - lows > smallest
+        if not cut.any() or lows.size > _MOST_CELLS:
+            slack = max(first - low, high - last)
+            return Hull(float(low), float(high), float(min(slack, high - low)))
         new_lows, new_highs = _cut(lows[cut], highs[cut])
         lows, highs = lows[~cut], highs[~cut]
 
