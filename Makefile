@@ -4,8 +4,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-REPRODUCE := $(BIN)/globalbandits analyze --model linear-power --arms 0.4:0.95:0.05 \
-	--theta 0.4 --plot results/pricing-model.svg
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test bench format clean
@@ -14,8 +12,7 @@ help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 reproduce: $(READY) ## the paper's results, into results/
-	@mkdir -p results
-	$(REPRODUCE)
+	$(BIN)/globalbandits reproduce
 
 test: $(READY) ## format check, lint, types, import direction, then doctests and tests
 	$(BIN)/ruff format --check .

@@ -8,10 +8,11 @@ import typer
 
 from globalbandits._version import __version__
 from globalbandits.cli.analyze import analyze
+from globalbandits.cli.reproduce import reproduce
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (analyze,)
+COMMANDS = (reproduce, analyze)
 
 app = typer.Typer(
     no_args_is_help=True,
