@@ -290,11 +290,9 @@ def _drift(rng):
             outcome = play(PRICING, policy, world, rng)
             average = 1000 * outcome.regret[-1] / HORIZON
             numbers[f"{key}_regret_{tau}"] = _summary(average)
-            if tau == 1000:
-                numbers[f"{key}_regret_tracked"] = _summary(outcome.regret[999])
-                if key != "sw_ucb":
-                    error = np.sqrt(outcome.squared_error[:1000]).mean(axis=0)
-                    numbers[f"{key}_error"] = _summary(error)
+            if tau == 1000 and key != "sw_ucb":
+                error = np.sqrt(outcome.squared_error).mean(axis=0)
+                numbers[f"{key}_error"] = _summary(error)
     return numbers
 
 

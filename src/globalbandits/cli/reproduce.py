@@ -14,8 +14,15 @@ def reproduce(
         list[int] | None,
         typer.Option(help="Only this experiment (1 to 4); give it again for more."),
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="Runs of each simulation [1000].")] = None,
-    horizon: Annotated[int | None, typer.Option(help="Rounds of a run [10000].")] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Runs of each simulation; 1,000 if not given.")
+    ] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            help="Rounds of a run; the paper's if not given, and only those get verdicts."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for page, figures and numbers.")] = Path(
         "results"

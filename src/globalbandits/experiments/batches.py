@@ -39,7 +39,9 @@ class Gathered:
     final: dict[str, FloatArray]  # by policy: (run,) regret at the horizon
     final_nominal: dict[str, FloatArray]  # the same, by the model's means
     last_suboptimal: dict[str, IntArray]  # by policy: (run,) round of the last wrong decision
-    error: dict[str, FloatArray]  # by policy: (run,) mean distance of the estimate over time
+    error: dict[
+        str, FloatArray
+    ]  # by policy: (run,) mean distance of the estimate, over checkpoints
 
     def curve(self, policy: str) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean regret of a policy over time, and its 95 % band: three arrays (time,)."""
@@ -53,7 +55,8 @@ def gather(
     size: Size,
     *,
     groups: Sequence[Sequence[int]] | None = None,
-    every_round: bool = False,
+    checkpoints: int = CHECKPOINTS,
+    spacing: str = "linear",
 ) -> Gathered:
     """Simulate policies side by side and keep what the experiments need.
 
@@ -62,8 +65,8 @@ def gather(
         policies: the policies by name.
         size: runs, horizon and seed.
         groups: arms whose joint share is kept; each arm by itself by default.
-        every_round: record every round instead of at most `CHECKPOINTS` of them, which makes
-            the mean distance of the estimate exact.
+        checkpoints: at most how many rounds of a run to record.
+        spacing: "linear" or "log" between them.
     """
     n_arms = environment.model.n_arms
     members = np.zeros((n_arms, n_arms if groups is None else len(groups)))
@@ -72,7 +75,7 @@ def gather(
     regret, shares = Moments(), Moments()
     parts: dict[str, list[Any]] = {name: [] for name in ("final", "nominal", "last", "error")}
     times: IntArray = np.zeros(0, np.int64)
-    for result in _batches(environment, policies, size, every_round):
+    for result in _batches(environment, policies, size, checkpoints, spacing):
         data = result.dataset.transpose("run", "policy", ...)
         times = data["time"].to_numpy()
         regret.add(data["regret"].to_numpy())
@@ -105,38 +108,34 @@ def trace(
 ) -> tuple[FloatArray, dict[str, FloatArray]]:
     """One run in every round: the true parameter (time,), and each policy's estimate of it."""
     one = dataclasses.replace(size, runs=1, tick=lambda runs: None)
-    (result,) = _batches(environment, policies, one, every_round=True)
+    (result,) = _batches(environment, policies, one, size.horizon)
     data = result.dataset.transpose("run", "policy", ...)
     estimates = data["estimate"].to_numpy()[0]
     return data["theta"].to_numpy()[0], dict(zip(policies, estimates, strict=True))
 
 
 def _batches(
-    environment: "Environment", policies: "Mapping[str, Policy]", size: Size, every_round: bool
+    environment: "Environment",
+    policies: "Mapping[str, Policy]",
+    size: Size,
+    checkpoints: int,
+    spacing: str = "linear",
 ) -> "Iterator[SimulationResult]":
     from globalbandits.simulation import simulate
 
-    for batch, first in enumerate(range(0, size.runs, BATCH)):
+    for first in range(0, size.runs, BATCH):
         runs = min(BATCH, size.runs - first)
-        yield simulate(
+        result = simulate(
             environment,
-            list(policies.values()),
+            policies,
             horizon=size.horizon,
             runs=runs,
-            seed=_batch_seed(size.seed, batch),
-            checkpoints=size.horizon if every_round else CHECKPOINTS,
+            seed=size.seed,
+            checkpoints=checkpoints,
+            spacing=spacing,
+            first_run=first,
         )
+        if result.dataset.sizes["run"] < runs:
+            raise KeyboardInterrupt  # a report on some of the runs would not be the one asked for
+        yield result
         size.tick(runs)
-
-
-def _batch_seed(seed: int, batch: int) -> int:
-    """A seed for each batch, so that more runs are the same ones and then others.
-
-    >>> _batch_seed(7, 0), _batch_seed(7, 1) != _batch_seed(7, 2)
-    (7, True)
-    """
-    if batch == 0:
-        return seed
-    return int(
-        np.random.SeedSequence([seed, batch]).generate_state(1, np.uint64)[0] >> np.uint64(1)
-    )

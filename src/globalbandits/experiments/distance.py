@@ -27,7 +27,9 @@ def run(spec: Spec, size: Size) -> Outcome:
     model = load_model(spec.model)
     policies = {key: policy.build() for key, policy in spec.policies.items()}
     found = {
-        theta: gather(Environment(model, theta=theta, noise=BetaNoise()), policies, size)
+        theta: gather(
+            Environment(model, theta=theta, noise=BetaNoise()), policies, size, spacing="log"
+        )
         for theta in spec.setting_list("thetas")
     }
     return Outcome(
