@@ -8,11 +8,12 @@ import typer
 
 from globalbandits._version import __version__
 from globalbandits.cli.analyze import analyze
+from globalbandits.cli.league import league
 from globalbandits.cli.reproduce import reproduce
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (reproduce, analyze)
+COMMANDS = (reproduce, analyze, league)
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+
+from globalbandits.errors import PolicyError, ScenarioError, SimulationError
+from globalbandits.experiments.league import (
+    Standings,
+    league_policies,
+    load_scenarios,
+    play_league,
+)
+from globalbandits.experiments.league.scenarios import parse_scenario
+from globalbandits.experiments.league.standings import rank
+from globalbandits.policies import registered
+
+PLAIN = {
+    "title": "t",
+    "text": "x",
+    "theta": 0.4,
+    "model": {"family": "demand.linear", "from": 0.4, "to": 0.9, "number": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def standings() -> Standings:
+    policies = league_policies(["UCB1", "WAGP", "Uniform"])
+    return play_league(load_scenarios(["short", "bias_05"]), policies, runs=12, seed=3)
+
+
+def test_every_registered_policy_of_ours_plays():
+    playing = {policy.kind for policy in league_policies().values()}
+    ours = {
+        kind
+        for kind, policy in registered().items()
+        if policy.__module__.startswith("globalbandits.")
+    }
+    assert ours - playing <= {"regional_ucb"}  # it needs arms in groups
+
+
+def test_every_scenario_is_playable_by_every_policy():
+    for scenario in load_scenarios():
+        for policy in league_policies().values():
+            assert policy.setup(scenario.environment.model).tables.n_arms > 1
+
+
+def test_the_badly_wrong_arm_is_the_best_one_by_a_tenth():
+    (scenario,) = load_scenarios(["one_wrong"])
+    environment = scenario.environment
+    means = environment.true_means(environment.shifts(np.random.default_rng(0)))
+    ordered = np.sort(means)
+    assert means.argmax() == 2
+    assert ordered[-1] - ordered[-2] == pytest.approx(0.1, abs=1e-4)
+
+
+def test_results_do_not_depend_on_who_plays(standings):
+    alone = play_league(load_scenarios(["short"]), league_policies(["UCB1"]), runs=12, seed=3)
+    assert alone.cells["short"]["UCB1"].regret == standings.cells["short"]["UCB1"].regret
+
+
+def test_structure_wins_when_the_curve_is_right(standings):
+    cells = standings.cells["short"]
+    assert cells["WAGP"].rank == 1
+    assert cells["WAGP"].is_level
+    assert cells["Uniform"].behind > 2 * cells["Uniform"].behind_sem
+
+
+def test_relative_regret_and_order(standings):
+    table = standings.relative()
+    assert table.shape == (3, 2)
+    assert (table.min(axis=0) == 0.0).all()
+    assert set(standings.order()) == {"UCB1", "WAGP", "Uniform"}
+    content = standings.to_dict()
+    assert content["scenarios"]["short"]["policies"]["WAGP"]["runs"] == 12
+
+
+def test_rank_pairs_the_runs():
+    one = np.array([1.0, 5.0, 9.0])
+    cells = rank({"late": one + 1.0, "best": one}, {"late": 1.0, "best": 2.0})
+    assert cells["late"].behind == pytest.approx(1.0)
+    assert cells["late"].behind_sem == pytest.approx(0.0)
+    assert not cells["late"].is_level
+    assert list(cells) == ["late", "best"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"speed": 3}, "scenario x must have keys among .*, got 'speed'"),
+        (
+            {"model": {"family": "demand.linear"}},
+            "model of x must have family, from, to and number",
+        ),
+        (
+            {"model": {"family": "demand.magic", "from": 0.1, "to": 0.2, "number": 2}},
+            "family must name a model of demand or dose, got 'demand.magic'",
+        ),
+        ({"horizon": 0}, "horizon must be at least 1, got 0"),
+        ({"runs": 1}, "runs must be at least 2, got 1"),
+        ({"noise": "loud"}, "noise must be one of .*, got 'loud'"),
+    ],
+)
+def test_wrong_scenarios_are_refused(change, message):
+    with pytest.raises(ScenarioError, match=message):
+        parse_scenario("x", PLAIN | change)
+
+
+def test_missing_keys_and_unknown_names_are_refused():
+    with pytest.raises(ScenarioError, match="scenario x must have theta"):
+        parse_scenario("x", {key: PLAIN[key] for key in ("title", "text", "model")})
+    with pytest.raises(ScenarioError, match=r"scenario must be one of pricing, .*, got 'nowhere'"):
+        load_scenarios(["nowhere"])
+    with pytest.raises(PolicyError, match=r"policy must be one of .*, got 'Nobody'"):
+        league_policies(["Nobody"])
+    with pytest.raises(SimulationError, match="runs must be at least 2, got 1"):
+        play_league(load_scenarios(["short"]), league_policies(["UCB1"]), runs=1)
+
+
+def test_who_cannot_play_is_named(monkeypatch):
+    from globalbandits.policies import UCB1
+
+    def refuse(self, model):
+        raise PolicyError("arms must be numbers, got 'a'")
+
+    monkeypatch.setattr(UCB1, "setup", refuse)
+    played = play_league(load_scenarios(["short"]), league_policies(["UCB1", "WAGP"]), runs=2)
+    assert played.absent["short"] == {"UCB1": "arms must be numbers, got 'a'"}
+    assert np.isnan(played.relative()[0, 0])
+    assert played.order() == ("WAGP", "UCB1")
