@@ -52,7 +52,8 @@ def find_infima(
         lows: left ends of the cells to begin with.
         highs: right ends.
         owners: which set (0, 1, ...) a cell belongs to.
-        tolerance: how far a lower bound may lie below the value found.
+        tolerance: how far a lower bound may lie below the value found; a tenth of it times
+            the value for values above 10.
         least: no precision is spent where a value at or below this has been found.
         enough: no precision is spent above this.
     """
@@ -65,7 +66,8 @@ def find_infima(
     while lows.size:
         values, bounds = process.survey(lows, highs, least)
         _improve(best, thetas, owners, 0.5 * (lows + highs), values)
-        matter = (bounds < np.minimum(best - tolerance, enough)[owners]) & (best > least)[owners]
+        wanted = np.minimum(best - tolerance * np.maximum(1.0, 0.1 * best), enough)
+        matter = (bounds < wanted[owners]) & (best > least)[owners]
         finest = float((highs - lows)[matter].min(initial=math.inf))
         if finest <= smallest or np.count_nonzero(matter) > _MOST_CELLS:
             matter[:] = False
