@@ -16,6 +16,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 
 DEGREE = 7
+INSIDE = 1.0 - 1e-9  # of half a segment
 
 
 class Curves(NamedTuple):
@@ -69,6 +70,11 @@ def evaluate(curves: Curves, arm: int, x: float) -> float:
         return float(curves.at_low[arm])
     if x >= curves.high[arm]:
         return float(curves.at_high[arm])
+    return evaluate_segment(curves, find_segment(curves, arm, x), x)
+
+
+def find_segment(curves: Curves, arm: int, x: float) -> int:
+    """The segment of one arm's curve that holds x, which lies inside the curve's range."""
     cell = int((x - curves.low[arm]) * curves.cell_scale[arm])
     cell = min(cell, curves.guide.shape[1] - 2)
     segment = curves.guide[arm, cell]
@@ -79,6 +85,17 @@ def evaluate(curves: Curves, arm: int, x: float) -> float:
             segment = probe
         else:
             last = probe - 1
+    return int(segment)
+
+
+def is_inside(curves: Curves, segment: int, x: float) -> bool:
+    """Whether x lies in a segment, clear of its ends, where rounding could tell otherwise."""
+    u = (x - float(curves.middle[segment])) * float(curves.scale[segment])
+    return abs(u) < INSIDE
+
+
+def evaluate_segment(curves: Curves, segment: int, x: float) -> float:
+    """Value of one segment's polynomial at x."""
     c = curves.coefficients[segment]
     u = (x - float(curves.middle[segment])) * float(curves.scale[segment])
     square = u * u

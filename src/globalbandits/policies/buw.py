@@ -20,7 +20,7 @@ from globalbandits.policies.choice import choose_upper_bound
 from globalbandits.policies.ucb1 import bonus, first_unplayed, renew
 from globalbandits.policies.wagp import change as change_estimate
 from globalbandits.policies.wagp import estimate
-from globalbandits.policies.wagp import refresh as refresh_estimate
+from globalbandits.policies.wagp import recount as recount_estimate
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -42,6 +42,7 @@ class State(NamedTuple):
     thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where N_k > 0
     total: IntArray  # (1,) number of observations
     weighted: FloatArray  # (1,) sum_k N_k theta-hat_k
+    segments: IntArray  # (n_arms,) as in WAGP
     means: FloatArray  # (n_arms,) X-hat_k, 0 where N_k = 0
     widths: FloatArray  # (n_arms,) 1 / sqrt(N_k), 0 where N_k = 0
     played: IntArray  # (1,) number of arms with N_k > 0
@@ -56,6 +57,7 @@ def init(setup: Setup) -> State:
         thetas=np.zeros(n),
         total=np.zeros(1, np.int64),
         weighted=np.zeros(1),
+        segments=np.full(n, -1),
         means=np.zeros(n),
         widths=np.zeros(n),
         played=np.zeros(1, np.int64),
@@ -104,7 +106,7 @@ def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
 
 def refresh(setup: Setup, state: State) -> None:
     """Rebuild what follows from counts and sums."""
-    refresh_estimate(setup, state)
+    recount_estimate(setup, state)
     for arm in range(setup.tables.n_arms):
         renew(state, arm)
 

@@ -16,7 +16,7 @@ from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.wagp import change, estimate, refresh, select
+from globalbandits.policies.wagp import change, estimate, follow, refresh, select
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -40,6 +40,9 @@ class State(NamedTuple):
     thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where counts > 0
     total: IntArray  # (1,) observations in the window
     weighted: FloatArray  # (1,) sum_k N_k theta-hat_k
+    segments: IntArray  # (n_arms,) as in WAGP
+    choice: IntArray  # (1,) as in WAGP
+    bounds: FloatArray  # (2,) as in WAGP
     next_counts: IntArray  # (n_arms,) observations of the current half window only
     next_sums: FloatArray  # (n_arms,)
     observed: IntArray  # (1,) all observations so far
@@ -54,6 +57,9 @@ def init(setup: Setup) -> State:
         thetas=np.zeros(n),
         total=np.zeros(1, np.int64),
         weighted=np.zeros(1),
+        segments=np.full(n, -1),
+        choice=np.full(1, -1),
+        bounds=np.array([math.inf, -math.inf]),
         next_counts=np.zeros(n, np.int64),
         next_sums=np.zeros(n),
         observed=np.zeros(1, np.int64),
@@ -66,13 +72,15 @@ def update(setup: Setup, state: State, arm: int, reward: float) -> None:
     state.next_sums[arm] += reward
     state.observed[0] += 1
     if state.observed[0] % setup.half_window == 0:
-        state.counts[:] = state.next_counts
-        state.sums[:] = state.next_sums
-        state.next_counts[:] = 0
-        state.next_sums[:] = 0.0
+        for other in range(setup.tables.n_arms):
+            state.counts[other] = state.next_counts[other]
+            state.sums[other] = state.next_sums[other]
+            state.next_counts[other] = 0
+            state.next_sums[other] = 0.0
         refresh(setup, state)
     else:
         change(setup, state, arm, reward, 1)
+        follow(setup, state)
 
 
 @register("nonstationary_wagp")

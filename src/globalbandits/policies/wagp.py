@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
+from globalbandits.model.tables import (
+    Tables,
+    choose_in_cell,
+    evaluate,
+    evaluate_segment,
+    find_cell,
+    find_segment,
+    is_inside,
+)
 from globalbandits.policies import base
 from globalbandits.policies.base import Policy, Rules, register
 
@@ -29,18 +37,30 @@ class State(NamedTuple):
     thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where N_k > 0
     total: IntArray  # (1,) t
     weighted: FloatArray  # (1,) sum_k N_k theta-hat_k, so that theta-hat = weighted / t
+    segments: IntArray  # (n_arms,) where the arm's inverse was read, -1 beyond its ends or unread
+    choice: IntArray  # (1,) the best arm at theta-hat, -1 if there are several or no theta-hat
+    bounds: FloatArray  # (2,) an open interval of theta-hat for which the choice holds
 
 
 def init(setup: Setup) -> State:
     """No observation yet."""
     n = setup.tables.n_arms
     return State(
-        np.zeros(n, np.int64), np.zeros(n), np.zeros(n), np.zeros(1, np.int64), np.zeros(1)
+        counts=np.zeros(n, np.int64),
+        sums=np.zeros(n),
+        thetas=np.zeros(n),
+        total=np.zeros(1, np.int64),
+        weighted=np.zeros(1),
+        segments=np.full(n, -1),
+        choice=np.full(1, -1),
+        bounds=np.array([math.inf, -math.inf]),
     )
 
 
 def select(setup: base.Setup, state: base.State, rng: np.random.Generator) -> int:
     """Greedy at the estimate (line 7); any arm at random before the first reward (line 5)."""
+    if state.choice[0] >= 0:
+        return int(state.choice[0])
     if state.total[0] == 0:
         return int(rng.random() * setup.tables.n_arms)
     envelope = setup.tables.envelope
@@ -50,11 +70,13 @@ def select(setup: base.Setup, state: base.State, rng: np.random.Generator) -> in
 def update(setup: Setup, state: State, arm: int, reward: float) -> None:
     """Lines 10 to 15: only the played arm's mean and inverse change."""
     change(setup, state, arm, reward, 1)
+    follow(setup, state)
 
 
 def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
     """Take one observation back."""
     change(setup, state, arm, -reward, -1)
+    follow(setup, state)
 
 
 def change(setup: base.Setup, state: base.State, arm: int, reward: float, by: int) -> None:
@@ -62,28 +84,68 @@ def change(setup: base.Setup, state: base.State, arm: int, reward: float, by: in
 
     The state may be that of any policy that keeps WAGP's fields among its own.
     """
-    old = state.counts[arm] * state.thetas[arm]
+    old = state.thetas[arm]
     count = state.counts[arm] + by
     state.counts[arm] = count
     state.total[0] += by
     if count > 0:
         state.sums[arm] += reward
-        state.thetas[arm] = evaluate(setup.tables.inverse, arm, state.sums[arm] / count)
+        state.thetas[arm] = invert(setup, state, arm, state.sums[arm] / count)
     else:  # exactly as before the first reward, whatever rounding left in the sum
         state.sums[arm] = 0.0
         state.thetas[arm] = 0.0
-    state.weighted[0] += count * state.thetas[arm] - old
+        state.segments[arm] = -1
+    # N_k theta-hat_k less what it was, in a form that cancels little.
+    state.weighted[0] += count * (state.thetas[arm] - old) + by * old
+
+
+def invert(setup: base.Setup, state: base.State, arm: int, mean: float) -> float:
+    """`evaluate` of the arm's inverse; the segment it was read from last is tried first."""
+    curves = setup.tables.inverse
+    segment = state.segments[arm]
+    if segment >= 0 and is_inside(curves, segment, mean):
+        return evaluate_segment(curves, segment, mean)
+    state.segments[arm] = -1
+    if curves.low[arm] < mean < curves.high[arm]:
+        state.segments[arm] = find_segment(curves, arm, mean)
+    return evaluate(curves, arm, mean)
+
+
+def follow(setup: base.Setup, state: base.State) -> None:
+    """Bring the choice in line with the estimate; seldom more than a look at the bounds."""
+    theta = estimate(setup, state)
+    if state.bounds[0] < theta < state.bounds[1]:
+        return
+    state.choice[0] = -1
+    state.bounds[0] = math.inf
+    state.bounds[1] = -math.inf
+    if state.total[0] > 0:
+        envelope = setup.tables.envelope
+        cell = find_cell(envelope, theta)
+        start = envelope.starts[cell]
+        if envelope.starts[cell + 1] - start == 1:
+            state.choice[0] = envelope.arms[start]
+            if cell % 2 == 1:  # an open interval, not an edge
+                state.bounds[0] = envelope.breakpoints[cell // 2]
+                state.bounds[1] = envelope.breakpoints[cell // 2 + 1]
 
 
 def refresh(setup: base.Setup, state: base.State) -> None:
     """Rebuild what follows from counts and sums."""
+    recount(setup, state)
+    follow(setup, state)
+
+
+def recount(setup: base.Setup, state: base.State) -> None:
+    """Rebuild the estimates from counts and sums."""
     state.total[0] = 0
     state.weighted[0] = 0.0
     for arm in range(setup.tables.n_arms):
         count = state.counts[arm]
         state.thetas[arm] = 0.0
+        state.segments[arm] = -1
         if count > 0:
-            state.thetas[arm] = evaluate(setup.tables.inverse, arm, state.sums[arm] / count)
+            state.thetas[arm] = invert(setup, state, arm, state.sums[arm] / count)
         state.total[0] += count
         state.weighted[0] += count * state.thetas[arm]
 

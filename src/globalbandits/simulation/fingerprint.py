@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ def surroundings() -> tuple[str, ...]:
     import llvmlite.binding
     from numba.core import config
 
+    here = Path(__file__).parent
+    ours = [(here / name).read_bytes() for name in ("views.py", "compilation.py")]
     settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "USING_SVML", "CPU_NAME")
     return (
         sys.version,
@@ -56,6 +59,7 @@ def surroundings() -> tuple[str, ...]:
         llvmlite.binding.get_host_cpu_features().flatten(),
         *(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy")),
         *(f"{name}={getattr(config, name, None)!r}" for name in settings),
+        *(hashlib.sha256(source).hexdigest() for source in ours),
     )
 
 

@@ -104,15 +104,15 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
 
     def play(game: Game, start: int, first: int, stop: int) -> None:
         setup, state, rng, world = game.setup, game.state, game.rng, game.world
-        shapes, uniforms = world.shapes, world.uniforms
+        shapes, uniforms = world.shapes, world.uniforms[first:stop]
         n_arms = shapes.shape[0]
         arm = select(setup, state, rng)
         if not 0 <= arm < n_arms:
             game.tally.numbers[WRONG_ARM] = arm
             return
-        since = first  # the step from which on this arm has been played
-        reward = draw(world.noise, shapes[arm], uniforms[first])
-        for step in range(first + 1, stop):
+        since = 0  # the step from which on this arm has been played
+        reward = draw(world.noise, shapes[arm], uniforms[0])
+        for step in range(1, uniforms.shape[0]):
             # Most steps play the arm of the step before. Its next reward is drawn before the
             # update, whose result it does not need, so that the processor does both at once.
             ahead = draw(world.noise, shapes[arm], uniforms[step])
@@ -123,12 +123,12 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
                 if not 0 <= chosen < n_arms:
                     game.tally.numbers[WRONG_ARM] = chosen
                     return
-                count(game, arm, step - since, start + step)
+                count(game, arm, step - since, start + first + step)
                 since = step
                 arm = chosen
                 reward = draw(world.noise, shapes[arm], uniforms[step])
         update(setup, state, arm, reward)
-        count(game, arm, stop - since, start + stop)
+        count(game, arm, stop - first - since, start + stop)
 
     return play
 

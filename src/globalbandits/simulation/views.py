@@ -62,46 +62,47 @@ class View:
     copied when the view is made.
     """
 
-    __slots__ = ("address", "kind", "parts", "value", "words")
+    __slots__ = ("address", "kind", "value", "words")
 
     def __init__(self, value: Any) -> None:
-        self.value = value
-        self.parts: list[View] = []
         words: list[int] = []
-        fields = []
-        for name in value._fields:
-            first = len(words)
-            kind = self._lay_out(name, getattr(value, name), words)
-            fields.append((name, kind, first))
-        self.kind = ViewType(type(value).__qualname__, tuple(fields))
+        self.value = value
+        self.kind = _lay_out_tuple(value, words)
         self.words = np.array(words, dtype=np.uint64)
         self.address = self.words.ctypes.data
 
-    def _lay_out(self, name: str, item: Any, words: list[int]) -> Any:
-        """Append the words of one field; returns its Numba type."""
-        if isinstance(item, np.ndarray):
-            words += [item.ctypes.data, *item.shape, *item.strides]
-            return typeof(item)
-        if isinstance(item, View):
-            self.parts.append(item)
-            words.append(item.address)
-            return item.kind
-        if hasattr(item, "_fields"):
-            return self._lay_out(name, View(item), words)
-        if isinstance(item, np.random.Generator):
-            interface = item.bit_generator.ctypes
-            words += [_as_word(getattr(interface, theirs)) for _, theirs in _GENERATOR_FIELDS]
-            return typeof(item)
-        if isinstance(item, (bool, np.bool_)):
-            words.append(int(item))
-            return types.boolean
-        if isinstance(item, (int, np.integer)):
-            words.append(int(item) & (2**64 - 1))
-            return types.int64
-        if isinstance(item, (float, np.floating)):
-            words.append(int(np.float64(item).view(np.uint64)))
-            return types.float64
-        raise ViewError(f"field {name!r} is a {type(item).__name__}")
+
+def _lay_out_tuple(value: Any, words: list[int]) -> ViewType:
+    """Append the words of a NamedTuple, those of NamedTuples inside it among them."""
+    start = len(words)
+    fields = []
+    for name in value._fields:
+        first = len(words) - start
+        fields.append((name, _lay_out(name, getattr(value, name), words), first))
+    return ViewType(type(value).__qualname__, tuple(fields))
+
+
+def _lay_out(name: str, item: Any, words: list[int]) -> Any:
+    """Append the words of one field; returns its Numba type."""
+    if isinstance(item, np.ndarray):
+        words += [item.ctypes.data, *item.shape, *item.strides]
+        return typeof(item)
+    if hasattr(item, "_fields"):
+        return _lay_out_tuple(item, words)
+    if isinstance(item, np.random.Generator):
+        interface = item.bit_generator.ctypes
+        words += [_as_word(getattr(interface, theirs)) for _, theirs in _GENERATOR_FIELDS]
+        return typeof(item)
+    if isinstance(item, (bool, np.bool_)):
+        words.append(int(item))
+        return types.boolean
+    if isinstance(item, (int, np.integer)):
+        words.append(int(item) & (2**64 - 1))
+        return types.int64
+    if isinstance(item, (float, np.floating)):
+        words.append(int(np.float64(item).view(np.uint64)))
+        return types.float64
+    raise ViewError(f"field {name!r} is a {type(item).__name__}")
 
 
 def _as_word(value: Any) -> int:
@@ -143,14 +144,12 @@ def _read_field(context: Any, builder: Any, view: ViewType, pointer: Any, name: 
         word.set_metadata("invariant.load", builder.module.add_metadata([]))
         return word
 
+    if isinstance(kind, ViewType):
+        return builder.bitcast(builder.gep(words, [_WORD(first)]), pointer.type)
     for family, read in _READERS.items():
         if isinstance(kind, family):
             return read(context, builder, kind, load)
     return load(0)
-
-
-def _read_view(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
-    return builder.inttoptr(load(0), context.get_value_type(kind))
 
 
 def _read_array(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
@@ -185,7 +184,6 @@ def _read_boolean(context: Any, builder: Any, kind: Any, load: Callable[[int], A
 
 
 _READERS = {
-    ViewType: _read_view,
     types.Array: _read_array,
     types.NumPyRandomGeneratorType: _read_generator,
     types.Float: _read_float,
