@@ -1,6 +1,7 @@
 import io
 import json
 import re
+import time
 
 import pytest
 from rich.console import Console
@@ -73,7 +74,13 @@ def outcome():
 @pytest.fixture
 def folder(outcome, tmp_path):
     folder = tmp_path / "new" / "results"
-    write_report([outcome], folder, command="globalbandits reproduce", seed=3, seconds=75.0)
+    write_report(
+        [outcome],
+        folder,
+        command="globalbandits reproduce",
+        seed=3,
+        started=time.perf_counter() - 75.0,
+    )
     return folder
 
 
@@ -146,7 +153,7 @@ def test_the_terminal_shows_the_same_numbers(outcome):
 
 
 def test_nothing_is_left_half_written(outcome, tmp_path, monkeypatch):
-    write_report([outcome], tmp_path, command="first", seed=1, seconds=1.0)
+    write_report([outcome], tmp_path, command="first", seed=1, started=time.perf_counter())
     before = (tmp_path / "report.html").read_text()
 
     def fail(*args, **options):
@@ -154,7 +161,7 @@ def test_nothing_is_left_half_written(outcome, tmp_path, monkeypatch):
 
     monkeypatch.setattr("globalbandits.report.page._section", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_report([outcome], tmp_path, command="second", seed=1, seconds=1.0)
+        write_report([outcome], tmp_path, command="second", seed=1, started=time.perf_counter())
     assert (tmp_path / "report.html").read_text() == before
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

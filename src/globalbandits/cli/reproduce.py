@@ -74,7 +74,7 @@ def reproduce(
             out,
             command=_command(numbers if experiment else [], runs, horizon, seed),
             seed=seed,
-            seconds=time.perf_counter() - started,
+            started=started,
         )
     print_outcomes(outcomes, console)
     console.print(f"\n{page}", soft_wrap=True)

@@ -97,7 +97,7 @@ def _charts(spec: Spec, found: Gathered, model: "RewardModel", theta: float) -> 
             name="regret",
             caption="Mean cumulative regret and its 95 % band, on a logarithmic scale. With the "
             "paper's constants BUW still plays as UCB1 does when the horizon is reached, so their "
-            "lines coincide; a radius of a thousandth shows the switch, and leaves the proof.",
+            "lines coincide; a much smaller radius shows the switch to WAGP, and leaves the proof.",
             draw=partial(
                 plots.band_figure,
                 lines,

@@ -1,6 +1,7 @@
 """Results, figures and page on disk, each file written whole or not at all."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from globalbandits.report.page import write_page
 
 
 def write_report(
-    outcomes: Sequence[Outcome], folder: Path, *, command: str, seed: int, seconds: float
+    outcomes: Sequence[Outcome], folder: Path, *, command: str, seed: int, started: float
 ) -> Path:
     """Write ``results.json``, the figures and ``report.html``; the path of the page.
 
@@ -23,11 +24,12 @@ def write_report(
         folder: where to write; made if it is missing.
         command: what was typed, to do it again.
         seed: of all randomness.
-        seconds: how long it took.
+        started: when the work began, by `time.perf_counter`.
     """
+    figures = write_figures(outcomes, folder)
+    seconds = time.perf_counter() - started
     about = {"command": command, "seed": seed, "version": __version__, "seconds": seconds}
     write_results(outcomes, about, folder)
-    figures = write_figures(outcomes, folder)
     lines = {
         "Command": command,
         "Seed": str(seed),

@@ -1,0 +1,61 @@
+import json
+import webbrowser
+
+import pytest
+from typer.testing import CliRunner
+
+from globalbandits.cli.app import app, main
+
+SMALL = ["reproduce", "--experiment", "2", "--runs", "4", "--horizon", "30", "--seed", "5"]
+
+
+def test_it_writes_page_figures_and_numbers(tmp_path):
+    out = tmp_path / "deep" / "results"
+    result = CliRunner().invoke(app, [*SMALL, "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "Experiment 2" in result.output
+    content = json.loads((out / "results.json").read_text())
+    assert set(content) == {"about", "experiment_2"}
+    words = "globalbandits reproduce --experiment 2 --runs 4 --horizon 30 --seed 5"
+    assert content["about"]["command"] == words
+    assert content["experiment_2"]["regret_0.5"]["runs"] == 4
+    assert content["experiment_2"]["regret_0.5"]["paper"] == 2.47
+    assert "Experiment 2" in (out / "report.html").read_text()
+    assert len(list((out / "figures").glob("*.svg"))) == 3
+
+
+def test_the_same_seed_gives_the_same_numbers(tmp_path):
+    numbers = []
+    for name in ("one", "two"):
+        CliRunner().invoke(app, [*SMALL, "--out", str(tmp_path / name)])
+        numbers.append(json.loads((tmp_path / name / "results.json").read_text()))
+    assert numbers[0]["experiment_2"] == numbers[1]["experiment_2"]
+
+
+def test_the_page_is_opened_when_asked_for(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    CliRunner().invoke(app, [*SMALL, "--out", str(tmp_path), "--open"])
+    assert opened == [(tmp_path / "report.html").resolve().as_uri()]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--experiment", "7"], "experiment must be one of 1, 2, 3, 4, got 7"),
+        (["--runs", "1"], "runs must be at least 2, got 1"),
+        (["--horizon", "0"], "horizon must be at least 1, got 0"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(tmp_path, capsys, words, message):
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", *words, "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert f"error: {message}" in capsys.readouterr().err
+
+
+def test_help_shows_an_example():
+    result = CliRunner().invoke(app, ["reproduce", "--help"])
+    assert "globalbandits reproduce --experiment 1 --runs 200 --open" in " ".join(
+        result.output.split()
+    )
