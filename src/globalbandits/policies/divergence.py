@@ -71,6 +71,6 @@ def kl_upper_bound(p: float, negative_entropy_p: float, divergence: float) -> fl
         excess = negative_entropy_p + cross_entropy(p, math.log(q), -y) - divergence
         step = excess * q / (q - p)
         y -= step
-        if abs(step) < 1e-13 * (1.0 + y):
+        if abs(step) < 1e-8 * (1.0 + y):  # the next step would be of the order of its square
             break
     return y

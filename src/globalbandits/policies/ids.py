@@ -12,7 +12,15 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies import grid
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.grid import absorb, average, build, check_likelihood, estimate
+from globalbandits.policies.grid import (
+    absorb,
+    average,
+    build,
+    check_likelihood,
+    estimate,
+    weighted_sum,
+)
+from globalbandits.policies.grid import refresh as refresh_posterior
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -22,16 +30,17 @@ _NOTHING = 1e-12
 
 
 class Setup(NamedTuple):
-    """The grid's setup, and the best arm of every cell."""
+    """The grid's setup, the means, and runs of cells with the same best arm."""
 
     tables: Tables
     thetas: FloatArray  # (n_cells,) middles of the cells
     constants: FloatArray  # (n_arms, n_cells) of the log-likelihood
     slopes: FloatArray  # (n_arms, n_cells)
-    means: FloatArray  # (n_cells, n_arms) what is observed
-    worths: FloatArray  # (n_cells, n_arms) what a decision is worth
+    worths: FloatArray  # (n_arms, n_cells) what a decision is worth
     logarithmic: bool  # whether s(x) is log(1 - x), else x
-    best: IntArray  # (n_cells,) the best arm in the middle of the cell
+    means: FloatArray  # (n_arms, n_cells) what is observed
+    runs: IntArray  # (n_runs + 1,) where each run starts, and the number of cells
+    best: IntArray  # (n_runs,) the best arm of the run
 
 
 class State(NamedTuple):
@@ -46,10 +55,9 @@ class State(NamedTuple):
     weights: FloatArray  # (n_cells,) posterior, not normalised, current in the window
     mass: FloatArray  # (1,) sum of the weights
     values: FloatArray  # (n_arms,) posterior means of the arms' worths
-    active: IntArray  # (n_arms,) the arms that are best in some cell of the window
-    shares: FloatArray  # (n_arms,) weight of those cells, zero again after the work is done
+    shares: FloatArray  # (n_arms,) weight of the cells where the arm is best
     parts: FloatArray  # (n_arms, n_arms) sum of weight * mean of arm k where arm a is best
-    expected: FloatArray  # (n_arms,) sum of weight * mean over all cells
+    expected: FloatArray  # (n_arms,) posterior means of what is observed
     regrets: FloatArray  # (n_arms,) expected regret of playing the arm
     gains: FloatArray  # (n_arms,) variance of the arm's mean explained by which arm is best
     pair: IntArray  # (2,) the two arms of the mixture
@@ -61,7 +69,6 @@ def init(setup: Setup) -> State:
     n = setup.tables.n_arms
     state = State(
         *grid.init(setup),
-        active=np.zeros(n, np.int64),
         shares=np.zeros(n),
         parts=np.zeros((n, n)),
         expected=np.zeros(n),
@@ -95,7 +102,7 @@ def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
 
 def refresh(setup: Setup, state: State) -> None:
     """Rebuild what follows from counts, sums and statistics."""
-    grid.refresh(setup, state)
+    refresh_posterior(setup, state)
     plan(setup, state)
 
 
@@ -108,34 +115,38 @@ def plan(setup: Setup, state: State) -> None:
 
 def inform(setup: Setup, state: State) -> None:
     """Expected regret of each arm, and how much its mean varies with which arm is best."""
-    n = setup.tables.n_arms
-    n_active = 0
-    top = 0.0
+    n, n_runs = setup.tables.n_arms, setup.best.shape[0]
+    mass = state.mass[0]
     for arm in range(n):
+        state.shares[arm] = 0.0
         state.expected[arm] = 0.0
-    for cell in range(state.window[0], state.window[1] + 1):
-        best, weight = setup.best[cell], state.weights[cell]
-        if state.shares[best] == 0.0:
-            state.active[n_active] = best
-            n_active += 1
+        state.gains[arm] = 0.0
+    top = 0.0
+    for run in range(n_runs):
+        first = max(state.window[0], setup.runs[run])
+        last = min(state.window[1], setup.runs[run + 1] - 1)
+        if first > last:
+            continue
+        best = setup.best[run]
+        if state.shares[best] == 0.0:  # an arm may be best in several runs
             for arm in range(n):
                 state.parts[best, arm] = 0.0
-        state.shares[best] += weight
-        top += weight * setup.worths[cell, best]
+        for cell in range(first, last + 1):
+            state.shares[best] += state.weights[cell]
+        top += weighted_sum(state.weights, setup.worths, best, first, last)
         for arm in range(n):
-            state.parts[best, arm] += weight * setup.means[cell, arm]
-            state.expected[arm] += weight * setup.means[cell, arm]
-    for arm in range(n):
-        regret = top / state.mass[0] - state.values[arm]
-        state.regrets[arm] = regret if regret > _NOTHING else 0.0
-        state.gains[arm] = 0.0
-    for place in range(n_active):
-        best = state.active[place]
+            part = weighted_sum(state.weights, setup.means, arm, first, last)
+            state.parts[best, arm] += part
+            state.expected[arm] += part / mass
+    for best in range(n):
         share = state.shares[best]
-        for arm in range(n):
-            surprise = state.parts[best, arm] / share - state.expected[arm] / state.mass[0]
-            state.gains[arm] += share / state.mass[0] * surprise * surprise
-        state.shares[best] = 0.0
+        if share > 0.0:
+            for arm in range(n):
+                surprise = state.parts[best, arm] / share - state.expected[arm]
+                state.gains[arm] += share / mass * surprise * surprise
+    for arm in range(n):
+        regret = top / mass - state.values[arm]
+        state.regrets[arm] = regret if regret > _NOTHING else 0.0
 
 
 def mix(state: State) -> None:
@@ -211,9 +222,17 @@ class IDS(Policy):
         object.__setattr__(self, "cells", as_integer("cells", self.cells, 2, PolicyError))
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The grid's setup, and the best arm of every cell."""
+        """The grid's setup, the means, and where the best arm changes."""
         base = build(model, self.likelihood, self.cells)
-        return Setup(*base, best=np.argmax(base.worths, axis=1).astype(np.int64))
+        low, high = model.reward_range
+        best = np.argmax(base.worths, axis=0).astype(np.int64)
+        starts = np.concatenate(([0], np.flatnonzero(np.diff(best)) + 1))
+        return Setup(
+            *base,
+            means=np.ascontiguousarray((model.means(base.thetas).T - low) / (high - low)),
+            runs=np.concatenate((starts, [self.cells])),
+            best=best[starts],
+        )
 
     def reason(self, setup: Setup, state: State) -> str:
         """The mixture."""

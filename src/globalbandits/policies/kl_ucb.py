@@ -66,9 +66,9 @@ def remember(state: State, arm: int) -> None:
 def score(setup: Setup, state: State) -> None:
     """The largest indices of the next round, as -log(1 - q); -inf for arms seen to be lower.
 
-    An index beats the largest one so far, b, when ``N kl(mean, b) <= budget``. With the
-    arms' entropies at hand that test costs two products, so Newton's method runs for the arm
-    with the best mean and for the few arms that beat it.
+    An index beats the largest one so far, b, when ``N kl(mean, b) <= budget``. With the arms'
+    entropies at hand that test costs two products, so Newton's method runs for the arm with the
+    best mean and for the few arms that beat it.
     """
     if state.played[0] < setup.tables.n_arms:
         return
@@ -78,9 +78,12 @@ def score(setup: Setup, state: State) -> None:
     for arm in range(1, setup.tables.n_arms):
         if state.means[arm] > state.means[first]:
             first = arm
-    largest = upper(state, first, budget)
+    state.indices[first] = upper(state, first, budget)
+    largest = state.indices[first]
     log_largest = math.log(1.0 - math.exp(-largest))
     for arm in range(setup.tables.n_arms):
+        if arm == first:
+            continue
         divergence = state.memo[arm] + cross_entropy(state.means[arm], log_largest, -largest)
         # A little slack: arms that tie with the first must be solved, not dropped by rounding.
         if state.counts[arm] * divergence > budget * (1.0 + 1e-9):
