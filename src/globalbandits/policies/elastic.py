@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 SLAB = 0.0625  # variance of the error of an arm whose curve is badly wrong
-PIVOT = 1e4  # the round at which the guard looks as far ahead as the rest of the policy
+PIVOT = 1e4  # from this horizon on the guard looks no further ahead than the rest of the policy
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
 
 POOLING = ("moments", "scales")
@@ -95,11 +95,14 @@ def select(setup: base.Setup, state: base.State, rng: np.random.Generator) -> in
 def update(setup: Setup, state: State, arm: int, reward: float) -> None:
     """Count one reward; renew the played arm's index, or all of them when a fit is due."""
     record(state, arm, reward, 1)
+    first, stop = arm, arm + 1
     if state.total[0] >= state.refit[0]:
-        refresh(setup, state)
+        first, stop = 0, state.counts.shape[0]
+        refit(setup, state)
     else:
         renew_variance(state, arm)
-        renew_index(setup, state, arm)
+    for each in range(first, stop):
+        renew_index(setup, state, each)
 
 
 def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
@@ -109,7 +112,14 @@ def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
 
 
 def refresh(setup: Setup, state: State) -> None:
-    """Fit noise, parameter and scale to counts, sums and squares, and renew every index."""
+    """Rebuild everything from counts, sums and squares."""
+    refit(setup, state)
+    for arm in range(state.counts.shape[0]):
+        renew_index(setup, state, arm)
+
+
+def refit(setup: Setup, state: State) -> None:
+    """Fit noise, parameter and scale to counts, sums and squares."""
     schedule(state)
     learn_noise(state)
     n_scales = setup.prior.scales.shape[0]
@@ -117,9 +127,7 @@ def refresh(setup: Setup, state: State) -> None:
     fit(setup.prior, state, windows, np.empty((n_scales, setup.prior.n_fine)))
     horizon = setup.patience * (state.total[0] + 1)
     state.horizons[0] = horizon
-    state.horizons[1] = horizon * math.pow(horizon / PIVOT, setup.growth - 1.0)
-    for arm in range(state.counts.shape[0]):
-        renew_index(setup, state, arm)
+    state.horizons[1] = max(horizon, PIVOT * math.pow(horizon / PIVOT, setup.growth))
 
 
 def renew_index(setup: Setup, state: State, arm: int) -> None:
@@ -214,8 +222,9 @@ class Elastic(Policy):
 
     Args:
         guard: the prior probability that an arm's curve is badly wrong, in [0, 1); 0 for none.
-        growth: how the guard's horizon grows with time t: as ``10**4 * (h / 10**4)**growth``,
-            in (0, 1]. Below 1 it looks further ahead early, and wrong arms are found sooner.
+        growth: how the guard's horizon grows up to h = 10**4, in (0, 1]: as
+            ``10**4 * (h / 10**4)**growth``. Below 1 it looks further ahead early, so that a
+            wrong arm is found sooner; from 10**4 on it is h.
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
             deviations on the unit reward scale), such as history suggests; None puts half of
             the weight on 0.

@@ -1,0 +1,249 @@
+"""Elastic and its Thompson control: as described, as specified, and what they are good for.
+
+The oracle sums over all 2,000 cells; the package over some dozens of blocks of them, which
+costs at most 1.3e-4 in an index (before any reward; some 1e-8 once there are some). So both
+must agree on every index within TOLERANCE, and on the choice unless the oracle's two best
+indices are closer than that.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits._random import Stream, generator
+from globalbandits.errors import PolicyError
+from globalbandits.policies import elastic
+from globalbandits.policies.base import Policy
+from globalbandits.policies.elastic import Elastic
+from globalbandits.policies.random_effects_thompson import RandomEffectsThompson
+from tests.oracles import elastic as oracle
+from tests.policies.families import TRUTH, beta_reward, model_of
+
+TOLERANCE = 3e-4
+DEFAULT = {"growth": 0.5}  # what the default changes of variant B
+
+VARIANTS = {
+    "U": {
+        "prior": oracle.UNIFORM,
+        "guard": 0.0,
+        "growth": 1.0,
+        "patience": 3.0,
+        "psi": oracle.psi_brezzi_lai,
+        "by_scale": False,
+    },
+    "A": {
+        "prior": oracle.HALF_ON_ZERO,
+        "guard": 0.003,
+        "growth": 1.0,
+        "patience": 3.0,
+        "psi": oracle.psi_brezzi_lai,
+        "by_scale": False,
+    },
+    "B": {
+        "prior": oracle.HALF_ON_ZERO,
+        "guard": 0.01,
+        "growth": 1.0,
+        "patience": 1.0,
+        "psi": oracle.psi_log,
+        "by_scale": True,
+    },
+}
+
+
+def biased_means(model, theta, size, seed):
+    shifts = np.random.default_rng(seed).uniform(-size, size, model.n_arms)
+    return np.clip(model.means(theta) + shifts, 0.01, 0.99)
+
+
+def curves_of(model):
+    low, high = model.domain
+    return model.means(low + (high - low) * (np.arange(2000) + 0.5) / 2000)
+
+
+def play_both(policy, settings, name, n_steps, full_grid=False):
+    """Both see the same rewards; returns the largest difference of indices at each step."""
+    model = model_of(name)
+    setup = policy.setup(model)
+    if full_grid:
+        setup = setup._replace(prior=setup.prior._replace(n_coarse=2000, n_fine=2000))
+    state = elastic.init(setup)
+    naive = oracle.Elastic(curves_of(model), **settings)
+    means = biased_means(model, TRUTH[name], 0.05, seed=1)
+    rng = np.random.default_rng(2)
+    worst = []
+    for step in range(n_steps):
+        arm = elastic.select(setup, state, rng)
+        best = np.max(naive.index)
+        assert naive.index[arm] >= best - TOLERANCE, f"step {step}"
+        worst.append(np.max(np.abs(naive.index - state.indices)))
+        reward = beta_reward(means[arm], rng.random())
+        elastic.update(setup, state, arm, reward)
+        naive.update(arm, reward)
+    assert state.scale_weights == pytest.approx(naive.p, abs=1e-4)
+    assert elastic.estimate(setup, state) == pytest.approx(
+        float(naive.p @ (naive.given @ setup.prior.thetas)), abs=1e-4
+    )
+    return np.array(worst)
+
+
+@pytest.mark.parametrize(("name", "variant"), [("pricing", "U"), ("exponential", "A")])
+def test_plays_as_described(name, variant):
+    worst = play_both(Elastic.variant(variant), VARIANTS[variant], name, 400)
+    assert worst.max() < TOLERANCE
+    assert np.median(worst) < 1e-6
+
+
+def test_the_default_plays_as_described_for_long():
+    worst = play_both(Elastic(), VARIANTS["B"] | DEFAULT, "pricing", 2000)
+    assert worst.max() < TOLERANCE
+    assert np.median(worst) < 1e-6
+
+
+def test_on_the_whole_grid_nothing_but_rounding_is_left():
+    worst = play_both(Elastic.variant("B"), VARIANTS["B"], "pricing", 8, full_grid=True)
+    assert worst.max() < 1e-9
+
+
+def test_the_compiled_rules_make_the_same_choices():
+    model, theta, n_steps = model_of("pricing"), TRUTH["pricing"], 120
+    for policy in (Elastic(), RandomEffectsThompson()):
+        env = gb.Environment(model, theta=theta)
+        result = gb.simulate(env, {"it": policy}, horizon=n_steps, runs=1, seed=8, threads=1)
+        learner = gb.Learner(policy, model, seed=generator(8, 0, Stream.POLICY))
+        uniforms = generator(8, 0, Stream.REWARD).random(n_steps)
+        means = model.means(theta)
+        for uniform in uniforms.tolist():
+            arm = learner.select()
+            learner.update(arm, beta_reward(means[arm], uniform))
+        assert result.dataset["pulls"].sel(policy="it", run=0).values.tolist() == (
+            learner.pulls.tolist()
+        )
+
+
+def test_it_keeps_the_curves_gain_when_they_are_right_and_survives_when_they_are_not():
+    model = model_of("pricing")
+    policies = {"elastic": Elastic(), "wagp": gb.WAGP(), "ucb1": gb.UCB1()}
+
+    def regret(bias):
+        env = gb.Environment(model, theta=0.4, bias=gb.UniformBias(bias))
+        result = gb.simulate(env, policies, horizon=4000, runs=40, seed=5, checkpoints=[4000])
+        return {name: result.dataset["regret"].sel(policy=name).values.ravel() for name in policies}
+
+    def clearly_less(x, y):  # paired, by four standard errors
+        difference = y - x
+        return difference.mean() > 4.0 * difference.std(ddof=1) / len(x) ** 0.5
+
+    right, wrong = regret(0.0), regret(0.1)
+    assert clearly_less(right["elastic"], 0.2 * right["ucb1"])
+    assert clearly_less(wrong["elastic"], wrong["ucb1"])
+    assert clearly_less(wrong["elastic"], wrong["wagp"])
+
+
+def test_the_guard_finds_one_arm_that_is_badly_wrong():
+    model = model_of("pricing")
+    shifts = np.zeros(12)
+    shifts[0] = model.means(0.4).max() + 0.15 - model.means(0.4)[0]
+    env = gb.Environment(model, theta=0.4, bias=gb.FixedBias(tuple(shifts.tolist())))
+    policies = {"default": Elastic(), "unguarded": Elastic(guard=0.0)}
+    result = gb.simulate(env, policies, horizon=4000, runs=40, seed=6, checkpoints=[4000])
+    pulls = result.dataset["pulls"].values[:, :, 0]  # (policy, run) of the raised arm
+    # Without the guard the first arm, the worst by its curve, is hardly ever tried.
+    assert np.mean(pulls[1] > 2000) < 0.5 < 0.75 < np.mean(pulls[0] > 2000)
+
+
+@pytest.mark.parametrize("policy", [Elastic(), RandomEffectsThompson()], ids=repr)
+def test_select_leaves_the_state_alone(policy):
+    learner = gb.Learner(policy, model_of("linear"), seed=1)
+    learner.update([0, 1, 5, 5], [0.3, 0.9, 0.0, 0.4])
+    before = learner.state()["arrays"]
+    arms = {learner.select() for _ in range(50)}
+    assert learner.state()["arrays"] == before
+    assert (len(arms) > 1) == isinstance(policy, RandomEffectsThompson)
+
+
+@pytest.mark.parametrize("policy", [Elastic(), RandomEffectsThompson()], ids=repr)
+def test_forgetting_and_merging_leave_what_the_rest_of_the_data_says(policy):
+    model = model_of("linear")
+    arms, rewards = [0, 1, 5, 5, 2, 0], [0.3, 0.9, 0.0, 0.4, 0.5, 0.2]
+    whole = gb.Learner(policy, model, seed=1)
+    whole.update(arms, rewards)
+    parts = gb.Learner(policy, model, seed=1), gb.Learner(policy, model, seed=2)
+    parts[0].update(arms[:2], rewards[:2])
+    parts[1].update(arms[2:], rewards[2:])
+    merged = parts[0].merge(parts[1])
+    forgetful = gb.Learner(policy, model, seed=1)
+    forgetful.update([*arms, 3], [*rewards, 0.7])
+    forgetful.forget(3, 0.7)
+    # A fit starts from the posterior means of the fit before, for the variances alone: so the
+    # order of the data leaves a trace, which fades as the same data are fitted again.
+    for learner in (whole, merged, forgetful):
+        for _ in range(30):
+            policy.rules.refresh(learner._setup, learner._state)
+    for learner in (merged, forgetful):
+        for mine, theirs in zip(whole._state, learner._state, strict=True):
+            assert mine == pytest.approx(theirs, rel=1e-9, abs=1e-12)
+
+
+def test_a_learner_resumes_bit_for_bit():
+    policy, model = Elastic(prior=(1,) * 9, guard=0.003), model_of("linear")
+    learner = gb.Learner(policy, model, seed=4)
+    for _ in range(25):
+        learner.update(learner.select(), 0.4)
+    resumed = gb.Learner.restore(policy, model, json.loads(json.dumps(learner.state())))
+    for _ in range(5):
+        arm = learner.select()
+        assert resumed.select() == arm
+        learner.update(arm, 0.45)
+        resumed.update(arm, 0.45)
+    assert resumed.state() == learner.state()
+
+
+def test_a_learner_says_why():
+    learner = gb.Learner(Elastic(), model_of("linear"), seed=4)
+    assert learner.estimate is None
+    learner.update([0, 1], [0.6, 0.6])
+    told = learner.explain()
+    assert told.reason.startswith("largest index: ")
+    assert told.details["indices"][told.choice] == max(told.details["indices"])
+    assert sum(told.details["scale_weights"].values()) == pytest.approx(1.0)
+    thompson = gb.Learner(RandomEffectsThompson(), model_of("linear"), seed=4).explain()
+    assert thompson.reason.startswith("best arm of one draw from the posterior around ")
+
+
+SPECS = [
+    Elastic(),
+    Elastic(guard=0, prior=[1, 0, 0, 0, 0, 0, 0, 0, 0]),
+    *map(Elastic.variant, "UAB"),
+    RandomEffectsThompson(),
+    RandomEffectsThompson(prior=range(9)),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=repr)
+def test_a_spec_survives_a_dict_and_json(spec):
+    assert Policy.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    assert hash(eval(repr(spec))) == hash(spec)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Elastic(guard=1.0), r"guard must lie in \[0, 1\), got 1.0"),
+        (lambda: Elastic(guard=-0.1), r"guard must lie in \[0, 1\), got -0.1"),
+        (lambda: Elastic(growth=0.0), r"growth must lie in \(0, 1\], got 0.0"),
+        (lambda: Elastic(patience=0), "patience must be positive, got 0"),
+        (lambda: Elastic(psi="exact"), "psi must be one of brezzi-lai, log, got 'exact'"),
+        (lambda: Elastic(pooling="all"), "pooling must be moments or scales, got 'all'"),
+        (lambda: Elastic(prior=3), "prior must be 9 weights, got 3"),
+        (lambda: Elastic(prior=(1, 2)), "prior must be 9 weights of at least 0, not all 0, got"),
+        (lambda: Elastic(prior=(0,) * 9), "prior must be 9 weights of at least 0, not all 0, got"),
+        (lambda: Elastic(prior=(-1,) * 9), "prior must be 9 weights of at least 0, not all 0"),
+        (lambda: Elastic.variant("C"), "variant must be U, A or B, got 'C'"),
+        (lambda: RandomEffectsThompson(prior="no"), "prior must be a number, got 'n'"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(PolicyError, match=message):
+        make()
