@@ -80,8 +80,9 @@ def gather(
         times = data["time"].to_numpy()
         regret.add(data["regret"].to_numpy())
         shares.add(data["pulls"].to_numpy() @ members / size.horizon)
-        parts["final"].append(data["regret"].to_numpy()[:, :, -1])
-        parts["nominal"].append(data["nominal_regret"].to_numpy()[:, :, -1])
+        # Copies: a view of the last column would keep the whole batch in memory.
+        parts["final"].append(data["regret"].to_numpy()[:, :, -1].copy())
+        parts["nominal"].append(data["nominal_regret"].to_numpy()[:, :, -1].copy())
         parts["last"].append(data["last_suboptimal"].to_numpy())
         truth = data["theta"] if environment.drift is not None else environment.theta
         distance = abs(data["estimate"] - truth).transpose("run", "policy", "time")
