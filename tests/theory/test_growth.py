@@ -59,7 +59,7 @@ def test_bound_is_increasing_and_joins_the_regimes():
 def test_text_says_when_regret_stops_growing():
     found = theory.regimes(pricing().model, 0.4)
     text = str(found)
-    assert "arm 9 is best" in text
+    assert "arm 0.85 is best" in text
     assert f"t = {found.bounded_from:.3g} (C2)" in text
     assert "After C2 it stops growing" in text
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import globalbandits as gb
 from globalbandits import theory
 from tests.oracles.simulation import (
     NonStationaryWagp,
@@ -119,3 +120,46 @@ def test_wagp_flattens_while_ucb1_grows_with_the_logarithm():
     before, _ = decade(greedy, horizon // 10)
     assert gained + 3.0 * error < 0.1 * slope
     assert gained + 3.0 * error < 0.5 * before
+
+
+NOISES = {"pricing": gb.BetaNoise(), "lines": gb.BernoulliNoise(), "power": gb.BernoulliNoise()}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_theorem_7_exceeds_the_regret_of_buw(name):
+    case = CASES[name]()
+    world = gb.Environment(case.model, theta=case.theta, noise=NOISES[name])
+    result = gb.simulate(world, [gb.BUW()], horizon=HORIZON, runs=RUNS, seed=16, checkpoints=100)
+    times = result.dataset["time"].to_numpy()
+    regret = upper_confidence(result.dataset["regret"].to_numpy()[0].T)
+    assert np.all(regret <= theory.buw_regret(case.model, case.theta, times))
+    assert np.all(regret <= theory.buw_worst_case_regret(case.model, times))
+
+
+def test_theorem_7_exceeds_the_regret_after_the_switch():
+    model, theta = gb.RewardModel.from_functions([lambda x: x, lambda x: 1 - x]), 0.95
+    switch = int(theory.buw_switch_time(model, theta))
+    world = gb.Environment(model, theta=theta, noise=gb.BernoulliNoise())
+    result = gb.simulate(
+        world, [gb.BUW()], horizon=2 * switch, runs=RUNS, checkpoints=[switch, 2 * switch]
+    )
+    gained = np.diff(result.dataset["regret"].to_numpy()[0], axis=1).T
+    assert upper_confidence(gained) <= model.n_arms * math.pi**2
+
+
+def test_the_instance_of_theorem_6_can_be_simulated():
+    found = theory.lower_bound_instance(exponent=3, distance=1.0 / math.sqrt(HORIZON))
+    policies = [gb.WAGP(), gb.UCB1(), gb.BUW(), gb.ThompsonSampling()]
+    total = sum(
+        gb.simulate(
+            gb.Environment(found.model, theta=theta, noise=gb.BernoulliNoise()),
+            policies,
+            horizon=HORIZON,
+            runs=RUNS,
+            seed=17,
+            checkpoints=[10, 100, HORIZON],
+        ).dataset["regret"]
+        for theta in found.thetas
+    )
+    low = total.mean("run") - 3.0 * total.std("run", ddof=1) / math.sqrt(RUNS)
+    assert np.all(low.to_numpy() >= found.bound([10, 100, HORIZON]))

@@ -122,13 +122,14 @@ def _cell(entry: Entry) -> str:
 
 def _number(entry: Entry) -> str:
     value, half = format_value(entry.value, Z95 * entry.sem)
-    return f'{value}<span class="pm"> ± {half}</span>' if half else value
+    error = f'<span class="pm"> ± {half}</span>' if half else ""
+    return f'<span class="number">{value}{error}</span>'
 
 
 def _statements(entries: Sequence[Entry]) -> str:
     rows = "\n".join(
         f"<tr><td>{escape(entry.statement)}</td>"
-        f'<td class="number">{escape(entry.label)}: {_number(entry)} {escape(entry.unit)}</td>'
+        f'<td>{escape(entry.label)}: {_number(entry)} {escape(entry.unit)}</td>'
         f'<td><span class="paper {_CLASSES[entry.verdict]}">{MARKS[entry.verdict]} '
         f"{entry.verdict.value}</span></td></tr>"
         for entry in entries

@@ -7,7 +7,7 @@ factor 2K that the theorem's statement keeps: the statement is computed.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,7 +69,7 @@ class Regimes:
     """The three regimes of WAGP's regret at one parameter; printing it explains them."""
 
     theta: float
-    best_arms: tuple[int, ...]  # indices, from 0
+    best_arms: tuple[Any, ...]  # the arms' values: prices, doses, names
     n_arms: int
     distance: float  # Delta, in units of the parameter
     gap: float  # delta, in units of reward
@@ -106,7 +106,8 @@ class Regimes:
 
     def __str__(self) -> str:
         """When regret stops growing, in words and numbers."""
-        arms = " and ".join(f"arm {arm}" for arm in self.best_arms)
+        arms = " and ".join(f"arm {_name(arm)}" for arm in self.best_arms)
+        unit = "" if self.reward_length == 1.0 else f"{self.reward_length:g} * "
         is_are = "are" if len(self.best_arms) > 1 else "is"
         lines = [
             f"At theta = {self.theta:g}, {arms} {is_are} best; the estimate may be off by "
@@ -115,7 +116,7 @@ class Regimes:
             f"Until t = {_number(self.logarithmic_from)} (C1) regret is at most "
             f"{self.offset:.4g} + {self.slope:.4g} * T**{self.power:.4g}.",
             f"From there to t = {_number(self.bounded_from)} (C2) it grows at most by "
-            f"{self.reward_length:g} * (1 + {2 * self.n_arms} * log(T / C1)).",
+            f"{unit}(1 + {2 * self.n_arms} * log(T / C1)).",
         ]
         if math.isinf(self.bounded_from):
             lines.append("C2 exceeds every float: the theorem names no time when regret stops.")
@@ -144,7 +145,7 @@ def regimes(model: "RewardModel", theta: float) -> Regimes:
     At theta = 0.75, arm 0 is best; the estimate may be off by 0.25 before another arm is played
     (Delta), and the cheapest wrong arm costs 0.5 a decision (delta).
     Until t = 164 (C1) regret is at most 2 + 7.09 * T**0.5.
-    From there to t = 381 (C2) it grows at most by 1 * (1 + 4 * log(T / C1)).
+    From there to t = 381 (C2) it grows at most by (1 + 4 * log(T / C1)).
     After C2 it stops growing: at most 6.58 more is ever lost, and 103.7 in all.
     """
     c = constants(model)
@@ -152,7 +153,7 @@ def regimes(model: "RewardModel", theta: float) -> Regimes:
     offset, slope = worst_case_constants(model)
     return Regimes(
         theta=float(theta),
-        best_arms=tuple(model.best_arms(theta)),
+        best_arms=tuple(model.arms[arm] for arm in model.best_arms(theta)),
         n_arms=model.n_arms,
         distance=distance,
         gap=float(model.suboptimality_gap(theta)),
@@ -163,6 +164,10 @@ def regimes(model: "RewardModel", theta: float) -> Regimes:
         power=1.0 - 0.5 * c.informativeness,
         reward_length=c.reward_length,
     )
+
+
+def _name(arm: Any) -> str:
+    return f"{arm:g}" if isinstance(arm, float) else str(arm)
 
 
 def _number(value: float) -> str:
