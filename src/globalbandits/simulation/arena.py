@@ -64,7 +64,8 @@ class Player:
         n_times = len(job.times)
         self.tally = Tally(
             times=job.times,
-            numbers=np.zeros(3, np.int64),
+            numbers=np.zeros(5, np.int64),
+            settled=np.zeros(2),
             totals=np.zeros(2),
             pulls=np.zeros(job.n_arms, np.int64),
             regret=np.zeros(n_times),
@@ -80,7 +81,8 @@ class Player:
         """Forget the run before; random numbers from the start of a stream."""
         self._rng.bit_generator.state = rng_state
         restore(self._state, self._fresh)
-        for array in (self.tally.numbers, self.tally.totals, self.tally.pulls):
+        tally = self.tally
+        for array in (tally.numbers, tally.settled, tally.totals, tally.pulls):
             array[:] = 0
 
 

@@ -26,7 +26,8 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 # loop, and are never called from Python.
 _HELPER_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
 
-_KERNELS: dict[str, Any] = {}
+_KERNELS: dict[str, Any] = {}  # by fingerprint
+_HELPERS: dict[str, Any] = {}  # by fingerprint; kernels share them
 
 
 class CompileError(Exception):
@@ -53,18 +54,16 @@ def _find_kernel(function: Any) -> Any:
     try:
         key = fingerprint(function)
     except FingerprintError:
-        return _dispatcher(function, _OPTIONS, {})  # neither kept on disk nor in memory
+        return _copy(function, _OPTIONS, {})  # kept neither on disk nor in memory
     if key not in _KERNELS:
-        kernel = _dispatcher(function, _OPTIONS, {})
+        kernel = _copy(function, _OPTIONS, {})
         kernel._cache = DiskCache(key)
         _KERNELS[key] = kernel
     return _KERNELS[key]
 
 
-def _dispatcher(function: Any, options: dict[str, Any], done: dict[int, Any]) -> Any:
-    """A copy of the function for Numba; ``done`` holds what this copying has met so far."""
-    if id(function) in done:
-        return done[id(function)]
+def _copy(function: Any, options: dict[str, Any], begun: dict[int, Any]) -> Any:
+    """A copy of a function for Numba; ``begun`` holds the copies this one is made for."""
     scope = dict(function.__globals__)
     cells = tuple(types.CellType() for _ in function.__closure__ or ())
     copy = types.FunctionType(
@@ -72,20 +71,29 @@ def _dispatcher(function: Any, options: dict[str, Any], done: dict[int, Any]) ->
     )
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
-    # First the dispatcher, then what it refers to: a function may refer to itself.
-    done[id(function)] = numba.njit(**options)(copy)
+    dispatcher = numba.njit(**options)(copy)
+    begun = {**begun, id(function): dispatcher}
     for cell, original in zip(cells, function.__closure__ or (), strict=True):
-        cell.cell_contents = _replaced(original.cell_contents, done)
+        cell.cell_contents = _replaced(original.cell_contents, begun)
     for name in referenced_names(function.__code__):
         if name in scope:
-            scope[name] = _replaced(scope[name], done)
-    return done[id(function)]
+            scope[name] = _replaced(scope[name], begun)
+    return dispatcher
 
 
-def _replaced(value: Any, done: dict[int, Any]) -> Any:
-    if isinstance(value, types.FunctionType) and not is_known_callable(value):
-        return _dispatcher(value, _HELPER_OPTIONS, done)
-    return value
+def _replaced(value: Any, begun: dict[int, Any]) -> Any:
+    """A plain function's copy; anything else as it is."""
+    if not isinstance(value, types.FunctionType) or is_known_callable(value):
+        return value
+    if id(value) in begun:  # it calls itself
+        return begun[id(value)]
+    try:
+        key = fingerprint(value)
+    except FingerprintError:
+        return _copy(value, _HELPER_OPTIONS, begun)
+    if key not in _HELPERS:
+        _HELPERS[key] = _copy(value, _HELPER_OPTIONS, begun)
+    return _HELPERS[key]
 
 
 def _first_words(error: BaseException) -> str:

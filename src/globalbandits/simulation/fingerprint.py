@@ -135,26 +135,25 @@ class _Reader:
         self.read(function.__code__)
         self.read(function.__defaults__)
         self.read(tuple(sorted((function.__kwdefaults__ or {}).items())))
-        for cell in function.__closure__ or ():
-            self.read(cell.cell_contents)
         names = referenced_names(function.__code__)
+        for cell in function.__closure__ or ():
+            self.read_reference(cell.cell_contents, names)
         for name in names:
             if name in function.__globals__:
-                value = function.__globals__[name]
                 self.write("global", name)
-                if isinstance(value, types.ModuleType):
-                    self.read_module(value, names)
-                else:
-                    self.read(value)
+                self.read_reference(function.__globals__[name], names)
 
-    def read_module(self, module: types.ModuleType, names: list[str]) -> None:
-        """Only what the function may take from the module: attributes it names somewhere."""
-        self.write(module.__name__)
-        if module.__name__.partition(".")[0] not in _KNOWN_PACKAGES:
+    def read_reference(self, value: Any, names: list[str]) -> None:
+        """What a function refers to; of a module only the attributes that it names somewhere."""
+        if not isinstance(value, types.ModuleType):
+            self.read(value)
+            return
+        self.write("module", value.__name__)
+        if value.__name__.partition(".")[0] not in _KNOWN_PACKAGES:
             for name in names:
-                if hasattr(module, name):
+                if hasattr(value, name):
                     self.write("attribute", name)
-                    self.read(getattr(module, name))
+                    self.read_reference(getattr(value, name), names)
 
 
 def is_known_callable(value: Any) -> bool:

@@ -17,8 +17,9 @@ from globalbandits.model.tables import Tables, evaluate, find_cell
 
 TOLERANCE = 1e-12  # of the reward range: an arm that falls short by less is as good as the best
 
-# Positions in Tally.numbers.
-NEXT, LAST_SUBOPTIMAL, WRONG_ARM = 0, 1, 2
+# Positions in Tally.numbers: the next checkpoint, the last suboptimal step, an arm that does not
+# exist (0 if there is none), the arm played now and how often in a row.
+NEXT, LAST_SUBOPTIMAL, WRONG_ARM, ARM, STREAK = range(5)
 
 
 class FixedWorld(NamedTuple):
@@ -51,8 +52,9 @@ class Tally(NamedTuple):
     """What is written down of one policy in one run."""
 
     times: IntArray  # (n_checkpoints,) when
-    numbers: IntArray  # (3,) next checkpoint, last suboptimal step, an arm that does not exist or 0
-    totals: FloatArray  # (2,) regret so far, nominal regret so far
+    numbers: IntArray  # (5,)
+    settled: FloatArray  # (2,) regret and nominal regret before the present streak
+    totals: FloatArray  # (2,) regret and nominal regret so far
     pulls: IntArray  # (n_arms,)
     regret: FloatArray  # (n_checkpoints,)
     nominal_regret: FloatArray  # (n_checkpoints,)
@@ -110,7 +112,8 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
         if not 0 <= arm < n_arms:
             game.tally.numbers[WRONG_ARM] = arm
             return
-        since = 0  # the step from which on this arm has been played
+        turn_to(game, arm)
+        since = 0  # the step from which on the plays of this arm are not counted
         reward = draw(world.noise, shapes[arm], uniforms[0])
         for step in range(1, uniforms.shape[0]):
             # Most steps play the arm of the step before. Its next reward is drawn before the
@@ -124,23 +127,45 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
                     game.tally.numbers[WRONG_ARM] = chosen
                     return
                 count(game, arm, step - since, start + first + step)
+                turn_to(game, chosen)
                 since = step
                 arm = chosen
                 reward = draw(world.noise, shapes[arm], uniforms[step])
         update(setup, state, arm, reward)
         count(game, arm, stop - first - since, start + stop)
+        add_streak(game, game.tally.totals)
 
     return play
 
 
 def count(game: Game, arm: int, n_plays: int, time: int) -> None:
-    """Add the last ``n_plays`` plays of an arm, the last one at ``time``."""
+    """Add the last plays of an arm, the last one at ``time``."""
     world, tally = game.world, game.tally
     tally.pulls[arm] += n_plays
-    tally.totals[0] += n_plays * world.gaps[arm]
-    tally.totals[1] += n_plays * world.nominal_gaps[arm]
+    tally.numbers[STREAK] += n_plays
     if world.gaps[arm] > world.negligible:
         tally.numbers[LAST_SUBOPTIMAL] = time
+
+
+def turn_to(game: Game, arm: int) -> None:
+    """Begin a streak of an arm, unless it is the arm played now.
+
+    A streak enters the sum as one product, wherever blocks and checkpoints cut it: where they
+    are makes no difference to a single bit.
+    """
+    tally = game.tally
+    if arm != tally.numbers[ARM]:
+        add_streak(game, tally.settled)
+        tally.numbers[ARM] = arm
+        tally.numbers[STREAK] = 0
+
+
+def add_streak(game: Game, totals: FloatArray) -> None:
+    """Regret up to now."""
+    world, tally = game.world, game.tally
+    arm, streak = tally.numbers[ARM], tally.numbers[STREAK]
+    totals[0] = tally.settled[0] + streak * world.gaps[arm]
+    totals[1] = tally.settled[1] + streak * world.nominal_gaps[arm]
 
 
 @cache

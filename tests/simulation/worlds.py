@@ -1,0 +1,74 @@
+"""Models, environments and policies the simulator is tested on."""
+
+import dataclasses
+import math
+from functools import cache
+
+import numpy as np
+
+from globalbandits.environments import Environment
+from globalbandits.policies import WAGP, Policy
+from globalbandits.simulation.arena import Arena, empty_records
+from globalbandits.simulation.checkpoints import checkpoint_times
+from globalbandits.simulation.engine import Engine
+from globalbandits.simulation.job import make_job
+from tests.policies.families import model_of
+
+
+@cache
+def pricing(**parts):
+    """The paper's pricing model at theta 0.4."""
+    return Environment(model_of("pricing"), theta=0.4, **parts)
+
+
+def records_of(env, policies, horizon, *, runs=1, seed=3, engine=None, block=None, times=20):
+    """Everything that is recorded, without threads."""
+    named = {policy.label: policy for policy in policies}
+    job = make_job(env, named, horizon, checkpoint_times(horizon, times), seed)
+    arena = Arena(job, engine or Engine(), block)
+    records = empty_records(job, runs)
+    for run in range(runs):
+        assert arena.play(run, lambda n_steps: True)
+        arena.store(records, run)
+    return records
+
+
+def assert_same_bits(first, second):
+    for name in first._fields:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+
+
+def greedy_in_words(setup, state, rng):
+    """WAGP's choice, in Python that Numba does not take."""
+    words = {"arm": WAGP.rules.select(setup, state, rng)}
+    return eval("words['arm']", {}, {"words": words})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wordy(Policy):
+    """WAGP, not compilable."""
+
+    rules = WAGP.rules._replace(select=greedy_in_words)
+
+    def setup(self, model):
+        return WAGP().setup(model)
+
+
+def always(arm):
+    """A policy that always selects this arm, be there one or not."""
+
+    def select(setup, state, rng):
+        return arm
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Always(Policy):
+        rules = WAGP.rules._replace(select=select, estimate=no_estimate)
+
+        def setup(self, model):
+            return WAGP().setup(model)
+
+    return Always()
+
+
+def no_estimate(setup, state):
+    return math.nan
