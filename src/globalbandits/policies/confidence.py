@@ -77,7 +77,7 @@ def init(setup: base.Setup) -> State:
 def absorb(setup: Setup, state: State, arm: int, reward: float) -> None:
     """Count one reward, and intersect anew."""
     record(state, arm, reward, 1)
-    look_up(setup, state, arm)
+    unsettle(state, arm)
     intersect(setup, state)
 
 
@@ -85,8 +85,36 @@ def rebuild(setup: Setup, state: State) -> None:
     """Statistics and confidence set from counts and sums."""
     recount(state)
     for arm in range(setup.tables.n_arms):
-        look_up(setup, state, arm)
+        unsettle(state, arm)
     intersect(setup, state)
+
+
+def unsettle(state: State, arm: int) -> None:
+    """Nothing is known of the arm's interval: it will be looked up before it is used."""
+    state.lows[arm] = math.inf
+    state.highs[arm] = -math.inf
+    state.seen[arm] = -1
+
+
+def intersect(setup: Setup, state: State) -> None:
+    """The parameters that no arm's mean reward contradicts at the next round."""
+    lowest, highest = 0, 0
+    binding = 0
+    while binding >= 0:
+        for arm in range(setup.tables.n_arms):
+            if state.lows[arm] > state.lows[lowest]:
+                lowest = arm
+            if state.highs[arm] < state.highs[highest]:
+                highest = arm
+        binding = -1
+        if state.seen[lowest] < state.total[0]:
+            binding = lowest
+        elif state.seen[highest] < state.total[0]:
+            binding = highest
+        if binding >= 0:
+            look_up(setup, state, binding)
+    state.interval[0] = state.lows[lowest]
+    state.interval[1] = state.highs[highest]
 
 
 def look_up(setup: Setup, state: State, arm: int) -> None:
@@ -95,36 +123,16 @@ def look_up(setup: Setup, state: State, arm: int) -> None:
     low, high = setup.tables.low, setup.tables.high
     if state.counts[arm] > 0:
         radius = math.sqrt(setup.factor * math.log(state.total[0] + 1)) * state.widths[arm]
-        least, most = state.means[arm] - radius, state.means[arm] + radius
-        if most < inverse.low[arm] or least > inverse.high[arm]:
-            low, high = math.inf, -math.inf
-        else:
-            one, other = evaluate(inverse, arm, least), evaluate(inverse, arm, most)
-            low, high = min(one, other), max(one, other)
+        low, high = math.inf, -math.inf
+        value = state.means[arm] - radius
+        if value <= inverse.high[arm] and value + 2.0 * radius >= inverse.low[arm]:
+            for _ in range(2):
+                theta = evaluate(inverse, arm, value)
+                low, high = min(low, theta), max(high, theta)
+                value = state.means[arm] + radius
     state.lows[arm] = low
     state.highs[arm] = high
     state.seen[arm] = state.total[0]
-
-
-def intersect(setup: Setup, state: State) -> None:
-    """The parameters that no arm's mean reward contradicts at the next round."""
-    lowest, highest = 0, 0
-    stale = True
-    while stale:
-        stale = False
-        for arm in range(1, setup.tables.n_arms):
-            if state.lows[arm] > state.lows[lowest]:
-                lowest = arm
-            if state.highs[arm] < state.highs[highest]:
-                highest = arm
-        if state.seen[lowest] < state.total[0]:
-            look_up(setup, state, lowest)
-            stale = True
-        if state.seen[highest] < state.total[0]:
-            look_up(setup, state, highest)
-            stale = True
-    state.interval[0] = state.lows[lowest]
-    state.interval[1] = state.highs[highest]
 
 
 def is_empty(state: State) -> bool:

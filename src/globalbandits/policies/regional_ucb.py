@@ -194,7 +194,7 @@ class RegionalUCB(Policy):
 
     def setup(self, model: "RewardModel | RegionalModel") -> Setup:
         """The curves and envelopes of all groups, and the constants of their bonuses."""
-        joint = RegionalModel(getattr(model, "groups", (model,)))
+        joint = model if isinstance(model, RegionalModel) else RegionalModel((model,))
         groups = joint.groups
         envelopes = [group.tables.envelope for group in groups]
         sizes = np.array([group.n_arms for group in groups])

@@ -1,6 +1,7 @@
 """UCB-S (Lattimore and Munos 2014): optimism over all parameters the rewards allow."""
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,19 +36,15 @@ def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
     if is_empty(state):
         return int(rng.random() * setup.tables.n_arms)
     envelope = setup.tables.envelope
-    low = find_cell(envelope, state.interval[0])
-    high = find_cell(envelope, state.interval[1])
-    at_low = worth_at(setup, low, state.interval[0])
-    at_high = worth_at(setup, high, state.interval[1])
-    if at_low > at_high or (at_low == at_high and low != high and rng.random() < 0.5):
-        return choose_in_cell(envelope, low, rng)
-    return choose_in_cell(envelope, high, rng)
-
-
-def worth_at(setup: Setup, cell: int, theta: float) -> float:
-    """The envelope's value at theta, which lies in the cell."""
-    envelope = setup.tables.envelope
-    return evaluate(setup.tables.worth, envelope.arms[envelope.starts[cell]], theta)
+    chosen, largest = -1, -math.inf
+    for side in range(2):
+        cell = find_cell(envelope, state.interval[side])
+        arm = envelope.arms[envelope.starts[cell]]
+        worth = evaluate(setup.tables.worth, arm, state.interval[side])
+        tied = worth == largest and cell != chosen and rng.random() < 0.5
+        if worth > largest or tied:
+            chosen, largest = cell, worth
+    return choose_in_cell(envelope, chosen, rng)
 
 
 def update(setup: Setup, state: State, arm: int, reward: float) -> None:

@@ -16,7 +16,7 @@ def pricing():
 
 def tangents():
     """Rising and falling lines on another domain: tangents of a parabola, each best somewhere."""
-    points = (0.05, 0.2, 0.38, 0.6, 0.75, 0.95)
+    points = (0.05, 0.2, 0.38, 0.6, 0.75, 0.93)
 
     def mean(theta, x):
         return 0.4 + 0.3 * (x - 0.5) ** 2 + 0.6 * (x - 0.5) * (theta - 2.0 - x)
