@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import json
 import re
@@ -129,11 +130,22 @@ def test_the_page_shows_everything_and_escapes_it(folder):
         "a note",
         "A curve &amp; more",
         "globalbandits reproduce",
-        "1 min 15 s",
         "50 runs of 10 rounds",
     ):
         assert text in page
     assert page.count("data:image/svg+xml") == 1
+    assert re.search(r"1 min \d+ s", page)
+    assert "Why not" in page
+
+
+def test_the_page_leaves_out_what_there_is_none_of(outcome, tmp_path):
+    plain = dataclasses.replace(
+        outcome, entries={"ours": outcome.entries["ours"]}, grids=(), charts=(), notes=()
+    )
+    write_report([plain], tmp_path, command="x", seed=1, started=time.perf_counter())
+    page = (tmp_path / "report.html").read_text()
+    for text in ("Why not", "What the paper says", "<table", "<img", "<pre>"):
+        assert text not in page
 
 
 def test_the_terminal_shows_the_same_numbers(outcome):
