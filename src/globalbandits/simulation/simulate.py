@@ -62,7 +62,7 @@ def simulate(
     >>> env = Environment(model, theta=0.4)
     >>> result = simulate(env, [gb.WAGP(), gb.UCB1()], horizon=1_000, runs=20)
     >>> result.summary()["regret_mean"].round(1).to_dict()
-    {'WAGP': 0.2, 'UCB1': 22.9}
+    {'WAGP': 0.2, 'UCB1': 25.7}
     """
     named = _as_named(policies)
     require(isinstance(env, Environment), "env", "be an Environment", env, SimulationError)
@@ -118,7 +118,8 @@ def _description(env: Environment, job: Job, runs: int) -> dict[str, Any]:
     return {
         "environment": env.to_dict(),
         "policies": {
-            name: policy.to_dict() for name, policy in zip(job.names, job.policies, strict=True)
+            name: policy.to_dict() if hasattr(policy, "kind") else repr(policy)  # not registered
+            for name, policy in zip(job.names, job.policies, strict=True)
         },
         "horizon": job.horizon,
         "runs": runs,

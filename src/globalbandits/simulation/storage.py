@@ -26,7 +26,7 @@ def save_result(dataset: "xr.Dataset", spec: dict[str, Any], path: str | os.Path
     """Write a dataset and its spec: all of the file or nothing."""
     whole = [str(name) for name, data in dataset.variables.items() if data.dtype.kind == "i"]
     stored = _convert(dataset, dict.fromkeys(whole, np.float64))
-    text = json.dumps(spec, sort_keys=True)
+    text = json.dumps(spec, default=str)
     stored.attrs = {
         "format": FORMAT,
         "version": spec["version"],

@@ -43,7 +43,8 @@ def summarize(
     level = as_fraction("level", level, SimulationError)
     check_regret(variable)
     names = [str(name) for name in dataset["policy"].values]
-    final = dataset[variable].isel(time=-1).transpose("policy", "run").values
+    # Contiguous: sums of the same numbers are the same bits, wherever the dataset comes from.
+    final = np.ascontiguousarray(dataset[variable].isel(time=-1).transpose("policy", "run"))
     columns = _columns("regret", final, level)
     if baseline is not None:
         rule = f"be one of {', '.join(names)}"

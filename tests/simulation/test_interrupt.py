@@ -1,0 +1,109 @@
+"""Ctrl-C: it ends within a second and keeps what is finished."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from globalbandits.policies import WAGP
+from globalbandits.simulation import simulate, spreading
+from tests.simulation.worlds import pricing
+
+SCRIPT = """
+import sys, threading, time, warnings
+from concurrent.futures import ThreadPoolExecutor
+from globalbandits.environments import Environment
+from globalbandits.policies import WAGP
+from globalbandits.model import RewardModel
+from globalbandits.simulation import simulate
+
+horizon, n_runs = int(sys.argv[1]), int(sys.argv[2])
+executor = ThreadPoolExecutor(2) if sys.argv[3] == "executor" else None
+model = RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
+env = Environment(model, 0.4)
+simulate(env, [WAGP()], 10, runs=1)
+print("ready", flush=True)
+try:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = simulate(env, [WAGP()], horizon, n_runs, checkpoints=1, executor=executor)
+    runs = result.dataset.sizes["run"]
+    whole = bool((result.dataset["pulls"].sum("arm") == horizon).all())
+    print("result", runs, whole, said[-1].message, flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def interrupt(horizon, runs, how="threads"):
+    """Start the script, interrupt it after two seconds; its words, and how long it took."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(horizon), str(runs), how],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        begin = time.perf_counter()
+        words = process.stdout.readline().split()
+        return words, time.perf_counter() - begin
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_finished_runs_are_kept():
+    words, seconds = interrupt(horizon=100_000, runs=100_000)
+    assert words[0] == "result"
+    assert 1 <= int(words[1]) < 10**5
+    assert words[2] == "True"
+    assert " ".join(words[3:]) == f"interrupted: the result holds {words[1]} of 100000 runs"
+    assert seconds < 1.0
+
+
+def test_without_a_finished_run_it_goes_on():
+    words, seconds = interrupt(horizon=10**10, runs=10)
+    assert words == ["interrupted"]
+    assert seconds < 1.0
+
+
+def test_shards_that_an_executor_has_finished_are_kept():
+    words, _ = interrupt(horizon=10, runs=400_000, how="executor")
+    assert words[:1] + words[2:3] == ["result", "True"]
+    assert 1 <= int(words[1]) < 400_000
+
+
+def test_an_error_in_a_thread_stops_the_others(monkeypatch):
+    class BrokenError(Exception):
+        pass
+
+    played = []
+
+    def play(arena, run, tick):
+        played.append(run)
+        if run == 3:
+            raise BrokenError("run 3")
+        return tick(1)
+
+    monkeypatch.setattr(spreading.Arena, "play", play)
+    with pytest.raises(BrokenError, match="run 3"):
+        simulate(pricing(), [WAGP()], 10, runs=10**6, threads=2)
+    assert len(played) < 10**6
+    assert not [t for t in threading.enumerate() if t.name.startswith("simulate")]
+
+
+def test_an_error_in_an_executor_is_raised(monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def fail(job, first_run, n_runs):
+        raise RuntimeError("worker lost")
+
+    monkeypatch.setattr(spreading, "play_shard", fail)
+    with ThreadPoolExecutor(2) as pool, pytest.raises(RuntimeError, match="worker lost"):
+        simulate(pricing(), [WAGP()], 10, runs=10, executor=pool)
