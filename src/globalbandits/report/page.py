@@ -129,7 +129,7 @@ def _number(entry: Entry) -> str:
 def _statements(entries: Sequence[Entry]) -> str:
     rows = "\n".join(
         f"<tr><td>{escape(entry.statement)}</td>"
-        f'<td>{escape(entry.label)}: {_number(entry)} {escape(entry.unit)}</td>'
+        f"<td>{escape(entry.label)}: {_number(entry)} {escape(entry.unit)}</td>"
         f'<td><span class="paper {_CLASSES[entry.verdict]}">{MARKS[entry.verdict]} '
         f"{entry.verdict.value}</span></td></tr>"
         for entry in entries
