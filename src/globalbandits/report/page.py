@@ -1,9 +1,7 @@
 """The outcome as one HTML page that needs nothing but itself."""
 
-import base64
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 
@@ -11,6 +9,7 @@ from globalbandits._files import replacing
 from globalbandits._version import __version__
 from globalbandits.experiments import Entry, Grid, Outcome, Verdict, count_verdicts
 from globalbandits.experiments.verdicts import Z95
+from globalbandits.report.html import definitions, embed_figure, read_resource
 from globalbandits.report.numbers import MARKS, format_seconds, format_value
 
 _CLASSES = {
@@ -34,14 +33,12 @@ def write_page(
         about: lines for the head of the page, such as the command and the seed.
         folder: where to write.
     """
-    template = Template(_resource("page.html"))
+    template = Template(read_resource("page.html"))
     page = template.substitute(
-        css=_resource("page.css"),
+        css=read_resource("page.css"),
         tally=_tally(outcomes),
         navigation="\n".join(_link(outcome) for outcome in outcomes),
-        about="\n".join(
-            f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in about.items()
-        ),
+        about=definitions(about),
         sections="\n".join(_section(outcome, figures) for outcome in outcomes),
         version=escape(__version__),
     )
@@ -49,10 +46,6 @@ def write_page(
     with replacing(target) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return target
-
-
-def _resource(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
 
 
 def _tally(outcomes: Sequence[Outcome]) -> str:
@@ -81,14 +74,7 @@ def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
         f"{format_seconds(outcome.seconds)}.</p>",
     ]
     for chart in outcome.charts:
-        picture = figures[f"{outcome.key}_{chart.name}"].read_bytes()
-        data = base64.b64encode(picture).decode("ascii")
-        caption = escape(chart.caption)
-        parts.append(
-            f'<figure><div class="figure"><img alt="{caption}" '
-            f'src="data:image/svg+xml;base64,{data}"></div>'
-            f"<figcaption>{caption}</figcaption></figure>"
-        )
+        parts.append(embed_figure(figures[f"{outcome.key}_{chart.name}"], chart.caption))
     parts += [_grid(grid, outcome) for grid in outcome.grids]
     if outcome.statements:
         parts.append(_statements(outcome.statements))
