@@ -44,11 +44,7 @@ def no_snapshots(n_arms: int, n_bins: int) -> Snapshots:
 
 
 def record(snapshots: Snapshots, counts: FloatArray, time: int, every: int) -> None:
-    """Keep a copy if it is time for one. Numba compiles this.
-
-    Copy j goes to the slot that says how often 2 divides j. So slot i always holds one that
-    is at most b 2**(i+1) old: ages double from slot to slot. If j is a power of two, a copy
-    is kept for good.
+    """Keep a copy if it is time for one, in the slots that `slots_of` says.
 
     >>> snapshots = no_snapshots(1, 1)
     >>> for time in range(1, 1301):
@@ -56,19 +52,30 @@ def record(snapshots: Snapshots, counts: FloatArray, time: int, every: int) -> N
     >>> kept(snapshots, 1301)[0].tolist()
     [100, 200, 400, 800, 1000, 1200, 1300]
     """
+    for slot in slots_of(time, every):
+        if slot >= 0:
+            snapshots.times[slot] = time
+            snapshots.counts[slot] = counts
+
+
+def slots_of(time: int, every: int) -> tuple[int, int]:
+    """The two slots for a copy taken now, or -1 for none. Numba compiles this.
+
+    Copy j goes to the slot that says how often 2 divides j. So slot i always holds one that
+    is at most b 2**(i+1) old: ages double from slot to slot. If j is a power of two, a second
+    copy is kept for good.
+
+    >>> slots_of(150, 100), slots_of(300, 100), slots_of(400, 100)
+    ((-1, -1), (0, -1), (2, 26))
+    """
     if time % every != 0:
-        return
-    n_slots = snapshots.times.shape[0] // 2
+        return -1, -1
     odd_part = time // every
     slot = 0
-    while odd_part % 2 == 0 and slot < n_slots - 1:
+    while odd_part % 2 == 0 and slot < _N_SLOTS - 1:
         odd_part //= 2
         slot += 1
-    snapshots.times[slot] = time
-    snapshots.counts[slot] = counts
-    if odd_part == 1:
-        snapshots.times[n_slots + slot] = time
-        snapshots.counts[n_slots + slot] = counts
+    return slot, _N_SLOTS + slot if odd_part == 1 else -1
 
 
 def kept(snapshots: Snapshots, before: int) -> tuple[IntArray, FloatArray]:

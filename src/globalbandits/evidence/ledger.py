@@ -102,21 +102,28 @@ class Evidence:
                 that may hold the reward are dropped, and the search for drift begins anew.
         """
         index, unit = self._as_arm(arm), self._as_unit(reward)
-        left = histogram.Histogram(self._histogram.counts[[index]])
-        histogram.add(left, 0, unit, -1.0)
+        if number is not None:
+            number = as_integer("number", number, 1, EvidenceError)
+            rule = f"be at most {self._clock}"
+            require(number <= self._clock, "number", rule, number, EvidenceError)
+        self.take_back(index, unit, number)
+
+    def take_back(self, arm: int, unit_reward: float, number: int | None = None) -> None:
+        """Undo `add`; refused if the arm cannot have had this reward on the unit scale."""
+        left = histogram.Histogram(self._histogram.counts[[arm]])
+        histogram.add(left, 0, unit_reward, -1.0)
         if left.counts.min() < 0.0:
-            raise RewardError(f"reward must be one that arm {index} has had, got {reward!r}")
+            raise RewardError(
+                f"reward must be one that arm {arm} has had, "
+                f"got {unit_reward:.6g} on the unit scale"
+            )
+        self._histogram.counts[arm] = left.counts[0]
         if number is None:
             self._snapshots.times[:] = 0
-        else:
-            number = as_integer("number", number, 1, EvidenceError)
-            require(
-                number <= self._clock, "number", f"be at most {self._clock}", number, EvidenceError
-            )
-            for slot in np.flatnonzero(self._snapshots.times >= number):
-                copy = histogram.Histogram(self._snapshots.counts[slot])
-                histogram.add(copy, index, unit, -1.0)
-        self._histogram.counts[index] = left.counts[0]
+            return
+        for slot in np.flatnonzero(self._snapshots.times >= number):
+            copy = histogram.Histogram(self._snapshots.counts[slot])
+            histogram.add(copy, arm, unit_reward, -1.0)
 
     def merge(self, *others: "Evidence") -> "Evidence":
         """Add what others have seen of the same model; returns this one.

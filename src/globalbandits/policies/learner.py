@@ -7,6 +7,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer
 from globalbandits.errors import PolicyError, StateError
+from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
 from globalbandits.policies import snapshot
 from globalbandits.policies.base import Policy
 from globalbandits.policies.explain import Explanation, explain
@@ -66,6 +67,7 @@ class Learner:
         self._setup = policy.setup(model)
         self._state = policy.rules.init(self._setup)
         self._observed = no_observations(model.n_arms)
+        self._evidence = Evidence(model)
         self._rng = _as_generator(seed)
 
     @property
@@ -92,6 +94,7 @@ class Learner:
         for index, unit in as_pairs(arm, reward, self._model.n_arms, self._model.reward_range):
             self._rules.update(self._setup, self._state, index, unit)
             record(self._observed, index, unit)
+            self._evidence.add(index, unit)
 
     def forget(self, arm: int, reward: float) -> None:
         """Undo one earlier `update` with the same arm and reward, up to rounding.
@@ -104,6 +107,7 @@ class Learner:
         index = as_arm("arm", arm, self._model.n_arms)
         unit = as_unit("reward", reward, self._model.reward_range)
         check_observed(self._observed, index, unit, reward)
+        self._evidence.take_back(index, unit)
         rule(self._setup, self._state, index, unit)
         take_back(self._observed, index, unit)
 
@@ -124,6 +128,7 @@ class Learner:
             for field in rules.additive:
                 getattr(self._state, field)[...] += getattr(other._state, field)
             combine(self._observed, other._observed)
+            self._evidence.merge(other._evidence)
         rules.refresh(self._setup, self._state)
         return self
 
@@ -158,6 +163,27 @@ class Learner:
             self._policy, self._model, self._setup, self._state, self._observed, self._rng
         )
 
+    def interval(self, level: float = 0.95) -> Interval:
+        """An interval that holds the parameter at all times, with probability ``level``."""
+        return self._evidence.interval(level)
+
+    def evidence_against_model(self) -> ModelEvidence:
+        """How strongly the rewards speak against the model, whatever the parameter is."""
+        return self._evidence.against_model()
+
+    def contenders(self, level: float = 0.95) -> Contenders:
+        """The arms that can still be best."""
+        return self._evidence.contenders(level)
+
+    def drift(self, level: float = 0.05) -> Drift:
+        """Whether the parameter has moved, with a false-alarm rate of ``level``."""
+        return self._evidence.drift(level)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the rewards say, apart from what the policy makes of them."""
+        return self._evidence
+
     def state(self) -> dict[str, Any]:
         """All that `restore` needs to go on bit for bit, as a dict that JSON can hold."""
         return {
@@ -168,6 +194,7 @@ class Learner:
             "generator": snapshot.encode_generator(self._rng),
             "observations": snapshot.encode_arrays(self._observed),
             "arrays": snapshot.encode_arrays(self._state),
+            "evidence": self._evidence.state(),
         }
 
     @classmethod
@@ -179,6 +206,8 @@ class Learner:
         learner._observed = snapshot.decode_observations(state["observations"], learner._observed)
         learner._state = snapshot.decode_arrays("arrays", state["arrays"], learner._state)
         snapshot.check_agreement(learner._observed, learner._state, policy.rules.additive)
+        learner._evidence = Evidence.restore(model, state["evidence"])
+        snapshot.check_evidence(learner._observed, learner._evidence)
         return learner
 
     def _check_belongs(self, policy: Policy, fingerprint: object) -> None:

@@ -6,22 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits._types import AnyArray
 from globalbandits.errors import PolicyError, StateError
+from globalbandits.evidence import Evidence
 from globalbandits.policies.base import Policy
 from globalbandits.policies.observations import Observations
 
 FORMAT = "globalbandits.learner"
 VERSION = 1
-KEYS = ("format", "version", "policy", "model", "generator", "observations", "arrays")
+KEYS = ("format", "version", "policy", "model", "generator", "observations", "arrays", "evidence")
 
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _SPECIAL = ("nan", "inf", "-inf")  # JSON has no such numbers, so they are written as strings
 
 
 def encode_arrays(arrays: Any) -> dict[str, Any]:
-    """A NamedTuple of arrays as nested lists by field."""
-    return {field: _encode(getattr(arrays, field).tolist()) for field in arrays._fields}
+    """A NamedTuple of arrays, or of such NamedTuples, as nested lists by field."""
+    return {
+        field: encode_arrays(value) if hasattr(value, "_fields") else _encode(value.tolist())
+        for field, value in zip(arrays._fields, arrays, strict=True)
+    }
 
 
 def decode_arrays(name: str, saved: Any, template: Any) -> Any:
@@ -102,6 +105,18 @@ def check_agreement(observed: Observations, arrays: Any, additive: tuple[str, ..
         )
 
 
+def check_evidence(observed: Observations, evidence: Evidence) -> None:
+    """Refuse evidence that rests on other rewards than the observations beside it."""
+    knots = np.linspace(0.0, 1.0, evidence.counts.shape[1])
+    counts, sums = evidence.counts.sum(axis=1), evidence.counts @ knots
+    slack = 1e-7 * (1.0 + observed.counts)
+    if np.any(counts != observed.counts) or np.any(np.abs(sums - observed.sums) > slack):
+        raise StateError(
+            "evidence must rest on the observations, "
+            f"got {counts.tolist()} and {observed.counts.tolist()} rewards an arm"
+        )
+
+
 def check_keys(name: str, saved: Any, keys: tuple[str, ...]) -> None:
     """Refuse anything but a dict with exactly these keys."""
     if not isinstance(saved, Mapping):
@@ -128,7 +143,9 @@ def _encode(value: Any) -> Any:
     return value if math.isfinite(value) else str(value)
 
 
-def _decode(name: str, saved: Any, template: AnyArray) -> AnyArray:
+def _decode(name: str, saved: Any, template: Any) -> Any:
+    if hasattr(template, "_fields"):
+        return decode_arrays(name, saved, template)
     if not isinstance(saved, list):
         raise StateError(f"{name} must be a list, got {saved!r}")
     values = np.array(saved, dtype=object)

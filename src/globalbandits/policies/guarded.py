@@ -1,0 +1,112 @@
+"""A structured policy under guard: its model is tested while it is used."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits._validation import as_float, as_fraction, as_integer, require
+from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.guard import Setup, State, guard
+from globalbandits.policies.ucb1 import UCB1
+from globalbandits.policies.wagp import WAGP
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+_WAGP, _UCB1 = WAGP(), UCB1()
+
+
+@register("guarded")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Guarded(Policy):
+    """Play a structured policy, test its model all the while, and leave it when it is refuted.
+
+    With probability ``exploration * t**(-1/3)`` round t plays any arm: rewards of a single arm
+    can never refute a model. Over T rounds that is about ``1.5 * exploration * T**(2/3)``
+    plays, each of which costs the mean gap of the arms (`exploration_cost`).
+
+    When no theta is left that explains all arms (the spike-and-slab process, at false-alarm
+    rate ``level`` over all time), the fallback takes over for good. It has learned from all
+    rewards. But if a change of theta explains the rewards better than a wrong model does, both
+    policies start again with nothing, at most ``restarts`` times.
+
+    Args:
+        inner: the structured policy; may be given without its name.
+        fallback: a policy that does not use the model, or trusts it less.
+        level: probability of ever leaving or restarting if the model is right and theta stays.
+        exploration: how much to explore, 0 or more; at 0 the model may never be testable.
+        restarts: how often a change of theta is believed; 0 for never.
+
+    >>> from globalbandits.policies import WAGP
+    >>> Guarded(WAGP()).label
+    'Guarded(WAGP)'
+    """
+
+    inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
+    fallback: Policy = _UCB1
+    level: float = 0.05
+    exploration: float = 0.5
+    restarts: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("inner", "fallback"):
+            value = getattr(self, name)
+            policy = Policy.from_dict(value) if isinstance(value, Mapping) else value
+            require(isinstance(policy, Policy), name, "be a policy", value, PolicyError)
+            object.__setattr__(self, name, policy)
+        object.__setattr__(self, "level", as_fraction("level", self.level, PolicyError))
+        exploration = as_float("exploration", self.exploration, PolicyError)
+        require(exploration >= 0.0, "exploration", "be at least 0", exploration, PolicyError)
+        object.__setattr__(self, "exploration", exploration)
+        as_integer("restarts", self.restarts, 0, PolicyError)
+
+    @property
+    def rules(self) -> Rules:  # type: ignore[override]
+        """The rules of both policies, put together."""
+        return guard(self.inner.rules, self.fallback.rules)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """Both policies' setups, and the level shared out over the restarts."""
+        starts = np.arange(1.0, self.restarts + 2.0)
+        shares = 1.0 / (starts * (starts + 1.0)) if self.restarts else np.ones(1)
+        return Setup(
+            tables=model.tables,
+            inner=self.inner.setup(model),
+            fallback=self.fallback.setup(model),
+            exploration=self.exploration,
+            thresholds=-np.log(self.level * shares),
+        )
+
+    def exploration_cost(self, model: "RewardModel", theta: float, horizon: int) -> float:
+        """Expected regret of the random plays in the first ``horizon`` rounds at theta."""
+        rounds = np.arange(1.0, horizon + 1.0)
+        n_plays = np.minimum(1.0, self.exploration * rounds ** (-1.0 / 3.0)).sum()
+        return float(n_plays * model.gaps(theta).mean())
+
+    def reason(self, setup: Setup, state: State) -> str:
+        """Which policy plays, and its reason."""
+        if state.refuted[0] == 1:
+            return f"model refuted, {self.fallback.reason(setup.fallback, state.fallback)}"
+        return f"model not refuted, {self.inner.reason(setup.inner, state.inner)}"
+
+    def details(self, setup: Setup, state: State) -> dict[str, Any]:
+        """Whether the model is refuted, and how often theta was believed to have moved."""
+        return {"refuted": bool(state.refuted[0]), "restarts": int(state.n_restarts[0])}
+
+    @property
+    def label(self) -> str:
+        """The inner policy's label, and the parameters that are not default."""
+        changed = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if field.name != "inner" and getattr(self, field.name) != field.default
+        ]
+        return f"Guarded({', '.join([self.inner.label, *changed])})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as a plain dict, with the policies as dicts."""
+        policies = {"inner": self.inner.to_dict(), "fallback": self.fallback.to_dict()}
+        return super().to_dict() | policies

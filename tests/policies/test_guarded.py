@@ -1,0 +1,184 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.environments import BetaNoise, FixedBias
+from globalbandits.policies import Policy
+from globalbandits.policies.guard import explores, guard
+from globalbandits.policies.guarded import Guarded
+from globalbandits.policies.learner import Learner
+from globalbandits.simulation.engine import Engine
+from tests.evidence.models import beta_rewards, model_of, unit_means
+from tests.simulation.worlds import assert_same_bits, pricing, records_of
+
+WRONG = [0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1]
+
+
+def play(learner, theta, n, rng, shifts=0.0):
+    means = np.clip(unit_means(learner.model, theta) + shifts, 0.01, 0.99)
+    for _ in range(n):
+        arm = learner.select()
+        learner.update(arm, float(beta_rewards(rng, means[arm : arm + 1])[0]))
+
+
+def guarded(seed, **options):
+    policy = Guarded(gb.WAGP(), **options)
+    return Learner(policy, model_of("pricing"), seed=seed), np.random.default_rng(seed)
+
+
+def details(learner):
+    return learner.explain().details
+
+
+def test_a_right_model_is_used_to_the_end():
+    for seed in range(5):
+        learner, rng = guarded(seed)
+        play(learner, 0.4, 1500, rng)
+        assert details(learner) == {"refuted": False, "restarts": 0}
+        assert learner.estimate == pytest.approx(0.4, abs=0.06)
+        assert "model not refuted, greedy" in learner.explain().reason
+
+
+def test_a_wrong_model_is_left_for_good():
+    learner, rng = guarded(1, exploration=2.0)
+    play(learner, 0.4, 2500, rng, shifts=np.array(WRONG))
+    assert details(learner)["refuted"]
+    assert learner.estimate is None  # UCB1 has none
+    assert "model refuted, largest upper confidence bound" in learner.explain().reason
+    counts = learner._state.fallback.counts
+    assert counts.sum() == 2500
+    before = learner._state.inner.counts.copy()
+    play(learner, 0.4, 50, rng)  # the model is right now: too late
+    assert details(learner)["refuted"]
+    assert np.array_equal(learner._state.inner.counts, before)
+    assert counts.sum() == 2550
+
+
+def test_a_moved_parameter_means_a_new_start():
+    for seed in range(3):
+        learner, rng = guarded(seed)
+        play(learner, 0.4, 1500, rng)
+        play(learner, 0.75, 2000, rng)
+        assert details(learner) == {"refuted": False, "restarts": 1}
+        # Nothing that was learned before the change is left, in either policy.
+        assert learner._state.inner.counts.sum() == learner._state.total[0] < 2000
+        assert learner._state.fallback.counts.sum() == learner._state.total[0]
+        assert learner.estimate == pytest.approx(0.75, abs=0.05)
+
+
+def test_without_restarts_a_moved_parameter_means_the_fallback():
+    learner, rng = guarded(0, restarts=0)
+    play(learner, 0.4, 1500, rng)
+    play(learner, 0.75, 1500, rng)
+    assert details(learner) == {"refuted": True, "restarts": 0}
+
+
+def test_a_policy_that_cannot_be_emptied_is_not_restarted():
+    policy = Guarded(gb.NonStationaryWAGP(half_window=4000))
+    learner, rng = Learner(policy, model_of("pricing"), seed=0), np.random.default_rng(0)
+    play(learner, 0.4, 1500, rng)
+    play(learner, 0.75, 2000, rng)
+    assert details(learner) == {"refuted": True, "restarts": 0}
+
+
+def test_false_alarms_are_rarer_than_the_level():
+    # A hundred runs of a right model at a level of one fifth, with much exploration.
+    model = model_of("emax")
+    means = unit_means(model, 0.8)
+    alarms = 0
+    for seed in range(100):
+        policy = Guarded(gb.WAGP(), level=0.2, exploration=5.0)
+        rules, setup = policy.rules, policy.setup(model)
+        state, rng = rules.init(setup), np.random.default_rng(seed)
+        for _ in range(200):
+            arm = rules.select(setup, state, rng)
+            rules.update(setup, state, arm, float(rng.random() < means[arm]))
+        alarms += int(state.refuted[0] or state.n_restarts[0])
+    assert alarms <= 20 + 3 * math.sqrt(100 * 0.2 * 0.8)
+
+
+def test_compiled_and_interpreted_guards_play_the_same():
+    env = pricing(noise=BetaNoise(), bias=FixedBias(WRONG))
+    policies = [Guarded(gb.WAGP(), exploration=2.0)]
+    engine = Engine()
+    compiled = records_of(env, policies, 2500, runs=2, engine=engine)
+    assert not engine.slow
+    plain = records_of(env, policies, 2500, runs=2, engine=Engine(interpreted=True))
+    assert_same_bits(compiled, plain)
+    assert np.isnan(compiled.estimate[0, :, -1]).any()  # UCB1, which has none, has taken over
+
+
+def test_a_saved_guard_goes_on_bit_for_bit():
+    learner, rng = guarded(4, exploration=2.0)
+    play(learner, 0.4, 400, rng)
+    text = json.dumps(learner.state())
+    again = Learner.restore(learner.policy, learner.model, json.loads(text))
+    copy = np.random.default_rng(0)
+    copy.bit_generator.state = rng.bit_generator.state
+    play(learner, 0.4, 200, rng, shifts=np.array(WRONG))
+    play(again, 0.4, 200, copy, shifts=np.array(WRONG))
+    assert again.state() == learner.state()
+
+
+def test_specs_are_plain_and_round_trip():
+    policy = Guarded(gb.BUW(scale=0.1), fallback=gb.WAGP(), level=0.01, restarts=0)
+    spec = json.loads(json.dumps(policy.to_dict()))
+    assert spec["inner"] == {"policy": "buw", "scale": 0.1}
+    assert Policy.from_dict(spec) == policy
+    assert hash(Policy.from_dict(spec)) == hash(policy)
+    assert policy.label == "Guarded(BUW(scale=0.1), fallback=WAGP(), level=0.01, restarts=0)"
+    assert Guarded(gb.WAGP()).label == "Guarded(WAGP)"
+    assert Guarded(gb.WAGP()).fallback == gb.UCB1()
+
+
+def test_rules_are_built_once_for_the_same_policies():
+    one, two = Guarded(gb.WAGP()), Guarded(gb.WAGP(), level=0.01)
+    assert one.rules is two.rules is guard(gb.WAGP().rules, gb.UCB1().rules)
+    assert one.rules is not Guarded(gb.UCB1()).rules
+
+
+def test_exploration_costs_what_is_said():
+    model = model_of("pricing")
+    policy = Guarded(gb.WAGP(), exploration=0.5)
+    rng = np.random.default_rng(0)
+    n_explored = sum(explores(0.5, n, rng.random()) for n in range(20_000))
+    expected = 1.5 * 0.5 * 20_000 ** (2 / 3)
+    assert n_explored == pytest.approx(expected, abs=4 * math.sqrt(expected))
+    cost = policy.exploration_cost(model, 0.4, 20_000)
+    assert cost == pytest.approx(expected * model.gaps(0.4).mean(), rel=0.01)
+    assert Guarded(gb.WAGP(), exploration=0).exploration_cost(model, 0.4, 100) == 0.0
+
+
+def test_without_exploration_the_inner_policy_plays_alone():
+    learner, _ = guarded(6, exploration=0.0)
+    alone = Learner(gb.WAGP(), model_of("pricing"), seed=6)
+    rng = np.random.default_rng(6)
+    # Only the guard draws a number to decide whether to explore; after the first, random
+    # arm WAGP needs none.
+    learner.update(3, 0.4)
+    alone.update(3, 0.4)
+    for reward in rng.random(60).tolist():
+        arm = learner.select()
+        assert arm == alone.select()
+        learner.update(arm, reward)
+        alone.update(arm, reward)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fallback": "ucb1"}, "fallback must be a policy, got 'ucb1'"),
+        ({"level": 0}, "level must lie strictly between 0 and 1, got 0"),
+        ({"exploration": -0.1}, "exploration must be at least 0, got -0.1"),
+        ({"restarts": -1}, "restarts must be at least 0, got -1"),
+    ],
+)
+def test_wrong_parameters_are_refused(options, message):
+    with pytest.raises(gb.PolicyError) as caught:
+        Guarded(gb.WAGP(), **options)
+    assert str(caught.value) == message
+    with pytest.raises(gb.PolicyError, match="inner must be a policy, got 3"):
+        Guarded(3)
