@@ -73,7 +73,7 @@ def test_a_reward_the_arm_never_had_is_not_forgotten():
     learner = gb.Learner(gb.WAGP(), model, seed=0)
     learner.update([2, 2], [0.1, 0.9])
     before = learner.state()
-    with pytest.raises(gb.RewardError, match="reward must be one that arm 2 has had, got 0.5"):
+    with pytest.raises(gb.RewardError, match="reward must be one that arm 2 has had, got"):
         learner.forget(2, 0.5)
     assert learner.state() == before
 

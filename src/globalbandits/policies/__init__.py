@@ -8,6 +8,7 @@ from globalbandits.policies.explain import ArmReport, Explanation
 from globalbandits.policies.explore_then_commit import ExploreThenCommit
 from globalbandits.policies.glm_ucb import GLMUCB
 from globalbandits.policies.grid_posterior import GridGreedy, GridThompson
+from globalbandits.policies.guarded import Guarded
 from globalbandits.policies.ids import IDS
 from globalbandits.policies.imed import IMED
 from globalbandits.policies.kl_ucb import KLUCB
@@ -51,6 +52,7 @@ __all__ = [
     "ExploreThenCommit",
     "GridGreedy",
     "GridThompson",
+    "Guarded",
     "Learner",
     "LinUCB",
     "LinearGreedy",
