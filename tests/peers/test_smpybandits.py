@@ -1,6 +1,6 @@
 """SMPyBandits: UCB1, KL-UCB, MOSS, IMED and the sliding window.
 
-The package does not import as a whole beside SciPy >= 1.15, which has no `btdtri` any more, so
+The package does not import as a whole beside a recent SciPy, which has no `btdtri` any more, so
 the files needed are loaded one by one. Its clock counts rewards where ours counts rounds, so `t`
 is put forward while it chooses.
 

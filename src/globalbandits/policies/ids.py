@@ -196,10 +196,10 @@ class IDS(Policy):
 
     Under the posterior on a grid (see `grid`), arm k has the expected regret ``D_k = E[largest
     worth] - E[worth of k]`` and the gain ``V_k = Var(E[mean of k | which arm is best])``; the
-    mixture minimises ``D**2 / V`` of its averages (Russo and Van Roy 2014, section 5.2: the
-    variance-based ratio, which bounds the one with mutual information from above and needs no
-    distribution of rewards beyond the posterior). Some best mixture has at most two arms
-    (their Proposition 6). Arms without regret are played at once.
+    mixture minimises ``D**2 / V`` of its averages (Russo and Van Roy 2014, the variance-based
+    ratio, which bounds the one with mutual information from above and needs no distribution of
+    rewards beyond the posterior; checked in public code). Some best mixture has at most two
+    arms. An arm without regret is played at once.
 
     Args:
         likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise

@@ -107,8 +107,9 @@ class KLUCB(Policy):
 
     The index at time t is ``max{q: N_k * kl(mean_k, q) <= log(t) + c * log(log(t))}`` with the
     Bernoulli divergence kl, which is valid for all rewards in [0, 1] (Garivier and Cappe 2011,
-    Algorithm 1). Their proof takes c = 3 and they recommend c = 0 in practice, our default.
-    For t < e, log(log(t)) counts as 0. The model is not used.
+    Algorithm 1; the rule was checked in public code). Their proof takes c = 3; that they
+    recommend c = 0 in practice, our default, is from memory. For t < e, log(log(t)) counts as 0.
+    The model is not used.
 
     Args:
         c: the factor of log(log(t)); not negative.

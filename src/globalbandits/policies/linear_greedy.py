@@ -98,9 +98,10 @@ class LinearGreedy(Policy):
     """Take every mean for a line ``eta_k + u_k * theta``, and play the best line at the estimate.
 
     The estimate is ``sum u (X - eta) / sum u**2`` over all rewards X (Mersereau,
-    Rusmevichientong and Tsitsiklis 2009; their Normal prior on theta is left out, so the first
-    arm is any). A mean that is not a line is replaced by its least-squares line over the
-    domain: then the policy is wrong where the curves bend, and its regret grows linearly.
+    Rusmevichientong and Tsitsiklis 2009, from memory of the paper; its prior on theta is left
+    out, so the first arm is any). A mean that is not a line is replaced by its least-squares
+    line over the domain: then the policy is wrong where the curves bend, and its regret grows
+    linearly.
 
     >>> LinearGreedy().to_dict()
     {'policy': 'linear_greedy'}

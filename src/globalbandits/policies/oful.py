@@ -59,7 +59,8 @@ class OFUL(Policy):
 
     The index of an arm with features u is ``u'z + radius * sqrt(u' V**-1 u)``, z the ridge
     coefficients, ``V = ridge * 1 + sum uu'``, and ``radius = R * sqrt(2 * log(1 / delta) +
-    log(det V / ridge**r)) + sqrt(ridge) * S`` (Theorem 2 and Algorithm OFUL). R = 1/2 covers all
+    log(det V / ridge**r)) + sqrt(ridge) * S`` (their Theorem 2; the expression was checked in
+    public code). R = 1/2 covers all
     rewards in [0, 1]; S, a bound on the coefficients, is taken from the model: the longest
     vector of least-squares coefficients of its means over the domain.
 

@@ -40,8 +40,8 @@ class TSC(Policy):
     """Thompson sampling, restricted to the arms best for some parameter the rewards allow.
 
     The competitive arms are those of `UCBC`; among them the largest of the draws
-    ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020, section 3, with their
-    factor beta = 1).
+    ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020; their factor of the
+    variance, from memory, is left at 1).
 
     Args:
         alpha: how wide the confidence set is; positive.

@@ -67,7 +67,8 @@ class UCBC(Policy):
     others 2020, Algorithm 1). Arms best somewhere are read off the envelope, not off a grid.
 
     Args:
-        alpha: how wide the set and the bonus are; positive. The paper's proof takes alpha > 3.
+        alpha: how wide the set and the bonus are; positive. That the paper's proof takes
+            alpha > 3 is from memory.
         variance: variance of a reward on the unit scale; 1/4 covers every reward in [0, 1].
 
     >>> UCBC(variance=0.0625).label

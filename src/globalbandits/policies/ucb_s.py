@@ -69,9 +69,9 @@ class UCBS(Policy):
     """Play the arm that could be best by most: ``argmax_k sup over Theta_t of mu_k``.
 
     The confidence set is ``Theta_t = {theta: |mu_k(theta) - mean_k| <= sqrt(alpha * variance *
-    log(t) / N_k) for all k}`` (Lattimore and Munos 2014, Algorithm 1, where the variance is
-    a sub-Gaussian constant and the proofs need alpha > 2). When it is empty, any arm is
-    played. Arms are not played once first: an arm without rewards just does not narrow the set.
+    log(t) / N_k) for all k}`` (Lattimore and Munos 2014, Algorithm 1, where the variance is a
+    sub-Gaussian constant; that their proofs need alpha > 2 is from memory). When it is empty,
+    any arm is played. Arms are not played once first: one without rewards does not narrow the set.
 
     Args:
         alpha: how wide the set is; positive.

@@ -83,9 +83,9 @@ class UCBTuned(Policy):
     """UCB1 with the variance of the rewards in place of the worst one.
 
     The index at time t is ``mean_k + sqrt(log(t) / N_k * min(1/4, v_k + sqrt(2 log(t) /
-    N_k)))``, where v_k is the arm's empirical variance (divided by N_k). The paper has no
-    proof for it. It counts the plays before this one where we count this one too: log(t),
-    not log(t - 1). Rewards are in [0, 1]; the model is not used.
+    N_k)))``, where v_k is the arm's empirical variance (divided by N_k); the rule was checked in
+    public code. The paper has no proof for it. It counts the plays before this one where we
+    count this one too: log(t), not log(t - 1). Rewards are in [0, 1]; the model is not used.
 
     >>> UCBTuned().to_dict()
     {'policy': 'ucb_tuned'}
