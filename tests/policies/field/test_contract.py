@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from globalbandits.errors import PolicyError
+from globalbandits.model import RewardModel
 from globalbandits.policies import (
     GLMUCB,
     IDS,
@@ -93,6 +94,24 @@ def test_a_reason_is_given_at_every_stage(policy, model):
     assert all(len(reason) >= 10 for reason in reasons)
 
 
+EDGES = {
+    "one arm": RewardModel(lambda theta, x: 0.2 + 0.5 * theta * x, [1.0]),
+    "vanishing slopes": RewardModel.from_functions(
+        [lambda t: 1 - t**0.5, lambda t: 0.8 * t, lambda t: t**2]
+    ),
+}
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+@pytest.mark.parametrize("edge", EDGES)
+@every_policy
+def test_rewards_at_the_ends_of_their_range_break_nothing(policy, edge, reward):
+    learner = Learner(policy, EDGES[edge], seed=6)
+    for _ in range(40):
+        learner.update(learner.select(), reward)
+    assert not any(np.isnan(values).any() for values in learner._state)
+
+
 @additive_policy
 def test_merged_learners_know_what_one_learner_would(policy, model):
     parts = [Learner(policy, model, seed=4) for _ in range(2)]
@@ -177,8 +196,6 @@ def test_a_wrong_parameter_is_named_with_its_rule_and_value(build, message):
 
 
 def test_linear_policies_need_features_for_arms_that_are_no_numbers():
-    from globalbandits.model import RewardModel
-
     model = RewardModel(lambda theta, name: theta * len(name) / 10, ["low", "higher"])
     for policy in (OFUL(), LinUCB()):
         with pytest.raises(PolicyError, match="arms must be numbers unless features are given"):
