@@ -8,6 +8,7 @@ import numpy as np
 from globalbandits._random import Stream, generator
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.errors import SimulationError
+from globalbandits.evidence.histogram import DEFAULT_BINS
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import Job
@@ -36,6 +37,7 @@ class Records(NamedTuple):
     last_suboptimal: IntArray  # (policy, run)
     theta: FloatArray  # (run, time), no time without drift
     bias: FloatArray  # (run, arm), no arm without bias
+    histograms: FloatArray  # (policy, run, time, arm, knot), no time without evidence
 
 
 def empty_records(job: Job, n_runs: int) -> Records:
@@ -50,6 +52,9 @@ def empty_records(job: Job, n_runs: int) -> Records:
         last_suboptimal=np.zeros((n_policies, n_runs), np.int64),
         theta=np.zeros((n_runs, 0 if job.drift is None else n_times)),
         bias=np.zeros((n_runs, 0 if job.bias is None else job.n_arms)),
+        histograms=np.zeros(
+            (n_policies, n_runs, n_times if job.evidence else 0, job.n_arms, DEFAULT_BINS + 1)
+        ),
     )
 
 
@@ -72,15 +77,15 @@ class Player:
             nominal_regret=np.zeros(n_times),
             estimates=np.zeros(n_times),
         )
-        self._state = policy.rules.init(setup)
-        game = Game(setup, self._state, self._rng, world, self.tally)
+        self.state = policy.rules.init(setup)
+        game = Game(setup, self.state, self._rng, world, self.tally)
         loop = _loop_of(policy, job)
         self.play = engine.bind(loop, type(policy).__name__, (game,), 0, 0)
 
     def begin(self, rng_state: Any) -> None:
         """Forget the run before; random numbers from the start of a stream."""
         self._rng.bit_generator.state = rng_state
-        restore(self._state, self._fresh)
+        restore(self.state, self._fresh)
         tally = self.tally
         for array in (tally.numbers, tally.settled, tally.totals, tally.pulls):
             array[:] = 0
@@ -142,6 +147,8 @@ class Arena:
             records.estimate[number, at] = tally.estimates
             records.pulls[number, at] = tally.pulls
             records.last_suboptimal[number, at] = tally.numbers[LAST_SUBOPTIMAL]
+            if self.job.evidence:
+                records.histograms[number, at] = player.state.copies
         records.theta[at] = self._world.path
         records.bias[at] = self._world.bias
 

@@ -11,6 +11,7 @@ from globalbandits.environments.drift import Drift
 from globalbandits.environments.noise import Noise
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy
+from globalbandits.simulation.watching import Watched
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,7 @@ class Job:
     horizon: int
     times: IntArray  # (n_checkpoints,)
     seed: int
+    evidence: bool  # whether histograms of the rewards are kept
 
     @property
     def n_arms(self) -> int:
@@ -46,13 +48,22 @@ class Job:
 
 
 def make_job(
-    env: Environment, policies: Mapping[str, Policy], horizon: int, times: IntArray, seed: int
+    env: Environment,
+    policies: Mapping[str, Policy],
+    horizon: int,
+    times: IntArray,
+    seed: int,
+    *,
+    evidence: bool = False,
 ) -> Job:
     """Take from the environment what the shards need."""
     model = env.model
+    playing = tuple(policies.values())
+    if evidence:
+        playing = tuple(Watched(inner=policy, times=tuple(times.tolist())) for policy in playing)
     return Job(
-        policies=tuple(policies.values()),
-        setups=tuple(policy.setup(model) for policy in policies.values()),
+        policies=playing,
+        setups=tuple(policy.setup(model) for policy in playing),
         names=tuple(policies),
         tables=model.tables,
         reward_range=model.reward_range,
@@ -67,4 +78,5 @@ def make_job(
         horizon=horizon,
         times=times,
         seed=seed,
+        evidence=evidence,
     )

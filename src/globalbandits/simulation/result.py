@@ -8,6 +8,7 @@ import numpy as np
 
 from globalbandits._types import AnyArray, BoolArray
 from globalbandits.environments import Environment
+from globalbandits.evidence.findings import find_out
 from globalbandits.simulation.arena import Records
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.summary import summarize
@@ -26,7 +27,9 @@ class SimulationResult:
     time), ``pulls`` (policy, run, arm), ``last_suboptimal`` (policy, run: the last time a
     suboptimal arm was played, 0 if never), under drift ``theta`` (run, time), and with a bias
     ``bias`` (run, arm). Regret is by the means that pay, nominal regret by the model's means;
-    both are in the units of the rewards.
+    both are in the units of the rewards. With evidence it also has ``interval_low``,
+    ``interval_high`` and ``log_e_value`` (policy, run, time) and ``contender`` (policy, run,
+    time, arm: 1 if the arm can still be best).
 
     Args:
         dataset: the numbers.
@@ -119,6 +122,12 @@ def make_result(
         variables["theta"] = ("run", "time"), records.theta[runs]
     if env.bias is not None:
         variables["bias"] = ("run", "arm"), records.bias[runs]
+    if job.evidence:
+        found = find_out(env.model, records.histograms[:, runs])
+        variables["interval_low"] = curves, found.low
+        variables["interval_high"] = curves, found.high
+        variables["log_e_value"] = curves, found.log_e_value
+        variables["contender"] = (*curves, "arm"), found.contenders
     coordinates = {
         "policy": np.array(job.names),
         "run": first_run + runs,

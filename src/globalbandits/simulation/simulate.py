@@ -31,6 +31,7 @@ def simulate(
     executor: Executor | None = None,
     threads: int | None = None,
     first_run: int = 0,
+    evidence: bool = False,
     progress: bool = False,
 ) -> SimulationResult:
     """Let policies act in an environment.
@@ -55,6 +56,9 @@ def simulate(
             process pool works for policies, noises and drifts that can be imported.
         threads: how many threads; as many as there are cores by default.
         first_run: number of the first run, to continue an earlier simulation.
+        evidence: record at the checkpoints what the rewards say: the 95 % interval of the
+            parameter, the e-value against the model, and which arms can still be best. Each
+            checkpoint of a run then costs some milliseconds: choose few.
         progress: show a progress bar.
 
     >>> import globalbandits as gb
@@ -75,7 +79,8 @@ def simulate(
     if env.drift is not None:
         rule = f"be at most {env.drift.last_time}, where the drift's path ends"
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
-    job = make_job(env, named, horizon, checkpoint_times(horizon, checkpoints, spacing), seed)
+    times = checkpoint_times(horizon, checkpoints, spacing)
+    job = make_job(env, named, horizon, times, seed, evidence=evidence)
     engine = Engine()
     Arena(job, engine)  # compiles everything, and warns of what cannot be
     with progress_bar(runs * horizon * len(named), progress) as report:

@@ -108,7 +108,7 @@ def play_in_executor(
 
 
 def _keep(records: Records, finished: BoolArray, place: slice, part: Records) -> None:
-    for name in ("regret", "nominal_regret", "estimate", "pulls", "last_suboptimal"):
+    for name in ("regret", "nominal_regret", "estimate", "pulls", "last_suboptimal", "histograms"):
         getattr(records, name)[:, place] = getattr(part, name)
     records.theta[place] = part.theta
     records.bias[place] = part.bias

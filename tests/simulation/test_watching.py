@@ -1,0 +1,113 @@
+"""Evidence recorded by the simulator is that of the rewards, and watching changes nothing."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from globalbandits.environments import BetaNoise, Jumps, UniformBias
+from globalbandits.evidence import Evidence
+from globalbandits.evidence.findings import find_out
+from globalbandits.policies import UCB1, WAGP, Guarded
+from globalbandits.simulation import SimulationResult, simulate
+from globalbandits.simulation.watching import Watched
+from tests.simulation.worlds import pricing
+
+TIMES = [1, 5, 40, 300]
+
+
+@pytest.fixture(scope="module")
+def watched():
+    env = pricing(noise=BetaNoise(), bias=UniformBias(0.1))
+    return simulate(
+        env, [WAGP(), UCB1()], horizon=300, runs=3, seed=4, checkpoints=TIMES, evidence=True
+    )
+
+
+def test_watching_changes_nothing(watched):
+    env = pricing(noise=BetaNoise(), bias=UniformBias(0.1))
+    plain = simulate(env, [WAGP(), UCB1()], horizon=300, runs=3, seed=4, checkpoints=TIMES)
+    assert watched.spec == plain.spec
+    for name, variable in plain.dataset.items():
+        np.testing.assert_array_equal(watched.dataset[name], variable)
+    assert "interval_low" not in plain.dataset
+
+
+def test_what_is_recorded_is_what_the_rewards_say():
+    # Played by hand: the rules themselves, step by step, and a ledger beside them.
+    env = pricing()
+    model, rng = env.model, np.random.default_rng(2)
+    policy = Watched(inner=WAGP(), times=(3, 50, 120))
+    rules, setup, evidence = policy.rules, policy.setup(env.model), Evidence(env.model)
+    state = rules.init(setup)
+    expected = []
+    for step in range(120):
+        arm = rules.select(setup, state, rng)
+        reward = float(rng.random() < model.means(0.4)[arm])
+        rules.update(setup, state, arm, reward)
+        evidence.update(arm, reward)
+        if step + 1 in policy.times:
+            expected.append((evidence.counts, evidence.interval(), evidence.against_model()))
+    found = find_out(model, state.copies)
+    assert rules.estimate(setup, state) == WAGP().rules.estimate(setup.inner, state.inner)
+    for at, (counts, interval, against) in enumerate(expected):
+        assert np.array_equal(state.copies[at], counts)
+        assert (found.low[at], found.high[at]) == (interval.low, interval.high)
+        assert found.log_e_value[at] == against.log_e_value
+
+
+def test_contenders_are_those_of_the_ledger(watched):
+    for bias in (0.0, 0.4):
+        rng = np.random.default_rng(5)
+        model = pricing().model
+        evidence = Evidence(model)
+        arms = rng.integers(12, size=2000)
+        means = model.means(0.4) + bias * np.where(np.arange(12) % 2, 1, -0.5)
+        evidence.add_many(arms, (rng.random(2000) < means[arms]).astype(float))
+        contenders = evidence.contenders()
+        assert contenders.model_free == (bias > 0)
+        found = find_out(model, evidence.counts)
+        assert set(np.flatnonzero(found.contenders)) <= set(contenders.arms)
+        assert len(contenders) - found.contenders.sum() <= 1  # p-values are rounded up
+    data = watched.dataset
+    assert set(np.unique(data["contender"])) == {0, 1}
+    assert np.all(data["contender"].sum("arm") >= 1)
+
+
+def test_intervals_close_and_the_biased_model_is_doubted(watched):
+    data = watched.dataset
+    widths = data["interval_high"] - data["interval_low"]
+    assert np.all(widths.sel(time=300) < 0.5 * widths.sel(time=1))
+    assert data["log_e_value"].sel(policy="UCB1", time=300).max() > math.log(2)
+
+
+def test_evidence_is_saved_and_read_again(watched, tmp_path):
+    watched.save(tmp_path / "watched.nc")
+    assert SimulationResult.load(tmp_path / "watched.nc").dataset.equals(watched.dataset)
+
+
+def test_evidence_in_shards_and_under_drift():
+    env = pricing(drift=Jumps(times=[150], values=[0.8]))
+    options = {"horizon": 300, "runs": 3, "seed": 1, "checkpoints": TIMES, "evidence": True}
+    threads = simulate(env, [WAGP()], **options)
+    with ThreadPoolExecutor(2) as pool:
+        shards = simulate(env, [WAGP()], executor=pool, **options)
+    assert threads.dataset.equals(shards.dataset)
+
+
+def test_a_policy_with_policies_inside_can_be_watched():
+    policy = Watched(inner=Guarded(WAGP()), times=(20,))
+    rules, setup = policy.rules, policy.setup(pricing().model)
+    state, rng = rules.init(setup), np.random.default_rng(0)
+    for _ in range(20):
+        rules.update(setup, state, rules.select(setup, state, rng), rng.random())
+    assert state.copies.sum() == 20
+    assert np.array_equal(state.inner.histogram.counts, state.copies[0])
+
+
+def test_a_watched_policy_goes_by_its_own_name():
+    policy = Watched(inner=UCB1(), times=(1,))
+    assert repr(policy) == "UCB1()"
+    assert policy.kind == "ucb1"
+    assert policy.to_dict() == {"policy": "ucb1"}
