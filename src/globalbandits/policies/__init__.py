@@ -3,6 +3,7 @@
 from globalbandits.policies.base import Policy, Rules, register, registered
 from globalbandits.policies.buw import BUW
 from globalbandits.policies.d_ucb import DiscountedUCB
+from globalbandits.policies.elastic import Elastic
 from globalbandits.policies.epsilon_greedy import EpsilonGreedy
 from globalbandits.policies.explain import ArmReport, Explanation
 from globalbandits.policies.explore_then_commit import ExploreThenCommit
@@ -11,6 +12,7 @@ from globalbandits.policies.grid_posterior import GridGreedy, GridThompson
 from globalbandits.policies.guarded import Guarded
 from globalbandits.policies.ids import IDS
 from globalbandits.policies.imed import IMED
+from globalbandits.policies.independent_gittins import IndependentGittins
 from globalbandits.policies.kl_ucb import KLUCB
 from globalbandits.policies.learner import Learner
 from globalbandits.policies.lin_ucb import LinUCB
@@ -19,6 +21,7 @@ from globalbandits.policies.moss import MOSS
 from globalbandits.policies.nonstationary_wagp import NonStationaryWAGP
 from globalbandits.policies.oful import OFUL
 from globalbandits.policies.ossb import OSSB
+from globalbandits.policies.random_effects_thompson import RandomEffectsThompson
 from globalbandits.policies.regional_ucb import RegionalUCB
 from globalbandits.policies.sw_ucb import SlidingWindowUCB
 from globalbandits.policies.thompson import ThompsonSampling
@@ -47,17 +50,20 @@ __all__ = [
     "WAGP",
     "ArmReport",
     "DiscountedUCB",
+    "Elastic",
     "EpsilonGreedy",
     "Explanation",
     "ExploreThenCommit",
     "GridGreedy",
     "GridThompson",
     "Guarded",
+    "IndependentGittins",
     "Learner",
     "LinUCB",
     "LinearGreedy",
     "NonStationaryWAGP",
     "Policy",
+    "RandomEffectsThompson",
     "RegionalUCB",
     "Rules",
     "SlidingWindowUCB",
