@@ -1,9 +1,12 @@
 """Choosing among indices: the largest one, ties at random.
 
-Both functions make a first pass for the maximum and the number of arms that share it, and
-draw one random number only when there are several: without a tie the generator stays as it
-is. They allocate nothing and are compiled into the simulator's loop.
+Both functions find the largest value and the runner-up without a branch that depends on the
+values, which a processor could not foresee; only a tie, when the two are equal, makes them
+look again and draw one random number. They allocate nothing and are compiled into the
+simulator's loop.
 """
+
+import math
 
 import numpy as np
 
@@ -17,20 +20,22 @@ def choose_largest(values: FloatArray, rng: np.random.Generator) -> int:
     1
     """
     best = 0
-    n_best = 1
+    largest = values[0]
+    second = -math.inf
     for arm in range(1, values.shape[0]):
-        if values[arm] > values[best]:
-            best = arm
-            n_best = 1
-        elif values[arm] == values[best]:
-            n_best += 1
-    if n_best > 1:
+        value = values[arm]
+        best = arm if value > largest else best
+        second = max(second, min(value, largest))
+        largest = max(largest, value)
+    if second == largest:
+        n_best = 0
+        for arm in range(values.shape[0]):
+            n_best += values[arm] == largest
         skip = int(rng.random() * n_best)
-        largest = values[best]
-        while skip > 0:
+        best = 0
+        while skip > 0 or values[best] != largest:
+            skip -= values[best] == largest
             best += 1
-            if values[best] == largest:
-                skip -= 1
     return best
 
 
@@ -45,19 +50,19 @@ def choose_upper_bound(
     """
     best = 0
     largest = means[0] + bonus * widths[0]
-    n_best = 1
+    second = -math.inf
     for arm in range(1, means.shape[0]):
         value = means[arm] + bonus * widths[arm]
-        if value > largest:
-            best = arm
-            largest = value
-            n_best = 1
-        elif value == largest:
-            n_best += 1
-    if n_best > 1:
+        best = arm if value > largest else best
+        second = max(second, min(value, largest))
+        largest = max(largest, value)
+    if second == largest:
+        n_best = 0
+        for arm in range(means.shape[0]):
+            n_best += means[arm] + bonus * widths[arm] == largest
         skip = int(rng.random() * n_best)
-        while skip > 0:
+        best = 0
+        while skip > 0 or means[best] + bonus * widths[best] != largest:
+            skip -= means[best] + bonus * widths[best] == largest
             best += 1
-            if means[best] + bonus * widths[best] == largest:
-                skip -= 1
     return best
