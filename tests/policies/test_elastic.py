@@ -102,7 +102,7 @@ def test_the_default_plays_as_described_for_long():
 
 
 def test_on_the_whole_grid_nothing_but_rounding_is_left():
-    worst = play_both(Elastic.variant("B"), VARIANTS["B"], "pricing", 8, full_grid=True)
+    worst = play_both(Elastic.variant("B"), VARIANTS["B"], "pricing", 5, full_grid=True)
     assert worst.max() < 1e-9
 
 
@@ -179,7 +179,7 @@ def test_forgetting_and_merging_leave_what_the_rest_of_the_data_says(policy):
     # A fit starts from the posterior means of the fit before, for the variances alone: so the
     # order of the data leaves a trace, which fades as the same data are fitted again.
     for learner in (whole, merged, forgetful):
-        for _ in range(30):
+        for _ in range(12):
             policy.rules.refresh(learner._setup, learner._state)
     for learner in (merged, forgetful):
         for mine, theirs in zip(whole._state, learner._state, strict=True):
