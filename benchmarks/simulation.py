@@ -1,0 +1,262 @@
+"""What a simulated step costs: against drawing its reward, against NumPy, over arms and threads.
+
+Two things that are compared are measured in turns, on one core, and the best of many short
+stretches counts: what else the machine does makes both slower, but not their best moments.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import globalbandits as gb
+from benchmarks import Row
+from globalbandits._random import Stream, generator
+from globalbandits.environments import Environment
+from globalbandits.policies import registered
+from globalbandits.policies.base import Policy
+from globalbandits.simulation import simulate
+from globalbandits.simulation.arena import BLOCK, Arena
+from globalbandits.simulation.engine import Engine
+from globalbandits.simulation.job import make_job
+
+PRICES = [round(0.05 * step, 2) for step in range(8, 20)]
+ARGUMENTS: dict[str, dict[str, Any]] = {  # of policies that cannot be made without
+    "nonstationary_wagp": {"half_window": 1_000},
+    "sliding_window_ucb": {"window": 1_000},
+}
+_QUIET = 0.03  # a stretch this far down the sorted times is taken for undisturbed
+
+
+def pricing(n_arms: int = 12) -> gb.RewardModel:
+    """The paper's pricing model with its closed-form inverse."""
+    prices = PRICES if n_arms == 12 else np.linspace(0.4, 0.95, n_arms).tolist()
+    return gb.RewardModel(
+        lambda theta, price: price * (1 - price * theta) ** 2,
+        prices,
+        inverse=lambda value, price: (1 - np.sqrt(value / price)) / price,
+    )
+
+
+def own_curve() -> gb.RewardModel:
+    """A mean that has no closed-form inverse: demand with two kinds of customers."""
+    return gb.RewardModel(
+        lambda theta, p: p * (np.exp(-3 * p * theta) + 1 / (1 + np.exp(6 * p + 4 * theta - 5))) / 2,
+        [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9],
+    )
+
+
+def draw_loop(draw: Any) -> Callable[..., None]:
+    """Nothing but drawing the rewards of one arm."""
+
+    def loop(world: Any, arm: int, n_steps: int, total: Any) -> None:
+        for step in range(n_steps):
+            total[0] += draw(world.noise, world.shapes[arm], world.uniforms[step])
+
+    return loop
+
+
+def step_costs(
+    env: Environment, policies: Sequence[Policy], n_blocks: int = 400, block: int = BLOCK
+) -> tuple[float, list[float]]:
+    """Seconds for drawing one reward, and for one step of each policy in the long run.
+
+    Both hold the uniform number that is behind the reward.
+    """
+    named = {policy.label: policy for policy in policies}
+    job = make_job(env, named, 10**12, np.array([10**12]), 0)
+    engine = Engine()
+    arena = Arena(job, engine, block)
+    world, players = arena._world, arena._players
+    total = np.zeros(1)
+    draw = engine.bind(draw_loop(job.noise.rules.draw), "", (world.content,), 0, 0, total)
+    world.begin(0)
+    for player in players:
+        player.begin(generator(0, 0, Stream.POLICY).bit_generator.state)
+    best = int(np.argmin(job.gaps))
+    times: list[list[float]] = [[] for _ in range(2 + len(players))]
+    for number in range(n_blocks):
+        start = number * block
+        calls = [
+            partial(world.next_block, start, block),
+            partial(draw, best, block, total),
+            *(partial(player.play, start, block) for player in players),
+        ]
+        for call, measured in zip(calls, times, strict=True):
+            begin = time.perf_counter()
+            call()
+            measured.append(time.perf_counter() - begin)
+    uniforms, drawing, *playing = [_undisturbed(measured) / block for measured in times]
+    return uniforms + drawing, [uniforms + steps for steps in playing]
+
+
+def _undisturbed(times: list[float]) -> float:
+    late = sorted(times[len(times) // 10 :])  # the first blocks are not the long run
+    return late[int(_QUIET * len(late))]
+
+
+def best_of(
+    calls: Sequence[Callable[[], object]],
+    repeats: int = 5,
+    clock: Callable[[], float] = time.process_time,
+) -> list[float]:
+    """Shortest time of each call, measured in turns; time of one core unless told otherwise."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(repeats):
+        for call, measured in zip(calls, times, strict=True):
+            begin = clock()
+            call()
+            measured.append(clock() - begin)
+    return [min(measured) for measured in times]
+
+
+def numpy_ucb1(means: Any, horizon: int, runs: int) -> float:
+    """UCB1 by hand, vectorised over runs; returns the mean regret."""
+    rng = np.random.default_rng(0)
+    n_arms = len(means)
+    shapes = means / (1 - means)
+    counts, sums = np.ones((runs, n_arms)), 1 - rng.random((runs, n_arms)) ** shapes
+    averages, widths = sums.copy(), np.ones((runs, n_arms))
+    index = np.empty((runs, n_arms))
+    rows = np.arange(runs)
+    for t in range(n_arms + 1, horizon + 1):
+        np.multiply(widths, np.sqrt(2 * np.log(t - 1)), out=index)
+        index += averages
+        arm = index.argmax(axis=1)
+        reward = 1 - rng.random(runs) ** shapes[arm]
+        sums[rows, arm] += reward
+        counts[rows, arm] += 1
+        played = counts[rows, arm]
+        averages[rows, arm] = sums[rows, arm] / played
+        widths[rows, arm] = 1 / np.sqrt(played)
+    return float((counts @ (means.max() - means)).mean())
+
+
+def against_numpy() -> Row:
+    """UCB1 of `simulate`, all included, against the loop by hand, both on one core."""
+    env = Environment(pricing(), theta=0.4)
+    horizon, runs = 10_000, 1_000
+    means = env.model.means(env.theta)
+
+    def ours() -> object:
+        return simulate(env, [gb.UCB1()], horizon, runs, threads=1)
+
+    ours()
+    by_simulate, by_hand = best_of([ours, lambda: numpy_ucb1(means, horizon, runs)], repeats=3)
+    steps = horizon * runs
+    return Row(
+        name="UCB1, 12 arms: NumPy loop over 1,000 runs ÷ simulate",
+        value=by_hand / by_simulate,
+        unit="times",
+        target=">= 1.3",
+        note=f"{steps / by_hand / 1e6:.1f} against {steps / by_simulate / 1e6:.1f} M steps/s",
+    )
+
+
+def over_threads() -> Row:
+    """One thread against two, by the clock on the wall."""
+    env = Environment(pricing(), theta=0.4)
+    runs = 500
+
+    def played(threads: int) -> Callable[[], object]:
+        return lambda: simulate(env, [gb.WAGP(), gb.UCB1()], 10_000, runs, threads=threads)
+
+    played(1)()
+    one, two = best_of([played(1), played(2)], repeats=12, clock=time.perf_counter)
+    steps = 2 * 10_000 * runs
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return Row(
+        name="speed with two threads ÷ with one",
+        value=one / two,
+        unit="times",
+        target=">= 1.7",
+        note=f"{steps / two / 1e6:.1f} and {steps / one / 1e6:.1f} M steps/s, {cores} cores",
+    )
+
+
+SECOND_PROCESS = """
+import time
+begin = time.perf_counter()
+import globalbandits as gb
+from globalbandits.environments import Environment
+from globalbandits.simulation import simulate
+model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
+simulate(Environment(model, 0.4), [gb.WAGP(), gb.UCB1()], 1_000, 10)
+print(time.perf_counter() - begin)
+"""
+
+
+def second_process() -> Row:
+    """From the first import to the first result, when everything has been compiled before."""
+    seconds = []
+    for _ in range(4):
+        done = subprocess.run(
+            [sys.executable, "-c", SECOND_PROCESS], capture_output=True, text=True, check=True
+        )
+        seconds.append(float(done.stdout))
+    return Row(
+        name="a new process, from import to result",
+        value=min(seconds[1:]),
+        unit="s",
+        target=1.5,
+        note=f"{seconds[0]:.1f} s the first time, which may compile",
+    )
+
+
+def every_policy() -> list[Row]:
+    """Cost of a step of every policy on the pricing model."""
+    rows = []
+    env = Environment(pricing(), theta=0.4)
+    for kind, policy in sorted(registered().items()):
+        made = policy(**ARGUMENTS.get(kind, {}))
+        draw, (step,) = step_costs(env, [made], n_blocks=60, block=2**11)
+        rows.append(
+            Row(
+                name=f"{made.label}, one step",
+                value=step * 1e9,
+                unit="ns",
+                target=None,
+                note=f"{step / draw:.1f} times the draw of its reward",
+            )
+        )
+    return rows
+
+
+def run() -> list[Row]:
+    """All of it."""
+    env = Environment(pricing(), theta=0.4)
+    draw, (wagp,) = step_costs(env, [gb.WAGP()])
+    own_draw, (own,) = step_costs(Environment(own_curve(), theta=0.4), [gb.WAGP()])
+    _, (many,) = step_costs(Environment(pricing(10_000), theta=0.4), [gb.WAGP()])
+    return [
+        Row(
+            name="WAGP step ÷ drawing its reward, closed form",
+            value=wagp / draw,
+            unit="times",
+            target=1.5,
+            note=f"{wagp * 1e9:.1f} and {draw * 1e9:.1f} ns, pricing model, 12 arms",
+        ),
+        Row(
+            name="WAGP step ÷ drawing its reward, own curve",
+            value=own / own_draw,
+            unit="times",
+            target=2.5,
+            note=f"{own * 1e9:.1f} and {own_draw * 1e9:.1f} ns, no closed-form inverse",
+        ),
+        Row(
+            name="WAGP step with 10,000 arms ÷ with 12",
+            value=many / wagp,
+            unit="times",
+            target=2.0,
+            note=f"{many * 1e9:.1f} and {wagp * 1e9:.1f} ns",
+        ),
+        against_numpy(),
+        over_threads(),
+        second_process(),
+        *every_policy(),
+    ]
