@@ -256,3 +256,39 @@ def test_an_empty_log_is_no_evidence():
     assert evidence.n_observations == 0
     assert repr(evidence) == "Evidence(12 arms, 0 observations)"
     assert evidence.model is model_of("pricing")
+
+
+def test_the_history_of_a_log_is_dense_and_that_of_updates_is_what_is_kept():
+    model, arms, rewards = log_of("pricing", 1500, seed=14)
+    logged = from_log(model, arms, rewards)
+    times, histograms = logged.history()
+    assert times.size > 40
+    assert (times[0], times[-1]) == (1, 1500)
+    assert np.array_equal(histograms.sum(axis=(1, 2)), times)
+    updated = Evidence(model)
+    updated.add_many(arms, rewards)
+    assert updated.history()[0].tolist() == [100, 200, 400, 800, 1200, 1400, 1500]
+    assert np.array_equal(updated.history()[1][-1], logged.counts)
+    for forgetful in (logged, updated):
+        forgetful.forget(int(arms[0]), float(rewards[0]))
+        assert forgetful.history()[0].tolist() == [1500]
+        forgetful.merge(Evidence(model))
+        assert len(forgetful.history()[0]) == 1
+
+
+def test_evidence_is_drawn_over_its_history():
+    model, arms, rewards = log_of("pricing", 300, seed=15)
+    figure = from_log(model, arms, rewards).plot_evidence(0.9, truth=0.4, title="a log")
+    assert figure.get_suptitle() == "a log"
+    assert figure.axes[0].lines[0].get_xdata().max() == 300
+    learner = gb.Learner(gb.WAGP(), model, seed=0)
+    learner.update(arms, rewards)
+    figure = learner.plot_evidence(title="a learner")
+    assert figure.axes[0].lines[0].get_xdata().tolist() == [100, 200, 300]
+    low = figure.axes[0].lines[0].get_ydata()[-1]
+    assert low == learner.interval().low
+
+
+def test_nothing_can_be_drawn_of_nothing():
+    with pytest.raises(gb.EvidenceError, match="evidence must have observations to draw, got 0"):
+        Evidence(model_of("emax")).plot_evidence()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from globalbandits.environments import BetaNoise, Jumps, UniformBias
+from globalbandits.errors import SimulationError
 from globalbandits.evidence import Evidence
 from globalbandits.evidence.findings import find_out
 from globalbandits.policies import UCB1, WAGP, Guarded
@@ -111,3 +112,23 @@ def test_a_watched_policy_goes_by_its_own_name():
     assert repr(policy) == "UCB1()"
     assert policy.kind == "ucb1"
     assert policy.to_dict() == {"policy": "ucb1"}
+
+
+def test_a_result_draws_its_evidence(watched):
+    figure = watched.plot_evidence("UCB1", run=2)
+    interval, _, race = figure.axes
+    one = watched.dataset.sel(policy="UCB1", run=2)
+    assert np.array_equal(interval.lines[0].get_ydata(), one["interval_low"])
+    assert figure.get_suptitle() == "UCB1"
+    assert race.get_xlabel() == "time step"
+    assert watched.plot_evidence().get_suptitle() == "WAGP"
+
+
+def test_evidence_that_is_not_there_is_not_drawn(watched):
+    plain = simulate(pricing(), [WAGP()], horizon=20, runs=1)
+    with pytest.raises(SimulationError, match="result must be one with evidence"):
+        plain.plot_evidence()
+    with pytest.raises(SimulationError, match="policy must be one of WAGP, UCB1, got 'BUW'"):
+        watched.plot_evidence("BUW")
+    with pytest.raises(SimulationError, match="run must be one of the runs 0 to 2, got 7"):
+        watched.plot_evidence("WAGP", run=7)

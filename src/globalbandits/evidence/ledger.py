@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, as_integer, require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import EvidenceError, RewardError, StateError
 from globalbandits.evidence import contenders, drift, histogram, saving
 from globalbandits.evidence.levels import as_alarm_rate, as_confidence
 from globalbandits.evidence.likelihood import likely_edges
 from globalbandits.evidence.pooled import Pooled
+from globalbandits.evidence.rewards import as_arm, as_unit
 from globalbandits.evidence.search import find_hull, find_infima
 from globalbandits.evidence.spike_slab import SpikeSlab
 from globalbandits.evidence.statements import Contenders, Drift, Interval, ModelEvidence
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from matplotlib.figure import Figure
 
-_SLACK = 1e-12  # rounding may put a reward this far beyond an end of the range, on the unit scale
+    from globalbandits.model import RewardModel
 
 
 class Evidence:
@@ -56,6 +57,7 @@ class Evidence:
         self._histogram = histogram.empty(model.n_arms, self._bins)
         self._snapshots = drift.no_snapshots(model.n_arms, self._bins)
         self._clock = 0  # rewards ever told: unlike their number it never runs back
+        self._milestones: dict[int, FloatArray] = {}  # further copies, for pictures alone
 
     @property
     def model(self) -> "RewardModel":
@@ -74,7 +76,7 @@ class Evidence:
 
     def update(self, arm: int, reward: float) -> None:
         """Take in one reward, in the model's units."""
-        self.add(self._as_arm(arm), self._as_unit(reward))
+        self.add(as_arm(self._model, arm), as_unit(self._model, reward))
 
     def add(self, arm: int, unit_reward: float) -> None:
         """Take in one reward on the unit scale, unchecked."""
@@ -101,7 +103,7 @@ class Evidence:
             number: which observation it was, counted from 1. If it is not given, the copies
                 that may hold the reward are dropped, and the search for drift begins anew.
         """
-        index, unit = self._as_arm(arm), self._as_unit(reward)
+        index, unit = as_arm(self._model, arm), as_unit(self._model, reward)
         if number is not None:
             number = as_integer("number", number, 1, EvidenceError)
             rule = f"be at most {self._clock}"
@@ -118,6 +120,7 @@ class Evidence:
                 f"got {unit_reward:.6g} on the unit scale"
             )
         self._histogram.counts[arm] = left.counts[0]
+        self._milestones.clear()
         if number is None:
             self._snapshots.times[:] = 0
             return
@@ -138,6 +141,7 @@ class Evidence:
             self._histogram.counts[...] += other._histogram.counts
             self._clock += other._clock
             self._snapshots.times[:] = 0
+            self._milestones.clear()
         return self
 
     def interval(self, level: float = 0.95) -> Interval:
@@ -204,6 +208,25 @@ class Evidence:
             n_observations=self.n_observations,
         )
 
+    def history(self) -> tuple[IntArray, FloatArray]:
+        """Times and histograms that are still known, the present one last."""
+        known = self._milestones | dict(zip(*drift.kept(self._snapshots, self._clock), strict=True))
+        known[self._clock] = self.counts
+        times = sorted(known)
+        return np.array(times, np.int64), np.array([known[time] for time in times])
+
+    def mark(self) -> None:
+        """Remember the present for `history`; marks are not part of the `state`."""
+        self._milestones[self._clock] = self.counts
+
+    def plot_evidence(
+        self, level: float = 0.95, *, truth: float | None = None, title: str = ""
+    ) -> "Figure":
+        """Interval, e-value and contenders over the times of `history`."""
+        from globalbandits.evidence.figures import history_figure
+
+        return history_figure(self._model, *self.history(), level, truth, title)
+
     def state(self) -> dict[str, Any]:
         """All that `restore` needs, as a dict that JSON can hold."""
         return saving.encode(
@@ -227,19 +250,6 @@ class Evidence:
         rule = f"be of the model with fingerprint {mine}"
         require(fingerprint == mine, "evidence", rule, fingerprint, StateError)
         require(bins == self._bins, "bins", f"be {self._bins}", bins, StateError)
-
-    def _as_arm(self, arm: object) -> int:
-        index = as_integer("arm", arm, 0, RewardError)
-        n_arms = self._model.n_arms
-        require(index < n_arms, "arm", f"be an index below {n_arms}", arm, RewardError)
-        return index
-
-    def _as_unit(self, reward: object) -> float:
-        low, high = self._model.reward_range
-        unit = (as_float("reward", reward, RewardError) - low) / (high - low)
-        inside = -_SLACK <= unit <= 1.0 + _SLACK
-        require(inside, "reward", f"lie in [{low:g}, {high:g}]", reward, RewardError)
-        return min(max(unit, 0.0), 1.0)
 
     def __repr__(self) -> str:
         return f"Evidence({self._model.n_arms} arms, {self.n_observations:,} observations)"

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
-from globalbandits.errors import RewardError
 from globalbandits.evidence import drift, histogram
 from globalbandits.evidence.ledger import Evidence
+from globalbandits.evidence.rewards import as_log
+
+_N_MARKS = 40  # moments, evenly spaced in their logarithm, that a picture of the log can show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -43,38 +44,9 @@ def evidence(
     """
     collected = Evidence(model, bins=bins, every=every)
     indices, units = as_log(model, arms, rewards)
-    collected.add_many(indices, units)
+    start = 0
+    for stop in np.unique(np.geomspace(1, max(1, indices.size), _N_MARKS).round()).astype(int):
+        collected.add_many(indices[start:stop], units[start:stop])
+        collected.mark()
+        start = stop
     return collected
-
-
-def as_log(
-    model: "RewardModel", arms: "ArrayLike", rewards: "ArrayLike"
-) -> tuple[IntArray, FloatArray]:
-    """Arms and rewards of a log, checked, the rewards on the unit scale."""
-    indices, values = np.asarray(arms), np.asarray(rewards)
-    if indices.ndim != 1 or indices.shape != values.shape:
-        raise RewardError(
-            "arms and rewards must be two sequences of one length, "
-            f"got shapes {indices.shape} and {values.shape}"
-        )
-    if indices.size == 0:
-        return np.empty(0, np.int64), np.empty(0)
-    if indices.dtype.kind not in "iu":
-        raise RewardError(f"arms must be indices, got values of type {indices.dtype}")
-    if values.dtype.kind not in "iuf":
-        raise RewardError(f"rewards must be numbers, got values of type {values.dtype}")
-    wrong = np.flatnonzero((indices < 0) | (indices >= model.n_arms))
-    if wrong.size:
-        at = int(wrong[0])
-        raise RewardError(
-            f"arms[{at}] must be an index below {model.n_arms}, got {int(indices[at])}"
-        )
-    low, high = model.reward_range
-    units = (values.astype(float) - low) / (high - low)
-    wrong = np.flatnonzero(~((units >= -1e-12) & (units <= 1.0 + 1e-12)))
-    if wrong.size:
-        at = int(wrong[0])
-        raise RewardError(
-            f"rewards[{at}] must lie in [{low:g}, {high:g}], got {float(values[at])!r}"
-        )
-    return indices.astype(np.int64), np.clip(units, 0.0, 1.0)

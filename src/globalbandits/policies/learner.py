@@ -25,6 +25,7 @@ from globalbandits.policies.observations import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
     from globalbandits.model import RewardModel
@@ -178,6 +179,10 @@ class Learner:
     def drift(self, level: float = 0.05) -> Drift:
         """Whether the parameter has moved, with a false-alarm rate of ``level``."""
         return self._evidence.drift(level)
+
+    def plot_evidence(self, level: float = 0.95, *, title: str = "") -> "Figure":
+        """Interval, e-value and contenders over the times that are still known."""
+        return self._evidence.plot_evidence(level, title=title)
 
     @property
     def evidence(self) -> Evidence:

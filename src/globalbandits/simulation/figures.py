@@ -7,6 +7,7 @@ import numpy as np
 from globalbandits._validation import as_fraction, require
 from globalbandits.errors import SimulationError
 from globalbandits.plots import Line, band_figure, share_figure
+from globalbandits.plots.evidence import evidence_figure
 from globalbandits.simulation.summary import check_regret, mean_interval
 
 if TYPE_CHECKING:
@@ -50,11 +51,8 @@ def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) ->
     """Estimates of the policies that have one, beside the true parameter."""
     data = result.dataset
     times = data["time"].values
-    runs = data["run"].values.tolist()
     if run is not None:
-        rule = f"be one of the runs {runs[0]} to {runs[-1]}"
-        require(run in runs, "run", rule, run, SimulationError)
-        data = data.sel(run=[run])
+        data = data.sel(run=[_as_run(result, run)])
     lines = [_truth(result, run)]
     for name in result.policies:
         estimates = data["estimate"].sel(policy=name).transpose("run", "time").values
@@ -64,6 +62,39 @@ def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) ->
         lines.append(Line(name, times, middle, low, high))
     require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
     return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x)
+
+
+def run_evidence_figure(
+    result: "SimulationResult", policy: str | None, run: int | None
+) -> "Figure":
+    """Interval, e-value and contenders of one run of one policy."""
+    data = result.dataset
+    rule = "be one with evidence (simulate with evidence=True)"
+    require("log_e_value" in data, "result", rule, list(data.data_vars), SimulationError)
+    policy = result.policies[0] if policy is None else policy
+    rule = f"be one of {', '.join(result.policies)}"
+    require(policy in result.policies, "policy", rule, policy, SimulationError)
+    run = _as_run(result, run) if run is not None else int(data["run"].values[0])
+    one = data.sel(policy=policy, run=run)
+    return evidence_figure(
+        one["time"].values,
+        low=one["interval_low"].values,
+        high=one["interval_high"].values,
+        log_e_values=one["log_e_value"].values,
+        contenders=one["contender"].transpose("time", "arm").values,
+        arms=[_label(arm) for arm in data["arm"].values.tolist()],
+        domain=tuple(result.spec["environment"]["model"]["domain"]),
+        truth=_truth(result, run).y,
+        title=policy,
+        xlabel="time step",
+    )
+
+
+def _as_run(result: "SimulationResult", run: int) -> int:
+    runs = result.dataset["run"].values.tolist()
+    rule = f"be one of the runs {runs[0]} to {runs[-1]}"
+    require(run in runs, "run", rule, run, SimulationError)
+    return run
 
 
 def _truth(result: "SimulationResult", run: int | None) -> Line:

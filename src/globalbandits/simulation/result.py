@@ -85,6 +85,15 @@ class SimulationResult:
 
         return estimate_figure(self, run, log_x)
 
+    def plot_evidence(self, policy: str | None = None, run: int | None = None) -> "Figure":
+        """What the rewards of one run said over time; the first policy and run by default.
+
+        Needs a simulation with ``evidence=True``.
+        """
+        from globalbandits.simulation.figures import run_evidence_figure
+
+        return run_evidence_figure(self, policy, run)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one netCDF file: the whole file or none."""
         from globalbandits.simulation.storage import save_result
