@@ -4,6 +4,8 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -239,3 +241,27 @@ def test_names_of_fields_are_part_of_the_key(folder):
         assert compile_kernel(kernel, view)(view) == 2.0
     assert len(list(folder.glob("*.nbc"))) == 2
     assert np.ndim(view.words) == 1
+
+
+def test_other_threads_go_on_while_compiled_code_runs(folder):
+    def kernel(n):
+        total = 0.0
+        for i in range(n):
+            total += 1.0 / (1.0 + total + i)
+        return total
+
+    compiled = compile_kernel(kernel, 1)
+    n = 1_000_000
+    while True:  # until it takes long enough to tell
+        begin = time.perf_counter()
+        compiled(n)
+        if (seconds := time.perf_counter() - begin) > 0.4:
+            break
+        n *= 2
+    thread = threading.Thread(target=compiled, args=(n,))
+    thread.start()
+    longest, last = 0.0, time.perf_counter()
+    while thread.is_alive():
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    assert longest < seconds / 2
