@@ -114,10 +114,15 @@ class Arena:
 
     def __init__(self, job: Job, engine: Engine, block: int | None = None) -> None:
         self.job = job
+        self._engine = engine
         self._world = make_world(job, block or BLOCK, engine)
         content = self._world.content
         self._players = [Player(job, at, content, engine) for at in range(len(job.policies))]
         self._block = block or (SLOW_BLOCK if engine.slow else BLOCK)
+
+    def copy(self) -> "Arena":
+        """An arena for another thread."""
+        return Arena(self.job, self._engine)
 
     def play(self, run: int, tick: Callable[[int], bool]) -> bool:
         """Play one run; after each block ``tick(steps)`` says whether to go on."""

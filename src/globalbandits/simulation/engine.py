@@ -10,7 +10,7 @@ _SAID: set[str] = set()
 
 
 class Engine:
-    """Binds loops to their data.
+    """Binds loops to their data, for one simulation: sources are looked at once.
 
     Args:
         interpreted: run everything in plain Python, to compare with compiled code.
@@ -21,6 +21,7 @@ class Engine:
         self.interpreted = interpreted
         self.quiet = quiet
         self.slow = interpreted  # whether some loop runs in plain Python
+        self._kernels: dict[Any, Callable[..., None]] = {}
 
     def bind(
         self, loop: Callable[..., None], name: str, data: tuple[Any, ...], *example: Any
@@ -40,7 +41,10 @@ class Engine:
 
         try:
             views = [View(item) if hasattr(item, "_fields") else item for item in data]
-            return partial(compile_kernel(loop, *views, *example), *views)
+            key = loop, *(getattr(view, "kind", None) for view in views)
+            if key not in self._kernels:
+                self._kernels[key] = compile_kernel(loop, *views, *example)
+            return partial(self._kernels[key], *views)
         except (CompileError, ViewError) as error:
             self.slow = True
             self._warn(name, str(error))

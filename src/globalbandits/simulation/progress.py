@@ -1,7 +1,10 @@
 """A progress bar for long simulations: steps a second, and the time left."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+_SELDOM = 0.05  # seconds: workers report more often than anyone can see
 
 
 @contextmanager
@@ -39,7 +42,16 @@ def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
     )
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=5.0) as bar:
         task = bar.add_task("", total=n_steps)
-        yield lambda done: bar.update(task, completed=done)
+        shown_at = 0.0
+
+        def report(done: int) -> None:
+            nonlocal shown_at
+            now = time.monotonic()
+            if now - shown_at >= _SELDOM or done >= n_steps:
+                shown_at = now
+                bar.update(task, completed=done)
+
+        yield report
 
 
 def describe_rate(rate: float | None) -> str:

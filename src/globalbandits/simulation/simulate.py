@@ -81,14 +81,13 @@ def simulate(
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence)
-    engine = Engine()
-    Arena(job, engine)  # compiles everything, and warns of what cannot be
+    arena = Arena(job, Engine())  # compiles everything, and warns of what cannot be
     with progress_bar(runs * horizon * len(named), progress) as report:
         if executor is not None:
             records, finished = play_in_executor(job, executor, first_run, runs, report)
         else:
             n_threads = threads or available_cores()
-            records, finished = play_in_threads(job, engine, first_run, runs, n_threads, report)
+            records, finished = play_in_threads(arena, first_run, runs, n_threads, report)
     n_finished = int(finished.sum())
     if n_finished == 0:
         raise KeyboardInterrupt

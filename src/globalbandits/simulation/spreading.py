@@ -31,18 +31,17 @@ def available_cores() -> int:
 
 
 def play_in_threads(
-    job: Job, engine: Engine, first_run: int, n_runs: int, n_threads: int, report: Report
+    arena: Arena, first_run: int, n_runs: int, n_threads: int, report: Report
 ) -> tuple[Records, BoolArray]:
-    """Play runs in threads; returns the records, and which runs are in them.
+    """Play runs in threads, each in an arena like this one; the records, and which runs are in.
 
     A keyboard interrupt ends the present blocks and keeps the runs that are finished.
     """
-    records = empty_records(job, n_runs)
+    records = empty_records(arena.job, n_runs)
     finished = np.zeros(n_runs, np.bool_)
     control = Control(n_runs, report)
 
-    def work() -> None:
-        arena = Arena(job, engine)
+    def work(arena: Arena) -> None:
         while (place := control.take()) is not None:
             if arena.play(first_run + place, control.tick):
                 arena.store(records, place)
@@ -50,7 +49,8 @@ def play_in_threads(
 
     n_threads = min(n_threads, n_runs)
     with ThreadPoolExecutor(n_threads, thread_name_prefix="simulate") as pool:
-        futures = [pool.submit(work) for _ in range(n_threads)]
+        futures = [pool.submit(work, arena)]
+        futures += [pool.submit(work, arena.copy()) for _ in range(n_threads - 1)]
         try:
             _wait(futures)
         except KeyboardInterrupt:
