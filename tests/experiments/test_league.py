@@ -4,6 +4,7 @@ import pytest
 from globalbandits.errors import PolicyError, ScenarioError, SimulationError
 from globalbandits.experiments.league import (
     Standings,
+    compile_ahead,
     league_policies,
     load_scenarios,
     play_league,
@@ -125,3 +126,11 @@ def test_who_cannot_play_is_named(monkeypatch):
     assert played.absent["short"] == {"UCB1": "arms must be numbers, got 'a'"}
     assert np.isnan(played.relative()[0, 0])
     assert played.order() == ("WAGP", "UCB1")
+
+
+def test_compiling_ahead_leaves_the_code_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLOBALBANDITS_CACHE_DIR", str(tmp_path))
+    done = []
+    compile_ahead(["short", "pricing"], ["Uniform"], lambda key, label: done.append((key, label)))
+    assert done == [("pricing", "Uniform")]  # both scenarios have one noise: one compilation
+    assert list(tmp_path.glob("*.nbc"))

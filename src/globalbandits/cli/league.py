@@ -40,7 +40,12 @@ def league(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from globalbandits.experiments.league import league_policies, load_scenarios, play_league
+    from globalbandits.experiments.league import (
+        compile_ahead,
+        league_policies,
+        load_scenarios,
+        play_league,
+    )
     from globalbandits.report.league import print_league, write_league
 
     console = Console()
@@ -58,11 +63,13 @@ def league(
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("compiling", total=len(scenarios) * len(policies))
+        task = progress.add_task("compiling", total=None)
 
         def tick(title: str, label: str) -> None:
             progress.update(task, description=f"{title}: {label}", advance=1)
 
+        compile_ahead([known.key for known in scenarios], list(policies), tick)
+        progress.reset(task, total=len(scenarios) * len(policies))
         standings = play_league(scenarios, policies, runs=runs, seed=seed, tick=tick)
     about = {"command": shlex.join(["globalbandits", *sys.argv[1:]]), "seed": str(seed)}
     page = write_league(standings, about, out)

@@ -1,8 +1,16 @@
 """The league: every policy on every scenario, scored by what is really paid."""
 
-from globalbandits.experiments.league.play import play_league
+from globalbandits.experiments.league.play import compile_ahead, play_league
 from globalbandits.experiments.league.policies import league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings
 
-__all__ = ["Cell", "Scenario", "Standings", "league_policies", "load_scenarios", "play_league"]
+__all__ = [
+    "Cell",
+    "Scenario",
+    "Standings",
+    "compile_ahead",
+    "league_policies",
+    "load_scenarios",
+    "play_league",
+]

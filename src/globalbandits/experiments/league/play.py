@@ -4,16 +4,21 @@ A policy's result does not depend on who plays beside it (all of a run's randomn
 seed and run), so playing one after the other gives the same paired comparison.
 """
 
-import math
+import contextlib
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 
 import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer
+from globalbandits.environments import Drift, Noise
 from globalbandits.errors import PolicyError, SimulationError
-from globalbandits.experiments.league.scenarios import Scenario
+from globalbandits.experiments.league.policies import league_policies
+from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings, rank
 from globalbandits.policies import Policy
 from globalbandits.simulation import simulate
@@ -71,6 +76,39 @@ def play_league(
     )
 
 
+def compile_ahead(scenarios: Sequence[str], policies: Sequence[str], tick: Tick) -> None:
+    """Compile what the league needs, in as many processes as there are cores.
+
+    Compiled code is kept on disk, so that this process finds it; compiling is most of what a
+    first league takes, and one process compiles one thing at a time.
+
+    Args:
+        scenarios: keys of the file's scenarios.
+        policies: labels of the file's policies.
+        tick: called with (scenario key, policy label) when one of them is compiled.
+    """
+    kinds: dict[tuple[Noise, Drift | None], str] = {}
+    for scenario in load_scenarios(scenarios):
+        environment = scenario.environment
+        kinds.setdefault((environment.noise, environment.drift), scenario.key)
+    with ProcessPoolExecutor(_n_cores(), mp_context=get_context("spawn")) as pool:
+        jobs = {
+            pool.submit(_compile, key, label): (key, label)
+            for key in kinds.values()
+            for label in policies
+        }
+        for job in as_completed(jobs):
+            job.result()
+            tick(*jobs[job])
+
+
+def _compile(key: str, label: str) -> None:
+    (scenario,) = load_scenarios([key])
+    policy = league_policies([label])[label]
+    with contextlib.suppress(PolicyError):  # who cannot play is named when the league is played
+        simulate(scenario.environment, [policy], horizon=1, runs=1)
+
+
 def _play(
     scenario: Scenario, policy: Policy, runs: int, seed: int, threads: int | None
 ) -> tuple[FloatArray, float]:
@@ -93,6 +131,4 @@ def _play(
 
 
 def _n_cores() -> int:
-    import os
-
-    return max(1, math.floor(os.cpu_count() or 1))
+    return os.cpu_count() or 1
