@@ -122,11 +122,16 @@ class ConstantTheta:
 def constant_log_e(
     model: "RewardModel", counts: FloatArray, snapshots: Snapshots, time: int, every: int
 ) -> float:
-    """Logarithm of inf D over theta: the evidence against every constant theta."""
+    """Logarithm of inf D over theta, the evidence against every constant theta.
+
+    If it is 0 or less, some theta explains everything; then it is the value at such a theta.
+    """
     process = ConstantTheta(model, counts, snapshots, time, every)
     edges = likely_edges(model, counts)
     owners = np.zeros(edges.size - 1, np.int64)
-    found = find_infima(process, edges[:-1], edges[1:], owners, tolerance=0.05, enough=_ENOUGH)
+    found = find_infima(
+        process, edges[:-1], edges[1:], owners, tolerance=0.05, least=0.0, enough=_ENOUGH
+    )
     return float(found.certified[0])
 
 

@@ -165,7 +165,10 @@ class PooledSets:
 
     def _count(self, values: FloatArray) -> FloatArray:
         """Values at the knots summed with the counts: (n, n_bets, n_arms, n_sets)."""
-        return np.asarray(np.einsum("nbkj,skj->nbks", values, self._counts))
+        n, n_bets, n_arms, n_knots = values.shape
+        by_arm = values.transpose(2, 0, 1, 3).reshape(n_arms, n * n_bets, n_knots)
+        summed = by_arm @ self._counts.transpose(1, 2, 0)
+        return np.asarray(summed.reshape(n_arms, n, n_bets, -1).transpose(1, 2, 0, 3))
 
 
 class Pooled:

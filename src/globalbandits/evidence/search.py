@@ -13,7 +13,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.evidence.processes import Process
 
-_N_PARTS = 5  # that a cell is cut into
+_N_PARTS = 4  # that a cell is cut into
 _SMALLEST = 2.0**-36  # of the domain's length: cells are not cut further
 _MOST_CELLS = 4096  # under way at once; beyond, a search gives up precision, not validity
 _FINENESS = 1.0 / 256.0  # of a hull's width: how far its ends may be rounded outward
@@ -22,7 +22,7 @@ _FINENESS = 1.0 / 256.0  # of a hull's width: how far its ends may be rounded ou
 class Infima(NamedTuple):
     """The smallest values of a process over some sets, each of shape (n_sets,)."""
 
-    certified: FloatArray  # lower bounds of the infima
+    certified: FloatArray  # lower bounds of the infima, if they are above `least`
     values: FloatArray  # the smallest values found
     thetas: FloatArray  # where they were found
 
@@ -54,27 +54,33 @@ def find_infima(
         owners: which set (0, 1, ...) a cell belongs to.
         tolerance: how far a lower bound may lie below the value found; a tenth of it times
             the value for values above 10.
-        least: no precision is spent where a value at or below this has been found.
+        least: a set with a value at or below this is settled by that value.
         enough: no precision is spent above this.
     """
     n_sets = int(owners.max()) + 1
     certified, best = np.full(n_sets, math.inf), np.full(n_sets, math.inf)
     thetas = np.full(n_sets, math.nan)
     smallest = _SMALLEST * float(highs.max() - lows.min())
-    for ends in (lows, highs):
-        _improve(best, thetas, owners, ends, process.at(ends))
-    while lows.size:
+    points, at = np.unique([lows, highs], return_inverse=True)
+    ends = process.at(points)[at.reshape(2, -1)]
+    _improve(best, thetas, owners, lows, ends[0])
+    _improve(best, thetas, owners, highs, ends[1])
+    while True:
+        settled = (best <= least)[owners]
+        np.minimum.at(certified, owners[settled], best[owners[settled]])
+        lows, highs, owners = lows[~settled], highs[~settled], owners[~settled]
+        if lows.size == 0:
+            return Infima(certified, best, thetas)
         values, bounds = process.survey(lows, highs, least)
         _improve(best, thetas, owners, 0.5 * (lows + highs), values)
         wanted = np.minimum(best - tolerance * np.maximum(1.0, 0.1 * best), enough)
-        matter = (bounds < wanted[owners]) & (best > least)[owners]
+        matter = bounds < wanted[owners]
         finest = float((highs - lows)[matter].min(initial=math.inf))
         if finest <= smallest or np.count_nonzero(matter) > _MOST_CELLS:
             matter[:] = False
         np.minimum.at(certified, owners[~matter], bounds[~matter])
         lows, highs = _cut(lows[matter], highs[matter])
         owners = np.tile(owners[matter], _N_PARTS)
-    return Infima(certified, best, thetas)
 
 
 def find_hull(process: Process, threshold: float, edges: FloatArray) -> Hull | None:

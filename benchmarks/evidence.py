@@ -1,0 +1,146 @@
+"""What statements cost: in milliseconds, and in evaluations of the process they search."""
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import globalbandits as gb
+from benchmarks import Row, median_seconds
+from benchmarks.analyze import pricing
+from globalbandits.environments import BetaNoise, Environment
+from globalbandits.evidence import Evidence
+from globalbandits.evidence.histogram import add, empty
+from globalbandits.evidence.pooled import Pooled
+from globalbandits.policies import Guarded, Policy
+from globalbandits.simulation import simulate
+from globalbandits.simulation.watching import Watched
+
+N_ROUNDS = 10_000
+N_RUNS = 20
+
+
+def logged(n_arms: int, n_rounds: int = N_ROUNDS) -> Evidence:
+    """Uniform play at theta 0.4 with the paper's rewards."""
+    model = pricing(n_arms)
+    rng = np.random.default_rng(0)
+    means = model.means(0.4)
+    arms = rng.integers(n_arms, size=n_rounds)
+    rewards = 1.0 - rng.random(n_rounds) ** (means[arms] / (1.0 - means[arms]))
+    evidence = Evidence(model)
+    evidence.add_many(arms, rewards)
+    return evidence
+
+
+def value_seconds(evidence: Evidence) -> float:
+    """One value of H at one theta, when many are computed at once."""
+    process = Pooled(evidence.model, evidence.counts)
+    thetas = np.linspace(*evidence.model.domain, 64)
+    return median_seconds(partial(process.at, thetas)) / thetas.size
+
+
+def statement_rows(n_arms: int, target: float) -> list[Row]:
+    """All four statements for one number of arms."""
+    evidence = logged(n_arms)
+    value = value_seconds(evidence)
+    rows = [
+        Row(
+            name=f"H at one theta, {n_arms:,} arms",
+            value=1e6 * value,
+            unit="µs",
+            target=None,
+            note="24 bets, 9 knots an arm",
+        )
+    ]
+    asks: dict[str, Any] = {
+        "interval": evidence.interval,
+        "evidence against the model": evidence.against_model,
+        "contenders": evidence.contenders,
+        "drift": evidence.drift,
+    }
+    for name, ask in asks.items():
+        seconds = median_seconds(ask, repeats=5)
+        rows.append(
+            Row(
+                name=f"{name}, {n_arms:,} arms",
+                value=1e3 * seconds,
+                unit="ms",
+                target=target if name == "interval" else None,
+                note=f"{seconds / value:,.0f} times H at one theta",
+            )
+        )
+    return rows
+
+
+def add_loop(histogram: Any, rewards: Any, weight: float) -> None:
+    """Rewards into the histogram, one after the other."""
+    for index in range(rewards.shape[0]):
+        add(histogram, index % histogram.counts.shape[0], rewards[index], weight)
+
+
+def update_row() -> Row:
+    """A reward into the compiled histogram."""
+    from globalbandits.simulation.compilation import compile_kernel
+    from globalbandits.simulation.views import View
+
+    view = View(empty(12))
+    rewards = np.random.default_rng(0).random(100_000)
+    kernel = compile_kernel(add_loop, view, rewards, 1.0)
+    seconds = median_seconds(partial(kernel, view, rewards, 1.0), repeats=15) / rewards.size
+    return Row(
+        name="a reward into the histogram",
+        value=1e9 * seconds,
+        unit="ns",
+        target=30.0,
+        note="compiled, one core",
+    )
+
+
+def simulated_seconds(policy: Policy) -> float:
+    """One simulated step, on one thread."""
+    env = Environment(pricing(12), theta=0.4, noise=BetaNoise())
+    play = partial(
+        simulate,
+        env,
+        {"policy": policy},
+        horizon=N_ROUNDS,
+        runs=N_RUNS,
+        threads=1,
+        checkpoints=[N_ROUNDS],
+    )
+    play()
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        play()
+        times.append(time.perf_counter() - start)
+    return min(times) / (N_RUNS * N_ROUNDS)
+
+
+def run() -> list[Row]:
+    """Statements at few and many arms, and what keeping the evidence costs."""
+    rows = statement_rows(12, target=20.0) + statement_rows(1_000, target=1_000.0)
+    rows.append(update_row())
+    plain = simulated_seconds(gb.WAGP())
+    watched = simulated_seconds(Watched(inner=gb.WAGP(), times=(N_ROUNDS,)))
+    guarded = simulated_seconds(Guarded(gb.WAGP()))
+    ucb1 = simulated_seconds(gb.UCB1())
+    rows += [
+        Row(
+            name="watching a simulated step",
+            value=1e9 * (watched - plain),
+            unit="ns",
+            target=30.0,
+            note=f"beside {1e9 * plain:.0f} ns for WAGP and its reward",
+        ),
+        Row(
+            name="guarding a simulated step",
+            value=1e9 * (guarded - plain - ucb1),
+            unit="ns",
+            target=None,
+            note=f"{1e9 * guarded:.0f} ns in all, with WAGP {1e9 * plain:.0f} and its fallback "
+            f"UCB1 {1e9 * ucb1:.0f}",
+        ),
+    ]
+    return rows
