@@ -55,6 +55,8 @@ def test_plain_values(model):
     assert spec["drift"] is None
     assert spec["bias"] == {"kind": "uniform", "size": 0.1}
     assert spec["model"]["arms"] == [0.4, 0.6, 0.8]
+    assert spec["best_arms"] == []  # the bias decides
+    assert Environment(model, theta=0.4).to_dict()["best_arms"] == [2]
 
 
 def test_parts_from_dicts():

@@ -101,6 +101,8 @@ def test_pulls_figure(result):
     heights = [bar.get_height() for bar in figure.axes[0].patches]
     shares = result.dataset["pulls"].sel(policy="WAGP").sum("run") / (30 * 500)
     np.testing.assert_allclose(heights, 100 * shares)
+    colours = [bar.get_facecolor() for bar in figure.axes[0].patches]
+    assert [place for place, colour in enumerate(colours) if colour != colours[0]] == [9]
 
 
 def test_estimate_figure(result, moving):
@@ -170,12 +172,19 @@ def test_a_changed_number_is_noticed(result, tmp_path):
     path = tmp_path / "result.nc"
     result.save(path)
     whole = bytearray(path.read_bytes())
-    for place in range(3_000, len(whole), len(whole) // 20):
+    refused = 0
+    for place in range(3_000, len(whole), len(whole) // 40):
         changed = bytearray(whole)
         changed[place] ^= 1
         path.write_bytes(changed)
-        with pytest.raises(ResultError, match="result file must be"):
-            SimulationResult.load(path)
+        try:
+            loaded = SimulationResult.load(path)
+        except ResultError:
+            refused += 1
+        else:  # a bit that means nothing, such as one of a nan's
+            assert loaded.dataset.identical(result.dataset)
+            assert loaded.spec == result.spec
+    assert refused >= 30
 
 
 def test_foreign_files_are_refused(result, tmp_path):

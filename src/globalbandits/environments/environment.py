@@ -77,6 +77,7 @@ class Environment:
     def to_dict(self) -> dict[str, Any]:
         """What is needed to tell this environment from others, as plain values."""
         parts = {"noise": self.noise, "drift": self.drift, "bias": self.bias}
+        stays = self.drift is None and self.bias is None
         return {
             "model": {
                 "arms": [
@@ -87,6 +88,7 @@ class Environment:
                 "fingerprint": self.model.fingerprint,
             },
             "theta": self.theta,
+            "best_arms": list(self.model.best_arms(self.theta)) if stays else [],
         } | {name: None if part is None else part.to_dict() for name, part in parts.items()}
 
 

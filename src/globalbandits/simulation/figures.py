@@ -44,7 +44,8 @@ def pulls_figure(result: "SimulationResult") -> "Figure":
     totals = pulls.sum(axis=1)
     shares = totals / totals.sum(axis=1, keepdims=True)
     labels = [_label(arm) for arm in result.dataset["arm"].values.tolist()]
-    return share_figure(dict(zip(result.policies, shares, strict=True)), labels)
+    best = result.spec["environment"]["best_arms"]  # none where they change
+    return share_figure(dict(zip(result.policies, shares, strict=True)), labels, best=best)
 
 
 def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) -> "Figure":
