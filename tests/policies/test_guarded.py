@@ -46,8 +46,8 @@ def test_a_wrong_model_is_left_for_good():
     learner, rng = guarded(1, exploration=2.0)
     play(learner, 0.4, 2500, rng, shifts=np.array(WRONG))
     assert details(learner)["refuted"]
-    assert learner.estimate is None  # UCB1 has none
-    assert "model refuted, largest upper confidence bound" in learner.explain().reason
+    assert learner.estimate is None  # the fallback has none
+    assert "model refuted, largest index" in learner.explain().reason
     counts = learner._state.fallback.counts
     assert counts.sum() == 2500
     before = learner._state.inner.counts.copy()
@@ -108,7 +108,7 @@ def test_compiled_and_interpreted_guards_play_the_same():
     assert not engine.slow
     plain = records_of(env, policies, 2500, runs=2, engine=Engine(interpreted=True))
     assert_same_bits(compiled, plain)
-    assert np.isnan(compiled.estimate[0, :, -1]).any()  # UCB1, which has none, has taken over
+    assert np.isnan(compiled.estimate[0, :, -1]).any()  # the fallback, which has none, plays
 
 
 def test_a_saved_guard_goes_on_bit_for_bit():
@@ -131,12 +131,12 @@ def test_specs_are_plain_and_round_trip():
     assert hash(Policy.from_dict(spec)) == hash(policy)
     assert policy.label == "Guarded(BUW(scale=0.1), fallback=WAGP(), level=0.01, restarts=0)"
     assert Guarded(gb.WAGP()).label == "Guarded(WAGP)"
-    assert Guarded(gb.WAGP()).fallback == gb.UCB1()
+    assert Guarded() == Guarded(gb.WAGP(), fallback=gb.IndependentGittins())
 
 
 def test_rules_are_built_once_for_the_same_policies():
     one, two = Guarded(gb.WAGP()), Guarded(gb.WAGP(), level=0.01)
-    assert one.rules is two.rules is guard(gb.WAGP().rules, gb.UCB1().rules)
+    assert one.rules is two.rules is guard(gb.WAGP().rules, gb.IndependentGittins().rules)
     assert one.rules is not Guarded(gb.UCB1()).rules
 
 

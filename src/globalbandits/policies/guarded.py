@@ -10,13 +10,14 @@ from globalbandits._validation import as_float, as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.guard import Setup, State, guard
-from globalbandits.policies.ucb1 import UCB1
+from globalbandits.policies.independent_gittins import IndependentGittins
 from globalbandits.policies.wagp import WAGP
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-_WAGP, _UCB1 = WAGP(), UCB1()
+# Of the policies that do without the model, the best of the league where curves are wrong.
+_WAGP, _GITTINS = WAGP(), IndependentGittins()
 
 
 @register("guarded")
@@ -46,7 +47,7 @@ class Guarded(Policy):
     """
 
     inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
-    fallback: Policy = _UCB1
+    fallback: Policy = _GITTINS
     level: float = 0.05
     exploration: float = 0.5
     restarts: int = 3
