@@ -23,6 +23,13 @@ def reproduce(
             help="Rounds of a run; the paper's if not given, and only those get verdicts."
         ),
     ] = None,
+    trust: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust/--no-trust",
+            help='The section "Can you trust it?"; if not given, only with all experiments.',
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for page, figures and numbers.")] = Path(
         "results"
@@ -30,6 +37,8 @@ def reproduce(
     open_page: Annotated[bool, typer.Option("--open", help="Open the page when done.")] = False,
 ) -> None:
     """Simulate the paper's four experiments again, beside what it prints.
+
+    And ask, in the same worlds: can you trust what the policies know?
 
     Writes results.json, the figures (SVG and PNG) and report.html, a page that needs no network.
 
@@ -42,12 +51,13 @@ def reproduce(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from globalbandits.experiments import EXPERIMENTS, run_experiment, runs_to_do
+    from globalbandits.experiments import EXPERIMENTS, run_experiment, run_trust, runs_to_do
     from globalbandits.report import print_outcomes, write_report
 
     started = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written to fails at once
     numbers = sorted(set(experiment or EXPERIMENTS))
+    with_trust = not experiment if trust is None else trust
     console = Console()
     columns = (
         TextColumn("{task.description}"),
@@ -58,7 +68,7 @@ def reproduce(
     )
     outcomes = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("simulating", total=runs_to_do(numbers, runs))
+        task = progress.add_task("simulating", total=runs_to_do(numbers, runs, trust=with_trust))
 
         def tick(done: int) -> None:
             progress.advance(task, done)
@@ -68,11 +78,14 @@ def reproduce(
             outcomes.append(
                 run_experiment(number, runs=runs, horizon=horizon, seed=seed, tick=tick)
             )
+        if with_trust:
+            progress.update(task, description="can you trust it?")
+            outcomes.append(run_trust(runs=runs, horizon=horizon, seed=seed, tick=tick))
         progress.update(task, description="figures and page")
         page = write_report(
             outcomes,
             out,
-            command=_command(numbers if experiment else [], runs, horizon, seed),
+            command=_command(numbers if experiment else [], runs, horizon, trust, seed),
             seed=seed,
             started=started,
         )
@@ -82,16 +95,20 @@ def reproduce(
         webbrowser.open(page.resolve().as_uri())
 
 
-def _command(numbers: list[int], runs: int | None, horizon: int | None, seed: int) -> str:
+def _command(
+    numbers: list[int], runs: int | None, horizon: int | None, trust: bool | None, seed: int
+) -> str:
     """What to type to get the same numbers.
 
-    >>> _command([1], 200, None, 7)
-    'globalbandits reproduce --experiment 1 --runs 200 --seed 7'
+    >>> _command([1], 200, None, True, 7)
+    'globalbandits reproduce --experiment 1 --runs 200 --trust --seed 7'
     """
     words = ["globalbandits", "reproduce"]
     for number in numbers:
         words += ["--experiment", str(number)]
-    for name, value in {"--runs": runs, "--horizon": horizon, "--seed": seed}.items():
+    for name, value in {"--runs": runs, "--horizon": horizon}.items():
         if value is not None:
             words += [name, str(value)]
-    return shlex.join(words)
+    if trust is not None:
+        words.append("--trust" if trust else "--no-trust")
+    return shlex.join([*words, "--seed", str(seed)])

@@ -2,7 +2,7 @@
 
 from globalbandits.experiments.entries import Entry
 from globalbandits.experiments.outcome import Chart, Grid, Outcome, count_verdicts
-from globalbandits.experiments.running import EXPERIMENTS, run_experiment, runs_to_do
+from globalbandits.experiments.running import EXPERIMENTS, run_experiment, run_trust, runs_to_do
 from globalbandits.experiments.specs import Spec, load_spec
 from globalbandits.experiments.verdicts import Published, Verdict
 
@@ -18,5 +18,6 @@ __all__ = [
     "count_verdicts",
     "load_spec",
     "run_experiment",
+    "run_trust",
     "runs_to_do",
 ]

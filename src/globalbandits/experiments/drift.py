@@ -30,8 +30,8 @@ def run(spec: Spec, size: Size) -> Outcome:
     tracked = spec.setting("tracked_drift_time")
     found = {
         tau: gather(
-            _world(spec, model, tau),
-            _policies(spec, model, tau),
+            world_at(spec, model, tau),
+            policies_at(spec, model, tau),
             size,
             checkpoints=size.horizon if tau == tracked else CHECKPOINTS,
         )
@@ -56,7 +56,8 @@ def run(spec: Spec, size: Size) -> Outcome:
     )
 
 
-def _world(spec: Spec, model: "RewardModel", tau: float) -> "Environment":
+def world_at(spec: Spec, model: "RewardModel", tau: float) -> "Environment":
+    """The world of Experiment 3 in which theta walks at the speed 1/tau."""
     from globalbandits.environments import BetaNoise, Environment, RandomWalk
 
     walk = RandomWalk(drift_time=tau, up=spec.setting("up"), boundary="reflect")
@@ -67,7 +68,8 @@ def _half_window(model: "RewardModel", tau: float) -> int:
     return NonStationaryWAGP(drift_time=tau).window(model)
 
 
-def _policies(spec: Spec, model: "RewardModel", tau: float) -> "dict[str, Policy]":
+def policies_at(spec: Spec, model: "RewardModel", tau: float) -> "dict[str, Policy]":
+    """The policies of Experiment 3, which are told the speed."""
     names = {"tau": tau, "2h": 2 * _half_window(model, tau)}
     return {key: policy.build(**names) for key, policy in spec.policies.items()}
 
@@ -155,7 +157,7 @@ def _grids(spec: Spec, entries: dict[str, Entry]) -> tuple[Grid, ...]:
 
 def _tracking_chart(spec: Spec, model: "RewardModel", size: Size) -> Chart:
     tau = spec.setting("tracked_drift_time")
-    truth, estimates = trace(_world(spec, model, tau), _policies(spec, model, tau), size)
+    truth, estimates = trace(world_at(spec, model, tau), policies_at(spec, model, tau), size)
     rounds = np.arange(1, size.horizon + 1)
     lines = [
         plots.Line("true parameter", rounds, truth, reference=True),

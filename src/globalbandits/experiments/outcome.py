@@ -30,6 +30,7 @@ class Grid:
     corner: str  # what the row labels are
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
+    below: str = ""  # the chart it belongs to; without one it stands below all charts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,14 @@ class Outcome:
     @property
     def key(self) -> str:
         """The experiment's key in ``results.json``."""
-        return f"experiment_{self.spec.number}"
+        number = self.spec.number
+        return self.spec.name if number is None else f"experiment_{number}"
+
+    @property
+    def heading(self) -> str:
+        """What stands above it."""
+        number = self.spec.number
+        return self.spec.title if number is None else f"Experiment {number}: {self.spec.title}"
 
     @property
     def statements(self) -> tuple[Entry, ...]:

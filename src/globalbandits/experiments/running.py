@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ScenarioError
-from globalbandits.experiments import comparison, distance, drift, misspecification
+from globalbandits.experiments import comparison, distance, drift, misspecification, trust
 from globalbandits.experiments.batches import Size
 from globalbandits.experiments.outcome import Outcome
 from globalbandits.experiments.specs import Spec, load_spec
@@ -26,6 +26,7 @@ EXPERIMENTS = {
     3: Experiment("drift", drift.run, drift.N_SIMULATIONS),
     4: Experiment("misspecification", misspecification.run, misspecification.N_SIMULATIONS),
 }
+TRUST = Experiment("trust", trust.run, trust.N_SIMULATIONS)
 
 
 def run_experiment(
@@ -51,7 +52,48 @@ def run_experiment(
     """
     experiment = _find(number)
     spec = load_spec(experiment.spec)
-    size = Size(
+    size = _as_size(spec, runs, horizon, seed, tick)
+    outcome = experiment.run(spec, size)
+    return outcome if size.horizon == spec.horizon else _without_simulated_verdicts(outcome)
+
+
+def run_trust(
+    *,
+    runs: int | None = None,
+    horizon: int | None = None,
+    seed: int = 0,
+    tick: Callable[[int], None] = lambda runs: None,
+) -> Outcome:
+    """Ask in the paper's worlds how far the rewards can be trusted, and how soon.
+
+    Args:
+        runs: simulated runs, at least 2; more than the spec's are not done, because what is
+            asked of a run takes much longer than the run itself.
+        horizon: rounds of a run; the spec's by default.
+        seed: of all randomness.
+        tick: called with a number of runs whenever so many more are done.
+
+    >>> outcome = run_trust(runs=2, horizon=20)
+    >>> outcome.key, outcome.entries["coverage_20"].runs
+    ('trust', 2)
+    """
+    spec = load_spec(TRUST.spec)
+    return TRUST.run(spec, _as_size(spec, _trust_runs(runs), horizon, seed, tick))
+
+
+def _trust_runs(runs: int | None) -> int:
+    most = load_spec(TRUST.spec).runs
+    return most if runs is None else min(runs, most)
+
+
+def _as_size(
+    spec: Spec,
+    runs: int | None,
+    horizon: int | None,
+    seed: int,
+    tick: Callable[[int], None],
+) -> Size:
+    return Size(
         runs=as_integer("runs", spec.runs if runs is None else runs, 2, ScenarioError),
         horizon=as_integer(
             "horizon", spec.horizon if horizon is None else horizon, 1, ScenarioError
@@ -59,8 +101,6 @@ def run_experiment(
         seed=as_integer("seed", seed, 0, ScenarioError),
         tick=tick,
     )
-    outcome = experiment.run(spec, size)
-    return outcome if size.horizon == spec.horizon else _without_simulated_verdicts(outcome)
 
 
 def _without_simulated_verdicts(outcome: Outcome) -> Outcome:
@@ -76,17 +116,18 @@ def _without_simulated_verdicts(outcome: Outcome) -> Outcome:
     return dataclasses.replace(outcome, entries=entries, notes=(note, *outcome.notes))
 
 
-def runs_to_do(numbers: Iterable[int], runs: int | None) -> int:
-    """How many runs ``tick`` of `run_experiment` will count over these experiments.
+def runs_to_do(numbers: Iterable[int], runs: int | None, *, trust: bool = False) -> int:
+    """How many runs ``tick`` will count over these experiments, and over `run_trust`.
 
     >>> runs_to_do([1, 2], 10)
     60
     """
     experiments = [_find(number) for number in numbers]
-    return sum(
+    n_runs = sum(
         experiment.n_simulations * (load_spec(experiment.spec).runs if runs is None else runs)
         for experiment in experiments
     )
+    return n_runs + (TRUST.n_simulations * _trust_runs(runs) if trust else 0)
 
 
 def _find(number: int) -> Experiment:

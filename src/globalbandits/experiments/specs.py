@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from globalbandits.policies.base import Policy
 
 _KEYS = {
-    "number": int,
     "title": str,
     "text": str,
     "horizon": int,
@@ -24,7 +23,8 @@ _KEYS = {
     "settings": dict,
     "policies": dict,
 }
-_OPTIONAL_KEYS = {"published": dict, "statements": dict, "reasons": dict}
+_CLAIMS = {"published": dict, "statements": dict, "reasons": dict}
+_OPTIONAL_KEYS = {"number": int} | _CLAIMS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,8 @@ class Claim:
 class Spec:
     """One experiment: what is simulated, and what the paper says of the outcome."""
 
-    number: int
+    name: str
+    number: int | None  # the paper's; None for what is not in the paper
     title: str
     text: str
     horizon: int
@@ -111,7 +112,7 @@ def parse_spec(text: str, name: str) -> Spec:
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{name}.toml must be TOML: {error}") from None
     try:
-        return _as_spec(content)
+        return _as_spec(content, name)
     except (ScenarioError, PolicyError) as error:
         raise ScenarioError(f"{name}.toml: {error}") from None
 
@@ -132,7 +133,7 @@ def load_model(name: str) -> "RewardModel":
     return model
 
 
-def _as_spec(content: dict[str, Any]) -> Spec:
+def _as_spec(content: dict[str, Any], name: str) -> Spec:
     for key in content:
         known = _KEYS | _OPTIONAL_KEYS
         require(key in known, "a key", f"be one of {', '.join(known)}", key, _ERROR)
@@ -141,8 +142,10 @@ def _as_spec(content: dict[str, Any]) -> Spec:
     for key, kind in (_KEYS | _OPTIONAL_KEYS).items():
         value = content.get(key, kind())
         require(isinstance(value, kind), key, f"be of type {kind.__name__}", value, _ERROR)
+    number = content.get("number")
     return Spec(
-        number=as_integer("number", content["number"], 1, _ERROR),
+        name=name,
+        number=None if number is None else as_integer("number", number, 1, _ERROR),
         title=content["title"],
         text=" ".join(content["text"].split()),
         horizon=as_integer("horizon", content["horizon"], 1, _ERROR),
@@ -150,7 +153,7 @@ def _as_spec(content: dict[str, Any]) -> Spec:
         model=content["model"],
         settings=content["settings"],
         policies={key: _as_policy(key, value) for key, value in content["policies"].items()},
-        claims=_as_claims(*(content.get(key, {}) for key in _OPTIONAL_KEYS)),
+        claims=_as_claims(*(content.get(key, {}) for key in _CLAIMS)),
     )
 
 

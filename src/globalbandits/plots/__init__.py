@@ -6,6 +6,7 @@ drawing thousands of them keeps no memory.
 
 from globalbandits.plots.bars import interval_figure, share_figure
 from globalbandits.plots.curves import Band, Mark, model_figure
+from globalbandits.plots.evidence import evidence_figure
 from globalbandits.plots.heat import heat_figure
 from globalbandits.plots.lines import Line, band_figure
 from globalbandits.plots.saving import check_figure_path, save_figure
@@ -16,6 +17,7 @@ __all__ = [
     "Mark",
     "band_figure",
     "check_figure_path",
+    "evidence_figure",
     "heat_figure",
     "interval_figure",
     "model_figure",

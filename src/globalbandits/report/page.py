@@ -62,20 +62,21 @@ def _tally(outcomes: Sequence[Outcome]) -> str:
 
 
 def _link(outcome: Outcome) -> str:
-    return f'<a href="#{outcome.key}">{outcome.spec.number}. {escape(outcome.spec.title)}</a>'
+    number, title = outcome.spec.number, escape(outcome.spec.title)
+    return f'<a href="#{outcome.key}">{title if number is None else f"{number}. {title}"}</a>'
 
 
 def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
-    spec = outcome.spec
     parts = [
-        f'<h2 id="{outcome.key}">Experiment {spec.number}: {escape(spec.title)}</h2>',
-        f"<p>{escape(spec.text)}</p>",
+        f'<h2 id="{outcome.key}">{escape(outcome.heading)}</h2>',
+        f"<p>{escape(outcome.spec.text)}</p>",
         f'<p class="why">{outcome.runs:,} runs of {outcome.horizon:,} rounds, '
         f"{format_seconds(outcome.seconds)}.</p>",
     ]
     for chart in outcome.charts:
         parts.append(embed_figure(figures[f"{outcome.key}_{chart.name}"], chart.caption))
-    parts += [_grid(grid, outcome) for grid in outcome.grids]
+        parts += [_grid(grid, outcome) for grid in outcome.grids if grid.below == chart.name]
+    parts += [_grid(grid, outcome) for grid in outcome.grids if not grid.below]
     if outcome.statements:
         parts.append(_statements(outcome.statements))
     parts.append(_reasons(outcome))

@@ -20,7 +20,7 @@ _STYLES = {
 def print_outcomes(outcomes: Sequence[Outcome], console: "Console") -> None:
     """Print every table of every experiment, and the verdicts counted."""
     for outcome in outcomes:
-        console.print(f"\n[bold]Experiment {outcome.spec.number}: {outcome.spec.title}[/bold]")
+        console.print(f"\n[bold]{outcome.heading}[/bold]")
         for grid in outcome.grids:
             console.print(grid_table(grid, outcome))
         if outcome.statements:
