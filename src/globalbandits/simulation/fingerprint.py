@@ -174,7 +174,7 @@ def referenced_names(code: types.CodeType) -> list[str]:
 _KINDS: tuple[tuple[Any, Callable[[_Reader, Any], None]], ...] = (
     (enum.Enum, _Reader.read_member),
     ((type(None), type(...), bool, int, float, complex, str, bytes), _Reader.read_number),
-    (np.generic, _Reader.read_number),
+    ((np.generic, np.ufunc), _Reader.read_number),
     (np.ndarray, _Reader.read_array),
     ((tuple, list), _Reader.read_items),
     (frozenset, _Reader.read_set),
