@@ -4,20 +4,22 @@ import math
 import numpy as np
 import pytest
 
+from globalbandits.evidence.coins import best_coin_fit, change_explains, free_coin_fit, toss
+from globalbandits.evidence.drift import no_snapshots, record
+from globalbandits.evidence.histogram import Histogram, add_many
 from globalbandits.evidence.likelihood import likely_edges
 from globalbandits.evidence.search import find_infima
 from globalbandits.evidence.spike_slab import SpikeSlab
-from globalbandits.evidence.witness import (
-    best_coin_fit,
-    find_witness,
-    free_coin_fit,
-    log_add,
-    log_spike_slab,
-)
+from globalbandits.evidence.witness import find_witness, log_add, log_constant
 from tests.evidence.models import TRUTH, log_of, model_of, unit_means
 from tests.evidence.test_processes import counts_of
 
 NAMES = sorted(TRUTH)
+EVERY = 100
+
+
+def nothing_kept(model):
+    return no_snapshots(model.n_arms, 8)
 
 
 def infimum(model, counts):
@@ -27,65 +29,112 @@ def infimum(model, counts):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_loop_and_the_arrays_compute_the_same_process(name):
+def test_without_copies_the_loop_computes_half_of_what_the_arrays_compute(name):
     model, arms, rewards = log_of(name, 80, seed=1)
     counts = counts_of(model, arms, rewards)
     edges = np.linspace(*model.domain, 12)
-    process = SpikeSlab(model, counts)
-    points = [log_spike_slab(model.tables, counts, theta, theta) for theta in edges]
-    np.testing.assert_allclose(points, process.at(edges), rtol=1e-7, atol=1e-9)
+    process, kept = SpikeSlab(model, counts), nothing_kept(model)
+    points = [log_constant(model.tables, counts, kept, EVERY, theta, theta) for theta in edges]
+    np.testing.assert_allclose(points, process.at(edges) - math.log(2), rtol=1e-7, atol=1e-9)
     cells = [
-        log_spike_slab(model.tables, counts, low, high) for low, high in itertools.pairwise(edges)
+        log_constant(model.tables, counts, kept, EVERY, low, high)
+        for low, high in itertools.pairwise(edges)
     ]
     _, bounds = process.survey(edges[:-1], edges[1:], -math.inf)
-    np.testing.assert_allclose(cells, bounds, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(cells, bounds - math.log(2), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["pricing", "emax"])
+def test_with_copies_the_loop_mixes_stretches_of_time(name):
+    model, arms, rewards = log_of(name, 1000, seed=2)
+    low, high = model.reward_range
+    units = (rewards - low) / (high - low)
+    kept = nothing_kept(model)
+    histogram = Histogram(np.zeros((model.n_arms, 9)))
+    copies = {}
+    for time in range(1, 11):
+        part = slice(100 * (time - 1), 100 * time)
+        add_many(histogram, arms[part], units[part])
+        copies[100 * time] = histogram.counts.copy()
+        record(kept, histogram.counts, 100 * time, EVERY)
+    counts = histogram.counts
+
+    def value(part, theta):
+        return math.exp(SpikeSlab(model, part).at(np.array([theta]))[0])
+
+    for theta in np.linspace(*model.domain, 7)[1:-1]:
+        # The latest of each order of two, and what was kept at powers of two.
+        since = [1000, 900, 800, 400]
+        now = value(counts, theta) / 2
+        for time in since:
+            now += value(counts - copies[time], theta) / ((time / 100 + 1) * (time / 100 + 2))
+        before = max(value(copies[time], theta) / 2 for time in (100, 200, 400, 800))
+        found = log_constant(model.tables, counts, kept, EVERY, theta, theta)
+        assert found == pytest.approx(math.log(max(now, before)), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("bias", [0.0, 0.15])
 @pytest.mark.parametrize("name", NAMES)
 def test_there_is_a_witness_exactly_below_the_infimum(name, bias):
     model, arms, rewards = log_of(name, 400, seed=2, bias=bias)
-    counts = counts_of(model, arms, rewards)
+    counts, kept = counts_of(model, arms, rewards), nothing_kept(model)
     found = infimum(model, counts)
     certified, value = float(found.certified[0]), float(found.values[0])
     guesses = model.domain  # far from any witness, so that the search has to find one
-    above = find_witness(model.tables, counts, value + 0.01, *guesses)
-    assert log_spike_slab(model.tables, counts, above, above) < value + 0.01
-    assert math.isnan(find_witness(model.tables, counts, certified - 0.01, *guesses))
+    limit = value - math.log(2) + 0.01
+    above = find_witness(model.tables, counts, kept, EVERY, limit, *guesses)
+    assert log_constant(model.tables, counts, kept, EVERY, above, above) < limit
+    limit = certified - math.log(2) - 0.01
+    assert math.isnan(find_witness(model.tables, counts, kept, EVERY, limit, *guesses))
 
 
 def test_guesses_are_tried_first():
     model = model_of("pricing")
-    counts = np.zeros((12, 9))
-    assert find_witness(model.tables, counts, 1.0, 0.123, 0.9) == 0.123
-    assert find_witness(model.tables, counts, 1.0, 0.123, math.nan) == 0.123
+    counts, kept = np.zeros((12, 9)), nothing_kept(model)
+    assert find_witness(model.tables, counts, kept, EVERY, 1.0, 0.123, 0.9) == 0.123
+    assert find_witness(model.tables, counts, kept, EVERY, 1.0, 0.123, math.nan) == 0.123
     model, arms, rewards = log_of("pricing", 4000, seed=3)
     counts = counts_of(model, arms, rewards)
-    assert find_witness(model.tables, counts, math.log(20), 0.9, 0.4) == 0.4
+    assert find_witness(model.tables, counts, kept, EVERY, math.log(20), 0.9, 0.4) == 0.4
 
 
 def test_where_it_is_too_close_to_call_the_model_is_spared():
     # Exactly at the infimum no search ends by bounds alone.
     model, arms, rewards = log_of("emax", 300, seed=4)
     counts = counts_of(model, arms, rewards)
-    value = float(infimum(model, counts).values[0])
-    assert not math.isnan(find_witness(model.tables, counts, value, *model.domain))
+    value = float(infimum(model, counts).values[0]) - math.log(2)
+    kept = nothing_kept(model)
+    assert not math.isnan(find_witness(model.tables, counts, kept, EVERY, value, *model.domain))
 
 
 def test_the_best_fit_of_coins_is_that_of_a_dense_grid():
     for name in NAMES:
         model, arms, rewards = log_of(name, 3000, seed=5)
-        low, high = model.reward_range
-        units = (rewards - low) / (high - low)
-        successes = np.bincount(arms, units, model.n_arms)
-        coins = np.column_stack([np.bincount(arms, minlength=model.n_arms) - successes, successes])
+        counts = counts_of(model, arms, rewards)
+        coins = np.zeros((model.n_arms, 2))
+        toss(coins, counts, 1.0)
+        np.testing.assert_allclose(coins.sum(axis=1), counts.sum(axis=1))
         means = np.clip(
             [unit_means(model, t) for t in np.linspace(*model.domain, 3001)], 1e-9, 1 - 1e-9
         )
-        dense = (np.log(means) @ successes + np.log1p(-means) @ coins[:, 0]).max()
+        dense = (np.log(means) @ coins[:, 1] + np.log1p(-means) @ coins[:, 0]).max()
         fit = best_coin_fit(model.tables, coins)
         assert dense - 1e-6 <= fit <= dense + 0.05
         assert free_coin_fit(coins) >= fit
+
+
+def test_a_change_of_theta_and_a_wrong_model_are_told_apart():
+    for seed in range(10):
+        model, old_arms, old = log_of("pricing", 1000, seed, theta=0.3)
+        _, new_arms, new = log_of("pricing", 1000, seed + 50, theta=0.6)
+        kept = nothing_kept(model)
+        counts = counts_of(model, old_arms, old)
+        record(kept, counts, 1000, 1000)
+        assert change_explains(model.tables, counts + counts_of(model, new_arms, new), kept, 2000)
+        _, arms, wrong = log_of("pricing", 2000, seed, bias=0.2)
+        kept = nothing_kept(model)
+        record(kept, counts_of(model, arms[:1000], wrong[:1000]), 1000, 1000)
+        assert not change_explains(model.tables, counts_of(model, arms, wrong), kept, 2000)
 
 
 def test_logarithms_of_sums():

@@ -1,8 +1,9 @@
-"""Is the model still possible? The question inside a loop, answered by a witness.
+"""Is the model still possible, with a theta that stays? Asked inside a loop, answered by a witness.
 
-A model is not refuted as long as one theta is left with SS(theta) below the threshold, so a
-loop keeps such a theta and looks for another one only when it has gone. Everything here is in
-the subset of Python that Numba compiles; `SpikeSlab` is the same process for arrays.
+As long as one theta explains the rewards of every stretch of time, model and constancy are
+not refuted. So a loop keeps such a theta and looks for another one only when it has gone.
+Everything here is in the subset of Python that Numba compiles; `SpikeSlab` is the same process
+for arrays.
 """
 
 import math
@@ -10,61 +11,121 @@ import math
 import numpy as np
 
 from globalbandits._types import FloatArray
+from globalbandits.evidence.drift import Snapshots
 from globalbandits.evidence.processes import SMALLEST_MEAN, STAKE
 from globalbandits.evidence.spike_slab import N_STAKES
 from globalbandits.model.tables import Tables, evaluate
 
 _DEEPEST = 40  # halvings of the domain before the model is given the benefit of the doubt
 _MOST_STEPS = 1000  # cells looked at, likewise
-_N_THETAS = 33
-_N_ZOOMS = 4
 
 
-def log_spike_slab(tables: Tables, counts: FloatArray, low: float, high: float) -> float:
-    """A lower bound of log SS over [low, high]; the value itself if both are the same.
+def log_constant(
+    tables: Tables,
+    counts: FloatArray,
+    snapshots: Snapshots,
+    every: int,
+    low: float,
+    high: float,
+) -> float:
+    """A lower bound over [low, high] of the evidence that no constant theta makes sense.
+
+    The logarithm of the larger of two: half of SS of all rewards plus SS of the rewards since
+    copy j, divided by (j + 1)(j + 2); and half of the largest SS of the rewards before a copy
+    that is kept for good. Without copies it is log(SS / 2). Equal ends give the value itself.
 
     Args:
         tables: the model's.
         counts: soft counts, shape (n_arms, n_bins + 1).
+        snapshots: earlier counts.
+        every: observations between two copies.
         low: left end of the cell.
         high: right end of the cell.
     """
-    n_arms = tables.n_arms
-    others = math.log1p(-1.0 / n_arms) if n_arms > 1 else -math.inf
-    spike = 0.0
-    slab = 0.0
-    for arm in range(n_arms):
-        total = 0.0
-        for knot in range(counts.shape[1]):
-            total += counts[arm, knot]
-        if total > 0.0:
+    n_slots = snapshots.times.shape[0] // 2
+    others = math.log1p(-1.0 / tables.n_arms) if tables.n_arms > 1 else -math.inf
+    # One set for all rewards, one for those since each copy, one for those before others.
+    spikes = np.zeros(2 * n_slots + 1)
+    slabs = np.zeros(2 * n_slots + 1)
+    pays = np.empty((2 * N_STAKES, counts.shape[1]))
+    for arm in range(tables.n_arms):
+        if has_rewards(counts, arm):
             at_low = evaluate(tables.mean, arm, low)
             at_high = evaluate(tables.mean, arm, high)
-            wealth = log_arm_wealth(counts, arm, max(at_low, at_high), min(at_low, at_high))
-            spike += log_add(others, wealth - math.log(n_arms))
-            slab += log_add(0.0, wealth) - math.log(2.0)
-    return log_add(spike, slab) - math.log(2.0)
+            fill_pays(pays, max(at_low, at_high), min(at_low, at_high))
+            for index in range(2 * n_slots + 1):
+                if index == 2 * n_slots or snapshots.times[index] > 0:
+                    wealth = log_arm_wealth(pays, counts, snapshots, arm, index)
+                    spikes[index] += log_add(others, wealth - math.log(tables.n_arms))
+                    slabs[index] += log_add(0.0, wealth) - math.log(2.0)
+    now = log_add(spikes[-1], slabs[-1]) - 2.0 * math.log(2.0)
+    before = -math.inf
+    for slot in range(n_slots):
+        if snapshots.times[slot] > 0:
+            number = snapshots.times[slot] / every
+            weight = 2.0 * (number + 1.0) * (number + 2.0)
+            now = log_add(now, log_add(spikes[slot], slabs[slot]) - math.log(weight))
+        if snapshots.times[n_slots + slot] > 0:
+            earlier = log_add(spikes[n_slots + slot], slabs[n_slots + slot])
+            before = max(before, earlier - 2.0 * math.log(2.0))
+    return max(now, before)
 
 
-def log_arm_wealth(counts: FloatArray, arm: int, up_mean: float, down_mean: float) -> float:
-    """Logarithm of s_k with up-bets against one mean and down-bets against another."""
-    n_bins = counts.shape[1] - 1
+def has_rewards(counts: FloatArray, arm: int) -> bool:
+    """Whether an arm has been played."""
+    total = 0.0
+    for knot in range(counts.shape[1]):
+        total += counts[arm, knot]
+    return total > 0.0
+
+
+def fill_pays(pays: FloatArray, up_mean: float, down_mean: float) -> None:
+    """Log pay-offs at the knots of the up-bets against one mean, and down-bets against another.
+
+    Args:
+        pays: shape (2 * N_STAKES, n_bins + 1), filled.
+        up_mean: the mean the first half bets against.
+        down_mean: the mean the second half bets against.
+    """
+    n_bins = pays.shape[1] - 1
     up_mean = min(max(up_mean, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
     down_mean = min(max(down_mean, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
-    wealth = -math.inf
     stake = STAKE
-    for _ in range(N_STAKES):
-        up = 0.0
-        down = 0.0
+    for level in range(N_STAKES):
         for knot in range(n_bins + 1):
-            count = counts[arm, knot]
-            if count > 0.0:
-                x = knot / n_bins
-                up += count * math.log(1.0 + stake * (x / up_mean - 1.0))
-                down += count * math.log(1.0 + stake * ((1.0 - x) / (1.0 - down_mean) - 1.0))
-        wealth = log_add(wealth, log_add(up, down))
+            x = knot / n_bins
+            pays[level, knot] = math.log(1.0 + stake * (x / up_mean - 1.0))
+            down = (1.0 - x) / (1.0 - down_mean) - 1.0
+            pays[N_STAKES + level, knot] = math.log(1.0 + stake * down)
         stake *= 0.5
-    return wealth - math.log(2.0 * N_STAKES)
+
+
+def log_arm_wealth(
+    pays: FloatArray, counts: FloatArray, snapshots: Snapshots, arm: int, index: int
+) -> float:
+    """Logarithm of s_k of one set of rewards.
+
+    Args:
+        pays: log pay-offs at the knots, from `fill_pays`.
+        counts: soft counts, shape (n_arms, n_bins + 1).
+        snapshots: earlier counts.
+        arm: k.
+        index: which set: a slot in the first half of the snapshots for the rewards since
+            then, in the second half for those before, and beyond for all.
+    """
+    n_slots = snapshots.times.shape[0] // 2
+    wealth = -math.inf
+    for bet in range(pays.shape[0]):
+        total = 0.0
+        for knot in range(pays.shape[1]):
+            count = counts[arm, knot]
+            if index < n_slots:
+                count -= snapshots.counts[index, arm, knot]
+            elif index < 2 * n_slots:
+                count = snapshots.counts[index, arm, knot]
+            total += count * pays[bet, knot]
+        wealth = log_add(wealth, total)
+    return wealth - math.log(pays.shape[0])
 
 
 def log_add(one: float, two: float) -> float:
@@ -74,9 +135,15 @@ def log_add(one: float, two: float) -> float:
 
 
 def find_witness(
-    tables: Tables, counts: FloatArray, threshold: float, first: float, second: float
+    tables: Tables,
+    counts: FloatArray,
+    snapshots: Snapshots,
+    every: int,
+    threshold: float,
+    first: float,
+    second: float,
 ) -> float:
-    """A theta with log SS below the threshold, or nan if there certainly is none.
+    """A theta with `log_constant` below the threshold, or nan if there certainly is none.
 
     Two guesses are tried first. Then cells of the domain: those whose lower bound reaches the
     threshold are dropped, the others are halved, their middles looked at first.
@@ -84,7 +151,9 @@ def find_witness(
     Args:
         tables: the model's.
         counts: soft counts, shape (n_arms, n_bins + 1).
-        threshold: what log SS must stay below.
+        snapshots: earlier counts.
+        every: observations between two copies.
+        threshold: what the evidence must stay below.
         first: a guess, inside the domain.
         second: another one, or nan.
     """
@@ -100,7 +169,7 @@ def find_witness(
         n_open -= 1
         n_steps += 1
         low, high = lows[n_open], highs[n_open]
-        if log_spike_slab(tables, counts, low, high) < threshold:
+        if log_constant(tables, counts, snapshots, every, low, high) < threshold:
             middle = 0.5 * (low + high)
             if high - low <= smallest or n_steps >= _MOST_STEPS:
                 return float(middle)
@@ -109,41 +178,3 @@ def find_witness(
             lows[n_open + 2], highs[n_open + 2] = middle, middle
             n_open += 3
     return math.nan
-
-
-def best_coin_fit(tables: Tables, coins: FloatArray) -> float:
-    """Largest log likelihood over theta of failures and successes, shape (n_arms, 2)."""
-    low = tables.low
-    high = tables.high
-    best = low
-    largest = -math.inf
-    for _ in range(_N_ZOOMS):
-        step = (high - low) / (_N_THETAS - 1)
-        for index in range(_N_THETAS):
-            theta = low + index * step
-            fit = 0.0
-            for arm in range(tables.n_arms):
-                mean = evaluate(tables.mean, arm, theta)
-                fit += log_coins(coins, arm, mean)
-            if fit > largest:
-                largest = fit
-                best = theta
-        low = max(tables.low, best - 2.0 * step)
-        high = min(tables.high, best + 2.0 * step)
-    return largest
-
-
-def free_coin_fit(coins: FloatArray) -> float:
-    """Log likelihood of failures and successes if every arm has a mean of its own."""
-    fit = 0.0
-    for arm in range(coins.shape[0]):
-        total = coins[arm, 0] + coins[arm, 1]
-        if total > 0.0:
-            fit += log_coins(coins, arm, coins[arm, 1] / total)
-    return fit
-
-
-def log_coins(coins: FloatArray, arm: int, mean: float) -> float:
-    """Log likelihood of one arm's failures and successes at a mean."""
-    mean = min(max(mean, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
-    return float(coins[arm, 1] * math.log(mean) + coins[arm, 0] * math.log(1.0 - mean))

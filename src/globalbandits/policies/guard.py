@@ -12,18 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.evidence.coins import change_explains
 from globalbandits.evidence.drift import EVERY, Snapshots, no_snapshots, slots_of
-from globalbandits.evidence.histogram import Histogram, add, empty
-from globalbandits.evidence.witness import (
-    best_coin_fit,
-    find_witness,
-    free_coin_fit,
-)
+from globalbandits.evidence.histogram import DEFAULT_BINS, Histogram, add, empty
+from globalbandits.evidence.witness import find_witness
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules
 
 _FIRST_TEST = 8  # observations
-_SPACING = 1.05  # each test comes this many times later than the one before
+_SPACING = 1.08  # each test comes this many times later than the one before
 
 
 class Setup(NamedTuple):
@@ -33,7 +30,7 @@ class Setup(NamedTuple):
     inner: Any
     fallback: Any
     exploration: float
-    thresholds: FloatArray  # (restarts + 1,) of log SS, one for each start of the inner policy
+    thresholds: FloatArray  # (restarts + 1,) of the evidence, for each start of the inner policy
 
 
 class State(NamedTuple):
@@ -42,8 +39,7 @@ class State(NamedTuple):
     inner: Any
     fallback: Any
     histogram: Histogram
-    coins: FloatArray  # (n_arms, 2) sums of 1 - reward and of reward
-    snapshots: Snapshots  # of the coins
+    snapshots: Snapshots  # of the histogram
     total: IntArray  # (1,) observations
     next_test: IntArray  # (1,) when the model is tested next
     witness: FloatArray  # (1,) a theta that was not refuted when last looked at
@@ -67,8 +63,7 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
             inner=inner.init(setup.inner),
             fallback=fallback.init(setup.fallback),
             histogram=empty(n_arms),
-            coins=np.zeros((n_arms, 2)),
-            snapshots=no_snapshots(n_arms, 1),
+            snapshots=no_snapshots(n_arms, DEFAULT_BINS),
             total=np.zeros(1, np.int64),
             next_test=np.full(1, _FIRST_TEST, np.int64),
             witness=np.full(1, 0.5 * (setup.tables.low + setup.tables.high)),
@@ -97,7 +92,9 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         if survives(setup, state, inner_estimate(setup.inner, state.inner)):
             return
         may_restart = can_restart and state.n_restarts[0] < setup.thresholds.shape[0] - 1
-        if may_restart and has_moved(setup, state):
+        if may_restart and change_explains(
+            setup.tables, state.histogram.counts, state.snapshots, state.total[0]
+        ):
             restart_inner(setup.inner, state.inner)
             restart_fallback(setup.fallback, state.fallback)
             begin_anew(state)
@@ -152,57 +149,38 @@ def explores(exploration: float, n_observations: int, u: float) -> bool:
 
 def note(state: State, arm: int, reward: float) -> None:
     """Add one reward to the evidence."""
+    counts = state.histogram.counts
     add(state.histogram, arm, reward, 1.0)
-    state.coins[arm, 0] += 1.0 - reward
-    state.coins[arm, 1] += reward
     state.total[0] += 1
     for slot in slots_of(state.total[0], EVERY):
         if slot >= 0:
             state.snapshots.times[slot] = state.total[0]
             # By loops, which compile much faster than the assignment of an array.
-            for k in range(state.coins.shape[0]):
-                state.snapshots.counts[slot, k, 0] = state.coins[k, 0]
-                state.snapshots.counts[slot, k, 1] = state.coins[k, 1]
+            for row in range(counts.shape[0]):
+                for knot in range(counts.shape[1]):
+                    state.snapshots.counts[slot, row, knot] = counts[row, knot]
 
 
 def survives(setup: Setup, state: State, estimate: float) -> bool:
     """Whether some theta is not refuted: the last one that was not, the estimate, or any."""
-    threshold = setup.thresholds[state.n_restarts[0]]
-    counts = state.histogram.counts
-    theta = find_witness(setup.tables, counts, threshold, state.witness[0], estimate)
+    theta = find_witness(
+        setup.tables,
+        state.histogram.counts,
+        state.snapshots,
+        EVERY,
+        setup.thresholds[state.n_restarts[0]],
+        state.witness[0],
+        estimate,
+    )
     if math.isnan(theta):
         return False
     state.witness[0] = theta
     return True
 
 
-def has_moved(setup: Setup, state: State) -> bool:
-    """Whether a change of theta explains the rewards at least as well as a wrong model does.
-
-    That is: one theta before some time and one after it, against a mean for every arm.
-    """
-    free = free_coin_fit(state.coins)
-    times = state.snapshots.times
-    part = np.empty((setup.tables.n_arms, 2))
-    for slot in range(times.shape[0]):
-        if 0 < times[slot] < state.total[0]:
-            fit = 0.0
-            for side in range(2):
-                for arm in range(part.shape[0]):
-                    for outcome in range(2):
-                        before = state.snapshots.counts[slot, arm, outcome]
-                        after = state.coins[arm, outcome] - before
-                        part[arm, outcome] = before if side == 0 else after
-                fit += best_coin_fit(setup.tables, part)
-            if fit >= free:
-                return True
-    return False
-
-
 def begin_anew(state: State) -> None:
     """Empty the evidence and count a restart."""
     state.histogram.counts.fill(0.0)
-    state.coins.fill(0.0)
     state.snapshots.times.fill(0)
     state.total[0] = 0
     state.next_test[0] = _FIRST_TEST
