@@ -5,6 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from globalbandits.cli.app import app, main
+from globalbandits.experiments import run_experiment
 
 SMALL = ["reproduce", "--experiment", "2", "--runs", "4", "--horizon", "30", "--seed", "5"]
 
@@ -22,6 +23,35 @@ def test_it_writes_page_figures_and_numbers(tmp_path):
     assert content["experiment_2"]["regret_0.5"]["paper"] == 2.47
     assert "Experiment 2" in (out / "report.html").read_text()
     assert len(list((out / "figures").glob("*.svg"))) == 3
+
+
+def test_trust_can_be_asked_for(tmp_path):
+    words = [*SMALL, "--trust", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "Can you trust it?" in result.output
+    content = json.loads((tmp_path / "results.json").read_text())
+    assert set(content) == {"about", "experiment_2", "trust"}
+    assert content["about"]["command"].endswith("--horizon 30 --trust --seed 5")
+    assert content["trust"]["coverage_10"]["runs"] == 4
+    assert content["trust"]["alarm_ucb1_0_30"]["verdict"] == "not stated in the paper"
+    page = (tmp_path / "report.html").read_text()
+    assert '<a href="#trust">Can you trust it?</a>' in page
+
+
+@pytest.mark.parametrize(("word", "asked"), [([], True), (["--no-trust"], False)])
+def test_trust_comes_with_all_experiments(tmp_path, monkeypatch, word, asked):
+    ran = []
+    nothing = run_experiment(2, runs=2, horizon=5)
+    for name in ("run_experiment", "run_trust"):
+        monkeypatch.setattr(
+            f"globalbandits.experiments.{name}",
+            lambda *numbers, name=name, **options: ran.append((name, *numbers)) or nothing,
+        )
+    result = CliRunner().invoke(app, ["reproduce", *word, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    experiments = [("run_experiment", number) for number in (1, 2, 3, 4)]
+    assert ran == experiments + [("run_trust",)] * asked
 
 
 def test_the_same_seed_gives_the_same_numbers(tmp_path):

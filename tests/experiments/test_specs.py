@@ -38,6 +38,11 @@ def test_a_spec_is_read_as_it_is_written():
     assert spec.claim("other").published is None
 
 
+def test_what_is_not_in_the_paper_has_no_number():
+    spec = parse_spec(GOOD.replace("number = 1", ""), "extra")
+    assert (spec.name, spec.number) == ("extra", None)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -148,6 +148,22 @@ def test_the_page_leaves_out_what_there_is_none_of(outcome, tmp_path):
         assert text not in page
 
 
+def test_a_table_can_stand_below_its_chart_and_a_section_without_a_number(outcome, tmp_path):
+    spec = dataclasses.replace(SPEC, number=None, name="extra", title="Is it so?")
+    first, second = outcome.charts[0], dataclasses.replace(outcome.charts[0], name="other")
+    below = dataclasses.replace(outcome.grids[0], title="Of the first", below="curve")
+    changed = dataclasses.replace(
+        outcome, spec=spec, charts=(first, second), grids=(*outcome.grids, below)
+    )
+    write_report([changed], tmp_path, command="x", seed=1, started=time.perf_counter())
+    page = (tmp_path / "report.html").read_text()
+    assert '<a href="#extra">Is it so?</a>' in page
+    assert '<h2 id="extra">Is it so?</h2>' in page
+    pieces = re.findall(r"<h3>(?:Of the first|Numbers)|<figure>", page)
+    assert pieces == ["<figure>", "<h3>Of the first", "<figure>", "<h3>Numbers"]
+    assert "extra" in json.loads((tmp_path / "results.json").read_text())
+
+
 def test_the_terminal_shows_the_same_numbers(outcome):
     stream = io.StringIO()
     print_outcomes([outcome], Console(width=120, file=stream))
