@@ -66,21 +66,35 @@ def league_figure(standings: Standings) -> "Figure":
 
 
 def print_league(standings: Standings, console: "Console") -> None:
-    """The mean regrets as one table: policies down, scenarios across."""
+    """One row a policy: how far from the best it was, on average and at worst."""
     from rich.table import Table
 
-    table = Table(title="Mean regret; bold: the best, and who is level with it")
+    table = Table(title="Regret as a multiple of the best policy's")
     table.add_column("policy")
-    for scenario in standings.scenarios:
-        table.add_column(scenario.title, justify="right")
+    table.add_column("average", justify="right")
+    table.add_column("at worst", justify="right")
+    table.add_column("there")
+    table.add_column("best or level with it", justify="right")
+    relative = standings.relative()
     for label in standings.order():
-        row = []
-        for scenario in standings.scenarios:
-            cell = standings.cells[scenario.key].get(label)
-            text = _short(cell)
-            row.append(f"[bold]{text}[/bold]" if cell is not None and cell.is_level else text)
-        table.add_row(label, *row)
+        row = relative[standings.policies.index(label)]
+        if np.isnan(row).all():
+            table.add_row(label, "–", "–", "did not play", "0")
+            continue
+        cells = [standings.cells[s.key].get(label) for s in standings.scenarios]
+        level = sum(cell is not None and cell.is_level for cell in cells)
+        table.add_row(
+            label,
+            _multiple(float(np.nanmean(row))),
+            _multiple(float(np.nanmax(row))),
+            standings.scenarios[int(np.nanargmax(row))].title,
+            f"{level} of {len(cells)}",
+        )
     console.print(table)
+
+
+def _multiple(power: float) -> str:
+    return f"{10.0**power:,.0f}x" if power >= 1.0 else f"{10.0**power:.1f}x"
 
 
 def _short(cell: Cell | None) -> str:

@@ -11,6 +11,8 @@ from globalbandits._types import FloatArray
 from globalbandits.experiments.league.scenarios import Scenario
 from globalbandits.experiments.verdicts import Z95
 
+_NEGLIGIBLE = 0.5  # a regret, in rewards
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cell:
@@ -44,12 +46,12 @@ class Standings:
     def relative(self) -> FloatArray:
         """log10 of regret over the scenario's best: (n_policies, n_scenarios), nan if absent.
 
-        A best regret below a thousandth of a reward per run counts as that much.
+        A best regret below half a reward counts as half a reward: less is nobody's concern.
         """
         table = np.full((len(self.policies), len(self.scenarios)), np.nan)
         for column, scenario in enumerate(self.scenarios):
             row_of = self.cells[scenario.key]
-            best = max(min(cell.regret for cell in row_of.values()), 1e-3)
+            best = max(min(cell.regret for cell in row_of.values()), _NEGLIGIBLE)
             for row, label in enumerate(self.policies):
                 if label in row_of:
                     table[row, column] = math.log10(max(row_of[label].regret, best) / best)
