@@ -48,16 +48,19 @@ def log_constant(
     spikes = np.zeros(2 * n_slots + 1)
     slabs = np.zeros(2 * n_slots + 1)
     pays = np.empty((2 * N_STAKES, counts.shape[1]))
+    part = np.empty(counts.shape[1])
     for arm in range(tables.n_arms):
-        if has_rewards(counts, arm):
+        if fill_part(part, counts, snapshots, arm, 2 * n_slots) > 0.0:
             at_low = evaluate(tables.mean, arm, low)
             at_high = evaluate(tables.mean, arm, high)
             fill_pays(pays, max(at_low, at_high), min(at_low, at_high))
             for index in range(2 * n_slots + 1):
                 if index == 2 * n_slots or snapshots.times[index] > 0:
-                    wealth = log_arm_wealth(pays, counts, snapshots, arm, index)
-                    spikes[index] += log_add(others, wealth - math.log(tables.n_arms))
-                    slabs[index] += log_add(0.0, wealth) - math.log(2.0)
+                    total = fill_part(part, counts, snapshots, arm, index)
+                    if total > 0.0:
+                        wealth = log_arm_wealth(pays, part)
+                        spikes[index] += log_add(others, wealth - math.log(tables.n_arms))
+                        slabs[index] += log_add(0.0, wealth) - math.log(2.0)
     now = log_add(spikes[-1], slabs[-1]) - 2.0 * math.log(2.0)
     before = -math.inf
     for slot in range(n_slots):
@@ -71,12 +74,30 @@ def log_constant(
     return max(now, before)
 
 
-def has_rewards(counts: FloatArray, arm: int) -> bool:
-    """Whether an arm has been played."""
+def fill_part(
+    part: FloatArray, counts: FloatArray, snapshots: Snapshots, arm: int, index: int
+) -> float:
+    """Soft counts of one arm in one set of rewards; returns their sum.
+
+    Args:
+        part: filled, shape (n_bins + 1,).
+        counts: soft counts of all rewards, shape (n_arms, n_bins + 1).
+        snapshots: earlier counts.
+        arm: the arm.
+        index: which set: a slot in the first half of the snapshots for the rewards since
+            then, in the second half for those before, and beyond for all.
+    """
+    n_slots = snapshots.times.shape[0] // 2
     total = 0.0
-    for knot in range(counts.shape[1]):
-        total += counts[arm, knot]
-    return total > 0.0
+    for knot in range(part.shape[0]):
+        if index < n_slots:
+            part[knot] = counts[arm, knot] - snapshots.counts[index, arm, knot]
+        elif index < 2 * n_slots:
+            part[knot] = snapshots.counts[index, arm, knot]
+        else:
+            part[knot] = counts[arm, knot]
+        total += part[knot]
+    return total
 
 
 def fill_pays(pays: FloatArray, up_mean: float, down_mean: float) -> None:
@@ -100,32 +121,20 @@ def fill_pays(pays: FloatArray, up_mean: float, down_mean: float) -> None:
         stake *= 0.5
 
 
-def log_arm_wealth(
-    pays: FloatArray, counts: FloatArray, snapshots: Snapshots, arm: int, index: int
-) -> float:
-    """Logarithm of s_k of one set of rewards.
-
-    Args:
-        pays: log pay-offs at the knots, from `fill_pays`.
-        counts: soft counts, shape (n_arms, n_bins + 1).
-        snapshots: earlier counts.
-        arm: k.
-        index: which set: a slot in the first half of the snapshots for the rewards since
-            then, in the second half for those before, and beyond for all.
-    """
-    n_slots = snapshots.times.shape[0] // 2
-    wealth = -math.inf
+def log_arm_wealth(pays: FloatArray, part: FloatArray) -> float:
+    """Logarithm of s_k, from log pay-offs at the knots and soft counts there."""
+    largest = -math.inf
+    wealth = np.empty(pays.shape[0])
     for bet in range(pays.shape[0]):
         total = 0.0
         for knot in range(pays.shape[1]):
-            count = counts[arm, knot]
-            if index < n_slots:
-                count -= snapshots.counts[index, arm, knot]
-            elif index < 2 * n_slots:
-                count = snapshots.counts[index, arm, knot]
-            total += count * pays[bet, knot]
-        wealth = log_add(wealth, total)
-    return wealth - math.log(pays.shape[0])
+            total += part[knot] * pays[bet, knot]
+        wealth[bet] = total
+        largest = max(largest, total)
+    summed = 0.0
+    for bet in range(pays.shape[0]):
+        summed += math.exp(wealth[bet] - largest)
+    return largest + math.log(summed / pays.shape[0])
 
 
 def log_add(one: float, two: float) -> float:
