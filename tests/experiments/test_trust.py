@@ -82,7 +82,8 @@ def test_a_fast_walk_is_noticed_and_a_slow_one_followed(outcome):
     assert hits(outcome, "change_alarm_10000") <= most(0.05)
     followed = outcome.entries["walking_coverage_window"]
     behind = outcome.entries["walking_coverage_all"]
-    assert followed.value > 90.0
+    # Theta moves by 0.04 within a window, a quarter of the interval's width: nearly constant.
+    assert RUNS - hits(outcome, "walking_coverage_window") <= most(0.05)
     assert behind.high < followed.value
 
 

@@ -109,7 +109,7 @@ def _draw_e_values(axes: "Axes", moments: ArrayLike, log_e_values: ArrayLike, le
     label = f"refuted above {threshold:.3g}"
     axes.axhline(threshold, color=INK, linewidth=1.0, linestyle="--", label=label)
     axes.set_yscale("log")
-    axes.set_ylim(0.1, max(10.0 * threshold, 3.0 * 10.0 ** float(powers.max())))
+    axes.set_ylim(0.1, max(200.0 * threshold, 3.0 * 10.0 ** float(powers.max())))
     axes.set_ylabel("e-value")
     axes.legend(loc="upper left")
 

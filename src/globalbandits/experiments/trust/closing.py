@@ -73,7 +73,7 @@ def _grid(seen: Watch) -> Grid:
     return Grid(
         title="How sure, after how many rounds (WAGP in the world of Experiment 1)",
         corner="round",
-        columns=("median width", "prices in the race", "runs that have always held θ, %"),
+        columns=("median width", "prices in the race", "runs that always held θ, %"),
         rows=tuple((f"{time:,}", tuple(f"{part}_{time}" for part in parts)) for time in times),
         below="closing",
     )
