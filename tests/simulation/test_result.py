@@ -116,6 +116,13 @@ def test_estimate_figure(result, moving):
     assert len(lines_of(moving.plot_estimate())) == 2
 
 
+def test_an_estimate_that_comes_late(result):
+    data = result.dataset.copy(deep=True)
+    data["estimate"][0, :, :50] = np.nan
+    late = SimulationResult(data, result.spec)
+    assert len(lines_of(late.plot_estimate())["WAGP"].get_ydata()) == 150
+
+
 def test_no_estimate_at_all():
     only = simulate(pricing(), [UCB1()], horizon=20, runs=2)
     with pytest.raises(SimulationError, match=r"policies must have an estimate, got \['UCB1'\]"):

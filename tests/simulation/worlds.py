@@ -54,6 +54,20 @@ class Wordy(Policy):
         return WAGP().setup(model)
 
 
+def go_astray(setup, state, rng):
+    return 12 if state.total[0] >= 5 else 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Astray(Policy):
+    """An arm that exists five times, then one that does not."""
+
+    rules = WAGP.rules._replace(select=go_astray)
+
+    def setup(self, model):
+        return WAGP().setup(model)
+
+
 def always(arm):
     """A policy that always selects this arm, be there one or not."""
 

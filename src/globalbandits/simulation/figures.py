@@ -57,10 +57,10 @@ def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) ->
     lines = [_truth(result, run)]
     for name in result.policies:
         estimates = data["estimate"].sel(policy=name).transpose("run", "time").values
-        if np.isnan(estimates).all():
-            continue
-        low, middle, high = np.nanquantile(estimates, _MIDDLE, axis=0)
-        lines.append(Line(name, times, middle, low, high))
+        known = ~np.isnan(estimates).all(axis=0)
+        if known.any():
+            low, middle, high = np.nanquantile(estimates[:, known], _MIDDLE, axis=0)
+            lines.append(Line(name, times[known], middle, low, high))
     require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
     return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x)
 
