@@ -132,7 +132,7 @@ def _grids(spec: Spec, times: list[int]) -> tuple[Grid, ...]:
         "wavers between prices, and the curve is refuted": "wavering_alarm",
     }
     wavering = Grid(
-        title="Plain WAGP: runs that settle on one price after the first rounds, %",
+        title="Plain WAGP: runs with one price in 99 % of the rounds after the first look, %",
         corner="the run",
         columns=columns,
         rows=tuple(
