@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from globalbandits.evidence import Evidence, from_log
+from globalbandits.evidence.drift import date_change, no_snapshots
 from tests.evidence.models import beta_rewards, log_of, model_of, unit_means
 from tests.oracles import evidence as oracle
 
@@ -144,3 +145,9 @@ def test_without_the_model_the_best_arm_stays_in_the_race():
         means = model.means(0.4)
         inside = [a <= m <= b for (a, b), m in zip(contenders.bounds, means, strict=True)]
         assert all(inside[:lucky] + inside[lucky + 1 :])
+
+
+def test_a_change_before_the_first_copy_has_no_date():
+    model, arms, rewards = log_of("pricing", 50, seed=3)
+    counts = from_log(model, arms, rewards).counts
+    assert date_change(model, counts, no_snapshots(12, 8), 50) is None

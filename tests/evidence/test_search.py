@@ -169,3 +169,19 @@ def test_first_cells_cover_the_domain_and_are_fine_near_the_truth():
         assert abs(nearest - TRUTH[name]) < 0.02 * (model.domain[1] - model.domain[0])
     no_rewards = likely_edges(model_of("pricing"), np.zeros((12, 9)))
     assert no_rewards.tolist() == np.linspace(0, 1, 9).tolist()
+
+
+def test_a_search_that_gives_up_loses_precision_and_not_validity(monkeypatch):
+    process = Valleys((0.3, 4.0, 1e4), (0.7123457, 1.0, 1e6))
+    monkeypatch.setattr("globalbandits.evidence.search._MOST_CELLS", 3)
+    certified, value, _ = infimum(process, np.linspace(0, 1, 9))
+    assert certified <= 1.0 <= value
+    hull = find_hull(process, 4.5, np.linspace(0, 1, 9))
+    assert hull.low <= 0.3 < 0.7123457 <= hull.high
+    assert hull.slack > 0.01
+
+
+def test_if_no_theta_is_left_every_arm_is_ruled_out(monkeypatch):
+    monkeypatch.setattr("globalbandits.evidence.contenders.find_hull", lambda *_: None)
+    model = model_of("pricing")
+    assert model_p_values(model, np.zeros((12, 9))).tolist() == [1e-6] * 12
