@@ -5,6 +5,8 @@ import globalbandits as gb
 from globalbandits.errors import ModelError
 from globalbandits.model.curves import evaluate_many
 from globalbandits.model.tables import evaluate
+from globalbandits.simulation.compilation import compile_kernel
+from globalbandits.simulation.views import View
 from tests.model.families import PRICES, SINGLE, pricing
 
 # Dense inside, and ever closer to both ends, where slopes vanish or explode.
@@ -110,16 +112,16 @@ def test_bad_questions(arm, value, message):
 
 
 def test_interpreted_array_and_compiled_readers_agree_to_the_bit():
-    numba = pytest.importorskip("numba")
-    compiled = numba.njit(evaluate)
     model = gb.RewardModel.from_functions(list(SINGLE.values()))
     rng = np.random.default_rng(1)
     for curves in (model.tables.inverse, model.tables.mean):
+        view = View(curves)
+        compiled = compile_kernel(evaluate, view, 0, 0.5)
         for arm in range(model.n_arms):
             points = rng.uniform(-0.1, 1.1, 60)
             interpreted = np.array([evaluate(curves, arm, float(x)) for x in points])
             assert np.array_equal(interpreted, evaluate_many(curves, arm, points))
-            assert np.array_equal(interpreted, [compiled(curves, arm, x) for x in points])
+            assert np.array_equal(interpreted, [compiled(view, arm, float(x)) for x in points])
 
 
 def test_mean_curves_follow_the_means():

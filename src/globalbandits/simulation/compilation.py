@@ -22,9 +22,11 @@ from globalbandits.simulation.fingerprint import (
 )
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-# Helpers are inlined without asking LLVM for its opinion: they are called in the innermost
-# loop, and are never called from Python.
-_HELPER_OPTIONS = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True}
+# Helpers are never called from Python. Short ones are inlined without asking LLVM for its
+# opinion, because they are called in the innermost loop; long ones would make the code, and
+# the time to compile it, explode.
+_HELPER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True}
+_SHORT = 600  # bytes of Python's own code
 
 _KERNELS: dict[str, Any] = {}  # by fingerprint
 _HELPERS: dict[str, Any] = {}  # by fingerprint; kernels share them
