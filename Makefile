@@ -19,7 +19,7 @@ test: $(READY) ## format check, lint, types, import direction, then doctests and
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/pytest --numprocesses auto --dist loadfile --cov --cov-report=term
 
 bench: $(READY) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
