@@ -119,7 +119,9 @@ def test_functions_that_call_themselves():
 
 
 @pytest.mark.parametrize(
-    "value", [object(), np.array([{}], dtype=object), type("Thing", (), {})], ids=str
+    "value",
+    [object(), np.array([{}], dtype=object), type("Thing", (), {})],
+    ids=["object", "array of objects", "class"],
 )
 def test_what_cannot_be_told(value):
     with pytest.raises(FingerprintError, match="cannot tell the content of"):
