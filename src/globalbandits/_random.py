@@ -1,4 +1,8 @@
-"""Random streams: one seed, keyed by run, one stream for each purpose.
+"""Random streams: one seed, and a stream of its own for each purpose and run.
+
+The key of a stream is a fixed number of 32-bit words: a tag of this package, the purpose, the
+seed (up to 2**128) and the run (up to 2**64). Keys that differ anywhere give streams that have
+nothing to do with each other, nor with ``numpy.random.default_rng(seed)``.
 
 Every policy of a run gets a fresh copy of the same reward, drift and bias streams, so
 comparisons are paired, and a result does not depend on which policies run side by side.
@@ -8,8 +12,12 @@ from enum import IntEnum
 
 import numpy as np
 
-from globalbandits._validation import as_integer
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import SimulationError
+
+_TAG = 0x676C6F62  # "glob" in ASCII
+_SEED_WORDS, _RUN_WORDS = 4, 2
+_MASK = 2**32 - 1
 
 
 class Stream(IntEnum):
@@ -19,15 +27,33 @@ class Stream(IntEnum):
     POLICY = 1
     DRIFT = 2
     BIAS = 3
+    LEARNER = 4
+    FORK = 5
+    REQUEST = 6
+    POPULATION = 7
 
 
-def generator(seed: int, run: int, stream: Stream) -> np.random.Generator:
-    """The generator of one purpose in one run.
+def key_words(stream: Stream, seed: int, run: int) -> list[int]:
+    """The key of one stream, always of the same length.
 
-    >>> generator(7, 0, Stream.REWARD).random() == generator(7, 0, Stream.REWARD).random()
-    True
-    >>> generator(7, 0, Stream.REWARD).random() == generator(7, 1, Stream.REWARD).random()
-    False
+    >>> [hex(word) for word in key_words(Stream.POLICY, 7, 2**32 + 3)]
+    ['0x676c6f62', '0x1', '0x7', '0x0', '0x0', '0x0', '0x3', '0x1']
     """
     seed = as_integer("seed", seed, 0, SimulationError)
-    return np.random.Generator(np.random.PCG64([seed, run, int(stream)]))
+    require(seed < 2**128, "seed", "be below 2**128", seed, SimulationError)
+    require(0 <= run < 2**64, "run", "lie in [0, 2**64)", run, SimulationError)
+    words = [_TAG, int(stream)]
+    words += [(seed >> (32 * word)) & _MASK for word in range(_SEED_WORDS)]
+    return words + [(run >> (32 * word)) & _MASK for word in range(_RUN_WORDS)]
+
+
+def generator(stream: Stream, seed: int, run: int = 0) -> np.random.Generator:
+    """The generator of one purpose in one run.
+
+    >>> generator(Stream.REWARD, 7).random() == generator(Stream.REWARD, 7).random()
+    True
+    >>> generator(Stream.REWARD, 7, 0).random() == generator(Stream.REWARD, 7, 1).random()
+    False
+    """
+    sequence = np.random.SeedSequence(key_words(stream, seed, run))
+    return np.random.Generator(np.random.PCG64(sequence))

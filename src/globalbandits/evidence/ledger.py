@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from globalbandits import statistics as counting
+from globalbandits._rewards import as_arm, as_unit
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import EvidenceError, RewardError, StateError
@@ -13,10 +15,10 @@ from globalbandits.evidence import contenders, drift, histogram, saving
 from globalbandits.evidence.levels import as_alarm_rate, as_confidence
 from globalbandits.evidence.likelihood import likely_edges
 from globalbandits.evidence.pooled import Pooled
-from globalbandits.evidence.rewards import as_arm, as_unit
 from globalbandits.evidence.search import find_hull, find_infima
 from globalbandits.evidence.spike_slab import SpikeSlab
 from globalbandits.evidence.statements import Contenders, Drift, Interval, ModelEvidence
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +38,7 @@ class Evidence:
         bins: cells of the histogram: 8 suits most rewards, 16 continuous ones with little
             noise, and 1 is exact for rewards that are all or nothing.
         every: how many observations lie between copies, which `drift` needs.
+        statistics: where rewards are counted, if somebody else counts them too.
 
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
@@ -49,9 +52,15 @@ class Evidence:
     """
 
     def __init__(
-        self, model: "RewardModel", *, bins: int = histogram.DEFAULT_BINS, every: int = drift.EVERY
+        self,
+        model: "RewardModel",
+        *,
+        bins: int = histogram.DEFAULT_BINS,
+        every: int = drift.EVERY,
+        statistics: Statistics | None = None,
     ) -> None:
         self._model = model
+        self._stats = counting.no_statistics(model.n_arms) if statistics is None else statistics
         self._bins = as_integer("bins", bins, 1, EvidenceError)
         self._every = as_integer("every", every, 1, EvidenceError)
         self._histogram = histogram.empty(model.n_arms, self._bins)
@@ -72,14 +81,18 @@ class Evidence:
     @property
     def n_observations(self) -> int:
         """How many rewards the evidence rests on."""
-        return round(float(self._histogram.counts.sum()))
+        return int(self._stats.total[0])
 
     def update(self, arm: int, reward: float) -> None:
         """Take in one reward, in the model's units."""
-        self.add(as_arm(self._model, arm), as_unit(self._model, reward))
+        model = self._model
+        index = as_arm("arm", arm, model.n_arms)
+        unit = as_unit("reward", reward, model.reward_range)
+        counting.count(self._stats, index, unit)
+        self.note(index, unit)
 
-    def add(self, arm: int, unit_reward: float) -> None:
-        """Take in one reward on the unit scale, unchecked."""
+    def note(self, arm: int, unit_reward: float) -> None:
+        """Take in one reward on the unit scale that has been counted already."""
         histogram.add(self._histogram, arm, unit_reward, 1.0)
         self._clock += 1
         drift.record(self._snapshots, self._histogram.counts, self._clock, self._every)
@@ -89,6 +102,10 @@ class Evidence:
         start = 0
         while start < arms.size:
             stop = min(arms.size, start + self._every - self._clock % self._every)
+            for arm, unit in zip(
+                arms[start:stop].tolist(), unit_rewards[start:stop].tolist(), strict=True
+            ):
+                counting.count(self._stats, arm, unit)
             histogram.add_many(self._histogram, arms[start:stop], unit_rewards[start:stop])
             self._clock += stop - start
             drift.record(self._snapshots, self._histogram.counts, self._clock, self._every)
@@ -103,15 +120,17 @@ class Evidence:
             number: which observation it was, counted from 1. If it is not given, the copies
                 that may hold the reward are dropped, and the search for drift begins anew.
         """
-        index, unit = as_arm(self._model, arm), as_unit(self._model, reward)
+        index = as_arm("arm", arm, self._model.n_arms)
+        unit = as_unit("reward", reward, self._model.reward_range)
         if number is not None:
             number = as_integer("number", number, 1, EvidenceError)
             rule = f"be at most {self._clock}"
             require(number <= self._clock, "number", rule, number, EvidenceError)
-        self.take_back(index, unit, number)
+        self.unnote(index, unit, number)
+        counting.uncount(self._stats, index, unit)
 
-    def take_back(self, arm: int, unit_reward: float, number: int | None = None) -> None:
-        """Undo `add`; refused if the arm cannot have had this reward on the unit scale."""
+    def unnote(self, arm: int, unit_reward: float, number: int | None = None) -> None:
+        """Undo `note`; refused if the arm cannot have had this reward on the unit scale."""
         left = histogram.Histogram(self._histogram.counts[[arm]])
         histogram.add(left, 0, unit_reward, -1.0)
         if left.counts.min() < 0.0:
@@ -138,11 +157,34 @@ class Evidence:
             require(other is not self, "evidence to merge", "be another one", other, StateError)
             self._check_belongs(other._model.fingerprint, other._bins)
         for other in others:
-            self._histogram.counts[...] += other._histogram.counts
-            self._clock += other._clock
-            self._snapshots.times[:] = 0
-            self._milestones.clear()
+            self.merge_counts(other, None)
+            counting.add(self._stats, other._stats, 1)
         return self
+
+    def merge_counts(self, other: "Evidence", past: FloatArray | None) -> None:
+        """Add another histogram, less a past that is in both; the statistics stay."""
+        self._check_belongs(other._model.fingerprint, other._bins)
+        self._histogram.counts[...] += other._histogram.counts
+        if past is not None:
+            self._histogram.counts[...] -= past
+        self._clock += other._clock
+        self._snapshots.times[:] = 0
+        self._milestones.clear()
+
+    def copy(self) -> "Evidence":
+        """The same evidence, with memory of its own."""
+        twin = Evidence(
+            self._model,
+            bins=self._bins,
+            every=self._every,
+            statistics=counting.copy(self._stats),
+        )
+        twin._histogram.counts[...] = self._histogram.counts
+        twin._snapshots.times[...] = self._snapshots.times
+        twin._snapshots.counts[...] = self._snapshots.counts
+        twin._clock = self._clock
+        twin._milestones = dict(self._milestones)
+        return twin
 
     def interval(self, level: float = 0.95) -> Interval:
         """An interval that holds theta at all times, with probability ``level`` at least."""
@@ -234,10 +276,16 @@ class Evidence:
         ) | {"model": self._model.fingerprint}
 
     @classmethod
-    def restore(cls, model: "RewardModel", state: Mapping[str, Any]) -> "Evidence":
+    def restore(
+        cls,
+        model: "RewardModel",
+        state: Mapping[str, Any],
+        *,
+        statistics: Statistics | None = None,
+    ) -> "Evidence":
         """The evidence whose `state` this is; refused if it was of another model."""
         saving.check_keys(state)
-        evidence = cls(model, bins=state["bins"], every=state["every"])
+        evidence = cls(model, bins=state["bins"], every=state["every"], statistics=statistics)
         evidence._check_belongs(state["model"], evidence._bins)
         evidence._clock = as_integer("clock", state["clock"], 0, StateError)
         shape = evidence._histogram.counts.shape

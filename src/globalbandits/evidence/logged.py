@@ -6,7 +6,7 @@ import numpy as np
 
 from globalbandits.evidence import drift, histogram
 from globalbandits.evidence.ledger import Evidence
-from globalbandits.evidence.rewards import as_log
+from globalbandits._rewards import as_batch
 
 _N_MARKS = 40  # moments, evenly spaced in their logarithm, that a picture of the log can show
 
@@ -43,7 +43,7 @@ def evidence(
     4
     """
     collected = Evidence(model, bins=bins, every=every)
-    indices, units = as_log(model, arms, rewards)
+    indices, units = as_batch(arms, rewards, model.n_arms, model.reward_range)
     start = 0
     for stop in np.unique(np.geomspace(1, max(1, indices.size), _N_MARKS).round()).astype(int):
         collected.add_many(indices[start:stop], units[start:stop])

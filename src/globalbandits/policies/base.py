@@ -1,8 +1,9 @@
 """What every policy is: a frozen spec, and rules over explicit state.
 
-A policy file has one skeleton: a `Setup` (the model's tables and the policy's constants), a
-`State` (a NamedTuple of arrays), and the plain functions `init`, `select` and `update` in the
-subset of Python that Numba compiles. The spec class at the end of the file ties them together.
+The engine (a live learner or the simulator) counts every reward in one `Statistics`. A policy
+only derives: its `State` is a NamedTuple of arrays that follow from the statistics. A policy
+file holds a `Setup` (the model's tables and the policy's constants), the `State`, the plain
+functions of `Rules` in the subset of Python that Numba compiles, and the spec class.
 """
 
 import dataclasses
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from globalbandits.errors import PolicyError
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -18,19 +20,66 @@ Setup = Any  # a NamedTuple whose first field is `tables`
 State = Any  # a NamedTuple of arrays, changed in place
 
 
-class Rules(NamedTuple):
-    """The functions of one policy; all but `init` are compiled into the simulator's loop.
+class NoState(NamedTuple):
+    """The state of a policy that derives nothing: the statistics are all it needs."""
 
-    The order of arguments is always (setup, state, ...). Rewards are on the unit scale.
+
+class Rules(NamedTuple):
+    """The functions of one policy.
+
+    The order of arguments is always (setup, stats, state, ...). `select`, `update`, `estimate`
+    and `rebuild` are compiled into the simulator's loop, and a live learner calls the same
+    functions. Rewards are on the unit scale.
+
+    Attributes:
+        init: ``init(setup) -> state``: the state before any reward. Plain Python, not compiled.
+        select: ``select(setup, stats, state, rng) -> arm``. Must not change stats or state; of
+            the generator it may use ``random()``, ``standard_normal()`` and ``beta(a, b)``.
+        update: ``update(setup, stats, state, arm, reward)``: bring the state up to date. The
+            engine has counted the reward already, so ``stats`` includes it.
+        estimate: ``estimate(setup, stats, state) -> theta``; nan where there is none.
+        rebuild: ``rebuild(setup, stats, state)``: derive the whole state from the statistics,
+            whatever the state holds. It lets a learner forget (count minus one, rebuild), merge
+            (add, rebuild), restart and be restored. None where the order of rewards matters;
+            then there is no forgetting and no merging, and the whole state is saved.
+        kept: fields of the state to be saved because the statistics alone do not give every
+            bit of them back, such as sums that gather rounding or numbers of the last fit. On
+            restoring, the state is rebuilt, then these fields are read; unless there is a
+            `resume`, each must agree with the rebuilt one up to rounding.
+        resume: ``resume(setup, stats, state) -> bool``: called with all kept fields in place
+            (all fields where `rebuild` is None); derives the others, and returns False if
+            no learner with these statistics can have them. Plain Python, not compiled.
     """
 
     init: Callable[[Setup], State]
-    select: Callable[[Setup, State, Any], int]  # (setup, state, rng) -> arm; state unchanged
-    update: Callable[[Setup, State, int, float], None]  # (setup, state, arm, reward)
-    estimate: Callable[[Setup, State], float]  # parameter estimate, nan where there is none
-    forget: Callable[[Setup, State, int, float], None] | None = None  # the inverse of update
-    additive: tuple[str, ...] = ()  # fields of the state that add up over learners
-    refresh: Callable[[Setup, State], None] | None = None  # rebuild the other fields from those
+    select: Callable[[Setup, Statistics, State, Any], int]
+    update: Callable[[Setup, Statistics, State, int, float], None]
+    estimate: Callable[[Setup, Statistics, State], float]
+    rebuild: Callable[[Setup, Statistics, State], None] | None = None
+    kept: tuple[str, ...] = ()
+    resume: Callable[[Setup, Statistics, State], bool] | None = None
+
+
+def stateless(
+    select: Callable[[Setup, Statistics, State, Any], int],
+    estimate: Callable[[Setup, Statistics, State], float],
+) -> Rules:
+    """Rules of a policy that decides from the statistics alone."""
+    return Rules(_no_state, select, _update_nothing, estimate, _rebuild_nothing)
+
+
+def _no_state(setup: Setup) -> NoState:
+    return NoState()
+
+
+def _update_nothing(
+    setup: Setup, stats: Statistics, state: NoState, arm: int, reward: float
+) -> None:
+    pass
+
+
+def _rebuild_nothing(setup: Setup, stats: Statistics, state: NoState) -> None:
+    pass
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,13 +96,17 @@ class Policy:
         """Constants and tables this policy needs for one model; raises if it cannot run."""
         raise NotImplementedError
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Why the arm that `select` would return now is chosen, for a person."""
         return "the policy's rule"
 
-    def details(self, setup: Setup, state: State) -> dict[str, Any]:
+    def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """Numbers of this policy's own that stand behind `reason`, by name."""
         return {}
+
+    def observed(self, stats: Statistics, state: State) -> Statistics:
+        """The statistics a decision rests on; a policy with windows uses fewer rewards."""
+        return stats
 
     @property
     def label(self) -> str:
@@ -74,10 +127,10 @@ class Policy:
     @staticmethod
     def from_dict(spec: Mapping[str, Any]) -> "Policy":
         """The policy a plain dict describes; the inverse of `to_dict`."""
-        if "policy" not in spec:
-            raise PolicyError(f"a policy spec must have the key 'policy', got {dict(spec)!r}")
+        if not isinstance(spec, Mapping) or "policy" not in spec:
+            raise PolicyError(f"a policy spec must be a dict with the key 'policy', got {spec!r}")
         kind = spec["policy"]
-        if kind not in _REGISTRY:
+        if not isinstance(kind, str) or kind not in _REGISTRY:
             known = ", ".join(sorted(_REGISTRY))
             raise PolicyError(f"policy must be one of {known}, got {kind!r}")
         policy = _REGISTRY[kind]

@@ -22,6 +22,7 @@ from globalbandits.simulation.loops import (
     moving_steps,
 )
 from globalbandits.simulation.worlds import make_world
+from globalbandits.statistics import clear, no_statistics
 
 BLOCK = 2**14  # steps: small enough for the processor's cache, large enough to call seldom
 SLOW_BLOCK = 2**10  # in plain Python, so that an interrupt is heard soon
@@ -78,7 +79,8 @@ class Player:
             estimates=np.zeros(n_times),
         )
         self.state = policy.rules.init(setup)
-        game = Game(setup, self.state, self._rng, world, self.tally)
+        self.stats = no_statistics(job.n_arms)
+        game = Game(setup, self.stats, self.state, self._rng, world, self.tally)
         loop = _loop_of(policy, job)
         self.play = engine.bind(loop, type(policy).__name__, (game,), 0, 0)
 
@@ -86,6 +88,7 @@ class Player:
         """Forget the run before; random numbers from the start of a stream."""
         self._rng.bit_generator.state = rng_state
         restore(self.state, self._fresh)
+        clear(self.stats)
         tally = self.tally
         for array in (tally.numbers, tally.settled, tally.totals, tally.pulls):
             array[:] = 0
@@ -128,7 +131,7 @@ class Arena:
         """Play one run; after each block ``tick(steps)`` says whether to go on."""
         job, players = self.job, self._players
         self._world.begin(run)
-        rng_state = generator(job.seed, run, Stream.POLICY).bit_generator.state
+        rng_state = generator(Stream.POLICY, job.seed, run).bit_generator.state
         for player in players:
             player.begin(rng_state)
         for start in range(0, job.horizon, self._block):

@@ -14,6 +14,8 @@ import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, evaluate, find_cell
+from globalbandits.statistics import Statistics
+from globalbandits.statistics import count as count_reward
 
 TOLERANCE = 1e-12  # of the reward range: an arm that falls short by less is as good as the best
 
@@ -65,6 +67,7 @@ class Game(NamedTuple):
     """One policy in one world: all that a loop reads and writes."""
 
     setup: Any
+    stats: Statistics
     state: Any
     rng: np.random.Generator
     world: Any
@@ -76,7 +79,7 @@ Loop = Callable[[Game, int, int], None]  # (game, start, n_steps)
 
 
 @cache
-def block_loop(play: Steps, estimate: Callable[[Any, Any], float]) -> Loop:
+def block_loop(play: Steps, estimate: Callable[[Any, Any, Any], float]) -> Loop:
     """A loop over the steps of a block that stops at checkpoints to write down."""
 
     def loop(game: Game, start: int, n_steps: int) -> None:
@@ -94,7 +97,7 @@ def block_loop(play: Steps, estimate: Callable[[Any, Any], float]) -> Loop:
             if at < tally.times.shape[0] and tally.times[at] == start + done:
                 tally.regret[at] = tally.totals[0]
                 tally.nominal_regret[at] = tally.totals[1]
-                tally.estimates[at] = estimate(game.setup, game.state)
+                tally.estimates[at] = estimate(game.setup, game.stats, game.state)
                 numbers[NEXT] = at + 1
 
     return loop
@@ -105,10 +108,11 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
     """Steps in a fixed world."""
 
     def play(game: Game, start: int, first: int, stop: int) -> None:
-        setup, state, rng, world = game.setup, game.state, game.rng, game.world
+        setup, stats, state, rng = game.setup, game.stats, game.state, game.rng
+        world = game.world
         shapes, uniforms = world.shapes, world.uniforms[first:stop]
         n_arms = shapes.shape[0]
-        arm = select(setup, state, rng)
+        arm = select(setup, stats, state, rng)
         if not 0 <= arm < n_arms:
             game.tally.numbers[WRONG_ARM] = arm
             return
@@ -119,8 +123,9 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
             # Most steps play the arm of the step before. Its next reward is drawn before the
             # update, whose result it does not need, so that the processor does both at once.
             ahead = draw(world.noise, shapes[arm], uniforms[step])
-            update(setup, state, arm, reward)
-            chosen = select(setup, state, rng)
+            count_reward(stats, arm, reward)
+            update(setup, stats, state, arm, reward)
+            chosen = select(setup, stats, state, rng)
             reward = ahead
             if chosen != arm:
                 if not 0 <= chosen < n_arms:
@@ -131,7 +136,8 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
                 since = step
                 arm = chosen
                 reward = draw(world.noise, shapes[arm], uniforms[step])
-        update(setup, state, arm, reward)
+        count_reward(stats, arm, reward)
+        update(setup, stats, state, arm, reward)
         count(game, arm, stop - first - since, start + stop)
         add_streak(game, game.tally.totals)
 
@@ -173,11 +179,11 @@ def moving_steps(select: Any, update: Any, prepare: Any, draw: Any) -> Steps:
     """Steps in a moving world."""
 
     def play(game: Game, start: int, first: int, stop: int) -> None:
-        setup, state, rng = game.setup, game.state, game.rng
+        setup, stats, state, rng = game.setup, game.stats, game.state, game.rng
         world, tally = game.world, game.tally
         n_arms = world.tables.n_arms
         for step in range(first, stop):
-            arm = select(setup, state, rng)
+            arm = select(setup, stats, state, rng)
             if not 0 <= arm < n_arms:
                 tally.numbers[WRONG_ARM] = arm
                 return
@@ -185,7 +191,8 @@ def moving_steps(select: Any, update: Any, prepare: Any, draw: Any) -> Steps:
             mean = evaluate(world.tables.mean, arm, theta)
             paid = min(max(mean + world.shifts[arm], 0.0), 1.0)
             reward = draw(world.noise, prepare(world.noise, paid), world.uniforms[step])
-            update(setup, state, arm, reward)
+            count_reward(stats, arm, reward)
+            update(setup, stats, state, arm, reward)
             worth = mean
             if world.values_differ:
                 worth = evaluate(world.tables.worth, arm, theta)

@@ -14,6 +14,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.evidence.histogram import Histogram, add, empty
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -33,7 +34,6 @@ class State(NamedTuple):
     inner: Any
     histogram: Histogram
     copies: FloatArray  # (n_times, n_arms, n_bins + 1)
-    total: IntArray  # (1,) observations
     next_copy: IntArray  # (1,)
 
 
@@ -49,24 +49,22 @@ def watch(rules: Rules) -> Rules:
             inner=inner_init(setup.inner),
             histogram=histogram,
             copies=np.zeros((setup.times.shape[0], *histogram.counts.shape)),
-            total=np.zeros(1, np.int64),
             next_copy=np.zeros(1, np.int64),
         )
 
-    def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
-        return inner_select(setup.inner, state.inner, rng)
+    def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+        return inner_select(setup.inner, stats, state.inner, rng)
 
-    def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-        inner_update(setup.inner, state.inner, arm, reward)
+    def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+        inner_update(setup.inner, stats, state.inner, arm, reward)
         add(state.histogram, arm, reward, 1.0)
-        state.total[0] += 1
         at = state.next_copy[0]
-        if at < setup.times.shape[0] and setup.times[at] == state.total[0]:
+        if at < setup.times.shape[0] and setup.times[at] == stats.total[0]:
             copy_counts(state, at)
             state.next_copy[0] = at + 1
 
-    def estimate(setup: Setup, state: State) -> float:
-        return inner_estimate(setup.inner, state.inner)
+    def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+        return inner_estimate(setup.inner, stats, state.inner)
 
     return Rules(init, select, update, estimate)
 

@@ -74,10 +74,10 @@ class Fixed:
 
     def begin(self, run: int) -> None:
         """Start the run's stream of rewards; draw its bias."""
-        self._rewards = generator(self._job.seed, run, Stream.REWARD)
+        self._rewards = generator(Stream.REWARD, self._job.seed, run)
         if self._job.bias is not None:
             self.bias = self._job.bias.shifts(
-                self._job.n_arms, generator(self._job.seed, run, Stream.BIAS)
+                self._job.n_arms, generator(Stream.BIAS, self._job.seed, run)
             )
             self._set_means(self.bias)
 
@@ -114,11 +114,11 @@ class Moving:
     def begin(self, run: int) -> None:
         """Start the run's streams; put the parameter back to its start."""
         job = self._job
-        self._rewards = generator(job.seed, run, Stream.REWARD)
-        self._steps = generator(job.seed, run, Stream.DRIFT)
+        self._rewards = generator(Stream.REWARD, job.seed, run)
+        self._steps = generator(Stream.DRIFT, job.seed, run)
         self._path.now[0] = job.theta
         if job.bias is not None:
-            self.bias = job.bias.shifts(job.n_arms, generator(job.seed, run, Stream.BIAS))
+            self.bias = job.bias.shifts(job.n_arms, generator(Stream.BIAS, job.seed, run))
             self.content.shifts[:] = self.bias / job.scale
 
     def next_block(self, start: int, n_steps: int) -> None:

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.indices import Setup, estimate
-from globalbandits.policies.ucb1 import State, forget, init, refresh, update
+from globalbandits.policies.base import Policy, State, register, stateless
+from globalbandits.policies.parts.indices import Setup, no_estimate
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Any arm."""
     return int(rng.random() * setup.tables.n_arms)
 
@@ -27,12 +27,12 @@ class Uniform(Policy):
     {'policy': 'uniform'}
     """
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = stateless(select, no_estimate)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
         return Setup(model.tables)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """No reason at all."""
         return "any arm, at random"

@@ -9,7 +9,7 @@ import numpy as np
 
 from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Setup, State
-from globalbandits.policies.observations import Observations
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -76,19 +76,17 @@ def explain(
     policy: Policy,
     model: "RewardModel",
     setup: Setup,
+    stats: Statistics,
     state: State,
-    observed: Observations,
     rng: np.random.Generator,
 ) -> Explanation:
     """Explain the next decision; neither the state nor the generator changes."""
     low, high = model.reward_range
-    estimate = _or_none(policy.rules.estimate(setup, state))
+    estimate = _or_none(policy.rules.estimate(setup, stats, state))
     model_means = [None] * model.n_arms if estimate is None else model.means(estimate).tolist()
-    # A policy with windows decides on fewer rewards than were observed: show those.
-    counts = getattr(state, "counts", observed.counts)
-    sums = getattr(state, "sums", observed.sums)
+    used = policy.observed(stats, state)
     arms = []
-    for arm, (count, total) in enumerate(zip(counts.tolist(), sums.tolist(), strict=True)):
+    for arm, (count, total) in enumerate(zip(used.counts.tolist(), used.sums.tolist(), strict=True)):
         mean = total / count if count > 0 else math.nan
         own = evaluate(setup.tables.inverse, arm, mean) if count > 0 else math.nan
         arms.append(
@@ -103,11 +101,11 @@ def explain(
         )
     return Explanation(
         policy=policy.label,
-        n_observations=int(observed.counts.sum()),
+        n_observations=int(stats.total[0]),
         estimate=estimate,
-        choice=int(policy.rules.select(setup, state, copy.deepcopy(rng))),
-        reason=policy.reason(setup, state),
-        details=policy.details(setup, state),
+        choice=int(policy.rules.select(setup, stats, state, copy.deepcopy(rng))),
+        reason=policy.reason(setup, stats, state),
+        details=policy.details(setup, stats, state),
         arms=tuple(arms),
     )
 

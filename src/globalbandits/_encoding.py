@@ -1,0 +1,116 @@
+"""Arrays as plain lists that survive JSON bit for bit, and back, with every entry checked."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from globalbandits._types import AnyArray
+from globalbandits.errors import StateError
+
+_SPECIAL = ("nan", "inf", "-inf")  # JSON has no such numbers, so they are written as strings
+_SHOWN = 80  # characters of a wrong value that a message shows
+
+
+def encode_array(array: AnyArray) -> Any:
+    """An array as nested lists.
+
+    >>> encode_array(np.array([1.5, np.inf]))
+    [1.5, 'inf']
+    """
+    return _encode(array.tolist())
+
+
+def encode_tuple(value: Any) -> Any:
+    """A NamedTuple of arrays, or of such NamedTuples, as nested dicts of lists by field."""
+    if isinstance(value, np.ndarray):
+        return encode_array(value)
+    return {name: encode_tuple(field) for name, field in zip(value._fields, value, strict=True)}
+
+
+def decode_array(name: str, saved: Any, template: AnyArray) -> AnyArray:
+    """Nested lists as an array like the template: same shape, same kind of number.
+
+    >>> decode_array("sums", [0.5, "nan"], np.zeros(2))
+    array([0.5, nan])
+    >>> decode_array("sums", [0.5], np.zeros(2))
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.StateError: sums must be a list of 2 entries, got a list of 1
+    """
+    check = _check_integer if template.dtype.kind == "i" else _check_float
+    numbers: list[Any] = []
+    _flatten(name, saved, template.shape, check, numbers)
+    return np.array(numbers, dtype=template.dtype).reshape(template.shape)
+
+
+def decode_tuple(name: str, saved: Any, template: Any) -> Any:
+    """Nested dicts of lists as a NamedTuple like the template: same fields, shapes and kinds."""
+    if isinstance(template, np.ndarray):
+        return decode_array(name, saved, template)
+    check_keys(name, saved, template._fields)
+    return type(template)(
+        *(
+            decode_tuple(f"{name}.{field}", saved[field], getattr(template, field))
+            for field in template._fields
+        )
+    )
+
+
+def check_keys(name: str, saved: Any, keys: tuple[str, ...]) -> None:
+    """Refuse anything but a dict with exactly these keys."""
+    if not isinstance(saved, Mapping):
+        raise StateError(f"{name} must be a dict, got {shown(saved)}")
+    missing = [key for key in keys if key not in saved]
+    extra = [key for key in saved if key not in keys]
+    if missing or extra:
+        raise StateError(
+            f"{name} must have the keys {', '.join(keys)}, "
+            f"got missing {missing} and extra {shown(extra)}"
+        )
+
+
+def shown(value: object) -> str:
+    """A wrong value for a message, cut to a readable length; whatever it is, this succeeds."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError, OverflowError):  # integers of thousands of digits, say
+        text = f"a {type(value).__name__} that cannot be printed"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_encode(item) for item in value]
+    return value if math.isfinite(value) else str(value)
+
+
+def _flatten(
+    name: str, saved: Any, shape: tuple[int, ...], check: Any, numbers: list[Any]
+) -> None:
+    if not shape:
+        numbers.append(check(name, saved))
+        return
+    if not isinstance(saved, (list, tuple)):
+        raise StateError(f"{name} must be a list of {shape[0]} entries, got {shown(saved)}")
+    if len(saved) != shape[0]:
+        raise StateError(f"{name} must be a list of {shape[0]} entries, got a list of {len(saved)}")
+    for item in saved:
+        _flatten(name, item, shape[1:], check, numbers)
+
+
+def _check_integer(name: str, value: Any) -> int:
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise StateError(f"{name} must hold 64-bit integers, got {shown(value)}")
+    return value
+
+
+def _check_float(name: str, value: Any) -> float:
+    if isinstance(value, str) and value in _SPECIAL:
+        return float(value)
+    if type(value) is int and abs(value) <= 2**53:
+        return float(value)
+    if type(value) is not float or not math.isfinite(value):
+        raise StateError(f"{name} must hold finite numbers, got {shown(value)}")
+    return value

@@ -1,0 +1,96 @@
+"""Arms and rewards at the edge: checked, and rewards mapped to the unit scale."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_float, as_integer, require
+from globalbandits.errors import RewardError
+
+# Rounding may put a reward at an end of the range this far beyond it (on the unit scale).
+_SLACK = 1e-12
+
+
+def as_arm(name: str, value: Any, n_arms: int) -> int:
+    """Value as the index of an arm."""
+    if type(value) is int and 0 <= value < n_arms:  # the usual case, without a message to build
+        return value
+    arm = as_integer(name, value, 0, RewardError)
+    require(arm < n_arms, name, f"be an index below {n_arms}", value, RewardError)
+    return arm
+
+
+def as_unit(name: str, value: Any, reward_range: tuple[float, float]) -> float:
+    """Value as a reward, mapped from the range to [0, 1].
+
+    >>> as_unit("reward", 5.0, (0.0, 10.0))
+    0.5
+    """
+    low, high = reward_range
+    number = value if type(value) is float else as_float(name, value, RewardError)
+    unit = (number - low) / (high - low)
+    if -_SLACK <= unit <= 1.0 + _SLACK:
+        return min(max(unit, 0.0), 1.0)
+    as_float(name, value, RewardError)  # nan and infinities have their own message
+    raise RewardError(f"{name} must lie in [{low:g}, {high:g}], got {value!r}")
+
+
+def is_batch(value: Any) -> bool:
+    """Whether a value is meant as several numbers: a sequence or an array with a length."""
+    if isinstance(value, (int, float, str, bytes, bytearray)):
+        return False
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) or (
+        hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0
+    )
+
+
+def as_batch(
+    arms: Any, rewards: Any, n_arms: int, reward_range: tuple[float, float]
+) -> tuple[IntArray, FloatArray]:
+    """As many arms as rewards, all checked, the rewards on the unit scale.
+
+    >>> as_batch([0, 2], [5.0, 10.0], 3, (0.0, 10.0))
+    (array([0, 2]), array([0.5, 1. ]))
+    >>> as_batch([1], [12.0], 3, (0.0, 10.0))
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.RewardError: reward[0] must lie in [0, 10], got 12.0
+    """
+    both = is_batch(arms) and is_batch(rewards)
+    require(both, "arm and reward", "be two numbers or two batches", (arms, rewards), RewardError)
+    indices, values = _as_array("arm", arms), _as_array("reward", rewards)
+    lengths = indices.shape[0], values.shape[0]
+    require(lengths[0] == lengths[1], "arm and reward", "have one length", lengths, RewardError)
+    low, high = reward_range
+    if indices.dtype.kind in "iu" and values.dtype.kind in "iuf":
+        units = (values.astype(float) - low) / (high - low)
+        good = (indices >= 0) & (indices < n_arms)
+        good &= (units >= -_SLACK) & (units <= 1.0 + _SLACK)
+        if good.all():
+            return indices.astype(np.int64), np.clip(units, 0.0, 1.0)
+    # Something is wrong, or of a type that only a look at each entry can tell.
+    pairs = [
+        (as_arm(f"arm[{i}]", k, n_arms), as_unit(f"reward[{i}]", x, reward_range))
+        for i, (k, x) in enumerate(zip(indices.tolist(), values.tolist(), strict=True))
+    ]
+    return (
+        np.array([arm for arm, _ in pairs], np.int64),
+        np.array([unit for _, unit in pairs], np.float64),
+    )
+
+
+def _as_array(name: str, values: Any) -> Any:
+    """A batch as an array of one dimension; one of objects where NumPy knows no better."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iuf":
+            array = np.empty(len(values), dtype=object)
+            array[:] = list(values)
+    except (TypeError, ValueError, OverflowError):
+        raise RewardError(f"{name} must be a sequence of numbers, got {values!r}") from None
+    require(array.ndim == 1, name, "have one dimension", f"shape {array.shape}", RewardError)
+    return array

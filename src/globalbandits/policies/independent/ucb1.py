@@ -1,0 +1,62 @@
+"""UCB1 (Auer, Cesa-Bianchi and Fischer 2002): every arm learns for itself, with optimism."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.indices import (
+    NOT_PLAYED,
+    Setup,
+    Widths,
+    first_unplayed,
+    init_widths,
+    no_estimate,
+    rebuild_widths,
+    update_widths,
+)
+from globalbandits.statistics import Statistics
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Generator) -> int:
+    """Every arm once, the lowest first; then the largest upper confidence bound."""
+    if state.played[0] < setup.tables.n_arms:
+        return first_unplayed(stats)
+    return choose_upper_bound(state.means, state.widths, bonus(stats), rng)
+
+
+def bonus(stats: Statistics) -> float:
+    """What a width is multiplied by: sqrt(2 log(t - 1)), with t - 1 observations at time t."""
+    return math.sqrt(2.0 * math.log(stats.total[0]))
+
+
+@register("ucb1")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UCB1(Policy):
+    """Play the arm with the largest upper confidence bound; the model is not used.
+
+    The index at time t is ``mean_k + sqrt(2 * log(t - 1) / N_k)``; every arm is played once
+    first, and ties are broken at random.
+
+    >>> UCB1().to_dict()
+    {'policy': 'ucb1'}
+    """
+
+    rules = Rules(init_widths, select, update_widths, no_estimate, rebuild_widths)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables."""
+        return Setup(model.tables)
+
+    def reason(self, setup: Setup, stats: Statistics, state: Widths) -> str:
+        """The first round of plays, or the largest index."""
+        if state.played[0] < setup.tables.n_arms:
+            return NOT_PLAYED
+        largest = float(np.max(state.means + bonus(stats) * state.widths))
+        return f"largest upper confidence bound: {largest:.6g} on the unit reward scale"

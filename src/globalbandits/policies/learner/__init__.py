@@ -1,0 +1,6 @@
+"""A policy at work, one decision and one reward at a time."""
+
+from globalbandits.policies.learner.explanation import ArmReport, Explanation
+from globalbandits.policies.learner.learner import Learner
+
+__all__ = ["ArmReport", "Explanation", "Learner"]

@@ -1,0 +1,322 @@
+"""A policy at work: ask it for an arm, tell it the reward, whenever rewards come."""
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits import statistics
+from globalbandits._encoding import encode_tuple
+from globalbandits._random import Stream, generator
+from globalbandits._rewards import as_arm, as_batch, as_unit, is_batch
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_integer, require
+from globalbandits.errors import PolicyError, RewardError, StateError
+from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
+from globalbandits.policies.base import Policy
+from globalbandits.policies.learner import saving
+from globalbandits.policies.learner.explanation import Explanation, explain
+from globalbandits.policies.learner.lineage import Lineage, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from globalbandits.model import RewardModel
+
+_FORGET_SLACK = 1e-9  # rounding of a sum of many rewards
+
+
+class Learner:
+    """One policy learning online on one model.
+
+    `select` changes nothing but the random generator, so several decisions may be open at
+    once; rewards may come late, in any order, one by one or in batches. A learner may be
+    shared by threads: each call is one step that no other call interrupts.
+
+    Args:
+        policy: a spec such as ``WAGP()``.
+        model: the reward model; rewards are given in its units.
+        seed: an integer, or a generator to use; None takes fresh entropy.
+
+    >>> from globalbandits.model import RewardModel
+    >>> from globalbandits.policies import WAGP
+    >>> model = RewardModel(lambda theta, p: p * (1 - p * theta), [0.5, 0.6, 0.7, 0.8])
+    >>> learner = Learner(WAGP(), model, seed=7)
+    >>> arm = learner.select()
+    >>> learner.update(arm, 0.4)
+    >>> learner.update([0, 1, 1], [0.4, 0.45, 0.35])
+    >>> learner.n_observations, learner.select()
+    (4, 3)
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        model: "RewardModel",
+        *,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        if not isinstance(policy, Policy):
+            raise PolicyError(f"policy must be a policy such as WAGP(), got {policy!r}")
+        self._policy = policy
+        self._model = model
+        self._rules = policy.rules
+        self._setup = policy.setup(model)
+        self._state = policy.rules.init(self._setup)
+        self._stats = statistics.no_statistics(model.n_arms)
+        self._evidence = Evidence(model, statistics=self._stats)
+        self._rng = _as_generator(seed)
+        self._lineage = Lineage.new()
+        self._version = 0  # changes with every reward counted or taken back
+        self._lock = threading.RLock()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy's spec."""
+        return self._policy
+
+    @property
+    def model(self) -> "RewardModel":
+        """The reward model."""
+        return self._model
+
+    def select(self) -> int:
+        """The index of the arm to play next; only the random generator may change."""
+        with self._lock:
+            return int(self._rules.select(self._setup, self._stats, self._state, self._rng))
+
+    def update(self, arm: "int | ArrayLike", reward: "float | ArrayLike") -> None:
+        """Learn one reward of an arm, or a batch of them; on an error nothing is learned.
+
+        Args:
+            arm: index of the arm, or a sequence of indices.
+            reward: the reward in the model's units, or as many of them.
+        """
+        n_arms, reward_range = self._model.n_arms, self._model.reward_range
+        if is_batch(arm) or is_batch(reward):
+            arms, units = as_batch(arm, reward, n_arms, reward_range)
+            pairs = list(zip(arms.tolist(), units.tolist(), strict=True))
+        else:
+            pairs = [(as_arm("arm", arm, n_arms), as_unit("reward", reward, reward_range))]
+        with self._lock:
+            for index, unit in pairs:
+                statistics.count(self._stats, index, unit)
+                self._rules.update(self._setup, self._stats, self._state, index, unit)
+                self._evidence.note(index, unit)
+                self._version += 1
+
+    def forget(self, arm: int, reward: float) -> None:
+        """Undo one earlier `update` with the same arm and reward.
+
+        What is left is what a learner has that saw only the other rewards, up to rounding of
+        the sums. A policy for which the order of rewards matters refuses.
+        """
+        rebuild = self._rules.rebuild
+        if rebuild is None:
+            raise PolicyError(
+                f"{self._policy.label} cannot forget: the order of rewards matters to it"
+            )
+        index = as_arm("arm", arm, self._model.n_arms)
+        unit = as_unit("reward", reward, self._model.reward_range)
+        with self._lock:
+            self._check_observed(index, unit, reward)
+            self._evidence.unnote(index, unit)
+            statistics.uncount(self._stats, index, unit)
+            rebuild(self._setup, self._stats, self._state)
+            self._version += 1
+
+    def merge(self, *others: "Learner") -> "Learner":
+        """Add what learners of the same policy and model have seen; returns this learner.
+
+        The result is what one learner has that saw all the rewards, up to rounding of the
+        sums. A past that learners share, because they were forked or restored from one state,
+        is counted once; what cannot be told apart is refused, and so is a policy for which
+        the order of rewards matters.
+        """
+        rebuild = self._rules.rebuild
+        if rebuild is None:
+            raise PolicyError(
+                f"{self._policy.label} cannot be merged: the order of rewards matters to it"
+            )
+        if len({id(learner) for learner in (self, *others)}) <= len(others):
+            raise StateError("learners to merge must be different ones, got one of them twice")
+        for other in others:
+            require(isinstance(other, Learner), "merge", "be given learners", other, StateError)
+            self._check_belongs(other._policy, other._model.fingerprint)
+        for other in others:
+            self._merge(other)
+        with self._lock:
+            rebuild(self._setup, self._stats, self._state)
+        return self
+
+    def _merge(self, other: "Learner") -> None:
+        first, second = sorted((self, other), key=id)  # one order, so that no two threads wait
+        with first._lock, second._lock:
+            past = self._lineage.common_past(other._lineage)
+            self._evidence.merge_counts(other._evidence, None if past is None else past.histogram)
+            statistics.add(self._stats, other._stats, 1)
+            if past is not None:
+                statistics.add(self._stats, past.stats, -1)
+            other._lineage.rebase(other._seen(), other._version)
+            self._lineage.join(other._lineage)
+            self._version += 1
+
+    def fork(self, n: int) -> list["Learner"]:
+        """``n`` learners that go on from here with generators of their own, for ``n`` workers.
+
+        Each knows all this learner knows. Merging them, into this one or into each other,
+        adds what each has seen since, and counts the common past once.
+        """
+        n = as_integer("n", n, 1, PolicyError)
+        with self._lock:
+            seeds = self._rng.integers(0, 2**63, size=(n, 2)).tolist()
+            state = self.state()
+            children = []
+            for high, low in seeds:
+                child = Learner.restore(self._policy, self._model, state)
+                child._rng = generator(Stream.FORK, (high << 63) | low)
+                children.append(child)
+            return children
+
+    @property
+    def estimate(self) -> float | None:
+        """The estimate of the parameter; None before any reward, or if the policy has none."""
+        with self._lock:
+            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
+        return None if np.isnan(theta) else theta
+
+    @property
+    def n_observations(self) -> int:
+        """How many rewards have been observed."""
+        return int(self._stats.total[0])
+
+    @property
+    def pulls(self) -> IntArray:
+        """How many rewards of each arm have been observed."""
+        with self._lock:
+            return self._stats.counts.copy()
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean of all rewards of each arm, in the model's units; nan where there is none."""
+        low, high = self._model.reward_range
+        with self._lock:
+            counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
+        units = np.full(counts.shape, np.nan)
+        np.divide(sums, counts, out=units, where=counts > 0)
+        return low + (high - low) * units
+
+    def explain(self) -> Explanation:
+        """The estimate, every arm's statistics, and the next choice with its reason."""
+        with self._lock:
+            return explain(
+                self._policy, self._model, self._setup, self._stats, self._state, self._rng
+            )
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        """An interval that holds the parameter at all times, with probability ``confidence``."""
+        return self._evidence_now().interval(confidence)
+
+    def evidence_against_model(self) -> ModelEvidence:
+        """How strongly the rewards speak against the model, whatever the parameter is."""
+        return self._evidence_now().against_model()
+
+    def contenders(self, confidence: float = 0.95) -> Contenders:
+        """The arms that can still be best."""
+        return self._evidence_now().contenders(confidence)
+
+    def drift(self, alpha: float = 0.05) -> Drift:
+        """Whether the parameter has moved, with a false-alarm rate of ``alpha``."""
+        return self._evidence_now().drift(alpha)
+
+    def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
+        """Interval, e-value and contenders over the times that are still known."""
+        return self._evidence_now().plot_evidence(confidence, title=title)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the rewards say, apart from what the policy makes of them."""
+        return self._evidence
+
+    def _evidence_now(self) -> Evidence:
+        """A copy that other threads do not change while statements are computed from it."""
+        with self._lock:
+            return self._evidence.copy()
+
+    def state(self) -> dict[str, Any]:
+        """All that `restore` needs to go on bit for bit, as a dict that JSON can hold."""
+        with self._lock:
+            return {
+                "format": saving.FORMAT,
+                "version": saving.VERSION,
+                "policy": self._policy.to_dict(),
+                "model": self._model.fingerprint,
+                "generator": saving.encode_generator(self._rng),
+                "lineage": self._lineage.encode(self._version),
+                "statistics": encode_tuple(self._stats),
+                "kept": saving.encode_kept(self._rules, self._state),
+                "evidence": self._evidence.state(),
+            }
+
+    @classmethod
+    def restore(cls, policy: Policy, model: "RewardModel", state: "Mapping[str, Any]") -> "Learner":
+        """The learner whose `state` this is; refused if it was of another policy or model."""
+        saving.check_header(state)
+        learner = cls(policy, model, seed=saving.decode_generator(state["generator"]))
+        learner._check_belongs(saving.decode_policy(state["policy"]), state["model"])
+        saved = saving.decode_statistics(state["statistics"], learner._stats)
+        statistics.assign(learner._stats, saved)
+        learner._state = saving.decode_kept(
+            learner._rules, learner._setup, learner._stats, state["kept"]
+        )
+        learner._evidence = Evidence.restore(model, state["evidence"], statistics=learner._stats)
+        learner._lineage = Lineage.decode(state["lineage"], learner._seen())
+        return learner
+
+    def _seen(self) -> Seen:
+        return Seen(statistics.copy(self._stats), self._evidence.counts)
+
+    def _check_observed(self, arm: int, unit: float, reward: object) -> None:
+        """Refuse to take back a reward that cannot be among those of the arm."""
+        left = int(self._stats.counts[arm]) - 1
+        if left < 0:
+            raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
+        rest = float(self._stats.sums[arm]) - unit
+        squares = float(self._stats.squares[arm]) - unit * unit
+        slack = _FORGET_SLACK * (1.0 + left)
+        possible = -slack <= rest <= left + slack and -slack <= squares <= rest + slack
+        if not possible or squares * left < rest * rest - slack * (1.0 + left):
+            raise RewardError(
+                f"reward must be one that arm {arm} has had, got {reward!r}: "
+                f"the other {left} could not have the sum and the spread that would be left"
+            )
+
+    def _check_belongs(self, policy: Policy, fingerprint: object) -> None:
+        """Refuse what comes from another policy or another model."""
+        if policy != self._policy:
+            raise StateError(f"state must be of {self._policy!r}, got one of {policy!r}")
+        mine = self._model.fingerprint
+        if fingerprint != mine:
+            raise StateError(
+                f"state must be of the model with fingerprint {mine}, got {fingerprint!r}"
+            )
+
+    def __repr__(self) -> str:
+        """Policy, number of arms and observations, and the estimate."""
+        estimate = self.estimate
+        shown = "" if estimate is None else f", estimate {estimate:.6g}"
+        return (
+            f"Learner({self._policy.label}, {self._model.n_arms} arms, "
+            f"{self.n_observations} observations{shown})"
+        )
+
+
+def _as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if seed is None:
+        return np.random.default_rng()
+    return generator(Stream.LEARNER, as_integer("seed", seed, 0, PolicyError))

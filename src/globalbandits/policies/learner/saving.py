@@ -1,0 +1,163 @@
+"""A learner's state as a plain dict that survives JSON bit for bit, and back.
+
+What is saved: the statistics, the fields of the policy's state that do not follow from them,
+the evidence, the generator, and where the learner comes from. All else is derived again.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple, shown
+from globalbandits.errors import PolicyError, StateError
+from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.statistics import Statistics, are_possible
+
+FORMAT = "globalbandits.learner"
+VERSION = 2
+KEYS = (
+    "format",
+    "version",
+    "policy",
+    "model",
+    "generator",
+    "lineage",
+    "statistics",
+    "kept",
+    "evidence",
+)
+
+_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+_RTOL, _ATOL = 1e-6, 1e-9  # how far kept numbers may be from those derived afresh
+
+
+def check_header(state: Any) -> None:
+    """Refuse what is not a learner's state, or is one of another version of the format."""
+    kind = state.get("format") if isinstance(state, Mapping) else None
+    if kind != FORMAT:
+        raise StateError(f"state must be a dict with format {FORMAT!r}, got {shown(kind)}")
+    version = state.get("version")
+    if version != VERSION or type(version) is not int:
+        raise StateError(
+            f"state must have version {VERSION}, got {shown(version)}: "
+            "states of other versions cannot be read; tell the learner its rewards again"
+        )
+    check_keys("state", state, KEYS)
+
+
+def kept_fields(rules: Rules, state: State) -> tuple[str, ...]:
+    """The fields of a policy's state to be saved: all of them where order matters."""
+    return tuple(state._fields) if rules.rebuild is None else rules.kept
+
+
+def encode_kept(rules: Rules, state: State) -> dict[str, Any]:
+    """What of a policy's state does not follow from the statistics."""
+    return {name: encode_tuple(getattr(state, name)) for name in kept_fields(rules, state)}
+
+
+def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> State:
+    """The policy's state: derived from the statistics and the kept fields.
+
+    Raises:
+        StateError: if the kept fields cannot be those of a learner with these statistics.
+    """
+    state = rules.init(setup)
+    if rules.rebuild is not None:
+        rules.rebuild(setup, stats, state)
+    names = kept_fields(rules, state)
+    check_keys("kept", saved, names)
+    fields = {
+        name: decode_tuple(f"kept.{name}", saved[name], getattr(state, name)) for name in names
+    }
+    if rules.rebuild is not None and rules.resume is None:
+        for name in names:
+            _check_close(f"kept.{name}", fields[name], getattr(state, name))
+    state = state._replace(**fields)
+    if rules.resume is not None and not rules.resume(setup, stats, state):
+        raise StateError("kept must be fields that these statistics can lead to, got others")
+    return state
+
+
+def decode_statistics(saved: Any, template: Statistics) -> Statistics:
+    """Counts and sums that rewards on the unit scale can have."""
+    stats: Statistics = decode_tuple("statistics", saved, template)
+    if not are_possible(stats):
+        raise StateError(
+            "statistics must be counts and sums that rewards in the range can have, "
+            f"got {shown(saved)}"
+        )
+    return stats
+
+
+def encode_generator(rng: np.random.Generator) -> dict[str, Any]:
+    """The state of a generator as plain numbers and lists."""
+    encoded: dict[str, Any] = _plain(rng.bit_generator.state)
+    return encoded
+
+
+def decode_generator(saved: Any) -> np.random.Generator:
+    """The generator that goes on where the saved one stopped."""
+    kind = saved.get("bit_generator") if isinstance(saved, Mapping) else None
+    if not isinstance(kind, str) or kind not in _BIT_GENERATORS:
+        known = ", ".join(_BIT_GENERATORS)
+        raise StateError(f"generator must be the state of one of {known}, got {shown(saved)}")
+    bits = getattr(np.random, kind)()
+    try:
+        # Numbers of thousands of digits, or lists nested a thousand deep, fail in their own ways.
+        bits.state = saved
+        same = _plain(bits.state) == saved
+    except Exception as error:
+        raise StateError(
+            f"generator must be a state of {kind}, got {shown(saved)}: {shown(error)}"
+        ) from None
+    if not same:
+        raise StateError(f"generator must be a state of {kind}, got {shown(saved)}")
+    return np.random.Generator(bits)
+
+
+def decode_policy(saved: Any) -> Policy:
+    """The policy of a saved state."""
+    if not isinstance(saved, Mapping):
+        raise StateError(f"policy must be a dict, got {shown(saved)}")
+    try:
+        return Policy.from_dict(saved)
+    except (PolicyError, TypeError, OverflowError, RecursionError) as error:
+        raise StateError(
+            f"policy must be a known spec, got {shown(saved)}: {shown(error)}"
+        ) from None
+
+
+def _check_close(name: str, saved: Any, derived: Any) -> None:
+    """Refuse numbers that are not those the statistics give, up to rounding."""
+    if hasattr(derived, "_fields"):
+        for field in derived._fields:
+            _check_close(f"{name}.{field}", getattr(saved, field), getattr(derived, field))
+    elif not np.allclose(saved, derived, rtol=_RTOL, atol=_ATOL, equal_nan=True):
+        raise StateError(
+            f"{name} must follow from the statistics, got {shown(saved.tolist())} "
+            f"for {shown(derived.tolist())}"
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return value
+
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "check_header",
+    "decode_array",
+    "decode_generator",
+    "decode_kept",
+    "decode_policy",
+    "decode_statistics",
+    "encode_generator",
+    "encode_kept",
+    "encode_tuple",
+]

@@ -1,0 +1,1 @@
+"""Pieces that policies are built from; none of them imports a policy."""

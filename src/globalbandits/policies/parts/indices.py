@@ -1,0 +1,113 @@
+"""What index policies share: a mean and a width per arm, and an index for the next round.
+
+The indices of all arms are brought up to date when a reward comes in, since they depend on
+the rewards only; a decision then reads the largest one.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.tables import Tables
+from globalbandits.policies import base
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.statistics import Statistics
+
+
+class Setup(NamedTuple):
+    """The model's tables, for the policies that have no constants of their own."""
+
+    tables: Tables
+
+
+class Widths(NamedTuple):
+    """The two numbers of each arm's index that one reward changes."""
+
+    means: FloatArray  # (n_arms,) mean reward, 0 where N_k = 0
+    widths: FloatArray  # (n_arms,) 1 / sqrt(N_k), 0 where N_k = 0
+    played: IntArray  # (1,) number of arms with N_k > 0
+
+
+class State(NamedTuple):
+    """Means and widths, and the indices of the next round."""
+
+    means: FloatArray  # (n_arms,) as in `Widths`
+    widths: FloatArray  # (n_arms,)
+    played: IntArray  # (1,)
+    indices: FloatArray  # (n_arms,) meaningful once every arm has been played
+    memo: FloatArray  # (n_arms,) a function of N_k and the mean that the policy's index needs
+
+
+def init_widths(setup: base.Setup) -> Widths:
+    """No reward yet."""
+    n = setup.tables.n_arms
+    return Widths(np.zeros(n), np.zeros(n), np.zeros(1, np.int64))
+
+
+def init(setup: base.Setup) -> State:
+    """No reward yet."""
+    n = setup.tables.n_arms
+    return State(*init_widths(setup), indices=np.zeros(n), memo=np.zeros(n))
+
+
+def update_widths(
+    setup: base.Setup, stats: Statistics, state: base.State, arm: int, reward: float
+) -> None:
+    """Bring one arm's mean and width in line with its counts and sums."""
+    renew(stats, state, arm)
+
+
+def rebuild_widths(setup: base.Setup, stats: Statistics, state: base.State) -> None:
+    """Means and widths of all arms."""
+    for arm in range(setup.tables.n_arms):
+        renew(stats, state, arm)
+
+
+def renew(stats: Statistics, state: base.State, arm: int) -> None:
+    """Mean and width of one arm; the state has the fields of `Widths`, perhaps others too."""
+    count = stats.counts[arm]
+    was_played = state.widths[arm] > 0.0
+    if count > 0:
+        state.means[arm] = stats.sums[arm] / count
+        state.widths[arm] = 1.0 / math.sqrt(count)
+        if not was_played:
+            state.played[0] += 1
+    else:
+        state.means[arm] = 0.0
+        state.widths[arm] = 0.0
+        if was_played:
+            state.played[0] -= 1
+
+
+def select(
+    setup: base.Setup, stats: Statistics, state: base.State, rng: np.random.Generator
+) -> int:
+    """Every arm once, the lowest first; then the largest index."""
+    if state.played[0] < setup.tables.n_arms:
+        return first_unplayed(stats)
+    return choose_largest(state.indices, rng)
+
+
+def first_unplayed(stats: Statistics) -> int:
+    """The lowest arm without a reward; there must be one."""
+    arm = 0
+    while stats.counts[arm] > 0:
+        arm += 1
+    return arm
+
+
+def no_estimate(setup: base.Setup, stats: Statistics, state: base.State) -> float:
+    """The policy has no parameter."""
+    return math.nan
+
+
+def explain(setup: base.Setup, state: base.State) -> str:
+    """Why an index policy takes the arm it takes."""
+    if state.played[0] < setup.tables.n_arms:
+        return NOT_PLAYED
+    return f"largest index: {float(np.max(state.indices)):.6g} on the unit reward scale"
+
+
+NOT_PLAYED = "not played yet: every arm once, the lowest first"

@@ -1,0 +1,7 @@
+"""Policies for curves that may be wrong."""
+
+from globalbandits.policies.robust.elastic import Elastic
+from globalbandits.policies.robust.guarded import Guarded
+from globalbandits.policies.robust.random_effects_thompson import RandomEffectsThompson
+
+__all__ = ["Elastic", "Guarded", "RandomEffectsThompson"]

@@ -1,0 +1,116 @@
+"""What has been observed: the number, the sum and the sum of squares of each arm's rewards.
+
+This is the only place that counts. A live learner, a logged evidence and the simulator all keep
+one `Statistics`; a policy reads it and derives the rest. All functions are in the subset of Python that
+Numba compiles. Rewards are on the unit scale.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+
+
+class Statistics(NamedTuple):
+    """Counts and sums per arm; they add up over learners."""
+
+    counts: IntArray  # (n_arms,) number of rewards, N_k
+    sums: FloatArray  # (n_arms,) sum of rewards
+    squares: FloatArray  # (n_arms,) sum of squared rewards
+    total: IntArray  # (1,) number of rewards of all arms
+
+
+def no_statistics(n_arms: int) -> Statistics:
+    """Nothing observed yet.
+
+    >>> no_statistics(2).counts.tolist()
+    [0, 0]
+    """
+    return Statistics(
+        np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(n_arms), np.zeros(1, np.int64)
+    )
+
+
+def count(stats: Statistics, arm: int, reward: float) -> None:
+    """Count one reward.
+
+    >>> stats = no_statistics(2)
+    >>> count(stats, 1, 0.5)
+    >>> stats.sums.tolist(), stats.total.tolist()
+    ([0.0, 0.5], [1])
+    """
+    stats.counts[arm] += 1
+    stats.sums[arm] += reward
+    stats.squares[arm] += reward * reward
+    stats.total[0] += 1
+
+
+def uncount(stats: Statistics, arm: int, reward: float) -> None:
+    """Take one counted reward back; sums stay ones that rewards in [0, 1] can have.
+
+    An arm without rewards is left as it was before its first one, whatever rounding left in
+    its sums.
+    """
+    left = stats.counts[arm] - 1
+    stats.counts[arm] = left
+    stats.total[0] -= 1
+    if left > 0:
+        stats.sums[arm] = min(max(stats.sums[arm] - reward, 0.0), float(left))
+        stats.squares[arm] = min(max(stats.squares[arm] - reward * reward, 0.0), float(left))
+    else:
+        stats.sums[arm] = 0.0
+        stats.squares[arm] = 0.0
+
+
+def add(stats: Statistics, other: Statistics, sign: int) -> None:
+    """Add (1) or subtract (-1) other statistics, arm by arm."""
+    for arm in range(stats.counts.shape[0]):
+        stats.counts[arm] += sign * other.counts[arm]
+        stats.sums[arm] += sign * other.sums[arm]
+        stats.squares[arm] += sign * other.squares[arm]
+    stats.total[0] += sign * other.total[0]
+
+
+def assign(stats: Statistics, other: Statistics) -> None:
+    """Make statistics equal to other ones."""
+    for arm in range(stats.counts.shape[0]):
+        stats.counts[arm] = other.counts[arm]
+        stats.sums[arm] = other.sums[arm]
+        stats.squares[arm] = other.squares[arm]
+    stats.total[0] = other.total[0]
+
+
+def clear(stats: Statistics) -> None:
+    """Make statistics empty."""
+    for arm in range(stats.counts.shape[0]):
+        stats.counts[arm] = 0
+        stats.sums[arm] = 0.0
+        stats.squares[arm] = 0.0
+    stats.total[0] = 0
+
+
+def copy(stats: Statistics) -> Statistics:
+    """The same numbers in memory of their own."""
+    return Statistics(*(field.copy() for field in stats))
+
+
+def are_possible(stats: Statistics) -> bool:
+    """Whether rewards in [0, 1] can have these counts and sums, up to rounding.
+
+    >>> stats = no_statistics(1)
+    >>> count(stats, 0, 0.5)
+    >>> are_possible(stats)
+    True
+    >>> stats.sums[0] = 2.0
+    >>> are_possible(stats)
+    False
+    """
+    counts, sums, squares, total = stats
+    if np.any(counts < 0) or int(total[0]) != sum(counts.tolist()):
+        return False
+    slack = 1e-9 * (1.0 + counts)
+    inside = (sums >= -slack) & (sums <= counts + slack)
+    # 0 <= x <= 1 gives sum x**2 <= sum x, and N * sum x**2 >= (sum x)**2.
+    spread = (squares <= sums + slack) & (squares * counts >= sums * sums - slack * (1.0 + counts))
+    return bool(np.all(inside & spread))
