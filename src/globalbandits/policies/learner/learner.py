@@ -13,7 +13,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
-from globalbandits.policies.base import Policy
+from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saving
 from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
@@ -82,6 +82,11 @@ class Learner:
     def model(self) -> "RewardModel":
         """The reward model."""
         return self._model
+
+    @property
+    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
+        """The policy's rules, its setup, the statistics and the state, for those who test rules."""
+        return self._rules, self._setup, self._stats, self._state
 
     def select(self) -> int:
         """The index of the arm to play next; only the random generator may change."""

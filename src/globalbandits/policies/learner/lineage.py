@@ -37,33 +37,25 @@ class Base(NamedTuple):
 class Lineage:
     """The marks of one learner, and its base."""
 
-    def __init__(self, origins: frozenset[str], marks: tuple[str, ...], base: Base | None) -> None:
+    def __init__(
+        self, origins: frozenset[str], marks: tuple[str, ...], base: Base | None, version: int
+    ) -> None:
         self._origins = origins  # of all learners whose rewards are in this one
         self._marks = marks  # the latest last
         self._base = base
-        self._n_marked = -1  # how many rewards had been seen at the last mark
+        self._marked = version  # the learner's version at the last mark
 
     @classmethod
     def new(cls) -> "Lineage":
         """The lineage of a learner that starts with nothing."""
-        return cls(frozenset([_new_mark()]), (), None)
-
-    @property
-    def base(self) -> Base | None:
-        """What the learner started from; None if it started with nothing."""
-        return self._base
+        return cls(frozenset([_new_mark()]), (), None, -1)
 
     def mark(self, version: int) -> str:
         """A mark of the present; ``version`` tells whether anything has changed since the last."""
-        if not self._marks or version != self._n_marked:
+        if not self._marks or version != self._marked:
             self._marks = (*self._marks, _new_mark())[-_MOST_MARKS:]
-            self._n_marked = version
+            self._marked = version
         return self._marks[-1]
-
-    def child(self, seen: Seen, version: int) -> "Lineage":
-        """The lineage of a learner that goes on from here on its own."""
-        mark = self.mark(version)
-        return Lineage(self._origins, self._marks, Base(frozenset(self._marks), mark, seen))
 
     def rebase(self, seen: Seen, version: int) -> None:
         """What has been seen so far is in another learner now: the next merge starts here."""
@@ -106,11 +98,11 @@ class Lineage:
 
     @classmethod
     def decode(cls, saved: Any, seen: Seen) -> "Lineage":
-        """The lineage of a learner restored from a state in which it had seen this much."""
+        """The lineage of a learner of version 0, restored with this much seen."""
         check_keys("lineage", saved, ("origins", "marks"))
         origins = frozenset(_as_marks("lineage.origins", saved["origins"]))
         marks = _as_marks("lineage.marks", saved["marks"])
-        return cls(origins, marks, Base(frozenset(marks), marks[-1], seen))
+        return cls(origins, marks, Base(frozenset(marks), marks[-1], seen), 0)
 
 
 def _new_mark() -> str:
