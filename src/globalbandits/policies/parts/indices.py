@@ -61,10 +61,10 @@ def index_rules(
             score(setup, stats, state)
 
     def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
+        rebuild_widths(setup, stats, state)
         for arm in range(setup.tables.n_arms):
             state.indices[arm] = 0.0
             state.memo[arm] = 0.0
-            renew(stats, state, arm)
             if stats.counts[arm] > 0:
                 remember(stats, state, arm)
         if state.played[0] == setup.tables.n_arms:
@@ -93,8 +93,10 @@ def update_widths(
 
 
 def rebuild_widths(setup: base.Setup, stats: Statistics, state: base.State) -> None:
-    """Means and widths of all arms."""
+    """Means and widths of all arms, whatever was there."""
+    state.played[0] = 0
     for arm in range(setup.tables.n_arms):
+        state.widths[arm] = 0.0
         renew(stats, state, arm)
 
 
