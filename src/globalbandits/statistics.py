@@ -1,8 +1,8 @@
 """What has been observed: the number, the sum and the sum of squares of each arm's rewards.
 
 This is the only place that counts. A live learner, a logged evidence and the simulator all keep
-one `Statistics`; a policy reads it and derives the rest. All functions are in the subset of Python that
-Numba compiles. Rewards are on the unit scale.
+one `Statistics`; a policy reads it and derives the rest. All functions are in the subset of
+Python that Numba compiles. Rewards are on the unit scale.
 """
 
 from typing import NamedTuple
@@ -92,7 +92,9 @@ def clear(stats: Statistics) -> None:
 
 def copy(stats: Statistics) -> Statistics:
     """The same numbers in memory of their own."""
-    return Statistics(*(field.copy() for field in stats))
+    return Statistics(
+        stats.counts.copy(), stats.sums.copy(), stats.squares.copy(), stats.total.copy()
+    )
 
 
 def are_possible(stats: Statistics) -> bool:
@@ -114,3 +116,18 @@ def are_possible(stats: Statistics) -> bool:
     # 0 <= x <= 1 gives sum x**2 <= sum x, and N * sum x**2 >= (sum x)**2.
     spread = (squares <= sums + slack) & (squares * counts >= sums * sums - slack * (1.0 + counts))
     return bool(np.all(inside & spread))
+
+
+def are_part(part: Statistics, whole: Statistics) -> bool:
+    """Whether rewards with the statistics ``part`` can be among those of ``whole``.
+
+    >>> part, whole = no_statistics(1), no_statistics(1)
+    >>> count(whole, 0, 0.5)
+    >>> are_part(part, whole), are_part(whole, part)
+    (True, False)
+    """
+    if not are_possible(part) or np.any(part.counts > whole.counts):
+        return False
+    rest = copy(whole)
+    add(rest, part, -1)
+    return are_possible(rest)
