@@ -114,3 +114,23 @@ def are_possible(stats: Statistics) -> bool:
     # 0 <= x <= 1 gives sum x**2 <= sum x, and N * sum x**2 >= (sum x)**2.
     spread = (squares <= sums + slack) & (squares * counts >= sums * sums - slack * (1.0 + counts))
     return bool(np.all(inside & spread))
+
+
+def are_part(part: Statistics, whole: Statistics) -> bool:
+    """Whether ``part`` can be the statistics of some of the rewards of ``whole``.
+
+    >>> part, whole = no_statistics(1), no_statistics(1)
+    >>> count(whole, 0, 0.5)
+    >>> are_part(part, whole), are_part(whole, part)
+    (True, False)
+    """
+    if not are_possible(part) or np.any(part.counts > whole.counts):
+        return False
+    counts = whole.counts - part.counts
+    sums = whole.sums - part.sums
+    squares = whole.squares - part.squares
+    slack = 1e-9 * (1.0 + whole.counts)  # the sums of the whole have been rounded, not the rest's
+    inside = (sums >= -slack) & (sums <= counts + slack)
+    spread = (squares <= sums + slack) & (squares * counts >= sums * sums - slack * (1.0 + counts))
+    same = (counts > 0) | ((sums == 0.0) & (squares == 0.0))
+    return bool(np.all(inside & spread & same))
