@@ -111,15 +111,11 @@ def are_possible(stats: Statistics) -> bool:
     counts, sums, squares, total = stats
     if np.any(counts < 0) or int(total[0]) != sum(counts.tolist()):
         return False
-    slack = 1e-9 * (1.0 + counts)
-    inside = (sums >= -slack) & (sums <= counts + slack)
-    # 0 <= x <= 1 gives sum x**2 <= sum x, and N * sum x**2 >= (sum x)**2.
-    spread = (squares <= sums + slack) & (squares * counts >= sums * sums - slack * (1.0 + counts))
-    return bool(np.all(inside & spread))
+    return _can_be(counts, sums, squares, 1e-9 * (1.0 + counts))
 
 
 def are_part(part: Statistics, whole: Statistics) -> bool:
-    """Whether rewards with the statistics ``part`` can be among those of ``whole``.
+    """Whether ``part`` can be the statistics of some of the rewards of ``whole``.
 
     >>> part, whole = no_statistics(1), no_statistics(1)
     >>> count(whole, 0, 0.5)
@@ -128,6 +124,16 @@ def are_part(part: Statistics, whole: Statistics) -> bool:
     """
     if not are_possible(part) or np.any(part.counts > whole.counts):
         return False
-    rest = copy(whole)
-    add(rest, part, -1)
-    return are_possible(rest)
+    counts = whole.counts - part.counts
+    sums, squares = whole.sums - part.sums, whole.squares - part.squares
+    if np.any((counts == 0) & ((sums != 0.0) | (squares != 0.0))):
+        return False
+    slack = 1e-9 * (1.0 + whole.counts)  # the whole's sums have been rounded, not the rest's
+    return _can_be(counts, sums, squares, slack)
+
+
+def _can_be(counts: IntArray, sums: FloatArray, squares: FloatArray, slack: FloatArray) -> bool:
+    inside = (sums >= -slack) & (sums <= counts + slack)
+    # 0 <= x <= 1 gives sum x**2 <= sum x, and N * sum x**2 >= (sum x)**2.
+    spread = (squares <= sums + slack) & (squares * counts >= sums * sums - slack * (1.0 + counts))
+    return bool(np.all(inside & spread))
