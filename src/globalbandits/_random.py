@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from globalbandits._validation import as_integer
+from globalbandits._validation import as_seed
 from globalbandits.errors import SimulationError
 
 
@@ -29,5 +29,5 @@ def generator(seed: int, run: int, stream: Stream) -> np.random.Generator:
     >>> generator(7, 0, Stream.REWARD).random() == generator(7, 1, Stream.REWARD).random()
     False
     """
-    seed = as_integer("seed", seed, 0, SimulationError)
+    seed = as_seed(seed, SimulationError)
     return np.random.Generator(np.random.PCG64([seed, run, int(stream)]))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer
+from globalbandits._validation import as_seed
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
 from globalbandits.policies import snapshot
@@ -240,4 +240,4 @@ def _as_generator(seed: int | np.random.Generator | None) -> np.random.Generator
         return seed
     if seed is None:
         return np.random.default_rng()
-    return np.random.default_rng(as_integer("seed", seed, 0, PolicyError))
+    return np.random.default_rng(as_seed(seed, PolicyError))
