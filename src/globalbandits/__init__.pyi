@@ -5,6 +5,7 @@ from . import evidence as evidence
 from . import testing as testing
 from . import theory as theory
 from ._version import __version__ as __version__
+from .environments import ArcsineBetaNoise as ArcsineBetaNoise
 from .environments import BernoulliNoise as BernoulliNoise
 from .environments import BetaNoise as BetaNoise
 from .environments import Bias as Bias
@@ -15,10 +16,12 @@ from .environments import FixedBias as FixedBias
 from .environments import GivenPath as GivenPath
 from .environments import Jumps as Jumps
 from .environments import LinearDrift as LinearDrift
+from .environments import MirroredBetaNoise as MirroredBetaNoise
 from .environments import NoNoise as NoNoise
 from .environments import Noise as Noise
 from .environments import NoiseRules as NoiseRules
 from .environments import RandomWalk as RandomWalk
+from .environments import SaleNoise as SaleNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
 from .environments import TruncatedNormalNoise as TruncatedNormalNoise
 from .environments import UniformBias as UniformBias

@@ -10,8 +10,9 @@ Whatever else is asked cannot be known, and is refused.
 import secrets
 from typing import Any, NamedTuple
 
-from globalbandits._encoding import check_keys, shown
+from globalbandits._encoding import check_keys
 from globalbandits._types import FloatArray
+from globalbandits._validation import show
 from globalbandits.errors import StateError
 from globalbandits.statistics import Statistics
 
@@ -113,6 +114,6 @@ def _as_marks(name: str, saved: Any) -> tuple[str, ...]:
     good = isinstance(saved, list) and 0 < len(saved)
     if not good or not all(isinstance(mark, str) and len(mark) == 2 * _N_BYTES for mark in saved):
         raise StateError(
-            f"{name} must be a list of texts of {2 * _N_BYTES} characters, got {shown(saved)}"
+            f"{name} must be a list of texts of {2 * _N_BYTES} characters, got {show(saved)}"
         )
     return tuple(saved)
