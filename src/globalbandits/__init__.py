@@ -39,8 +39,13 @@ if TYPE_CHECKING:
         SimulationError,
         StateError,
     )
-    from globalbandits.evidence import Contenders, Evidence, Interval, ModelEvidence
-    from globalbandits.evidence import from_log as evidence
+    from globalbandits.evidence import (
+        Contenders,
+        Evidence,
+        Interval,
+        ModelEvidence,
+        evidence_from_log,
+    )
     from globalbandits.model import Holder, Region, RegionalModel, RewardModel, demand, dose
     from globalbandits.policies import (
         BUW,
@@ -154,7 +159,7 @@ __all__ = [
     "__version__",
     "demand",
     "dose",
-    "evidence",
+    "evidence_from_log",
     "register",
     "registered",
     "simulate",
@@ -167,7 +172,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SimulationResult",
         "simulate",
     ),
-    "evidence": ("Contenders", "Evidence", "Interval", "ModelEvidence"),
+    "evidence": ("Contenders", "Evidence", "Interval", "ModelEvidence", "evidence_from_log"),
     "environments": (
         "BernoulliNoise",
         "BetaNoise",
@@ -239,7 +244,6 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {
     "demand": "model.demand",
     "dose": "model.dose",
-    "evidence": "evidence",
     "theory": "theory",
 }
 
