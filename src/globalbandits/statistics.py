@@ -46,6 +46,45 @@ def count(stats: Statistics, arm: int, reward: float) -> None:
     stats.total[0] += 1
 
 
+def count_many(stats: Statistics, arms: IntArray, rewards: FloatArray) -> None:
+    """Count rewards in plain Python; the same bits as one by one.
+
+    >>> stats = no_statistics(2)
+    >>> count_many(stats, np.array([1, 1]), np.array([0.5, 1.0]))
+    >>> stats.squares.tolist(), stats.total.tolist()
+    ([0.0, 1.25], [2])
+    """
+    np.add.at(stats.counts, arms, 1)
+    np.add.at(stats.sums, arms, rewards)
+    np.add.at(stats.squares, arms, rewards * rewards)
+    stats.total[0] += arms.size
+
+
+def may_hold(stats: Statistics, arm: int, reward: float) -> bool:
+    """Whether a reward can be among those counted for an arm, up to rounding.
+
+    It can if the others, without it, could have the sums that would be left.
+
+    >>> stats = no_statistics(1)
+    >>> count(stats, 0, 0.25)
+    >>> count(stats, 0, 0.75)
+    >>> may_hold(stats, 0, 0.25), may_hold(stats, 0, 0.5)
+    (True, False)
+    """
+    left = int(stats.counts[arm]) - 1
+    if left < 0:
+        return False
+    slack = 1e-9 * (1.0 + left)
+    rest = float(stats.sums[arm]) - reward
+    if not -slack <= rest <= left + slack:
+        return False
+    # Squares are smallest if all rewards are equal, largest if all but one are 0 or 1.
+    rest = min(max(rest, 0.0), float(left))
+    least = rest * rest / max(left, 1)
+    most = int(rest) + (rest - int(rest)) ** 2
+    return least - slack <= float(stats.squares[arm]) - reward * reward <= most + slack
+
+
 def uncount(stats: Statistics, arm: int, reward: float) -> None:
     """Take one counted reward back; sums stay ones that rewards in [0, 1] can have.
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.evidence import from_log
+from globalbandits.evidence import evidence_from_log
 from globalbandits.policies import NonStationaryWAGP
 from tests.evidence.models import beta_rewards, log_of, model_of, unit_means
 
@@ -27,7 +27,7 @@ def played(n, seed, policy=None):
 
 def test_a_learner_says_what_its_log_says():
     learner, arms, rewards = played(650, 1)
-    logged = from_log(learner.model, arms, rewards)
+    logged = evidence_from_log(learner.model, arms, rewards)
     assert learner.interval() == logged.interval()
     assert learner.interval(0.8) == logged.interval(0.8)
     assert learner.evidence_against_model() == logged.against_model()
@@ -47,14 +47,14 @@ def test_batches_are_counted_like_single_rewards():
 
 def test_policies_with_windows_have_evidence_from_all_rewards():
     learner, arms, rewards = played(300, 3, NonStationaryWAGP(half_window=20))
-    assert learner.interval() == from_log(learner.model, arms, rewards).interval()
+    assert learner.interval() == evidence_from_log(learner.model, arms, rewards).interval()
 
 
 def test_merged_learners_have_the_evidence_of_both():
     one, arms, rewards = played(200, 4)
     two, more_arms, more_rewards = played(150, 5)
     one.merge(two)
-    whole = from_log(one.model, arms + more_arms, rewards + more_rewards)
+    whole = evidence_from_log(one.model, arms + more_arms, rewards + more_rewards)
     assert np.array_equal(one.evidence.counts, whole.counts)
     assert one.interval() == whole.interval()
 
@@ -64,7 +64,7 @@ def test_forgotten_rewards_leave_no_evidence():
     for arm, reward in zip(arms[60:], rewards[60:], strict=True):
         learner.forget(arm, reward)
     assert np.array_equal(
-        learner.evidence.counts, from_log(learner.model, arms[:60], rewards[:60]).counts
+        learner.evidence.counts, evidence_from_log(learner.model, arms[:60], rewards[:60]).counts
     )
 
 

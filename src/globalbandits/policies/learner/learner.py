@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from globalbandits.model import RewardModel
 
-_FORGET_SLACK = 1e-9  # rounding of a sum of many rewards
-
 
 class Learner:
     """One policy learning online on one model.
@@ -243,8 +241,8 @@ class Learner:
 
     @property
     def evidence(self) -> Evidence:
-        """What the rewards say, apart from what the policy makes of them."""
-        return self._evidence
+        """What the rewards say, apart from what the policy makes of them: a copy of it."""
+        return self._evidence_now()
 
     def _evidence_now(self) -> Evidence:
         """A copy that other threads do not change while statements are computed from it."""
@@ -286,17 +284,13 @@ class Learner:
 
     def _check_observed(self, arm: int, unit: float, reward: object) -> None:
         """Refuse to take back a reward that cannot be among those of the arm."""
-        left = int(self._stats.counts[arm]) - 1
-        if left < 0:
+        n_rewards = int(self._stats.counts[arm])
+        if n_rewards == 0:
             raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
-        rest = float(self._stats.sums[arm]) - unit
-        squares = float(self._stats.squares[arm]) - unit * unit
-        slack = _FORGET_SLACK * (1.0 + left)
-        possible = -slack <= rest <= left + slack and -slack <= squares <= rest + slack
-        if not possible or squares * left < rest * rest - slack * (1.0 + left):
+        if not statistics.may_hold(self._stats, arm, unit):
             raise RewardError(
-                f"reward must be one that arm {arm} has had, got {reward!r}: "
-                f"the other {left} could not have the sum and the spread that would be left"
+                f"reward must be one that arm {arm} has had, got {reward!r}: the other "
+                f"{n_rewards - 1} could not have the sum and the spread that would be left"
             )
 
     def _check_belongs(self, policy: Policy, fingerprint: object) -> None:

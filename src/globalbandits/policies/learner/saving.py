@@ -12,8 +12,9 @@ import numpy as np
 from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple
 from globalbandits._validation import show
 from globalbandits.errors import PolicyError, StateError
+from globalbandits.evidence.saving import decode_statistics
 from globalbandits.policies.base import Policy, Rules, Setup, State
-from globalbandits.statistics import Statistics, are_possible
+from globalbandits.statistics import Statistics
 
 FORMAT = "globalbandits.learner"
 VERSION = 2
@@ -78,17 +79,6 @@ def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> St
     if rules.resume is not None and not rules.resume(setup, stats, state):
         raise StateError("kept must be fields that these statistics can lead to, got others")
     return state
-
-
-def decode_statistics(saved: Any, template: Statistics) -> Statistics:
-    """Counts and sums that rewards on the unit scale can have."""
-    stats: Statistics = decode_tuple("statistics", saved, template)
-    if not are_possible(stats):
-        raise StateError(
-            "statistics must be counts and sums that rewards in the range can have, "
-            f"got {show(saved)}"
-        )
-    return stats
 
 
 def encode_generator(rng: np.random.Generator) -> dict[str, Any]:
