@@ -10,6 +10,7 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import ModelError
 from globalbandits.model.envelope import suboptimal_sides
+from globalbandits.model.intervals import as_numbers
 from globalbandits.model.worth import Worth
 
 _EDGE = 1e-12  # of the domain's length: closer to an edge than this is on it
@@ -36,6 +37,10 @@ class Decisions:
     _breakpoints: FloatArray
     _best: list[tuple[int, ...]]
 
+    def _watch(self) -> None:
+        """Refuse functions that have changed since they were analysed."""
+        raise NotImplementedError
+
     @property
     def arms(self) -> tuple[Any, ...]:
         """The arms' user-facing values."""
@@ -53,6 +58,7 @@ class Decisions:
 
     def worth(self, theta: ArrayLike) -> FloatArray:
         """What a decision for every arm is worth at theta: shape (..., n_arms)."""
+        self._watch()
         thetas = self._as_thetas(theta)
         return self._worth(np.arange(self.n_arms), thetas[..., np.newaxis])
 
@@ -121,7 +127,7 @@ class Decisions:
         return number
 
     def _as_thetas(self, theta: ArrayLike) -> FloatArray:
-        thetas = np.asarray(theta, dtype=float)
+        thetas = as_numbers("theta", theta)
         low, high = self._domain
         inside = (thetas >= low) & (thetas <= high)
         if not inside.all():

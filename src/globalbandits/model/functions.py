@@ -41,7 +41,9 @@ class ArmFunctions:
         what: str = "mean",
     ) -> None:
         names = [f"{what} of arm {arm!r}" for arm in arms]
-        self._values = np.asarray(arms) if joint is not None else np.empty(0)
+        self._values = np.empty(0)
+        if joint is not None and all(type(arm) in (int, float) for arm in arms):
+            self._values = _as_floats(arms)
         self._joint: Function | None = None
         self._functions: list[Function] = []
         if joint is not None and self._broadcasts(joint, functions, probes, names):
@@ -56,7 +58,7 @@ class ArmFunctions:
         self, joint: Function, functions: Sequence[Function], probes: FloatArray, names: list[str]
     ) -> bool:
         """Whether one call with arrays of arguments and arms gives what single calls give."""
-        if self._values.dtype.kind not in "iuf":
+        if self._values.size == 0:
             return False
         try:
             with np.errstate(all="ignore"):
@@ -87,6 +89,14 @@ class ArmFunctions:
         for arm, places in zip(present, np.split(order, starts[1:]), strict=True):
             out[places] = self._functions[arm](flat_arguments[places])
         return out.reshape(shape)
+
+
+def _as_floats(arms: Sequence[Any]) -> FloatArray:
+    """Arms that are numbers as floats, which do not overflow as integers do; else nothing."""
+    try:
+        return np.array(arms, dtype=float)
+    except OverflowError:
+        return np.empty(0)
 
 
 class PerArm(NamedTuple):

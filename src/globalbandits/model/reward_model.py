@@ -1,7 +1,5 @@
 """The reward model: mean functions of one unknown number, checked and analysed once."""
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, as_interval, require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
 from globalbandits.model.arms import as_arms
 from globalbandits.model.checks import check_means
@@ -19,6 +17,8 @@ from globalbandits.model.decisions import Decisions
 from globalbandits.model.envelope import envelope_table, upper_envelope
 from globalbandits.model.functions import ArmFunctions, PerArm, as_functions
 from globalbandits.model.holder import Holder, estimate_holder, verify_holder
+from globalbandits.model.identity import N_SAMPLES, as_samples, is_same, short_text
+from globalbandits.model.intervals import as_numbers, as_span
 from globalbandits.model.inverses import verify_inverse
 from globalbandits.model.lipschitz import largest_slope
 from globalbandits.model.tables import Tables
@@ -30,6 +30,8 @@ from globalbandits.model.values import (
     worth_curves,
 )
 from globalbandits.model.worth import Worth
+
+_PROBES = (0.2360679774997897, 0.8541019662496847)  # of the domain: where changes are watched
 
 
 class RewardModel(Decisions):
@@ -46,6 +48,10 @@ class RewardModel(Decisions):
             a target. Rewards are still what is observed. Any continuous function.
         inverse: ``inverse(value, arm)``, if a closed form is known; it is checked against ``mean``.
         holder: Constants of Assumption 1, if they are known; they are checked. Estimated else.
+
+    Functions are analysed once and must not change afterwards, as a closure over a variable
+    can: `means`, `worth`, `gaps`, `holder` and `observed_samples` refuse when two probes show a
+    change. Decisions are looked up in the tables made when the model was built.
 
     Examples:
         >>> import globalbandits as gb
@@ -140,8 +146,8 @@ class RewardModel(Decisions):
         holder: Holder | None,
     ) -> None:
         self._arms = arms
-        self._domain = as_interval("domain", domain, ModelError)
-        self._reward_range = as_interval("reward_range", reward_range, ModelError)
+        self._domain = as_span("domain", domain)
+        self._reward_range = as_span("reward_range", reward_range)
         n_arms = len(arms)
         names = [f"mean of arm {arm!r}" for arm in arms]
         self._observed = mean.bind(arms, "mean", *self._domain)
@@ -160,6 +166,9 @@ class RewardModel(Decisions):
         self._worth = Worth(self._observed, self._value, self._reward_range)
         if value is not None:
             worth = worth_curves(self._worth, mean_curves, self._values, self._domain, cuts, names)
+        self._probes = self._domain[0] + np.array(_PROBES) * (self._domain[1] - self._domain[0])
+        every = np.arange(n_arms), self._probes[:, np.newaxis]
+        self._seen = {"mean": self._observed(*every), "value": self._worth(*every)}
         self._breakpoints, self._best = upper_envelope(self._worth, n_arms, self._domain, cuts)
         at_ends = self.best_arms(self._domain[0]), self.best_arms(self._domain[1])
         self._tables = Tables(
@@ -225,6 +234,7 @@ class RewardModel(Decisions):
 
     def means(self, theta: ArrayLike) -> FloatArray:
         """Mean reward of every arm at theta: shape (..., n_arms)."""
+        self._watch()
         thetas = self._as_thetas(theta)
         return self._observed(np.arange(self.n_arms), thetas[..., np.newaxis])
 
@@ -236,11 +246,12 @@ class RewardModel(Decisions):
         [-0.1, 0.0]
         """
         arm = self._as_arm(arm)
-        means = np.asarray(mean, dtype=float)
+        means = as_numbers("mean", mean)
         low, high = self._reward_range
         slack = 1e-9 * (high - low)
         inside = bool(((means >= low - slack) & (means <= high + slack)).all())
         require(inside, "mean", f"lie in the reward range [{low:g}, {high:g}]", mean, ModelError)
+        self._watch()
         means = np.clip(means, low, high)
         worth = means if self._value is None else self._value(np.array(arm), means)
         return float(worth) if means.ndim == 0 else worth
@@ -266,7 +277,7 @@ class RewardModel(Decisions):
         Values beyond the arm's range give the nearer end of the domain.
         """
         arm = self._as_arm(arm)
-        values = np.asarray(value, dtype=float)
+        values = as_numbers("value", value)
         require(bool(np.isfinite(values).all()), "value", "be finite", value, ModelError)
         low, high = self._reward_range
         unit = (values - low) / (high - low)
@@ -281,6 +292,7 @@ class RewardModel(Decisions):
     @cached_property
     def holder(self) -> Holder:
         """Constants and exponents of Assumption 1, per arm, in the user's units."""
+        self._watch()
         return estimate_holder(self._observed, self.n_arms, self._domain)
 
     @property
@@ -296,15 +308,58 @@ class RewardModel(Decisions):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short text that tells this model from others: arms, domain, range and curves."""
-        grid = np.linspace(*self._domain, 33)
-        curves = self._unit_mean(np.arange(self.n_arms)[:, None], np.tile(grid, (self.n_arms, 1)))
-        digest = hashlib.sha256()
-        header = [[repr(arm) for arm in self._arms], self._domain, self._reward_range]
-        digest.update(json.dumps(header).encode())
-        # Nine digits: the last ones may differ between machines.
-        digest.update(np.rint(curves * 1e9).astype("<i8").tobytes())
-        return digest.hexdigest()[:32]
+        """A short text to show and to log: arms, domain, range and observed curves.
+
+        Two models that differ in the last bit of a mean may have different ones: never refuse
+        anything because of it. `same_observed` compares models.
+        """
+        return short_text(self._arms, self._domain, self._reward_range, self._sampled_curves())
+
+    def observed_samples(self) -> dict[str, Any]:
+        """What this model observes, as plain data that a saved state can carry.
+
+        Domain, reward range, and 33 samples of each arm's mean on the unit scale. Arms' names
+        and what decisions are worth are not part of it.
+        """
+        return as_samples(self._sampled_curves(), self._domain, self._reward_range)
+
+    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
+        """Whether `observed_samples` of another model show the same curves, to 1e-7.
+
+        Args:
+            samples: What `observed_samples` gave, perhaps read from a file.
+            rows: For each arm of this model the arm of the other one to compare it with, or None
+                for an arm the other one does not have. By default the same arms in order.
+
+        >>> import globalbandits as gb
+        >>> one = gb.RewardModel(lambda t, q: q * (1 - q * t), [0.4, 0.6])
+        >>> other = gb.RewardModel(lambda t, q: q - q * q * t, [0.4, 0.6])
+        >>> one.same_observed(other.observed_samples())
+        True
+        """
+        return is_same(self.observed_samples(), samples, rows)
+
+    def _sampled_curves(self) -> FloatArray:
+        self._watch()
+        grid = np.linspace(*self._domain, N_SAMPLES)
+        return self._unit_mean(np.arange(self.n_arms)[:, None], np.tile(grid, (self.n_arms, 1)))
+
+    def _watch(self) -> None:
+        """Refuse functions that have changed since their tables were made."""
+        arms = np.arange(self.n_arms)
+        for what, seen in (("mean", self._observed), ("value", self._worth)):
+            if what == "value" and self._value is None:
+                continue
+            now = seen(arms, self._probes[:, np.newaxis])
+            was = self._seen[what]
+            changed = ~(np.abs(now - was) <= 1e-9 * np.maximum(np.abs(was), 1.0))
+            if changed.any():
+                row, arm = np.argwhere(changed)[0]
+                raise ModelError(
+                    f"{what} of arm {self._arms[arm]!r} must not change after the model was "
+                    f"built, got {now[row, arm]:.6g}, was {was[row, arm]:.6g} "
+                    f"at theta = {self._probes[row]:.6g}"
+                )
 
     def _as_arm(self, arm: object) -> int:
         index = as_integer("arm", arm, 0, ModelError)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
+from globalbandits._validation import require
 from globalbandits.errors import ModelError
 from globalbandits.model.checks import check_grid
 from globalbandits.model.curves import (
@@ -18,6 +19,7 @@ from globalbandits.model.curves import (
     cut_pieces,
     even_pieces,
 )
+from globalbandits.model.intervals import LONGEST
 from globalbandits.model.polynomials import identity, stretched
 from globalbandits.model.refinement import bisect
 from globalbandits.model.tables import Curves, Peaks
@@ -77,6 +79,8 @@ def analyse_values(
     """Check and tabulate the value functions; ``value(arms, means)`` is elementwise."""
     scan = _scan(value, n_arms, reward_range, names)
     low, high = float(scan.low.min()), float(scan.high.max())
+    rule = f"have a range of at most {LONGEST:g}"
+    require(high - low <= LONGEST, "value", rule, (low, high), ModelError)
     plain = plain_values(n_arms, (low, high))
     if high == low:
         flat = np.zeros(n_arms)
