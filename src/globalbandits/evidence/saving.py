@@ -5,7 +5,7 @@ the histogram is the sum of what is saved, it must agree with the statistics, an
 the copies follow from the number of observations: little can be changed without notice.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from globalbandits.evidence.histogram import GRAINS, MOST_BINS
 from globalbandits.evidence.tally import Tally
 from globalbandits.statistics import Statistics, are_possible, assign
 
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
 VERSION = 2
 KEYS = ("version", "model", "bins", "every", "since", "forgotten", "statistics", "stretches")
 _MOST_OBSERVATIONS = 2**53
@@ -25,12 +28,14 @@ _EXACT = 2.0**27  # rewards of one arm whose soft counts add up without any roun
 _SLACK = 1e-9  # rounding in the statistics, for every reward
 
 
-def encode(tally: Tally, model: str, stats: Statistics | None) -> dict[str, Any]:
-    """All of the state; statistics that are kept elsewhere are None.
+def encode(
+    tally: Tally, observed: dict[str, Any] | None, stats: Statistics | None
+) -> dict[str, Any]:
+    """All of the state; what is kept elsewhere is None.
 
     Args:
         tally: the soft counts and their copies.
-        model: the fingerprint of the model.
+        observed: samples of what the model observes.
         stats: counts and sums of the same rewards.
     """
     times, copies = kept(tally.snapshots, tally.clock + 1)
@@ -38,7 +43,7 @@ def encode(tally: Tally, model: str, stats: Statistics | None) -> dict[str, Any]
     stretches = np.diff(np.concatenate([first, copies, tally.counts[np.newaxis]]), axis=0)
     return {
         "version": VERSION,
-        "model": model,
+        "model": observed,
         "bins": tally.bins,
         "every": tally.every,
         "since": tally.since,
@@ -56,15 +61,15 @@ def _encode_rows(counts: FloatArray) -> list[Any]:
     return [[arm, counts[arm].tolist()] for arm in np.flatnonzero(counts.any(axis=1)).tolist()]
 
 
-def decode(state: Any, model: str, stats: Statistics, *, shared: bool) -> Tally:
+def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool) -> Tally:
     """What `encode` has written.
 
     Args:
         state: the saved state.
-        model: the fingerprint that it must have.
+        model: the model it must be of, unless it is shared.
         stats: counts and sums of the same rewards if they are ``shared``; otherwise they are
             filled with those of the state.
-        shared: whether the statistics are kept elsewhere.
+        shared: whether model and statistics are kept elsewhere.
 
     Raises:
         StateError: if the state is damaged, of another model or not of the same rewards.
@@ -76,13 +81,13 @@ def decode(state: Any, model: str, stats: Statistics, *, shared: bool) -> Tally:
             f"evidence must have version {VERSION}, got {show(version)}: "
             "states of other versions cannot be read"
         )
-    check_model(state["model"], model)
     if not shared:
+        check_model(state["model"], model)
         assign(stats, decode_statistics(state["statistics"], stats))
-    elif state["statistics"] is not None:
+    elif state["statistics"] is not None or state["model"] is not None:
         raise StateError(
-            "statistics must be null where they are kept elsewhere, "
-            f"got {show(state['statistics'])}"
+            "statistics and model must be null where they are kept elsewhere, "
+            f"got {show(state['statistics'])} and {show(state['model'])}"
         )
     bins = _decode_integer("bins", state["bins"], 1, MOST_BINS)
     every = _decode_integer("every", state["every"], 1, MOST_EVERY)
@@ -95,11 +100,12 @@ def decode(state: Any, model: str, stats: Statistics, *, shared: bool) -> Tally:
     return tally
 
 
-def check_model(fingerprint: Any, model: str) -> None:
-    """Refuse evidence of another model."""
-    if not isinstance(fingerprint, str) or fingerprint != model:
+def check_model(samples: Any, model: "RewardModel") -> None:
+    """Refuse evidence of a model that observes something else."""
+    if not model.same_observed(samples):
         raise StateError(
-            f"evidence must be of the model with fingerprint {model}, got {show(fingerprint)}"
+            "evidence must be of a model with the same curves, domain and reward range, "
+            f"got {show(samples)}"
         )
 
 
