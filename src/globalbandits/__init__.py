@@ -85,7 +85,7 @@ if TYPE_CHECKING:
         register,
         registered,
     )
-    from globalbandits.simulation import SimulationResult, simulate
+    from globalbandits.simulation import SimulationResult, concat, simulate
 
 __all__ = [
     "BUW",
@@ -158,6 +158,7 @@ __all__ = [
     "Uniform",
     "UniformBias",
     "__version__",
+    "concat",
     "demand",
     "dose",
     "evidence",
@@ -171,6 +172,7 @@ __all__ = [
 _HOMES: dict[str, tuple[str, ...]] = {
     "simulation": (
         "SimulationResult",
+        "concat",
         "simulate",
     ),
     "evidence": ("Contenders", "Evidence", "Interval", "ModelEvidence"),
