@@ -88,5 +88,6 @@ from .policies import Uniform as Uniform
 from .policies import register as register
 from .policies import registered as registered
 from .simulation import SimulationResult as SimulationResult
+from .simulation import concat as concat
 from .simulation import simulate as simulate
 from .statistics import Statistics as Statistics
