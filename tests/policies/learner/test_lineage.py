@@ -100,24 +100,26 @@ def test_strangers_are_added_whole():
     assert learner(10, 1).merge(learner(20, 2)).n_observations == 30
 
 
-def test_what_cannot_be_told_apart_is_refused_and_nothing_changes():
-    original = learner(10)
-    twin = told(restored(original.state()), 5, 1)
-    twin.merge(original)  # the twin knows all of it now
-    told(original, 2, 3)
-    before = original.n_observations, original.estimate
-    # The twin's base lies in the original, but the twin has gained the original's own mark.
-    with pytest.raises(gb.StateError, match="must not hold the same rewards twice"):
-        original.merge(twin)
-    assert (original.n_observations, original.estimate) == before
-
-
-def test_a_parent_that_was_not_saved_after_the_fork_cannot_be_merged_into_a_child():
+def test_a_parent_and_its_child_merge_both_ways():
     parent = learner(10)
     (child,) = parent.fork(1)
     told(parent, 3, 4)
+    told(child, 2, 5)
+    assert child.merge(parent).n_observations == 15
+    told(parent, 1, 6)
+    assert parent.merge(child).n_observations == 16  # the child holds 13 of the parent's 14
+    whole = told(told(told(learner(10), 3, 4), 2, 5), 1, 6)
+    assert_same_data(parent, whole)
+
+
+def test_what_cannot_be_told_apart_is_refused_and_nothing_changes():
+    one, two, three = learner(5, 1), learner(6, 2), learner(7, 3)
+    one.merge(three)
+    two.merge(three)  # both hold what the third has seen, beside what is their own
+    before = one.n_observations, one.estimate
     with pytest.raises(gb.StateError, match="in a way that cannot be told apart"):
-        child.merge(parent)
+        one.merge(two)
+    assert (one.n_observations, one.estimate) == before
 
 
 def test_refused_merges_leave_all_learners_alone():

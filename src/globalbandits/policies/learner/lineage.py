@@ -2,8 +2,9 @@
 
 A learner that is saved, forked or merged leaves a *mark*: a random name for all it has seen up
 to then. A learner that was restored or forked remembers what it had seen at its *base*, the
-mark it started from. Merging B into A adds what B has seen since its base, if A contains that
-mark and nothing of what B has gained since. Learners without any common origin are added whole.
+mark it started from; so does one that was merged into another. Two learners can be added if
+one's base is a mark of the other and neither holds anything the other has gained since: then
+what was seen at the base is counted once. Learners without any common origin are added whole.
 Whatever else is asked cannot be known, and is refused.
 """
 
@@ -71,19 +72,16 @@ class Lineage:
         """
         if not self._origins & other._origins:
             return None
-        base = other._base
-        if base is None or base.mark not in self._marks:
-            raise StateError(
-                "learners to merge must have started from a state that the first one contains, "
-                "got one that shares rewards with it in a way that cannot be told apart"
-            )
-        gained = (set(other._marks) - base.marks) & set(self._marks)
-        if gained:
-            raise StateError(
-                "learners to merge must not hold the same rewards twice, got one that already "
-                "holds what the first one has learned since they parted"
-            )
-        return base.seen
+        for one, two in ((other, self), (self, other)):
+            base = one._base
+            if base is not None and base.mark in two._marks:
+                ones, twos = set(one._marks), set(two._marks)
+                if not (ones - base.marks) & twos and not (twos - base.marks) & ones:
+                    return base.seen
+        raise StateError(
+            "learners to merge must share no more than a state that one of them started from, "
+            "got two that share rewards in a way that cannot be told apart"
+        )
 
     def join(self, other: "Lineage") -> None:
         """Take over the marks of a learner that is being merged into this one."""
