@@ -89,8 +89,8 @@ def test_evidence_survives_json_bit_for_bit():
 def test_evidence_of_other_rewards_is_refused():
     learner, _, _ = played(50, 8)
     other, _, _ = played(50, 9)
-    state = learner.state() | {"evidence": other.evidence.state()}
-    with pytest.raises(gb.StateError, match="evidence must rest on the observations, got"):
+    state = learner.state() | {"evidence": other.state()["evidence"]}
+    with pytest.raises(gb.StateError, match="evidence must agree with the statistics, got"):
         gb.Learner.restore(gb.WAGP(), learner.model, state)
 
 
