@@ -173,7 +173,7 @@ def test_the_same_formula_in_another_form_is_the_same_model():
 
 
 def shop(prices, cost):
-    return gb.demand.exponential(prices, cost=cost)
+    return gb.demand.exponential(prices, cost=cost, domain=(0.0, 1.0))
 
 
 def sold(learner, n=60):
