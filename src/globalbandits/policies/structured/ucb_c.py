@@ -7,53 +7,47 @@ import numpy as np
 
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
-from globalbandits.policies import confidence
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_largest
-from globalbandits.policies.confidence import (
+from globalbandits.policies.parts import confidence
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.confidence import (
     Setup,
     State,
-    absorb,
     build,
     estimate,
     explain,
-    rebuild,
     score_competitive,
 )
-from globalbandits.policies.indices import record
+from globalbandits.policies.parts.confidence import rebuild as rebuild_set
+from globalbandits.policies.parts.confidence import update as update_set
+from globalbandits.statistics import Statistics, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
+    """No reward yet."""
     state = confidence.init(setup)
-    score_competitive(setup, state)
+    score_competitive(setup, no_statistics(setup.tables.n_arms), state)
     return state
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest index among competitive arms; arms without a reward tie at infinity."""
     return choose_largest(state.indices, rng)
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    absorb(setup, state, arm, reward)
-    score_competitive(setup, state)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Narrow the set, and score the arms."""
+    update_set(setup, stats, state, arm, reward)
+    score_competitive(setup, stats, state)
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    record(state, arm, -reward, -1)
-    refresh(setup, state)
-
-
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    rebuild(setup, state)
-    score_competitive(setup, state)
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """The set and the indices from counts and sums."""
+    rebuild_set(setup, stats, state)
+    score_competitive(setup, stats, state)
 
 
 @register("ucb_c")
@@ -78,7 +72,7 @@ class UCBC(Policy):
     alpha: float = 3.0
     variance: float = 0.25
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild)
 
     def __post_init__(self) -> None:
         """Check the two factors."""
@@ -89,7 +83,7 @@ class UCBC(Policy):
         """The model's tables and the radius."""
         return build(model.tables, 2.0 * self.alpha * self.variance, self.variance)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""
         competing = int(np.sum(state.indices > -np.inf))
         return f"largest index of {competing} competitive arms: {explain(state)}"
