@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.model.tables import Tables, evaluate, find_cell
+from globalbandits.model.tables import Tables, evaluate
 from globalbandits.policies import base
 from globalbandits.policies.parts.indices import init_widths, renew
 from globalbandits.statistics import Statistics
@@ -33,7 +33,7 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Means and widths, the confidence set, and the indices of the next round."""
+    """Means and widths, and the confidence set."""
 
     means: FloatArray  # (n_arms,) as in `indices.Widths`
     widths: FloatArray  # (n_arms,)
@@ -42,7 +42,6 @@ class State(NamedTuple):
     highs: FloatArray  # (n_arms,) right end
     seen: IntArray  # (n_arms,) the number of rewards at that time
     interval: FloatArray  # (2,) the confidence set [low, high]; empty where low > high
-    indices: FloatArray  # (n_arms,) of the next round, for the policies that have one
 
 
 def build(tables: Tables, factor: float, variance: float) -> Setup:
@@ -64,7 +63,6 @@ def init(setup: base.Setup) -> State:
         highs=np.full(n, setup.tables.high),
         seen=np.zeros(n, np.int64),
         interval=np.array([setup.tables.low, setup.tables.high]),
-        indices=np.zeros(n),
     )
 
 
@@ -134,39 +132,6 @@ def look_up(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
 def is_empty(state: State) -> bool:
     """Whether the arms contradict each other."""
     return bool(state.interval[0] > state.interval[1])
-
-
-def score_competitive(setup: Setup, stats: Statistics, state: State) -> None:
-    """UCB indices of the arms that are best somewhere in the set, -inf for the others.
-
-    All arms compete when the set is empty. An arm that was never played has an infinite index.
-    """
-    first, last = 0, setup.tables.envelope.starts.shape[0] - 2
-    everyone = is_empty(state)
-    if not everyone:
-        first = find_cell(setup.tables.envelope, state.interval[0])
-        last = find_cell(setup.tables.envelope, state.interval[1])
-    root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
-    for arm in range(setup.tables.n_arms):
-        if not everyone and not is_best_within(setup, arm, first, last):
-            state.indices[arm] = -math.inf
-        elif stats.counts[arm] == 0:
-            state.indices[arm] = math.inf
-        else:
-            state.indices[arm] = state.means[arm] + root * state.widths[arm]
-
-
-def is_best_within(setup: Setup, arm: int, first: int, last: int) -> bool:
-    """Whether the arm is best in one of the cells first..last, by bisection over its cells."""
-    low, high = setup.starts[arm], setup.starts[arm + 1]
-    end = high
-    while low < high:
-        probe = (low + high) // 2
-        if setup.cells[probe] < first:
-            low = probe + 1
-        else:
-            high = probe
-    return bool(low < end and setup.cells[low] <= last)
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:

@@ -134,6 +134,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """The posterior from counts and sums, where s(x) is x."""
+    state.rests[:] = 0.0
     recompute(setup, stats, state)
     settle(setup, stats, state)
 

@@ -9,8 +9,8 @@ import numpy as np
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.confidence import Setup, State, build, estimate, explain
-from globalbandits.policies.structured.ucb_c import init, rebuild, update
+from globalbandits.policies.parts.confidence import Setup, build, explain
+from globalbandits.policies.structured.ucb_c import State, estimate, init, rebuild, update
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -25,11 +25,12 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     best = -1
     largest = -math.inf
     scale = math.sqrt(setup.variance)
+    allowed = state.allowed
     for arm in range(setup.tables.n_arms):
         if state.indices[arm] == -math.inf:
             continue
-        value = state.means[arm] + scale * state.widths[arm] * rng.standard_normal()
-        if value > largest:
+        value = allowed.means[arm] + scale * allowed.widths[arm] * rng.standard_normal()
+        if best < 0 or value > largest:
             best = arm
             largest = value
     return best
@@ -69,4 +70,4 @@ class TSC(Policy):
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""
         competing = int(np.sum(state.indices > -np.inf))
-        return f"largest draw of {competing} competitive arms: {explain(state)}"
+        return f"largest draw of {competing} competitive arms: {explain(state.allowed)}"
