@@ -70,7 +70,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     terms = stats.sums + stats.counts * (np.abs(setup.intercepts) + np.abs(setup.slopes))
     slack = _SLACK * float(np.abs(setup.slopes) @ terms)
     moves = abs(state.moment[0] - fresh.moment[0]), abs(state.precision[0] - fresh.precision[0])
-    return moves[0] <= slack and moves[1] <= slack
+    return bool(moves[0] <= slack and moves[1] <= slack)
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:

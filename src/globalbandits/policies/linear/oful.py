@@ -11,16 +11,26 @@ from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.parts import ridge
 from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import arm_features, as_features
 from globalbandits.policies.parts.indices import no_estimate
-from globalbandits.policies.parts.ridge import KEPT, State, init, rebuild, resume, update
+from globalbandits.policies.parts.least_squares import (
+    Spread,
+    Work,
+    is_due,
+    is_near,
+    slack_of,
+)
+from globalbandits.policies.parts.ridge import rebuild as rebuild_regression
+from globalbandits.policies.parts.ridge import update as update_regression
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _N_GRID = 257
+_KEPT = (*ridge.KEPT, "log_det")
 
 
 class Setup(NamedTuple):
@@ -35,9 +45,56 @@ class Setup(NamedTuple):
     confidence: float  # 2 log(1 / delta)
 
 
+class State(NamedTuple):
+    """The ridge regression, as in `ridge.State`, and the determinant of its matrix."""
+
+    spread: Spread
+    means: FloatArray  # (n_arms,) predictions
+    work: Work
+    log_det: FloatArray  # (1,) log(det M / lambda**r)
+
+
+def init(setup: Setup) -> State:
+    """No reward yet."""
+    return State(*ridge.init(setup), log_det=np.zeros(1))
+
+
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest upper bound of a prediction."""
     return choose_upper_bound(state.means, state.spread.widths, radius(setup, state), rng)
+
+
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """One more reward u multiplies the determinant of M by 1 + u' M**-1 u."""
+    due, growth = is_due(stats, state.spread, arm), 1.0 + state.spread.variances[arm]
+    update_regression(setup, stats, state, arm, reward)
+    if due:
+        state.log_det[0] = log_determinant(setup, stats, state)
+    else:
+        state.log_det[0] += math.log(growth)
+
+
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Regression and determinant from counts and sums."""
+    rebuild_regression(setup, stats, state)
+    state.log_det[0] = log_determinant(setup, stats, state)
+
+
+def log_determinant(setup: Setup, stats: Statistics, state: State) -> float:
+    """log(det M / lambda**r), right after the regression was rebuilt."""
+    log_det = 0.0
+    if stats.total[0] > 0:
+        for i in range(setup.features.shape[1]):
+            log_det -= 2.0 * math.log(state.work.matrix[i, i]) + math.log(setup.ridge)
+    return max(0.0, log_det)  # rounding aside, it is never below
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether saved numbers are those of the statistics, up to rounding."""
+    fresh = init(setup)
+    rebuild(setup, stats, fresh)
+    slack = slack_of(setup.features, stats.counts, setup.ridge)
+    return ridge.resume(setup, stats, state) and is_near(state.log_det, fresh.log_det, slack)
 
 
 def radius(setup: Setup, state: State) -> float:
@@ -79,7 +136,7 @@ class OFUL(Policy):
     ridge: float = 1.0
     delta: float = 0.05
 
-    rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
+    rules = Rules(init, select, update, no_estimate, rebuild, _KEPT, resume)
 
     def __post_init__(self) -> None:
         """Check the parameters."""

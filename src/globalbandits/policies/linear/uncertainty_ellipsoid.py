@@ -25,14 +25,13 @@ from globalbandits.policies.parts.features import (
 )
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.least_squares import (
-    REBUILD_EVERY,
     Spread,
     Work,
+    absorb,
     clear,
-    correct,
+    is_due,
     is_near,
     measure,
-    narrow,
     no_spread,
     predict,
     room,
@@ -90,12 +89,11 @@ def bonus(setup: Setup, stats: Statistics) -> float:
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Absorb one reward; from time to time all is rebuilt, so that rounding does not pile up."""
-    if state.ready[0] == 0 or stats.total[0] % REBUILD_EVERY == 0:
+    if state.ready[0] == 0 or is_due(stats, state.spread, arm):
         rebuild(setup, stats, state)
     else:
         error = reward + setup.offset - state.means[arm]
-        growth = narrow(setup.features, state.spread, state.work, arm)
-        correct(state.means, state.work, error, growth)
+        absorb(setup.features, state.spread, state.work, state.means, arm, error)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:

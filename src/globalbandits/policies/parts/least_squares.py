@@ -2,7 +2,8 @@
 
 With features u_k, ``M = ridge * 1 + sum_k N_k u_k u_k'`` is the matrix of the normal equations.
 One reward changes its inverse by the formula of Sherman and Morrison: O(r**2) for the matrix and
-O(n_arms r) for the arms. Rounding gathers, so from time to time all is computed from the counts.
+O(n_arms r) for the arms. Rounding gathers, and where the inverse shrinks much it weighs more, so
+from time to time all is computed from the counts: see `is_due`.
 """
 
 import math
@@ -14,6 +15,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.statistics import Statistics
 
 REBUILD_EVERY = 1000  # rewards
+_HARDLY_KNOWN = 100.0  # times the variance of one reward
 
 # Below this share of a diagonal entry, what is left of it is rounding.
 _LEAST_PIVOT = 1e-15
@@ -35,7 +37,6 @@ class Work(NamedTuple):
     matrix: FloatArray  # (r, r)
     vector: FloatArray  # (r,)
     solution: FloatArray  # (r,)
-    shifts: FloatArray  # (n_arms,)
 
 
 def no_spread(features: FloatArray) -> Spread:
@@ -45,9 +46,9 @@ def no_spread(features: FloatArray) -> Spread:
 
 
 def room(features: FloatArray) -> Work:
-    """Room for as many features and arms."""
-    n, r = features.shape
-    return Work(np.zeros((r, r)), np.zeros(r), np.zeros(r), np.zeros(n))
+    """Room for as many features."""
+    r = features.shape[1]
+    return Work(np.zeros((r, r)), np.zeros(r), np.zeros(r))
 
 
 def clear(spread: Spread) -> None:
@@ -85,14 +86,31 @@ def measure(
         spread.widths[k] = math.sqrt(spread.variances[k])
 
 
-def narrow(features: FloatArray, spread: Spread, work: Work, arm: int) -> float:
-    """Inverse and variances after one more reward of an arm with features u.
+def is_due(stats: Statistics, spread: Spread, arm: int) -> bool:
+    """Whether all is to be computed from the counts now, after a reward of an arm."""
+    total = stats.total[0]
+    return bool(
+        total % REBUILD_EVERY == 0
+        or total & (total - 1) == 0
+        or spread.variances[arm] > _HARDLY_KNOWN
+    )
 
-    M**-1 becomes M**-1 - (M**-1 u)(M**-1 u)' / g with g = 1 + u' M**-1 u. Returns g, and leaves
-    ``u_k' M**-1 u`` of the M before in `work.shifts`.
+
+def absorb(
+    features: FloatArray,
+    spread: Spread,
+    work: Work,
+    means: FloatArray,
+    arm: int,
+    error: float,
+) -> float:
+    """Inverse, variances and predictions after one more reward of an arm with features u.
+
+    M**-1 becomes M**-1 - (M**-1 u)(M**-1 u)' / g with g = 1 + u' M**-1 u, which is returned. The
+    coefficients move along M**-1 u by the ``error`` of the arm's prediction over g.
     """
     n, r = features.shape
-    inverse, direction, shifts = spread.inverse, work.vector, work.shifts
+    inverse, direction = spread.inverse, work.vector
     for i in range(r):
         along = 0.0
         for j in range(r):
@@ -100,6 +118,7 @@ def narrow(features: FloatArray, spread: Spread, work: Work, arm: int) -> float:
         direction[i] = along
     growth = 1.0 + spread.variances[arm]
     scale = 1.0 / growth
+    step = scale * error
     for i in range(r):
         for j in range(r):
             inverse[i, j] -= scale * (direction[i] * direction[j])
@@ -107,7 +126,7 @@ def narrow(features: FloatArray, spread: Spread, work: Work, arm: int) -> float:
         along = 0.0
         for i in range(r):
             along += features[k, i] * direction[i]
-        shifts[k] = along
+        means[k] += along * step
         spread.variances[k] = max(0.0, spread.variances[k] - scale * (along * along))
         spread.widths[k] = math.sqrt(spread.variances[k])
     return float(growth)
@@ -138,13 +157,6 @@ def predict(
         for i in range(r):
             mean += features[k, i] * coefficients[i]
         means[k] = mean
-
-
-def correct(means: FloatArray, work: Work, error: float, growth: float) -> None:
-    """The predictions after a reward that differed by ``error``, and `narrow` gave ``growth``."""
-    step = error / growth
-    for k in range(means.shape[0]):
-        means[k] += work.shifts[k] * step
 
 
 def multiply(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:

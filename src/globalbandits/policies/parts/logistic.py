@@ -10,14 +10,14 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies import base
 from globalbandits.policies.parts.features import first_unobserved
 from globalbandits.policies.parts.least_squares import (
-    REBUILD_EVERY,
     Spread,
     Work,
+    absorb,
     clear,
     invert,
+    is_due,
     measure,
     multiply,
-    narrow,
     no_spread,
     room,
     slack_of,
@@ -61,10 +61,11 @@ def init(setup: base.Setup) -> State:
 
 def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Widths by Sherman-Morrison, the estimate by Newton's method from the last one."""
-    if state.ready[0] == 0 or stats.total[0] % REBUILD_EVERY == 0:
+    if state.ready[0] == 0 or is_due(stats, state.spread, arm):
         prepare(setup, stats, state)
     else:
-        narrow(setup.features, state.spread, state.work, arm)
+        # The means are none of least squares: `fit` replaces them.
+        absorb(setup.features, state.spread, state.work, state.means, arm, 0.0)
     fit(setup, stats, state)
 
 

@@ -45,19 +45,32 @@ def no_group_estimates(n_arms: int, n_groups: int) -> Estimates:
 
 def weigh(tables: Tables, stats: Statistics, own: Estimates, arm: int) -> None:
     """Bring one arm's estimate and the sum in line with the arm's counts and sums."""
-    weigh_within(tables, tables.low, tables.high, stats, own, own.weighted, arm)
+    upper, lower = own.parts[arm, 0], own.parts[arm, 1]
+    weigh_part(tables, tables.low, tables.high, stats, own, arm)
+    own.weighted[0] += own.parts[arm, 0] - upper
+    own.weighted[1] += own.parts[arm, 1] - lower
 
 
-def weigh_within(
+def weigh_in_group(
     tables: Tables,
     low: float,
     high: float,
     stats: Statistics,
     own: Estimates,
-    weighted: IntArray,
     arm: int,
+    group: int,
 ) -> None:
-    """`weigh` for an arm whose parameter lies in [low, high], into the sum ``weighted``."""
+    """`weigh` for an arm of a group whose parameter lies in [low, high]."""
+    upper, lower = own.parts[arm, 0], own.parts[arm, 1]
+    weigh_part(tables, low, high, stats, own, arm)
+    own.weighted[group, 0] += own.parts[arm, 0] - upper
+    own.weighted[group, 1] += own.parts[arm, 1] - lower
+
+
+def weigh_part(
+    tables: Tables, low: float, high: float, stats: Statistics, own: Estimates, arm: int
+) -> None:
+    """Bring one arm's estimate and its part of the sum in line with counts and sums."""
     count = stats.counts[arm]
     upper = 0
     lower = 0
@@ -73,8 +86,6 @@ def weigh_within(
     else:
         own.thetas[arm] = 0.0
         own.segments[arm] = -1
-    weighted[0] += upper - own.parts[arm, 0]
-    weighted[1] += lower - own.parts[arm, 1]
     own.parts[arm, 0] = upper
     own.parts[arm, 1] = lower
 

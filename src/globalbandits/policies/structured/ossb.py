@@ -78,15 +78,13 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """Whether the saved projection is a minimum of the distance, as well as floats can tell."""
     if stats.total[0] == 0:
         return bool(state.theta[0] == 0.0)
-    theta, played = float(state.theta[0]), stats.counts > 0
-    near = _NEAR * (setup.tables.high - setup.tables.low)
-    low = max(float(state.thetas[played].min()), theta - near)
-    high = min(float(state.thetas[played].max()), theta + near)
-    if not low <= theta <= high:
+    theta, own = float(state.theta[0]), state.thetas[stats.counts > 0]
+    if not own.min() <= theta <= own.max():
         return False
-    found = distance(setup, stats, theta)
-    around = min(distance(setup, stats, low), distance(setup, stats, high))
-    return found <= around + _ROUNDING * (1.0 + abs(around))
+    near = _NEAR * (setup.tables.high - setup.tables.low)
+    around = [x for x in (theta - near, theta + near) if own.min() <= x <= own.max()]
+    found = distance(setup, stats, theta) * (1.0 - _ROUNDING) - _ROUNDING
+    return all(found <= distance(setup, stats, x) for x in around)
 
 
 def invert_mean(setup: Setup, stats: Statistics, state: State, arm: int) -> None:

@@ -18,7 +18,7 @@ from globalbandits.policies.parts.weighting import (
     drop_estimates,
     mean_of,
     no_group_estimates,
-    weigh_within,
+    weigh_in_group,
 )
 from globalbandits.statistics import Statistics
 
@@ -101,9 +101,9 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 
 def weigh_arm(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
     """Bring one arm's estimate and its group's sum in line with the arm's counts and sums."""
-    group, own = setup.group_of[arm], state.own
+    group = setup.group_of[arm]
     low, high = setup.lows[group], setup.highs[group]
-    weigh_within(setup.tables, low, high, stats, own, own.weighted[group], arm)
+    weigh_in_group(setup.tables, low, high, stats, state.own, arm, group)
 
 
 def group_estimate(setup: Setup, state: State, group: int) -> float:
@@ -131,7 +131,11 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
         if state.plays[group] == 0:
             state.indices[group] = math.inf
         else:
-            spread = math.pow(log_t / state.plays[group], setup.exponents[group])
+            spread = log_t / state.plays[group]
+            if setup.exponents[group] == 0.5:  # means with slopes neither 0 nor infinite
+                spread = math.sqrt(spread)
+            else:
+                spread = math.pow(spread, setup.exponents[group])
             state.indices[group] = state.tops[group] + setup.factors[group] * spread
 
 
