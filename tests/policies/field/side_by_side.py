@@ -74,4 +74,4 @@ def race(policy, oracle, model, means, horizon, reward=beta_reward, seed=0):
         policy.rules.update(setup, stats, state, arm, x)
         oracle.update(arm, x)
         chosen[t] = arm
-    return stats, state, chosen
+    return setup, stats, state, chosen

@@ -18,7 +18,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, evaluate
 from globalbandits.policies import base
-from globalbandits.policies.parts.indices import init_widths, renew
+from globalbandits.policies.parts.indices import init_widths, rebuild_widths, renew
 from globalbandits.statistics import Statistics
 
 
@@ -75,10 +75,8 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Means, widths and the confidence set from counts and sums."""
-    state.widths[:] = 0.0
-    state.played[0] = 0
+    rebuild_widths(setup, stats, state)
     for arm in range(setup.tables.n_arms):
-        renew(stats, state, arm)
         unsettle(state, arm)
     intersect(setup, stats, state)
 

@@ -10,7 +10,7 @@ def coin_loss(heads: float, tails: float, log_q: float, log_rest: float) -> floa
     probability q. Heads and tails need not be whole: rewards in [0, 1] may be added up.
 
     >>> round(coin_loss(1.0, 3.0, math.log(0.25), math.log(0.75)), 6)
-    2.24934
+    2.249341
     """
     value = 0.0
     if heads > 0.0:

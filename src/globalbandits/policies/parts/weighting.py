@@ -91,18 +91,14 @@ def weigh_part(
 
 
 def weigh_all(tables: Tables, stats: Statistics, own: Estimates) -> None:
-    """Bring all arms' estimates in line with counts and sums, whatever they are."""
-    drop_estimates(own)
+    """All arms' estimates from counts and sums, whatever was there."""
+    own.weighted[0] = 0
+    own.weighted[1] = 0
     for arm in range(tables.n_arms):
+        own.segments[arm] = -1
+        own.parts[arm, 0] = 0
+        own.parts[arm, 1] = 0
         weigh(tables, stats, own, arm)
-
-
-def drop_estimates(own: Estimates) -> None:
-    """Make the estimates those before any reward."""
-    own.thetas[:] = 0.0
-    own.segments[:] = -1
-    own.parts[:] = 0
-    own.weighted[:] = 0
 
 
 def invert(tables: Tables, own: Estimates, arm: int, mean: float) -> float:

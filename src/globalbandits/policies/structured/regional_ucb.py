@@ -15,7 +15,6 @@ from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.weighting import (
     Estimates,
-    drop_estimates,
     mean_of,
     no_group_estimates,
     weigh_in_group,
@@ -89,7 +88,9 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """All estimates and indices from counts and sums."""
-    drop_estimates(state.own)
+    state.own.weighted[:] = 0
+    state.own.parts[:] = 0
+    state.own.segments[:] = -1
     state.plays[:] = 0
     for arm in range(setup.tables.n_arms):
         state.plays[setup.group_of[arm]] += stats.counts[arm]
