@@ -36,7 +36,10 @@ def test_one_by_one_and_all_at_once_agree_to_the_last_bit():
 def test_the_order_matters_to_drift_alone():
     model, arms, rewards = log_of("pricing", 900, seed=2)
     order = np.random.default_rng(0).permutation(900)
-    one, two = evidence_from_log(model, arms, rewards), evidence_from_log(model, arms[order], rewards[order])
+    one, two = (
+        evidence_from_log(model, arms, rewards),
+        evidence_from_log(model, arms[order], rewards[order]),
+    )
     assert np.array_equal(one.counts, two.counts)
     assert statements(one)[:3] == statements(two)[:3]
 
@@ -44,7 +47,9 @@ def test_the_order_matters_to_drift_alone():
 @given(st.integers(0, 300), st.integers(0, 300))
 def test_merging_is_having_seen_both(n_one, n_two):
     model, arms, rewards = log_of("pricing", n_one + n_two, seed=3)
-    parts = [evidence_from_log(model, arms[s], rewards[s]) for s in (slice(n_one), slice(n_one, None))]
+    parts = [
+        evidence_from_log(model, arms[s], rewards[s]) for s in (slice(n_one), slice(n_one, None))
+    ]
     merged = parts[0].merge(parts[1])
     assert merged is parts[0]
     assert np.array_equal(merged.counts, evidence_from_log(model, arms, rewards).counts)
@@ -54,7 +59,8 @@ def test_merging_is_having_seen_both(n_one, n_two):
 def test_merged_evidence_says_what_the_whole_says():
     model, arms, rewards = log_of("emax", 400, seed=4)
     merged = evidence_from_log(model, arms[:150], rewards[:150]).merge(
-        evidence_from_log(model, arms[150:300], rewards[150:300]), evidence_from_log(model, arms[300:], rewards[300:])
+        evidence_from_log(model, arms[150:300], rewards[150:300]),
+        evidence_from_log(model, arms[300:], rewards[300:]),
     )
     assert statements(merged)[:3] == statements(evidence_from_log(model, arms, rewards))[:3]
 
@@ -64,8 +70,13 @@ def test_forgetting_is_never_having_seen_to_the_last_bit():
     evidence = evidence_from_log(model, arms, rewards)
     for index in range(250, 500):
         evidence.forget(int(arms[index]), float(rewards[index]))
-    assert np.array_equal(evidence.counts, evidence_from_log(model, arms[:250], rewards[:250]).counts)
-    assert statements(evidence)[:3] == statements(evidence_from_log(model, arms[:250], rewards[:250]))[:3]
+    assert np.array_equal(
+        evidence.counts, evidence_from_log(model, arms[:250], rewards[:250]).counts
+    )
+    assert (
+        statements(evidence)[:3]
+        == statements(evidence_from_log(model, arms[:250], rewards[:250]))[:3]
+    )
 
 
 def test_forgetting_a_numbered_reward_keeps_the_copies_exact():
@@ -163,7 +174,8 @@ def test_a_shifted_and_stretched_parameter_moves_the_interval_with_it():
 def test_bins_change_the_width_and_nothing_else():
     model, arms, rewards = log_of("pricing", 2000, seed=11)
     widths = {
-        bins: evidence_from_log(model, arms, rewards, bins=bins).interval().width for bins in (1, 4, 8, 16)
+        bins: evidence_from_log(model, arms, rewards, bins=bins).interval().width
+        for bins in (1, 4, 8, 16)
     }
     assert widths[1] > widths[4] > widths[8] > widths[16]
     assert widths[8] < 1.1 * widths[16]
