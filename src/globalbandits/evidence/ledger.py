@@ -18,7 +18,7 @@ from globalbandits.evidence.tally import Tally
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.figure import Figure
 
@@ -221,10 +221,11 @@ class Evidence:
     def state(self) -> dict[str, Any]:
         """All that `restore` needs, as a dict that JSON can hold.
 
-        Statistics that are kept elsewhere are left out.
+        Statistics that are kept elsewhere are left out, and the model with them.
         """
-        stats = None if self._shares_statistics else self._stats
-        return saving.encode(self._tally, self._model.fingerprint, stats)
+        if self._shares_statistics:
+            return saving.encode(self._tally, None, None)
+        return saving.encode(self._tally, self._model.observed_samples(), self._stats)
 
     @classmethod
     def restore(
@@ -243,7 +244,29 @@ class Evidence:
         """
         evidence = cls(model, statistics=statistics)
         shared = statistics is not None
-        evidence._tally = saving.decode(state, model.fingerprint, evidence._stats, shared=shared)
+        evidence._tally = saving.decode(state, model, evidence._stats, shared=shared)
+        return evidence
+
+    @classmethod
+    def take_over(
+        cls,
+        model: "RewardModel",
+        state: "Mapping[str, Any]",
+        old: Statistics,
+        rows: "Sequence[int | None]",
+        statistics: Statistics,
+    ) -> "Evidence":
+        """The evidence of a state whose arms stand in other places of the model.
+
+        Args:
+            model: the model; what it observes of common arms is the same.
+            state: what `state` returned, without statistics.
+            old: the statistics of the state.
+            rows: for each arm of the model the arm in the state, or None.
+            statistics: those of the model's arms, kept elsewhere.
+        """
+        evidence = cls(model, statistics=statistics)
+        evidence._tally = saving.decode(state, model, old, shared=True).moved(rows)
         return evidence
 
     def _reading(self) -> Reading:
@@ -258,7 +281,8 @@ class Evidence:
             )
 
     def _check_belongs(self, other: "Evidence") -> None:
-        saving.check_model(other._model.fingerprint, self._model.fingerprint)
+        if other._model is not self._model:
+            saving.check_model(other._model.observed_samples(), self._model)
         bins = self._tally.bins
         require(other._tally.bins == bins, "bins", f"be {bins}", other._tally.bins, StateError)
 

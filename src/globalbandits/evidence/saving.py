@@ -5,17 +5,21 @@ the histogram is the sum of what is saved, it must agree with the statistics, an
 the copies follow from the number of observations: little can be changed without notice.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple, shown
+from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple
 from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import show
 from globalbandits.errors import StateError
 from globalbandits.evidence.drift import MOST_EVERY, kept, record, times_kept
 from globalbandits.evidence.histogram import GRAINS, MOST_BINS
 from globalbandits.evidence.tally import Tally
 from globalbandits.statistics import Statistics, are_possible, assign
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
 
 VERSION = 2
 KEYS = ("version", "model", "bins", "every", "since", "forgotten", "statistics", "stretches")
@@ -24,12 +28,14 @@ _EXACT = 2.0**27  # rewards of one arm whose soft counts add up without any roun
 _SLACK = 1e-9  # rounding in the statistics, for every reward
 
 
-def encode(tally: Tally, model: str, stats: Statistics | None) -> dict[str, Any]:
-    """All of the state; statistics that are kept elsewhere are None.
+def encode(
+    tally: Tally, observed: dict[str, Any] | None, stats: Statistics | None
+) -> dict[str, Any]:
+    """All of the state; what is kept elsewhere is None.
 
     Args:
         tally: the soft counts and their copies.
-        model: the fingerprint of the model.
+        observed: samples of what the model observes.
         stats: counts and sums of the same rewards.
     """
     times, copies = kept(tally.snapshots, tally.clock + 1)
@@ -37,7 +43,7 @@ def encode(tally: Tally, model: str, stats: Statistics | None) -> dict[str, Any]
     stretches = np.diff(np.concatenate([first, copies, tally.counts[np.newaxis]]), axis=0)
     return {
         "version": VERSION,
-        "model": model,
+        "model": observed,
         "bins": tally.bins,
         "every": tally.every,
         "since": tally.since,
@@ -55,15 +61,15 @@ def _encode_rows(counts: FloatArray) -> list[Any]:
     return [[arm, counts[arm].tolist()] for arm in np.flatnonzero(counts.any(axis=1)).tolist()]
 
 
-def decode(state: Any, model: str, stats: Statistics, *, shared: bool) -> Tally:
+def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool) -> Tally:
     """What `encode` has written.
 
     Args:
         state: the saved state.
-        model: the fingerprint that it must have.
+        model: the model it must be of, unless it is shared.
         stats: counts and sums of the same rewards if they are ``shared``; otherwise they are
             filled with those of the state.
-        shared: whether the statistics are kept elsewhere.
+        shared: whether model and statistics are kept elsewhere.
 
     Raises:
         StateError: if the state is damaged, of another model or not of the same rewards.
@@ -72,16 +78,16 @@ def decode(state: Any, model: str, stats: Statistics, *, shared: bool) -> Tally:
     version = state["version"]
     if type(version) is not int or version != VERSION:
         raise StateError(
-            f"evidence must have version {VERSION}, got {shown(version)}: "
+            f"evidence must have version {VERSION}, got {show(version)}: "
             "states of other versions cannot be read"
         )
-    check_model(state["model"], model)
     if not shared:
+        check_model(state["model"], model)
         assign(stats, decode_statistics(state["statistics"], stats))
-    elif state["statistics"] is not None:
+    elif state["statistics"] is not None or state["model"] is not None:
         raise StateError(
-            "statistics must be null where they are kept elsewhere, "
-            f"got {shown(state['statistics'])}"
+            "statistics and model must be null where they are kept elsewhere, "
+            f"got {show(state['statistics'])} and {show(state['model'])}"
         )
     bins = _decode_integer("bins", state["bins"], 1, MOST_BINS)
     every = _decode_integer("every", state["every"], 1, MOST_EVERY)
@@ -94,11 +100,12 @@ def decode(state: Any, model: str, stats: Statistics, *, shared: bool) -> Tally:
     return tally
 
 
-def check_model(fingerprint: Any, model: str) -> None:
-    """Refuse evidence of another model."""
-    if not isinstance(fingerprint, str) or fingerprint != model:
+def check_model(samples: Any, model: "RewardModel") -> None:
+    """Refuse evidence of a model that observes something else."""
+    if not model.same_observed(samples):
         raise StateError(
-            f"evidence must be of the model with fingerprint {model}, got {shown(fingerprint)}"
+            "evidence must be of a model with the same curves, domain and reward range, "
+            f"got {show(samples)}"
         )
 
 
@@ -110,7 +117,7 @@ def _decode_stretches(tally: Tally, since: Any, saved: Any) -> IntArray:
     tally.since = _decode_integer("since", since, 0, tally.clock)
     expected = [*times_kept(tally.since, tally.clock, tally.every), tally.clock]
     if times != expected:
-        raise StateError(f"stretches must end at the times {expected}, got {shown(times)}")
+        raise StateError(f"stretches must end at the times {expected}, got {show(times)}")
     totals = np.zeros(len(tally.counts), np.int64)
     before = 0
     for time, (_, rows) in zip(times, stretches, strict=True):
@@ -134,7 +141,7 @@ def decode_statistics(saved: Any, template: Statistics) -> Statistics:
     if not possible:
         raise StateError(
             "statistics must be counts and sums that rewards in the range can have, "
-            f"got {shown(saved)}"
+            f"got {show(saved)}"
         )
     return stats
 
@@ -178,7 +185,7 @@ def _add_rows(counts: FloatArray, totals: IntArray, rows: Any) -> int:
     if not n_rewards.all():
         wrong = saved[int(np.argmin(n_rewards))]
         raise StateError(
-            f"soft counts must be those of a whole number of rewards, got {shown(wrong)}"
+            f"soft counts must be those of a whole number of rewards, got {show(wrong)}"
         )
     counts[arms] += soft
     totals[arms] += n_rewards
@@ -206,7 +213,7 @@ def _decode_integer(name: str, saved: Any, low: int, high: int) -> int:
 
 def _as_list(name: str, saved: Any, length: int | None = None) -> list[Any]:
     if not isinstance(saved, (list, tuple)):
-        raise StateError(f"{name} must be a list, got {shown(saved)}")
+        raise StateError(f"{name} must be a list, got {show(saved)}")
     if length is not None and len(saved) != length:
         raise StateError(f"{name} must have {length} entries, got {len(saved)}")
     return list(saved)

@@ -1,5 +1,6 @@
 """The soft histogram of all rewards and a few old copies of it: all that evidence must keep."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,18 @@ class Tally:
         twin.snapshots.times[used] = self.snapshots.times[used]
         twin.snapshots.counts[used] = self.snapshots.counts[used]
         twin.clock, twin.since, twin._marked = self.clock, self.since, dict(self._marked)
+        return twin
+
+    def moved(self, rows: Sequence[int | None]) -> "Tally":
+        """The same rewards with arms in other places; ``rows``: where each arm was, or None."""
+        twin = Tally(len(rows), self.bins, self.every)
+        here = [arm for arm, row in enumerate(rows) if row is not None]
+        there = [row for row in rows if row is not None]
+        twin.counts[here] = self.counts[there]
+        used = np.flatnonzero(self.snapshots.times)
+        twin.snapshots.times[used] = self.snapshots.times[used]
+        twin.snapshots.counts[np.ix_(used, here)] = self.snapshots.counts[np.ix_(used, there)]
+        twin.clock, twin.since = self.clock, self.since
         return twin
 
     def mark(self) -> None:

@@ -3,32 +3,34 @@
 import math
 
 from globalbandits.policies import base
-from globalbandits.policies.gittins import psi
+from globalbandits.policies.parts.gittins import psi
+from globalbandits.statistics import Statistics
 
 SLAB = 0.0625  # variance of the error of an arm whose curve is badly wrong
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
 
 
-def renew_index(setup: base.Setup, state: base.State, arm: int) -> None:
+def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
     """Posterior mean and index of one arm, from the last fit and its own rewards."""
-    count = state.counts[arm]
-    variance = state.variances[arm]
+    fit = state.fit
+    count = stats.counts[arm]
+    variance = state.noise.variances[arm]
     noise = 0.0
     own = 0.0
     if count > 0:
         noise = variance / count
-        own = state.sums[arm] / count
+        own = stats.sums[arm] / count
     mean = 0.0
     square = 0.0
     index = 0.0
     model = 0.0
     spread = 0.0
     for i in range(setup.prior.scales.shape[0]):
-        weight = state.scale_weights[i]
+        weight = fit.scale_weights[i]
         if weight < NEGLIGIBLE:
             continue
-        model_mean = state.model_means[arm, i]
-        model_variance = state.model_variances[arm, i]
+        model_mean = fit.means[arm, i]
+        model_variance = fit.variances[arm, i]
         error = setup.prior.scales[i] * setup.prior.scales[i]
         trust = 0.0  # in the arm's own rewards
         rest = error
@@ -47,11 +49,11 @@ def renew_index(setup: base.Setup, state: base.State, arm: int) -> None:
     if not setup.by_scale:
         doubt = max(0.0, square - mean * mean)
         index = mean + math.sqrt(doubt) * psi(state.horizons[0] * doubt / variance, setup.form)
-    if setup.guard > 0.0:
-        chance = setup.guard
+    if setup.exception > 0.0:
+        chance = setup.exception
         rest = SLAB
         if count > 0:
-            chance = chance_of_error(setup.guard, own - model, noise + spread)
+            chance = chance_of_exception(setup.exception, own - model, noise + spread)
             trust = SLAB / (SLAB + noise)
             rest = trust * noise
             model += trust * (own - model)
@@ -61,19 +63,20 @@ def renew_index(setup: base.Setup, state: base.State, arm: int) -> None:
     state.indices[arm] = index
 
 
-def chance_of_error(guard: float, surprise: float, spread: float) -> float:
+def chance_of_exception(exception: float, surprise: float, spread: float) -> float:
     """How likely an arm's curve is badly wrong, now that its rewards are off by ``surprise``.
 
     Args:
-        guard: how likely it was before any reward.
+        exception: how likely it was before any reward.
         surprise: mean reward minus what the model says of the arm.
         spread: the variance of that difference when the curve is not badly wrong.
 
-    >>> 0.0 < chance_of_error(0.01, 0.0, 0.01) < 0.01 < chance_of_error(0.01, 0.5, 0.01) < 1.0
+    >>> low, high = chance_of_exception(0.01, 0.0, 0.01), chance_of_exception(0.01, 0.5, 0.01)
+    >>> 0.0 < low < 0.01 < high < 1.0
     True
     """
     wide = spread + SLAB
     log = 0.5 * math.log(spread / wide)
     log += 0.5 * surprise * surprise * (1.0 / spread - 1.0 / wide)
-    odds = guard * math.exp(min(30.0, log))
-    return odds / (1.0 - guard + odds)
+    odds = exception * math.exp(min(30.0, log))
+    return odds / (1.0 - exception + odds)

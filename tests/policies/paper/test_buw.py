@@ -7,8 +7,9 @@ import pytest
 
 from globalbandits.model import RewardModel
 from globalbandits.policies import BUW, UCB1, Learner
-from globalbandits.policies import buw as rules
-from globalbandits.policies.buw import Setup, is_waiting, radius, waiting_time
+from globalbandits.policies.paper import buw as rules
+from globalbandits.policies.paper.buw import Setup, is_waiting, radius, waiting_time
+from globalbandits.statistics import count, no_statistics, uncount
 from tests.oracles import policies as oracles
 from tests.policies.families import bernoulli_reward, beta_reward, model_of
 
@@ -57,7 +58,7 @@ def test_waiting_time_without_a_distance_is_infinite():
 
 def test_it_switches_with_the_papers_constants():
     """D1bar = 1 and K = 2: at theta = 0.95 UCB1 decides some hundred rounds, then WAGP."""
-    learner = Learner(BUW(), CROSS, seed=1)
+    learner = Learner(BUW(), CROSS, seed=np.random.default_rng(1))
     oracle = oracles.BUW(CROSS_MEANS, (0.0, 1.0), 1.0, 1.0)
     oracle_rng = np.random.default_rng(1)
     uniforms = np.random.default_rng(2).random(3_000).tolist()
@@ -65,7 +66,8 @@ def test_it_switches_with_the_papers_constants():
     arms, phases = [], []
     for step, uniform in enumerate(uniforms):
         if step >= 2:
-            phases.append("UCB1" if is_waiting(learner._setup, learner._state) else "WAGP")
+            _, setup, stats, _ = learner.parts
+            phases.append("UCB1" if is_waiting(setup, stats, learner.estimate) else "WAGP")
         arm = learner.select()
         assert arm == oracle.select(oracle_rng), step
         reward = bernoulli_reward(truth[arm], uniform)
@@ -140,11 +142,15 @@ def test_explanation_of_every_phase():
 
 def test_rules_keep_both_statistics_in_step():
     setup = BUW().setup(CROSS)
-    state = rules.init(setup)
+    stats, state = no_statistics(2), rules.init(setup)
     for arm, reward in [(0, 0.25), (1, 0.5), (0, 0.75)]:
-        rules.update(setup, state, arm, reward)
-    assert state.means.tolist() == [0.5, 0.5]
-    assert state.widths.tolist() == [1.0 / math.sqrt(2.0), 1.0]
-    assert state.thetas.tolist() == pytest.approx([0.5, 0.5])
-    rules.forget(setup, state, 1, 0.5)
-    assert (state.played[0], state.total[0], state.means[1], state.widths[1]) == (1, 2, 0.0, 0.0)
+        count(stats, arm, reward)
+        rules.update(setup, stats, state, arm, reward)
+    assert state.bounds.means.tolist() == [0.5, 0.5]
+    assert state.bounds.widths.tolist() == [1.0 / math.sqrt(2.0), 1.0]
+    assert state.own.thetas.tolist() == pytest.approx([0.5, 0.5])
+    uncount(stats, 1, 0.5)
+    rules.rebuild(setup, stats, state)
+    bounds = state.bounds
+    assert (bounds.played[0], bounds.means[1], bounds.widths[1]) == (1, 0.0, 0.0)
+    assert rules.estimate(setup, stats, state) == pytest.approx(0.5)

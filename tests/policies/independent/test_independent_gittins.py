@@ -8,12 +8,15 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import PolicyError
-from globalbandits.policies import independent_gittins
 from globalbandits.policies.base import Policy
-from globalbandits.policies.gittins import BREZZI_LAI, LOG, psi
-from globalbandits.policies.independent_gittins import IndependentGittins
+from globalbandits.policies.independent import independent_gittins
+from globalbandits.policies.independent.independent_gittins import IndependentGittins
+from globalbandits.policies.parts.gittins import BREZZI_LAI, LOG, psi
+from globalbandits.simulation.engine import Engine
+from globalbandits.statistics import count, no_statistics
 from tests.oracles.elastic import psi_brezzi_lai, psi_log
 from tests.policies.families import beta_reward, model_of
+from tests.simulation.worlds import assert_same_bits, pricing, records_of
 
 
 @pytest.mark.parametrize(
@@ -62,7 +65,7 @@ def naive_index(rewards, prior_variance, expected, rounds):
 def test_independent_gittins_plays_its_formula():
     policy, model = IndependentGittins(), model_of("pricing")
     setup = policy.setup(model)
-    state = independent_gittins.init(setup)
+    stats, state = no_statistics(model.n_arms), independent_gittins.init(setup)
     rng = np.random.default_rng(3)
     means = model.means(0.4)
     rewards = [[] for _ in means]
@@ -70,14 +73,25 @@ def test_independent_gittins_plays_its_formula():
         rounds = state.horizon[0] / 3
         expected = [
             naive_index(np.array(x), 0.0625, v, rounds)
-            for x, v in zip(rewards, state.expected_variances, strict=True)
+            for x, v in zip(rewards, state.noise.expected, strict=True)
         ]
         assert state.indices == pytest.approx(np.array(expected), rel=1e-9)
-        arm = independent_gittins.select(setup, state, rng)
+        arm = independent_gittins.select(setup, stats, state, rng)
         reward = beta_reward(means[arm], rng.random())
         rewards[arm].append(reward)
-        independent_gittins.update(setup, state, arm, reward)
+        count(stats, arm, reward)
+        independent_gittins.update(setup, stats, state, arm, reward)
     assert min(map(len, rewards)) > 0
+
+
+def test_compiled_and_interpreted_rules_give_the_same_bits():
+    engine = Engine()
+    compiled = records_of(pricing(), [IndependentGittins()], 400, runs=2, engine=engine)
+    assert not engine.slow
+    plain = records_of(
+        pricing(), [IndependentGittins()], 400, runs=2, engine=Engine(interpreted=True)
+    )
+    assert_same_bits(compiled, plain)
 
 
 def test_noise_is_learned():
@@ -88,9 +102,9 @@ def test_noise_is_learned():
         steady.update([arm] * 40, [0.49, 0.51] * 20)
     # Coins vary by 1/4. The other arms vary by 1e-4, of a possible 1/4 each; what is left of
     # the prior share 0.5/0.5 is 0.5/(0.5 + 6 * 39/4).
-    assert coins._state.variances == pytest.approx(np.full(6, 0.25), rel=0.03)
+    assert coins._state.noise.variances == pytest.approx(np.full(6, 0.25), rel=0.03)
     share = (0.5 + 240e-4) / (0.5 + 6 * 39 / 4)
-    assert steady._state.expected_variances == pytest.approx(np.full(6, share / 4), rel=0.06)
+    assert steady._state.noise.expected == pytest.approx(np.full(6, share / 4), rel=0.06)
 
 
 def test_independent_gittins_reaches_its_figure():
@@ -109,10 +123,6 @@ def test_spec():
     learner = gb.Learner(spec, model_of("linear"), seed=1)
     assert learner.explain().reason.startswith("largest index: ")
     assert learner.estimate is None
-    learner.update([0, 0, 1], [0.2, 0.5, 0.7])
-    learner.forget(0, 0.5)
-    assert learner.pulls.tolist()[:2] == [1, 1]
-    assert learner._state.squares[:2] == pytest.approx([0.04, 0.49])
 
 
 @pytest.mark.parametrize(

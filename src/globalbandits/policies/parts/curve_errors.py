@@ -1,4 +1,4 @@
-"""The posterior of parameter and size of the curves' errors, on a grid in two passes.
+"""The posterior of the parameter and of the size of the curves' errors, in two passes of a grid.
 
 The mean of arm k is taken to be ``mu_k(theta) + b_k``, all ``b_k`` Normal with mean 0 and one
 standard deviation s. Given the arms' sample means, the weight of (s, theta) is ::
@@ -10,33 +10,26 @@ and what an index needs of it are the weights of the scales s, and mean and vari
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, require
-from globalbandits.errors import PolicyError
-from globalbandits.model.tables import Tables, evaluate
-from globalbandits.policies import base
+from globalbandits.policies.parts.curve_grid import Prior
+from globalbandits.statistics import Statistics
 
-SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-UNIFORM = (1.0,) * 9
-HALF_ON_ZERO = (8.0,) + (1.0,) * 8
-N_CELLS = 2000  # of the parameter's domain
-N_COARSE, N_FINE = 32, 48  # points at which a scale's weight is computed in each pass
 NATS = 14.0  # what is left out weighs less than exp(-14) of the largest
 
 
-class Prior(NamedTuple):
-    """What is known before any reward: the curves on a grid, and the errors' possible sizes."""
+class Fit(NamedTuple):
+    """What the rewards say of the scales, and of the curves given each scale."""
 
-    means: FloatArray  # (n_cells, n_arms) mu_k at the middle of each cell
-    thetas: FloatArray  # (n_cells,) the middles
-    scales: FloatArray  # (n_scales,) s
-    log_weights: FloatArray  # (n_scales,)
-    n_coarse: int
-    n_fine: int
+    scale_weights: FloatArray  # (n_scales,)
+    means: FloatArray  # (n_arms, n_scales) of mu_k(theta)
+    variances: FloatArray  # (n_arms, n_scales)
+    theta: FloatArray  # (1,) posterior mean of the parameter
+    windows: IntArray  # (n_scales, 4) first cell, stride, end cell and points of the last pass
+    weights: FloatArray  # (n_scales, n_fine) of those points, relative to the largest
 
 
 class Pulled(NamedTuple):
@@ -48,91 +41,78 @@ class Pulled(NamedTuple):
     precisions: FloatArray  # (n_arms,) 1 / (2 (s**2 + noise))
 
 
-def as_weights(value: Any) -> tuple[float, ...]:
-    """Value as one weight for each scale, at least 0 and not all 0."""
-    try:
-        weights = tuple(as_float("prior", weight, PolicyError) for weight in value)
-    except TypeError:
-        raise PolicyError(f"prior must be {len(SCALES)} weights, got {value!r}") from None
-    rule = f"be {len(SCALES)} weights of at least 0, not all 0"
-    right = len(weights) == len(SCALES) and min(weights) >= 0.0 and sum(weights) > 0.0
-    require(right, "prior", rule, value, PolicyError)
-    return weights
-
-
-def build_prior(tables: Tables, weights: tuple[float, ...] | None) -> Prior:
-    """The grid of one model; ``weights`` of the scales need not sum to 1, None: half on 0."""
-    step = (tables.high - tables.low) / N_CELLS
-    thetas = np.asarray(tables.low + step * (np.arange(N_CELLS) + 0.5), dtype=np.float64)
-    means = np.array(
-        [
-            [evaluate(tables.mean, arm, theta) for arm in range(tables.n_arms)]
-            for theta in thetas.tolist()
-        ]
+def no_fit(prior: Prior) -> Fit:
+    """Room for a fit."""
+    n_arms, n_scales = prior.means.shape[1], prior.scales.shape[0]
+    return Fit(
+        scale_weights=np.zeros(n_scales),
+        means=np.zeros((n_arms, n_scales)),
+        variances=np.zeros((n_arms, n_scales)),
+        theta=np.zeros(1),
+        windows=np.zeros((n_scales, 4), np.int64),
+        weights=np.zeros((n_scales, prior.n_fine)),
     )
-    mass = np.array(HALF_ON_ZERO if weights is None else weights)
-    used = mass > 0.0
-    logs = np.log(mass[used] / np.sum(mass))
-    return Prior(means, thetas, np.array(SCALES)[used], logs, N_COARSE, N_FINE)
 
 
-def fit(prior: Prior, state: base.State, windows: IntArray, weights: FloatArray) -> None:
-    """Bring ``scale_weights``, ``model_means``, ``model_variances`` and ``theta`` up to date.
-
-    Args:
-        prior: the grid.
-        state: counts, sums and variances per arm; takes the result.
-        windows: (n_scales, 4) takes each scale's first cell, stride, end cell, and points.
-        weights: (n_scales, n_fine) takes the weights of the points, relative to the largest.
-    """
+def fit_errors(prior: Prior, stats: Statistics, variances: FloatArray, fit: Fit) -> None:
+    """Bring a fit in line with the statistics; ``variances`` are those of the arms' rewards."""
     n_scales = prior.scales.shape[0]
-    n_arms = state.counts.shape[0]
+    n_arms = stats.counts.shape[0]
     pulled = Pulled(
         np.empty(n_arms, np.int64), np.empty(n_arms), np.empty(n_arms), np.empty(n_arms)
     )
-    n_pulled = gather(state, pulled)
+    n_pulled = gather(stats, variances, pulled)
     thetas = np.empty(n_scales)
     first = np.empty(n_arms)
     second = np.empty(n_arms)
     for i in range(n_scales):
         log = prior.log_weights[i] + sharpen(pulled, n_pulled, prior.scales[i])
-        window = windows[i]
-        top = locate(prior, pulled, n_pulled, window, weights[i])
+        window = fit.windows[i]
+        weights = fit.weights[i]
+        top = locate(prior, pulled, n_pulled, window, weights)
         mass = 0.0
         theta = 0.0
         first[:] = 0.0
         second[:] = 0.0
         for j in range(window[3]):
             cell = block_middle(window, j)
-            weight = math.exp(weights[i, j] - top) * block_size(window, j)
-            weights[i, j] = weight
+            weight = math.exp(weights[j] - top) * block_size(window, j)
+            weights[j] = weight
             mass += weight
             theta += weight * prior.thetas[cell]
             for arm in range(n_arms):
                 term = weight * prior.means[cell, arm]
                 first[arm] += term
                 second[arm] += term * prior.means[cell, arm]
+        weights[window[3] :] = 0.0  # what an earlier pass has left
         thetas[i] = theta / mass
         for arm in range(n_arms):
             mean = first[arm] / mass
-            state.model_means[arm, i] = mean
-            state.model_variances[arm, i] = max(0.0, second[arm] / mass - mean * mean)
-        state.scale_weights[i] = log + top + math.log(mass)
-    normalise(state.scale_weights)
-    state.theta[0] = 0.0
+            fit.means[arm, i] = mean
+            fit.variances[arm, i] = max(0.0, second[arm] / mass - mean * mean)
+        fit.scale_weights[i] = log + top + math.log(mass)
+    normalise(fit.scale_weights)
+    fit.theta[0] = 0.0
     for i in range(n_scales):
-        state.theta[0] += state.scale_weights[i] * thetas[i]
+        fit.theta[0] += fit.scale_weights[i] * thetas[i]
 
 
-def gather(state: base.State, pulled: Pulled) -> int:
+def estimate_theta(stats: Statistics, fit: Fit) -> float:
+    """The posterior mean of the parameter as of the last fit; nan before any reward."""
+    if stats.total[0] == 0:
+        return math.nan
+    return float(fit.theta[0])
+
+
+def gather(stats: Statistics, variances: FloatArray, pulled: Pulled) -> int:
     """List the arms with rewards; returns how many there are."""
     n_pulled = 0
-    for arm in range(state.counts.shape[0]):
-        count = state.counts[arm]
+    for arm in range(stats.counts.shape[0]):
+        count = stats.counts[arm]
         if count > 0:
             pulled.arms[n_pulled] = arm
-            pulled.means[n_pulled] = state.sums[arm] / count
-            pulled.noise[n_pulled] = state.variances[arm] / count
+            pulled.means[n_pulled] = stats.sums[arm] / count
+            pulled.noise[n_pulled] = variances[arm] / count
             n_pulled += 1
     return n_pulled
 

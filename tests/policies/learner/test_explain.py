@@ -7,7 +7,7 @@ import pytest
 from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, WAGP, ArmReport, Learner
 from tests.policies.families import model_of
-from tests.policies.test_learner import POLICIES, play
+from tests.policies.learner.test_learner import POLICIES, play
 
 EUROS = RewardModel.from_functions(
     [lambda theta: 10.0 * theta, lambda theta: 10.0 - 10.0 * theta],

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from globalbandits.policies.choice import choose_largest, choose_upper_bound
+from globalbandits.policies.parts.choice import choose_largest, choose_upper_bound
 
 
 class NoRandomness:
