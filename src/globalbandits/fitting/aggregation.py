@@ -1,6 +1,5 @@
 """From rows, or from a table that was already aggregated, to a panel."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ def panel_from_rows(
     reward: str,
     reward_range: tuple[float, float] | None = None,
     dropna: bool = False,
-    rows: BoolArray | None = None,
 ) -> Panel:
     """The panel of a history with one reward per row.
 
@@ -37,7 +35,6 @@ def panel_from_rows(
         reward: Name of the column of the reward.
         reward_range: The lowest and the highest a reward can be; needed unless they are 0 or 1.
         dropna: Whether rows without a reward are left out instead of refused.
-        rows: Which rows count; None: all. Groups and arms are those of all rows.
 
     >>> panel = panel_from_rows(
     ...     {"shop": ["a", "a", "b"], "price": [2, 3, 2], "sold": [1, 0, 1]},
@@ -45,55 +42,93 @@ def panel_from_rows(
     >>> panel.arms, panel.counts.tolist()
     ((2, 3), [[1.0, 1.0], [1.0, 0.0]])
     """
-    group_column, arm_column, reward_column = read_columns(frame, [group, arm, reward])
-    rewards = as_numbers("reward", reward_column)
-    scale = RewardScale(_as_range(reward_range), dropna)
-    group_codes, groups = encode("group", group_column)
-    arm_codes, arms = encode("arm", arm_column)
+    return panels_from_rows(
+        frame,
+        group=group,
+        arm=arm,
+        reward=reward,
+        reward_range=reward_range,
+        dropna=dropna,
+    )[0]
+
+
+def panels_from_rows(
+    frame: Any,
+    *,
+    group: str,
+    arm: str,
+    reward: str,
+    time: str | None = None,
+    reward_range: tuple[float, float] | None = None,
+    dropna: bool = False,
+) -> tuple[Panel, Panel | None]:
+    """The panel of all rows, and that of the last third of the time if ``time`` names a column.
+
+    The other arguments are those of `panel_from_rows`.
+    """
+    wanted = [group, arm, reward] if time is None else [group, arm, reward, time]
+    columns = read_columns(frame, wanted)
+    if columns[0].size == 0:
+        raise FitError("history must have rows, has none")
+    rewards = as_numbers("reward", columns[2])
+    late = late_rows(columns[3]) if time is not None else None
+    scale = RewardScale(as_range(reward_range), dropna)
+    group_codes, groups = encode("group", columns[0])
+    arm_codes, arms = encode("arm", columns[1])
     check_arms_repeat(group_codes, arm_codes, len(arms))
-    cells = Cells(len(groups), len(arms))
+    totals = np.zeros((2, 3, len(groups), len(arms)))
     for start in range(0, rewards.size, BLOCK):
         block = slice(start, start + BLOCK)
         unit = scale.keep(rewards[block], start)
-        if rows is not None:
-            unit = np.where(rows[block], unit, np.nan)
-        cells.add(group_codes[block], arm_codes[block], unit)
-    return cells.panel(groups, arms, scale.reward_range, scale.binary, arm, scale.dropped)
+        add_rewards(totals[0], group_codes[block], arm_codes[block], unit)
+        if late is not None:
+            unit = np.where(late[block], unit, np.nan)
+            add_rewards(totals[1], group_codes[block], arm_codes[block], unit)
+    both = [
+        Panel(*part, tuple(groups), tuple(arms), scale.reward_range, scale.binary, arm,
+              scale.dropped)
+        for part in totals
+    ]  # fmt: skip
+    return both[0], both[1] if late is not None else None
 
 
-class Cells:
-    """Sums per group and arm, added up block by block."""
+def add_rewards(totals: FloatArray, groups: IntArray, arms: IntArray, rewards: FloatArray) -> None:
+    """Add rewards on the unit scale to counts, sums and squares; nan does not count.
 
-    def __init__(self, n_groups: int, n_arms: int) -> None:
-        self.shape = n_groups, n_arms
-        self.totals = np.zeros((3, n_groups * n_arms))
+    ``totals`` has the shape (3, n_groups, n_arms).
+    """
+    counted = ~np.isnan(rewards)
+    if not counted.all():
+        groups, arms, rewards = groups[counted], arms[counted], rewards[counted]
+    shape = totals.shape[1:]
+    cell, size = groups * shape[1] + arms, shape[0] * shape[1]
+    totals[0] += np.bincount(cell, minlength=size).reshape(shape)
+    totals[1] += np.bincount(cell, rewards, size).reshape(shape)
+    totals[2] += np.bincount(cell, rewards * rewards, size).reshape(shape)
 
-    def add(self, groups: IntArray, arms: IntArray, rewards: FloatArray) -> None:
-        """Add rewards on the unit scale; nan does not count."""
-        counted = ~np.isnan(rewards)
-        if not counted.all():
-            groups, arms, rewards = groups[counted], arms[counted], rewards[counted]
-        cell = groups * self.shape[1] + arms
-        size = self.totals.shape[1]
-        self.totals[0] += np.bincount(cell, minlength=size)
-        self.totals[1] += np.bincount(cell, rewards, size)
-        self.totals[2] += np.bincount(cell, rewards * rewards, size)
 
-    def panel(
-        self,
-        groups: Sequence[Any],
-        arms: Sequence[Any],
-        reward_range: tuple[float, float],
-        binary: bool,
-        arm_name: str,
-        dropped: int = 0,
-    ) -> Panel:
-        """What was added up so far."""
-        counts, sums, squares = self.totals.reshape(3, *self.shape)
-        return Panel(
-            counts, sums, squares, tuple(groups), tuple(arms), reward_range, binary, arm_name,
-            dropped,
-        )  # fmt: skip
+def late_rows(times: AnyArray) -> BoolArray:
+    """Which rows come after the first two thirds of all rows, by time; ties stay together.
+
+    >>> late_rows(np.array([3, 1, 2])).tolist()
+    [True, False, False]
+    """
+    import pandas as pd
+
+    missing = pd.isna(times)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise FitError(f"time must not be missing, row {row} has {times[row]!r}")
+    values, counts = np.unique(times, return_counts=True)
+    return np.asarray(times > last_early(values, counts))
+
+
+def last_early(values: AnyArray, counts: AnyArray) -> Any:
+    """The last time that belongs to the first two thirds, given how many rows each has."""
+    if values.size < 2:
+        raise FitError(f"time must have at least two values, has only {values[0]!r}")
+    early = np.cumsum(counts) * 3 <= 2 * np.sum(counts)
+    return values[max(int(early.sum()) - 1, 0)]
 
 
 def panel_from_table(
@@ -119,7 +154,7 @@ def panel_from_table(
     )
     n, mean = as_numbers("n", n_column), as_numbers("mean", mean_column)
     _check_each(n, (n >= 0) & (n == np.floor(n)) & np.isfinite(n), "n", "be a whole number")
-    low, high = _as_range(reward_range) or (0.0, 1.0)
+    low, high = as_range(reward_range) or (0.0, 1.0)
     used = n > 0
     _check_each(mean, np.isfinite(mean) | ~used, "mean", "be finite")
     inside = (mean >= low) & (mean <= high) | ~used
@@ -134,17 +169,16 @@ def panel_from_table(
     group_codes, groups = encode("group", group_column)
     arm_codes, arms = encode("arm", arm_column)
     check_arms_repeat(group_codes, arm_codes, len(arms))
-    cells = Cells(len(groups), len(arms))
-    cell = group_codes * len(arms) + arm_codes
-    repeated = np.bincount(cell) > 1
+    repeated = np.bincount(group_codes * len(arms) + arm_codes) > 1
     if repeated.any():
         place = int(np.argmax(repeated))
         raise FitError(
             "a table must have one row per group and arm, has several of "
             f"group {groups[place // len(arms)]!r} and arm {arms[place % len(arms)]!r}"
         )
-    cells.totals[:, cell] = n, n * unit, within + n * unit**2
-    return cells.panel(groups, arms, (low, high), binary, arm)
+    totals = np.zeros((3, len(groups), len(arms)))
+    totals[:, group_codes, arm_codes] = n, n * unit, within + n * unit**2
+    return Panel(*totals, tuple(groups), tuple(arms), (low, high), binary, arm)
 
 
 def _within(table: Any, n: FloatArray, unit: FloatArray, width: float) -> FloatArray:
@@ -176,7 +210,8 @@ def check_arms_repeat(groups: IntArray, arms: IntArray, n_arms: int) -> None:
         )
 
 
-def _as_range(reward_range: tuple[float, float] | None) -> tuple[float, float] | None:
+def as_range(reward_range: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The range of rewards, checked; None stays None."""
     if reward_range is None:
         return None
     return as_interval("reward_range", reward_range, FitError)

@@ -66,23 +66,15 @@ def climb(
         alike: Whether to keep the groups' own errors at 0.
     """
     fitted = start
-    given = bool(np.isnan(start.a).any())
     base = steps.base_weights(start)
-    shrinkage = steps.Shrinkage(1.0, 1.0)
     for _ in range(most_steps):
         before = fitted
         posteriors = steps.responsibilities(panel, fitted)
-        if not given:
+        if not fitted.given:
             counts = steps.effective_counts(panel, fitted.rho, fitted.phi)
-            found = steps.improve_curves(
-                posteriors.T @ counts,
-                posteriors.T @ (counts * panel.means),
-                fitted,
-                scale,
-                shrinkage,
+            fitted = steps.improve_curves(
+                posteriors.T @ counts, posteriors.T @ (counts * panel.means), fitted, scale
             )
-            shrinkage = found.shrinkage
-            fitted = steps.with_curves(fitted, found.a, found.c)._replace(edf=found.edf)
         if fitted.n_steps >= FIXED_WEIGHTS and fitted.grid.size > 1:
             weights = steps.renew_weights(posteriors, fitted.grid, base)
             fitted = fitted._replace(weights=weights)
@@ -106,7 +98,7 @@ def renew_noise(panel: Panel, posteriors: FloatArray, fitted: Fitted, alike: boo
 def moved(before: Fitted, after: Fitted) -> float:
     """The largest change of a, c and sqrt(rho)."""
     change = [np.sqrt(after.rho) - np.sqrt(before.rho)]
-    if not np.isnan(after.a).any():
+    if not after.given:
         change += [after.a - before.a, after.c - before.c]
     return float(np.abs(np.concatenate(change)).max())
 

@@ -13,6 +13,13 @@ GRID: FloatArray = np.linspace(-END, END, N_POINTS)
 ONE_POINT: FloatArray = np.zeros(1)
 
 
+class Shrinkage(NamedTuple):
+    """How strongly the arms' a and c are pulled to a straight line: variances around it."""
+
+    tau_a: float
+    tau_c: float
+
+
 class Fitted(NamedTuple):
     """A population of groups: f_k(z) = σ(a_k + c_k z), z distributed with `weights`.
 
@@ -28,8 +35,14 @@ class Fitted(NamedTuple):
     grid: FloatArray  # (n_points,) z
     curves: FloatArray  # (n_points, n_arms) f
     binary: bool
+    shrinkage: Shrinkage
     edf: float  # effective number of parameters per arm
     n_steps: int
+
+    @property
+    def given(self) -> bool:
+        """Whether the curves are the user's own."""
+        return bool(np.isnan(self.a).any())
 
     @property
     def spread(self) -> FloatArray:
@@ -64,7 +77,7 @@ def curve_table(a: FloatArray, c: FloatArray, grid: FloatArray) -> FloatArray:
 
 def log_curves(fitted: Fitted) -> tuple[FloatArray, FloatArray]:
     """log f and log(1 - f), without loss where f is near 0 or 1."""
-    if np.isnan(fitted.a).any():
+    if fitted.given:
         return np.log(fitted.curves), np.log1p(-fitted.curves)
     logits = fitted.a + fitted.grid[:, None] * fitted.c
     return np.asarray(log_expit(logits)), np.asarray(log_expit(-logits))

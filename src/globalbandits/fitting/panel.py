@@ -90,6 +90,15 @@ class Panel:
         """The panel of the groups where ``rows`` holds."""
         return self.take(np.flatnonzero(rows))
 
+    def without(self, part: "Panel") -> "Panel":
+        """This panel less the rewards of another one with the same groups and arms."""
+        return dataclasses.replace(
+            self,
+            counts=self.counts - part.counts,
+            sums=self.sums - part.sums,
+            squares=self.squares - part.squares,
+        )
+
     def with_arms(self, arms: Sequence[Any]) -> "Panel":
         """The panel of other arms: those of this one by value, the others without rewards."""
         places = {arm: place for place, arm in enumerate(self.arms)}

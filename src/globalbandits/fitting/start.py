@@ -8,6 +8,7 @@ from globalbandits.fitting.fitted import (
     GRID,
     ONE_POINT,
     Fitted,
+    Shrinkage,
     curve_table,
     normal_weights,
 )
@@ -53,6 +54,7 @@ def build(panel: Panel, a: FloatArray, c: FloatArray, grid: FloatArray) -> Fitte
         grid=grid,
         curves=curve_table(a, c, grid),
         binary=panel.binary,
+        shrinkage=Shrinkage(1.0, 1.0),
         edf=0.0,
         n_steps=0,
     )

@@ -11,7 +11,13 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.fitting.arms import ArmScale
-from globalbandits.fitting.fitted import Fitted, curve_table, log_curves, normal_weights
+from globalbandits.fitting.fitted import (
+    Fitted,
+    Shrinkage,
+    curve_table,
+    log_curves,
+    normal_weights,
+)
 from globalbandits.fitting.panel import Panel
 
 RIDGE = 1e-3
@@ -24,13 +30,6 @@ POOLED_REWARDS = 2.0  # degrees of freedom of all arms' phi in each arm's
 RHO_FLOOR = 1e-6
 RHO_LARGEST = 0.5
 PHI_FLOOR = 1e-6
-
-
-class Shrinkage(NamedTuple):
-    """How strongly the arms' a and c are pulled to a straight line: variances around it."""
-
-    tau_a: float
-    tau_c: float
 
 
 def effective_counts(panel: Panel, rho: FloatArray, phi: FloatArray) -> FloatArray:
@@ -57,36 +56,22 @@ def joint_logs(panel: Panel, fitted: Fitted) -> FloatArray:
     return np.asarray(prior + successes @ log_f.T + (counts - successes) @ log_not_f.T)
 
 
-class Improved(NamedTuple):
-    """What the M step found."""
-
-    a: FloatArray
-    c: FloatArray
-    shrinkage: Shrinkage
-    edf: float
-
-
 def improve_curves(
-    counts: FloatArray,
-    successes: FloatArray,
-    fitted: Fitted,
-    scale: ArmScale,
-    shrinkage: Shrinkage,
-) -> Improved:
+    counts: FloatArray, successes: FloatArray, fitted: Fitted, scale: ArmScale
+) -> Fitted:
     """M step: one Newton step of (a, c), never one that lowers what it climbs.
 
     Args:
         counts: N = w' m, shape (n_points, n_arms).
         successes: S = w' (m y).
-        fitted: Where it starts from.
-        scale: Says what is not a straight line over the arms.
-        shrinkage: How strongly that is pulled to 0.
+        fitted: Where it starts from, and how strongly arms are pulled to a straight line.
+        scale: Says what a straight line over the arms is.
     """
     n_arms = fitted.a.size
     z = fitted.grid
     eye = np.eye(n_arms)
-    pull_a = scale.bends / shrinkage.tau_a + RIDGE * eye
-    pull_c = scale.bends / shrinkage.tau_c + RIDGE * eye
+    pull_a = scale.bends / fitted.shrinkage.tau_a + RIDGE * eye
+    pull_c = scale.bends / fitted.shrinkage.tau_c + RIDGE * eye
     residual = successes - counts * fitted.curves
     information = counts * fitted.curves * (1 - fitted.curves)
     data = np.zeros((2 * n_arms, 2 * n_arms))
@@ -121,7 +106,7 @@ def improve_curves(
         renew_tau(vector, covariance[part, part], scale)
         for vector, part in ((a, slice(0, n_arms)), (c, slice(n_arms, 2 * n_arms)))
     ]
-    return Improved(a, c, Shrinkage(*taus), edf)
+    return with_curves(fitted, a, c)._replace(shrinkage=Shrinkage(*taus), edf=edf)
 
 
 def renew_tau(vector: FloatArray, covariance: FloatArray, scale: ArmScale) -> float:
@@ -220,6 +205,6 @@ def with_curves(fitted: Fitted, a: FloatArray, c: FloatArray) -> Fitted:
 
 def base_weights(fitted: Fitted) -> FloatArray:
     """Where pseudo-groups come from: Normal, or uniform where the user gave the curves."""
-    if np.isnan(fitted.a).any():
+    if fitted.given:
         return np.full(fitted.grid.size, 1.0 / fitted.grid.size)
     return normal_weights(fitted.grid)
