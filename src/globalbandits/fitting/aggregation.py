@@ -1,6 +1,6 @@
 """From rows, or from a table that was already aggregated, to a panel."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from globalbandits._types import AnyArray, BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_interval
 from globalbandits.errors import FitError
 from globalbandits.fitting.columns import as_numbers, column_names, encode, read_columns
-from globalbandits.fitting.panel import Panel
+from globalbandits.fitting.panel import Panel, build_panels
 from globalbandits.fitting.rewards import NEEDED, RewardScale
 
 BLOCK = 1 << 20  # rows at a time: what is needed beside the columns stays small
@@ -17,62 +17,41 @@ FEW_GROUPS = 5
 _EXACT = 1e-9  # of a reward: sums and sums of squares of coins agree to this
 
 
-def panel_from_rows(
-    frame: Any,
-    *,
-    group: str,
-    arm: str,
-    reward: str,
-    reward_range: tuple[float, float] | None = None,
-    dropna: bool = False,
-) -> Panel:
-    """The panel of a history with one reward per row.
+class Wanted(NamedTuple):
+    """What is to be read from a history."""
+
+    group: str
+    arm: str
+    reward: str | None
+    time: str | None = None
+    reward_range: tuple[float, float] | None = None
+    dropna: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        names = (self.group, self.arm, self.reward, self.time)
+        return [name for name in names if name is not None]
+
+
+def panels_from_rows(frame: Any, wanted: Wanted) -> tuple[Panel, Panel | None]:
+    """The panel of a history with one reward per row, and that of the last third of the time.
 
     Args:
         frame: Anything with columns: a pandas or polars frame, a dict of arrays.
-        group: Name of the column that says which group a row belongs to.
-        arm: Name of the column of the arm that was played.
-        reward: Name of the column of the reward.
-        reward_range: The lowest and the highest a reward can be; needed unless they are 0 or 1.
-        dropna: Whether rows without a reward are left out instead of refused.
+        wanted: Which columns; the second panel is None unless a column of times is among them.
 
-    >>> panel = panel_from_rows(
-    ...     {"shop": ["a", "a", "b"], "price": [2, 3, 2], "sold": [1, 0, 1]},
-    ...     group="shop", arm="price", reward="sold")
+    >>> rows = {"shop": ["a", "a", "b"], "price": [2, 3, 2], "sold": [1, 0, 1]}
+    >>> panel, _ = panels_from_rows(rows, Wanted("shop", "price", "sold"))
     >>> panel.arms, panel.counts.tolist()
     ((2, 3), [[1.0, 1.0], [1.0, 0.0]])
     """
-    return panels_from_rows(
-        frame,
-        group=group,
-        arm=arm,
-        reward=reward,
-        reward_range=reward_range,
-        dropna=dropna,
-    )[0]
-
-
-def panels_from_rows(
-    frame: Any,
-    *,
-    group: str,
-    arm: str,
-    reward: str,
-    time: str | None = None,
-    reward_range: tuple[float, float] | None = None,
-    dropna: bool = False,
-) -> tuple[Panel, Panel | None]:
-    """The panel of all rows, and that of the last third of the time if ``time`` names a column.
-
-    The other arguments are those of `panel_from_rows`.
-    """
-    wanted = [group, arm, reward] if time is None else [group, arm, reward, time]
-    columns = read_columns(frame, wanted)
+    columns = read_columns(frame, wanted.columns)
     if columns[0].size == 0:
         raise FitError("history must have rows, has none")
     rewards = as_numbers("reward", columns[2])
-    late = late_rows(columns[3]) if time is not None else None
-    scale = RewardScale(as_range(reward_range), dropna)
+    late = late_rows(columns[3]) if wanted.time is not None else None
+    scale = RewardScale(as_range(wanted.reward_range), wanted.dropna)
     group_codes, groups = encode("group", columns[0])
     arm_codes, arms = encode("arm", columns[1])
     check_arms_repeat(group_codes, arm_codes, len(arms))
@@ -84,12 +63,7 @@ def panels_from_rows(
         if late is not None:
             unit = np.where(late[block], unit, np.nan)
             add_rewards(totals[1], group_codes[block], arm_codes[block], unit)
-    both = [
-        Panel(*part, tuple(groups), tuple(arms), scale.reward_range, scale.binary, arm,
-              scale.dropped)
-        for part in totals
-    ]  # fmt: skip
-    return both[0], both[1] if late is not None else None
+    return build_panels(totals, groups, arms, scale, wanted.arm, late is not None)
 
 
 def add_rewards(totals: FloatArray, groups: IntArray, arms: IntArray, rewards: FloatArray) -> None:
@@ -149,9 +123,7 @@ def panel_from_table(
     >>> panel.sums.tolist(), panel.binary
     ([[1.0, 1.0]], True)
     """
-    group_column, arm_column, n_column, mean_column = read_columns(
-        table, [group, arm, "n", "mean"]
-    )
+    group_column, arm_column, n_column, mean_column = read_columns(table, [group, arm, "n", "mean"])
     n, mean = as_numbers("n", n_column), as_numbers("mean", mean_column)
     _check_each(n, (n >= 0) & (n == np.floor(n)) & np.isfinite(n), "n", "be a whole number")
     low, high = as_range(reward_range) or (0.0, 1.0)
@@ -178,7 +150,9 @@ def panel_from_table(
         )
     totals = np.zeros((3, len(groups), len(arms)))
     totals[:, group_codes, arm_codes] = n, n * unit, within + n * unit**2
-    return Panel(*totals, tuple(groups), tuple(arms), (low, high), binary, arm)
+    scale = RewardScale((low, high))
+    scale.binary = binary
+    return build_panels(totals[None].repeat(2, axis=0), groups, arms, scale, arm, False)[0]
 
 
 def _within(table: Any, n: FloatArray, unit: FloatArray, width: float) -> FloatArray:

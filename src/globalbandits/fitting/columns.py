@@ -34,9 +34,7 @@ def read_columns(frame: Any, wanted: Sequence[str]) -> list[AnyArray]:
     columns = [np.asarray(frame[name]) for name in wanted]
     for name, column in zip(wanted, columns, strict=True):
         if column.ndim != 1:
-            raise FitError(
-                f"column {name!r} must be one-dimensional, got the shape {column.shape}"
-            )
+            raise FitError(f"column {name!r} must be one-dimensional, got the shape {column.shape}")
         if column.size != columns[0].size:
             raise FitError(
                 f"column {name!r} must have {columns[0].size} rows as {wanted[0]!r} has, "

@@ -76,7 +76,7 @@ def curve_table(a: FloatArray, c: FloatArray, grid: FloatArray) -> FloatArray:
 
 
 def log_curves(fitted: Fitted) -> tuple[FloatArray, FloatArray]:
-    """log f and log(1 - f), without loss where f is near 0 or 1."""
+    """Log f and log(1 - f), without loss where f is near 0 or 1."""
     if fitted.given:
         return np.log(fitted.curves), np.log1p(-fitted.curves)
     logits = fitted.a + fitted.grid[:, None] * fitted.c

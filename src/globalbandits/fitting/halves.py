@@ -27,9 +27,9 @@ def split_halves(panel: Panel, rng: np.random.Generator) -> tuple[Panel, Panel]:
     half = np.where(n == 1, rng.integers(0, 2, n.shape), half)
     if panel.binary:
         ones = np.rint(panel.sums).astype(np.int64)
-        first = rng.hypergeometric(
-            ones, n.astype(np.int64) - ones, half.astype(np.int64)
-        ).astype(np.float64)
+        first = rng.hypergeometric(ones, n.astype(np.int64) - ones, half.astype(np.int64)).astype(
+            np.float64
+        )
     else:
         first = _normal_half(panel, half, rng)
     return _part(panel, half, first), _part(panel, n - half, panel.sums - first)

@@ -100,9 +100,7 @@ def free(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> 
     rng = np.random.default_rng(seed)
     usual = np.exp(-0.22 * np.array(PRICES))
     logits = np.log(usual / (1 - usual)) + rng.normal(0.0, 0.8, (groups, len(PRICES)))
-    return draw(
-        np.full(groups, np.nan), 1 / (1 + np.exp(-logits)), PRICES, rewards, rng, **how
-    )
+    return draw(np.full(groups, np.nan), 1 / (1 + np.exp(-logits)), PRICES, rewards, rng, **how)
 
 
 def same(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:

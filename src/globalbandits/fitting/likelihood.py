@@ -11,7 +11,7 @@ EXACT = 1e-9  # a smaller rho is taken for none
 
 
 def log_scores(panel: Panel, fitted: Fitted) -> FloatArray:
-    """log Σ_q pi_q Π_k p(cell | f_kq, rho_k, phi_k) per group: shape (n_groups,).
+    """Log Σ_q pi_q Π_k p(cell | f_kq, rho_k, phi_k) per group: shape (n_groups,).
 
     p is beta-binomial with precision (1 - rho) / rho for coins (without the number of orders
     in which they can fall, the same for every fit) and Normal else.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
+from globalbandits.fitting.rewards import RewardScale
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,9 +87,9 @@ class Panel:
             groups=tuple(self.groups[row] for row in index),
         )
 
-    def only(self, rows: BoolArray) -> "Panel":
-        """The panel of the groups where ``rows`` holds."""
-        return self.take(np.flatnonzero(rows))
+    def with_rewards(self) -> "Panel":
+        """The panel of the groups that have rewards."""
+        return self.take(np.flatnonzero(self.tried.any(axis=1)))
 
     def without(self, part: "Panel") -> "Panel":
         """This panel less the rewards of another one with the same groups and arms."""
@@ -114,3 +115,39 @@ class Panel:
             squares=columns(self.squares),
             arms=tuple(arms),
         )
+
+
+def build_panels(
+    totals: FloatArray,
+    groups: Sequence[Any],
+    arms: Sequence[Any],
+    scale: RewardScale,
+    arm_name: str,
+    with_late: bool,
+) -> tuple[Panel, Panel | None]:
+    """The panel of all rewards and that of the late ones, if they were told apart.
+
+    Args:
+        totals: Counts, sums and squares of all rewards and of the late ones: shape
+            (2, 3, n_groups, n_arms).
+        groups: The groups' names.
+        arms: The arms' values.
+        scale: What the rewards turned out to be.
+        arm_name: Name of the column of the arms.
+        with_late: Whether there is a second panel.
+    """
+    whole, late = (
+        Panel(
+            counts=counts,
+            sums=sums,
+            squares=squares,
+            groups=tuple(groups),
+            arms=tuple(arms),
+            reward_range=scale.reward_range,
+            binary=scale.binary,
+            arm_name=arm_name,
+            dropped=scale.dropped,
+        )
+        for counts, sums, squares in totals
+    )
+    return whole, late if with_late else None

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.fitting.fitted import Fitted
 
 _END = 1e-9  # curves are kept this far from 0 and 1 where a Beta is drawn around them
@@ -13,7 +13,7 @@ _END = 1e-9  # curves are kept this far from 0 and 1 where a Beta is drawn aroun
 class Drawn(NamedTuple):
     """New groups, on the unit scale."""
 
-    points: FloatArray  # (n_groups,) index on the grid, as an integer array
+    points: IntArray  # (n_groups,) index on the grid
     curves: FloatArray  # (n_groups, n_arms) means by the shared number alone
     means: FloatArray  # (n_groups, n_arms) with the group's own errors
 
@@ -24,8 +24,8 @@ def draw_groups(fitted: Fitted, number: int, rng: np.random.Generator) -> Drawn:
     The mean of arm k is Beta with mean f_k(z) and variance ``rho_k f (1 - f)``.
     """
     below = np.cumsum(fitted.weights)
-    points = np.searchsorted(below / below[-1], rng.random(number), side="right")
-    curves = fitted.curves[np.minimum(points, below.size - 1)]
+    points = np.searchsorted(below / below[-1], rng.random(number), side="right").astype(np.int64)
+    curves = fitted.curves[points]
     rho = np.maximum(fitted.rho, 1e-9)
     precision = (1.0 - rho) / rho
     inside = np.clip(curves, _END, 1.0 - _END)

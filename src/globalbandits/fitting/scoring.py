@@ -112,9 +112,16 @@ def score_later(
         given: The user's curves.
     """
     early = panel.without(late)
-    seen = early.only(early.tried.any(axis=1))
-    unseen = late.only(late.tried.any(axis=1))
+    seen, unseen = early.with_rewards(), late.with_rewards()
     fits = {"shared": fit_shared(seen, scale), "independent": fit_independent(seen, scale)}
     if given is not None:
         fits["given"] = fit_given(seen, scale, given)
     return Scores({name: log_scores(unseen, fitted) for name, fitted in fits.items()}, {})
+
+
+def choose_curves(held_out: Scores) -> str:
+    """The user's own curves unless the shared model is more than one standard error better."""
+    logs = held_out.log_scores
+    if "given" in logs and not difference(logs["shared"], logs["given"]).clear:
+        return "given"
+    return "shared"

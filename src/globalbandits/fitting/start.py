@@ -22,9 +22,7 @@ PHI = 0.2
 def starts(panel: Panel, number: int) -> list[Fitted]:
     """Fits to start from, one for each of the first singular vectors of the cells' logits."""
     pooled = smooth_pooled(panel)
-    cells = (panel.counts * panel.means + PRIOR_REWARDS * pooled) / (
-        panel.counts + PRIOR_REWARDS
-    )
+    cells = (panel.counts * panel.means + PRIOR_REWARDS * pooled) / (panel.counts + PRIOR_REWARDS)
     deviations = np.where(panel.tried, logit(cells) - logit(pooled), 0.0)
     weight = np.sqrt(panel.counts.mean(axis=0))
     _, values, directions = np.linalg.svd(deviations * weight, full_matrices=False)

@@ -47,7 +47,7 @@ def responsibilities(panel: Panel, fitted: Fitted) -> FloatArray:
 
 
 def joint_logs(panel: Panel, fitted: Fitted) -> FloatArray:
-    """log pi_q + sum_k m (y log f + (1 - y) log(1 - f)): shape (n_groups, n_points)."""
+    """Log pi_q + sum_k m (y log f + (1 - y) log(1 - f)): shape (n_groups, n_points)."""
     counts = effective_counts(panel, fitted.rho, fitted.phi)
     successes = counts * panel.means
     log_f, log_not_f = log_curves(fitted)
@@ -84,7 +84,7 @@ def improve_curves(
     hessian[n_arms:, n_arms:] += pull_c
     slope = np.concatenate([residual.sum(axis=0), z @ residual])
     slope -= np.concatenate([pull_a @ fitted.a, pull_c @ fitted.c])
-    covariance = np.linalg.inv(hessian)
+    covariance: FloatArray = np.linalg.inv(hessian).astype(np.float64)
     step = covariance @ slope
     step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
 
@@ -160,7 +160,7 @@ def renew_phi(panel: Panel, cells: Residuals) -> FloatArray:
     freedom = degrees.sum(axis=0)
     own = np.divide(found, expected, out=np.zeros_like(found), where=expected > 0)
     phi = (freedom * own + POOLED_REWARDS * everywhere) / (freedom + POOLED_REWARDS)
-    return np.clip(phi, PHI_FLOOR, 1.0)
+    return np.asarray(np.clip(phi, PHI_FLOOR, 1.0))
 
 
 def rho_moments(
@@ -195,7 +195,7 @@ def renew_rho(
     used = (panel.counts > 1 if panel.binary else panel.tried).sum(axis=0)
     pulled = (used * own + POOLED_GROUPS * everywhere) / (used + POOLED_GROUPS)
     floor = max(everywhere / 4, RHO_FLOOR)
-    return np.clip(pulled, min(floor, RHO_LARGEST), RHO_LARGEST)
+    return np.asarray(np.clip(pulled, min(floor, RHO_LARGEST), RHO_LARGEST))
 
 
 def with_curves(fitted: Fitted, a: FloatArray, c: FloatArray) -> Fitted:

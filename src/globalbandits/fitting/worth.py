@@ -42,7 +42,6 @@ class Worth:
         self.reward_range = reward_range
         self.value = value
         self.offsets = np.array([_offset_of(arm, offset) for arm in arms])
-        self._check()
 
     @property
     def plain(self) -> bool:
@@ -58,16 +57,17 @@ class Worth:
         worth = np.empty(observed.shape)
         for place, arm in enumerate(self.arms):
             worth[..., place] = _valued(self.value, observed[..., place], arm)
-        return worth + self.offsets
+        return np.asarray(worth + self.offsets)
 
     def slopes(self, curves: FloatArray, weights: FloatArray) -> FloatArray:
         """|v_k|: how much worth changes per unit of the mean, rms over the population."""
         step = 1e-3
         above, below = np.minimum(curves + step, 1.0), np.maximum(curves - step, 0.0)
         slope = (self(above) - self(below)) / (above - below)
-        return np.sqrt(weights @ slope**2)
+        return np.asarray(np.sqrt(weights @ slope**2))
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuse values that are not finite, and arms whose mean does not matter."""
         probes = np.linspace(0.0, 1.0, 11)[:, None].repeat(len(self.arms), axis=1)
         worth = self(probes)
         for place, arm in enumerate(self.arms):
