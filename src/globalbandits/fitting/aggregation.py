@@ -7,7 +7,7 @@ import numpy as np
 from globalbandits._types import AnyArray, BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_interval
 from globalbandits.errors import FitError
-from globalbandits.fitting.columns import as_numbers, column_names, encode, read_columns
+from globalbandits.fitting.columns import as_numbers, as_plain, column_names, encode, read_columns
 from globalbandits.fitting.panel import Panel, build_panels
 from globalbandits.fitting.rewards import NEEDED, RewardScale
 
@@ -92,7 +92,7 @@ def late_rows(times: AnyArray) -> BoolArray:
     missing = pd.isna(times)
     if missing.any():
         row = int(np.argmax(missing))
-        raise FitError(f"time must not be missing, row {row} has {times[row]!r}")
+        raise FitError(f"time must not be missing, row {row} has {as_plain(times[row])!r}")
     values, counts = np.unique(times, return_counts=True)
     return np.asarray(times > last_early(values, counts))
 
@@ -100,7 +100,7 @@ def late_rows(times: AnyArray) -> BoolArray:
 def last_early(values: AnyArray, counts: AnyArray) -> Any:
     """The last time that belongs to the first two thirds, given how many rows each has."""
     if values.size < 2:
-        raise FitError(f"time must have at least two values, has only {values[0]!r}")
+        raise FitError(f"time must have at least two values, has only {as_plain(values[0])!r}")
     early = np.cumsum(counts) * 3 <= 2 * np.sum(counts)
     return values[max(int(early.sum()) - 1, 0)]
 

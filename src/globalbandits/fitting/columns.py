@@ -65,7 +65,7 @@ def encode(name: str, column: AnyArray) -> tuple[IntArray, list[Any]]:
     codes, found = pd.factorize(column)
     if codes.size and codes.min() < 0:
         row = int(np.argmax(codes < 0))
-        raise FitError(f"{name} must not be missing, row {row} has {column[row]!r}")
+        raise FitError(f"{name} must not be missing, row {row} has {as_plain(column[row])!r}")
     values = [as_plain(value) for value in found]
     order = sorted_order(values)
     ranks = np.empty(len(values), np.int64)

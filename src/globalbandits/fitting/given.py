@@ -11,6 +11,7 @@ from globalbandits.fitting.factor import MOST_STEPS, climb
 from globalbandits.fitting.fitted import GRID, Fitted, Shrinkage
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.start import PHI, RHO
+from globalbandits.fitting.theta import N_KNOTS, CurveTable
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -27,22 +28,34 @@ class GivenCurves(NamedTuple):
 
 def read_curves(model: "RewardModel", panel: Panel) -> GivenCurves:
     """The model's means at the middles of equal cells of its domain, for the panel's arms."""
-    places = {arm: place for place, arm in enumerate(model.arms)}
     for arm in panel.arms:
-        if arm not in places:
+        if arm not in model.arms:
             known = ", ".join(repr(each) for each in model.arms)
             raise FitError(f"curves must have the history's arm {arm!r}, has: {known}")
     low, high = model.domain
     middles = low + (high - low) * (np.arange(GRID.size) + 0.5) / GRID.size
-    means = model.means(middles)[:, [places[arm] for arm in panel.arms]]
-    bottom, top = panel.reward_range
-    unit = (means - bottom) / (top - bottom)
+    unit = _unit_means(model, panel, middles)
     if unit.min() < -_END or unit.max() > 1 + _END:
+        bottom, top = panel.reward_range
         raise FitError(
-            f"curves must lie in the history's reward_range [{bottom:g}, {top:g}], "
-            f"got means from {means.min():.6g} to {means.max():.6g}"
+            f"curves must lie in the history's reward_range [{bottom:g}, {top:g}], got means "
+            f"from {bottom + (top - bottom) * unit.min():.6g} "
+            f"to {bottom + (top - bottom) * unit.max():.6g}"
         )
     return GivenCurves(np.clip(unit, _END, 1 - _END), (low, high))
+
+
+def tabulate_given(model: "RewardModel", panel: Panel) -> CurveTable:
+    """The user's curves at knots of theta."""
+    theta = np.linspace(*model.domain, N_KNOTS)
+    return CurveTable(theta, _unit_means(model, panel, theta), (False,) * panel.n_arms)
+
+
+def _unit_means(model: "RewardModel", panel: Panel, theta: FloatArray) -> FloatArray:
+    """Means of the panel's arms on its unit scale: shape (theta.size, n_arms)."""
+    columns = [model.arms.index(arm) for arm in panel.arms]
+    low, high = panel.reward_range
+    return np.asarray((model.means(theta)[:, columns] - low) / (high - low))
 
 
 def fit_given(panel: Panel, scale: ArmScale, given: GivenCurves) -> Fitted:

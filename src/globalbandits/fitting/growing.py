@@ -43,7 +43,8 @@ class GrowingTotals:
         counted = ~np.isnan(rewards)
         unit = np.where(counted, rewards, 0.0)
         later = counted & late if late is not None else np.zeros_like(counted)
-        columns = [part * each for part in (counted, later) for each in (1.0, unit, unit**2)]
+        powers = np.ones_like(unit), unit, unit * unit
+        columns = [np.where(part, each, 0.0) for part in (counted, later) for each in powers]
         self._merge((group_codes << _SHIFT) | arm_codes, columns)
 
     def _merge(self, keys: IntArray, columns: list[FloatArray]) -> None:

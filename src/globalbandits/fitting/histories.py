@@ -9,7 +9,7 @@ the curve (a Beta with variance ``rho * f * (1 - f)``), and rewards that are not
 (['arm', 'group', 'reward'], 21)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,14 +58,14 @@ def expo(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> 
         seed: Of the random draws.
         **how: ``rho`` (default 0), ``uneven`` (False) and ``concentration`` (None): see `draw`.
     """
-    rng = np.random.default_rng(seed)
+    rng = _generator(groups, seed)
     theta = np.exp(rng.normal(np.log(0.22), 0.35, groups))
     return draw(theta, np.exp(-theta[:, None] * np.array(PRICES)), PRICES, rewards, rng, **how)
 
 
 def emax(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:
     """Cohorts: the response to a dose x is x / (theta + x), theta log-normal."""
-    rng = np.random.default_rng(seed)
+    rng = _generator(groups, seed)
     theta = np.exp(rng.normal(np.log(3.0), 0.8, groups))
     doses = np.array(DOSES)
     return draw(theta, doses / (theta[:, None] + doses), DOSES, rewards, rng, **how)
@@ -73,7 +73,7 @@ def emax(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> 
 
 def paper(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:
     """The paper's three arms: 1 - sqrt(t), 0.8 t and t**2, t uniform on [.02, .98]."""
-    rng = np.random.default_rng(seed)
+    rng = _generator(groups, seed)
     theta = rng.uniform(0.02, 0.98, groups)
     curves = np.column_stack([1 - np.sqrt(theta), 0.8 * theta, theta**2])
     return draw(theta, curves, (0.0, 1.0, 2.0), rewards, rng, **how)
@@ -81,14 +81,14 @@ def paper(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) ->
 
 def two(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:
     """Two kinds of shops: half with theta near .12, half near .4, else as `expo`."""
-    rng = np.random.default_rng(seed)
+    rng = _generator(groups, seed)
     theta = np.where(rng.random(groups) < 0.5, 0.12, 0.4) * np.exp(rng.normal(0.0, 0.05, groups))
     return draw(theta, np.exp(-theta[:, None] * np.array(PRICES)), PRICES, rewards, rng, **how)
 
 
 def size(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:
     """Shops that differ in how many people come by, not in what they are ready to pay."""
-    rng = np.random.default_rng(seed)
+    rng = _generator(groups, seed)
     theta = np.exp(rng.normal(np.log(0.6), 0.25, groups)).clip(0.1, 0.99)
     return draw(
         theta, theta[:, None] * np.exp(-0.2 * np.array(PRICES)), PRICES, rewards, rng, **how
@@ -97,7 +97,7 @@ def size(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> 
 
 def free(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:
     """Groups without a number: every arm's logit has a spread of .8 for itself."""
-    rng = np.random.default_rng(seed)
+    rng = _generator(groups, seed)
     usual = np.exp(-0.22 * np.array(PRICES))
     logits = np.log(usual / (1 - usual)) + rng.normal(0.0, 0.8, (groups, len(PRICES)))
     return draw(np.full(groups, np.nan), 1 / (1 + np.exp(-logits)), PRICES, rewards, rng, **how)
@@ -105,7 +105,7 @@ def free(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> 
 
 def same(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:
     """Groups that do not differ at all: theta is .22 in each."""
-    rng = np.random.default_rng(seed)
+    rng = _generator(groups, seed)
     theta = np.full(groups, 0.22)
     return draw(theta, np.exp(-theta[:, None] * np.array(PRICES)), PRICES, rewards, rng, **how)
 
@@ -155,7 +155,9 @@ def draw(
     return History(columns, tuple(arms), theta, curves, means)
 
 
-Plan = Callable[[int, tuple[int, ...], np.random.Generator], IntArray]
+def _generator(groups: int, seed: int) -> np.random.Generator:
+    as_integer("groups", groups, 1, FitError)
+    return np.random.default_rng(as_integer("seed", seed, 0, FitError))
 
 
 def _evenly(rewards: int, shape: tuple[int, ...], rng: np.random.Generator) -> IntArray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from globalbandits._types import FloatArray
+from globalbandits.fitting.fitted import Fitted
 from globalbandits.fitting.theta import CurveTable
 from globalbandits.fitting.worth import Worth
 from globalbandits.model import RewardModel
@@ -30,13 +30,11 @@ def worth_range(worth: Worth) -> tuple[float, float]:
     return float(ends.min()), float(ends.max())
 
 
-def unit_bias(bias: FloatArray, slopes: FloatArray, worth: Worth) -> float:
-    """Rms size of the curves' errors on the unit scale of the model's rewards.
-
-    Args:
-        bias: Per arm, on the unit scale of what is observed.
-        slopes: Worth per unit of it.
-        worth: Of the arms.
-    """
-    low, high = worth_range(worth)
-    return float(np.sqrt(np.mean((bias * slopes) ** 2))) / (high - low)
+def model_bias(model: RewardModel, fitted: Fitted, worth: Worth) -> float:
+    """Rms size of the curves' errors on the unit scale of the model's rewards."""
+    low, high = worth.reward_range
+    errors = fitted.bias * (high - low)
+    if not (fitted.given or worth.plain):
+        errors = fitted.bias * worth.slopes(fitted.curves, fitted.weights)
+    bottom, top = model.reward_range
+    return float(np.sqrt(np.mean(errors**2))) / (top - bottom)

@@ -9,10 +9,11 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.fitting.bootstrap import Errors
 from globalbandits.fitting.fitted import Fitted
+from globalbandits.fitting.given import tabulate_given
 from globalbandits.fitting.groups import arm_means, find_misfits, posterior_weights
 from globalbandits.fitting.homogeneity import Homogeneity
 from globalbandits.fitting.knowing import ArmFacts, Knowing
-from globalbandits.fitting.modelling import build_model, unit_bias
+from globalbandits.fitting.modelling import build_model, model_bias
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.posterior import LEVEL, GroupPosterior, group_panel, read_posterior
 from globalbandits.fitting.scoring import Difference, Scores, difference
@@ -94,7 +95,9 @@ class Fit:
 
     @cached_property
     def curves(self) -> CurveTable:
-        """The curves at knots of theta, on the unit scale (of the shared model)."""
+        """The curves at knots of theta, on the unit scale."""
+        if self.given_model is not None:
+            return tabulate_given(self.given_model, self.panel)
         return tabulate(self.fitted)
 
     @cached_property
@@ -112,8 +115,8 @@ class Fit:
 
         if self.verdict.action == "independent":
             return IndependentGittins()
-        slopes = self.worth.slopes(self.fitted.curves, self.fitted.weights)
-        return Elastic(prior=error_prior(unit_bias(self.fitted.bias, slopes, self.worth)))
+        size = model_bias(self.model, self.fitted, self.worth)
+        return Elastic(prior=error_prior(size))
 
     @cached_property
     def _posteriors(self) -> FloatArray:
@@ -154,7 +157,6 @@ class Fit:
         import pandas as pd
 
         low, _ = self.panel.reward_range
-        flat = self.curves.flat if self.chosen == "shared" else (False,) * self.panel.n_arms
         return pd.DataFrame(
             {
                 "rewards": self.panel.counts.sum(axis=0).astype(np.int64),
@@ -164,7 +166,7 @@ class Fit:
                 "best": self.facts.best,
                 "bias": self.bias,
                 "noise": self.noise,
-                "uninformative": flat,
+                "uninformative": self.curves.flat,
                 "stalls": self.facts.stalls,
             },
             index=pd.Index(self.offered, name="arm", tupleize_cols=False),

@@ -1,5 +1,6 @@
 """The printout of a fit."""
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,7 +8,8 @@ import numpy as np
 if TYPE_CHECKING:
     from globalbandits.fitting.result import Fit
 
-_WIDTH = 27
+_WIDTH = 27  # of the questions
+_TOTAL = 110
 
 
 def describe(fit: "Fit") -> str:
@@ -25,7 +27,7 @@ def describe(fit: "Fit") -> str:
         later = fit.later.over_independent(fit.chosen)
         lines.append(_line("Last third of the time", _score(later.mean, later.se)))
     lines.append(_line("Worth of knowing the group", _worth(fit)))
-    lines += _arms(fit)
+    lines.append(_line("Arms", _arms(fit)))
     stalling = [arm for arm, stalls in zip(fit.offered, fit.facts.stalls, strict=True) if stalls]
     if stalling:
         lines.append(_line("Stalls greedy play", ", ".join(repr(arm) for arm in stalling)))
@@ -38,7 +40,13 @@ def describe(fit: "Fit") -> str:
 
 
 def _line(question: str, answer: str) -> str:
-    return f"{question:<{_WIDTH}}{answer}"
+    return textwrap.fill(
+        answer,
+        width=_TOTAL,
+        initial_indent=f"{question:<{_WIDTH}}",
+        subsequent_indent=" " * _WIDTH,
+        break_long_words=False,
+    )
 
 
 def _plus_minus(value: float, error: float | None, pattern: str = ".3g") -> str:
@@ -82,12 +90,11 @@ def _worth(fit: "Fit") -> str:
     return f"{total} per round beyond always {always!r}; {through} of it through the one number"
 
 
-def _arms(fit: "Fit") -> list[str]:
+def _arms(fit: "Fit") -> str:
     cells = [
         f"{arm!r}: info {information:.2f}, best {best:.0%}"
         for arm, information, best in zip(
             fit.offered, fit.facts.information, fit.facts.best, strict=True
         )
     ]
-    rows = [cells[start : start + 4] for start in range(0, len(cells), 4)]
-    return [_line("Arms" if number == 0 else "", "; ".join(row)) for number, row in enumerate(rows)]
+    return "; ".join(cells)
