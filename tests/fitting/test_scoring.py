@@ -71,17 +71,18 @@ def test_one_number_wins_where_there_is_one():
 
 def test_nothing_is_won_where_there_is_none():
     differences = []
-    for seed in range(10, 13):
+    for seed in range(10, 12):
         panel = panel_of(histories.free(50, 140, seed=seed))
         found = score_groups(panel, arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0)))
         differences.append(found.over_independent())
     mean = np.mean([each.mean for each in differences])
-    error = np.sqrt(np.mean([each.se**2 for each in differences]) / 3)
+    error = np.sqrt(np.mean([each.se**2 for each in differences]) / 2)
     assert abs(mean) < 0.15
     assert mean < 2 * error
 
 
-def test_scores_depend_on_the_seed_only_through_the_folds():
+def test_scores_depend_on_the_seed_only_through_the_folds(monkeypatch):
+    monkeypatch.setattr(scoring, "N_FOLDS", 4)
     panel = panel_of(histories.expo(12, 70, seed=2))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     first, again, other = (
@@ -95,6 +96,7 @@ def test_scores_depend_on_the_seed_only_through_the_folds():
 def test_large_panels_are_scored_on_some_groups(monkeypatch):
     monkeypatch.setattr(scoring, "MANY_GROUPS", 100)
     monkeypatch.setattr(factor, "SAMPLED_GROUPS", 60)
+    monkeypatch.setattr(scoring, "N_FOLDS", 2)
     panel = panel_of(histories.expo(120, 21, seed=2))
     found = score_groups(panel, arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0)))
     assert found.log_scores["shared"].shape == (60,)

@@ -161,7 +161,9 @@ def test_the_population_keeps_its_variance_when_it_is_smoothed():
     rng = np.random.default_rng(0)
     posteriors = rng.dirichlet(np.full(GRID.size, 0.05), 5_000)
     average = posteriors.mean(axis=0)
-    weights = steps.renew_weights(posteriors, GRID, np.full(GRID.size, 1 / GRID.size))
+    panel = coin_panel([[1, 1]] * 2, [[1, 0]] * 2)
+    fitted = build(panel, np.zeros(2), np.ones(2), GRID)
+    weights = steps.renew_weights(posteriors, fitted)
     assert weights.sum() == pytest.approx(1.0)
 
     def variance(w):

@@ -66,7 +66,6 @@ def climb(
         alike: Whether to keep the groups' own errors at 0.
     """
     fitted = start
-    base = steps.base_weights(start)
     for _ in range(most_steps):
         before = fitted
         posteriors = steps.responsibilities(panel, fitted)
@@ -76,8 +75,7 @@ def climb(
                 posteriors.T @ counts, posteriors.T @ (counts * panel.means), fitted, scale
             )
         if fitted.n_steps >= FIXED_WEIGHTS and fitted.grid.size > 1:
-            weights = steps.renew_weights(posteriors, fitted.grid, base)
-            fitted = fitted._replace(weights=weights)
+            fitted = fitted._replace(weights=steps.renew_weights(posteriors, fitted))
         fitted = renew_noise(panel, posteriors, fitted, alike)
         fitted = fitted._replace(n_steps=fitted.n_steps + 1)
         if fitted.n_steps > FIXED_WEIGHTS and moved(before, fitted) < TOLERANCE:

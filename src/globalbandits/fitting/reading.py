@@ -5,7 +5,8 @@ faster. Parquet files are read by DuckDB.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,14 +62,15 @@ def panels_by_pandas(
     scale = RewardScale(as_range(wanted.reward_range), wanted.dropna)
     totals = GrowingTotals()
     n_rows = 0
-    for chunk in _chunks(path, wanted, wanted.columns):
-        rewards = as_numbers("reward", chunk[wanted.reward])
-        unit = scale.keep(rewards, n_rows)
-        late = None if last is None else last.after(chunk[wanted.time])
-        totals.add(chunk[wanted.group], chunk[wanted.arm], unit, late, n_rows)
-        n_rows += rewards.size
-        if progress is not None:
-            progress(n_rows)
+    with closing(_chunks(path, wanted, wanted.columns)) as chunks:
+        for chunk in chunks:
+            rewards = as_numbers("reward", chunk[wanted.reward])
+            unit = scale.keep(rewards, n_rows)
+            late = None if last is None else last.after(chunk[wanted.time])
+            totals.add(chunk[wanted.group], chunk[wanted.arm], unit, late, n_rows)
+            n_rows += rewards.size
+            if progress is not None:
+                progress(n_rows)
     if n_rows == 0:
         raise FitError("history must have rows, has none")
     return totals.panels(scale, wanted.arm, last is not None)
@@ -76,7 +78,7 @@ def panels_by_pandas(
 
 def _chunks(
     path: str | os.PathLike[str], wanted: Wanted, columns: list[str]
-) -> Iterator[dict[str | None, AnyArray]]:
+) -> Generator[dict[str | None, AnyArray], None, None]:
     """Blocks of a file's columns; all but the rewards as texts."""
     import pandas as pd
 
@@ -86,7 +88,7 @@ def _chunks(
         if name not in header:
             raise FitError(f"history must have a column {name!r}, has: {', '.join(header)}")
     missing = {name: list(MISSING) if name == wanted.reward else [""] for name in columns}
-    blocks = pd.read_csv(
+    with pd.read_csv(
         path,
         usecols=columns,
         dtype={name: str for name in columns if name != wanted.reward},
@@ -94,9 +96,9 @@ def _chunks(
         na_values=missing,
         chunksize=CHUNK,
         sep=separator,
-    )
-    for block in blocks:
-        yield {name: np.asarray(block[name]) for name in columns}
+    ) as blocks:
+        for block in blocks:
+            yield {name: np.asarray(block[name]) for name in columns}
 
 
 class LastEarly(NamedTuple):
@@ -118,12 +120,13 @@ def _last_early(path: str | os.PathLike[str], wanted: Wanted) -> LastEarly | Non
     import pandas as pd
 
     counts: dict[str, int] = {}
-    for chunk in _chunks(path, wanted, [wanted.time]):
-        codes, texts = pd.factorize(chunk[wanted.time])
-        if codes.size and codes.min() < 0:
-            raise FitError(f"time must not be missing, column {wanted.time!r} has empty rows")
-        for text, count in zip(texts, np.bincount(codes), strict=True):
-            counts[text] = counts.get(text, 0) + int(count)
+    with closing(_chunks(path, wanted, [wanted.time])) as chunks:
+        for chunk in chunks:
+            codes, texts = pd.factorize(chunk[wanted.time])
+            if codes.size and codes.min() < 0:
+                raise FitError(f"time must not be missing, column {wanted.time!r} has empty rows")
+            for text, count in zip(texts, np.bincount(codes), strict=True):
+                counts[text] = counts.get(text, 0) + int(count)
     return find_last_early(list(counts), np.array(list(counts.values())))
 
 

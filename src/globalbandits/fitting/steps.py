@@ -101,7 +101,7 @@ def improve_curves(
         step *= 0.5
     else:
         a, c = fitted.a, fitted.c
-    edf = float(np.trace(covariance @ data)) / n_arms
+    edf = float(np.sum(covariance * data)) / n_arms
     taus = [
         renew_tau(vector, covariance[part, part], scale)
         for vector, part in ((a, slice(0, n_arms)), (c, slice(n_arms, 2 * n_arms)))
@@ -113,25 +113,32 @@ def renew_tau(vector: FloatArray, covariance: FloatArray, scale: ArmScale) -> fl
     """Variance of the arms around a straight line, uncertainty of the vector included."""
     if scale.n_bends < 1:
         return 1.0
-    bent = float(vector @ scale.bends @ vector) + float(np.trace(scale.bends @ covariance))
-    return float(np.clip(bent / scale.n_bends, *TAU_RANGE))
+    bent = float(vector @ scale.bends @ vector) + float(np.sum(scale.bends * covariance))
+    return min(max(bent / scale.n_bends, TAU_RANGE[0]), TAU_RANGE[1])
 
 
-def renew_weights(posteriors: FloatArray, grid: FloatArray, base: FloatArray) -> FloatArray:
+def renew_weights(posteriors: FloatArray, fitted: Fitted) -> FloatArray:
     """The population: the average posterior, smoothed without getting wider.
 
-    ``base`` is where ten pseudo-groups come from.
+    Ten pseudo-groups are added. Fitted curves have the standard Normal's, which fixes the scale
+    of z; where the user gave the curves, theta has a scale of its own, and they come from the
+    Normal with the mean and the spread of the average posterior.
     """
-    n_groups = posteriors.shape[0]
+    grid, n_groups = fitted.grid, posteriors.shape[0]
     average = posteriors.mean(axis=0)
-    width = max(NARROWEST_KERNEL, 0.9 * n_groups**-0.2)
     centre = float(average @ grid)
-    variance = float(average @ (grid - centre) ** 2)
-    shrink = np.sqrt(max(0.0, 1.0 - width**2 / max(variance, 1e-12)))
+    spread = float(np.sqrt(average @ (grid - centre) ** 2))
+    width = max(NARROWEST_KERNEL, 0.9 * n_groups**-0.2)
+    pseudo = normal_weights(grid)
+    if fitted.given:
+        step = float(grid[1] - grid[0])
+        width = max(width * spread, step)
+        pseudo = normal_weights((grid - centre) / max(spread, step))
+    shrink = np.sqrt(max(0.0, 1.0 - (width / max(spread, 1e-12)) ** 2))
     points = centre + shrink * (grid - centre)
     kernel = np.exp(-0.5 * ((grid[:, None] - points) / width) ** 2)
     smooth = (kernel / kernel.sum(axis=0)) @ average
-    return np.asarray((n_groups * smooth + PSEUDO_GROUPS * base) / (n_groups + PSEUDO_GROUPS))
+    return np.asarray((n_groups * smooth + PSEUDO_GROUPS * pseudo) / (n_groups + PSEUDO_GROUPS))
 
 
 class Residuals(NamedTuple):
@@ -201,10 +208,3 @@ def renew_rho(
 def with_curves(fitted: Fitted, a: FloatArray, c: FloatArray) -> Fitted:
     """The same population with other curves."""
     return fitted._replace(a=a, c=c, curves=curve_table(a, c, fitted.grid))
-
-
-def base_weights(fitted: Fitted) -> FloatArray:
-    """Where pseudo-groups come from: Normal, or uniform where the user gave the curves."""
-    if fitted.given:
-        return np.full(fitted.grid.size, 1.0 / fitted.grid.size)
-    return normal_weights(fitted.grid)
