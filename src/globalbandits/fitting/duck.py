@@ -19,6 +19,7 @@ def panels_by_duckdb(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Pane
     import duckdb
 
     with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")  # it would go to standard output
         return _Reader(connection, os.fspath(path), wanted).panels()
 
 

@@ -139,6 +139,7 @@ def fit(
             share,
             held_out.over_independent(chosen),
             None if later is None else later.over_independent(chosen),
+            knowing,
             offered[knowing.fixed],
             panel.n_groups,
         ),

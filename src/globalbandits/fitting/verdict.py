@@ -3,9 +3,11 @@
 from typing import Any, NamedTuple
 
 from globalbandits.fitting.homogeneity import Homogeneity
+from globalbandits.fitting.knowing import Knowing
 from globalbandits.fitting.scoring import Difference
 
 TRUSTED_GROUPS = 50
+NEXT_TO_NOTHING = 0.05  # of what knowing the group is worth
 OBSERVATIONAL = (
     "History is observational: if arms were chosen by what was expected of them, the curves "
     "carry that choice, and no fit can see it."
@@ -27,6 +29,7 @@ def decide(
     share: float,
     score: Difference,
     later: Difference | None,
+    knowing: Knowing,
     fixed_arm: Any,
     n_groups: int,
 ) -> Verdict:
@@ -37,6 +40,7 @@ def decide(
         share: How much of the difference one number explains.
         score: Held-out log score beyond every arm for itself.
         later: The same in the last third of the time, if it was asked for.
+        knowing: What knowing the group is worth.
         fixed_arm: The arm that is best if nothing is known about a group.
         n_groups: Groups with rewards.
     """
@@ -58,6 +62,11 @@ def decide(
             "One number explains groups that the fit has not seen: deploy Elastic with the "
             "bias that history shows."
         ]
+    if action == "elastic" and knowing.through <= NEXT_TO_NOTHING * knowing.total:
+        sentences.append(
+            f"For the decision the one number is worth next to nothing: {fixed_arm!r} is best, or "
+            "as good as best, whatever it is. What can be gained lies in the groups' own errors."
+        )
     if later is not None and later.mean < 0 < score.mean:
         sentences.append(
             "Time reverses this: in the last third of the time every arm for itself does "

@@ -40,13 +40,14 @@ def describe(fit: "Fit") -> str:
 
 
 def _line(question: str, answer: str) -> str:
+    """A question and its answer, wrapped; a non-breaking space is printed as a space."""
     return textwrap.fill(
         answer,
         width=_TOTAL,
         initial_indent=f"{question:<{_WIDTH}}",
         subsequent_indent=" " * _WIDTH,
         break_long_words=False,
-    )
+    ).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _plus_minus(value: float, error: float | None, pattern: str = ".3g") -> str:
@@ -97,4 +98,4 @@ def _arms(fit: "Fit") -> str:
             fit.offered, fit.facts.information, fit.facts.best, strict=True
         )
     ]
-    return "; ".join(cells)
+    return "; ".join(cell.replace(" ", "\N{NO-BREAK SPACE}") for cell in cells)
