@@ -323,9 +323,7 @@ class Learner:
         rows = match_arms(self._model, state["model"], old)
         statistics.assign(self._stats, move(old, rows))
         self._rules.rebuild(self._setup, self._stats, self._state)
-        self._evidence = Evidence.take_over(
-            self._model, state["evidence"], old, rows, self._stats
-        )
+        self._evidence = Evidence.take_over(self._model, state["evidence"], old, rows, self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
         return self
 
