@@ -3,14 +3,14 @@ import math
 
 import numpy as np
 import pytest
-
-import globalbandits as gb
-from globalbandits.environments import BetaNoise, FixedBias
-from globalbandits.policies import Policy
 from globalbandits.policies.guard import explores, guard
 from globalbandits.policies.guarded import Guarded
+
+import globalbandits as gb
+from globalbandits.compiling.engine import Engine
+from globalbandits.environments import BetaNoise, FixedBias
+from globalbandits.policies import Policy
 from globalbandits.policies.learner import Learner
-from globalbandits.simulation.engine import Engine
 from tests.evidence.models import beta_rewards, model_of, unit_means
 from tests.simulation.worlds import assert_same_bits, pricing, records_of
 

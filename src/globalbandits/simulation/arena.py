@@ -7,10 +7,10 @@ import numpy as np
 
 from globalbandits._random import Stream, generator
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.compiling.engine import Engine
 from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import DEFAULT_BINS
 from globalbandits.policies.base import Policy
-from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.loops import (
     LAST_SUBOPTIMAL,

@@ -7,12 +7,12 @@ from typing import Any
 
 from globalbandits._validation import as_integer, require
 from globalbandits._version import __version__
+from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import checkpoint_times
-from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import Job, make_job
 from globalbandits.simulation.progress import progress_bar
 from globalbandits.simulation.result import SimulationResult, make_result

@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from globalbandits._types import BoolArray
+from globalbandits.compiling.engine import Engine
 from globalbandits.simulation.arena import Arena, Records, empty_records
 from globalbandits.simulation.control import Control
-from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import Job
 
 _PATIENCE = 0.1  # seconds between looks at the workers; an interrupt is heard at once

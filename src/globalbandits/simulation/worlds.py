@@ -10,7 +10,7 @@ import numpy as np
 
 from globalbandits._random import Stream, generator
 from globalbandits._types import FloatArray
-from globalbandits.simulation.engine import Engine
+from globalbandits.compiling.engine import Engine
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.loops import (
     TOLERANCE,

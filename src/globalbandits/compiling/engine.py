@@ -36,8 +36,8 @@ class Engine:
         """
         if self.interpreted:
             return partial(loop, *data)
-        from globalbandits.simulation.compilation import CompileError, compile_kernel
-        from globalbandits.simulation.views import View, ViewError
+        from globalbandits.compiling.compilation import CompileError, compile_kernel
+        from globalbandits.compiling.views import View, ViewError
 
         try:
             views = [View(item) if hasattr(item, "_fields") else item for item in data]

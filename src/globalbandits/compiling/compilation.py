@@ -13,8 +13,8 @@ import numba
 from numba.core import config
 from numba.core.errors import NumbaError
 
-from globalbandits.simulation.cache import DiskCache
-from globalbandits.simulation.fingerprint import (
+from globalbandits.compiling.cache import DiskCache
+from globalbandits.compiling.fingerprint import (
     FingerprintError,
     fingerprint,
     is_known_callable,
