@@ -55,7 +55,7 @@ def draw_loop(draw: Any) -> Callable[..., None]:
 
     def loop(world: Any, arm: int, n_steps: int, total: Any) -> None:
         for step in range(n_steps):
-            total[0] += draw(world.noise, world.shapes[arm], world.uniforms[step])
+            total[0] += draw(world.noise, arm, world.shapes[arm], world.uniforms[step])
 
     return loop
 

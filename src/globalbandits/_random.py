@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import as_seed, require
 from globalbandits.errors import SimulationError
 
 _TAG = 0x676C6F62  # "glob" in ASCII
@@ -39,8 +39,7 @@ def key_words(stream: Stream, seed: int, run: int) -> list[int]:
     >>> [hex(word) for word in key_words(Stream.POLICY, 7, 2**32 + 3)]
     ['0x676c6f62', '0x1', '0x7', '0x0', '0x0', '0x0', '0x3', '0x1']
     """
-    seed = as_integer("seed", seed, 0, SimulationError)
-    require(seed < 2**128, "seed", "be below 2**128", seed, SimulationError)
+    seed = as_seed(seed, SimulationError)
     require(0 <= run < 2**64, "run", "lie in [0, 2**64)", run, SimulationError)
     words = [_TAG, int(stream)]
     words += [(seed >> (32 * word)) & _MASK for word in range(_SEED_WORDS)]

@@ -2,11 +2,16 @@
 
 import math
 import numbers
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, SupportsFloat
 
 import numpy as np
 
 from globalbandits.errors import GlobalBanditsError
+
+LARGEST_INTEGER = 2**63 - 1  # what arrays and compiled code can hold
+LARGEST_SEED = 2**128 - 1
+_LONGEST = 300  # characters of a value in a message
 
 Error = type[GlobalBanditsError]
 
@@ -21,28 +26,63 @@ def require(condition: bool, name: str, rule: str, value: object, error: Error) 
     globalbandits.errors.PolicyError: half_window must be at least 1, got 0
     """
     if not condition:
-        raise error(f"{name} must {rule}, got {value!r}")
+        raise error(f"{name} must {rule}, got {show(value)}")
 
 
-def as_integer(name: str, value: object, minimum: int, error: Error) -> int:
-    """Return value as an int that is at least ``minimum``; booleans and 2.5 are refused."""
+def show(value: object) -> str:
+    """A value as Python writes it, cut where it is long; never an error.
+
+    >>> show("low"), show(10**400)[:4], len(show(10**400))
+    ("'low'", '1000', 303)
+    >>> show(10**5000)
+    'an integer of 16610 bits'
+    """
+    try:
+        text = repr(value)
+    except Exception:  # Python writes no integer that long; other reprs may fail as they like
+        if isinstance(value, int):
+            return f"an integer of {value.bit_length()} bits"
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def as_integer(
+    name: str, value: object, minimum: int, error: Error, *, maximum: int = LARGEST_INTEGER
+) -> int:
+    """Return value as an int from ``minimum`` to ``maximum``; booleans and 2.5 are refused."""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     require(is_integer, name, "be an integer", value, error)
     number = int(value)  # type: ignore[call-overload]
     require(number >= minimum, name, f"be at least {minimum}", value, error)
+    require(number <= maximum, name, f"be at most {maximum}", value, error)
     return int(number)
 
 
+def as_seed(value: object, error: Error) -> int:
+    """Return value as a seed: an integer from 0 up to 2**128 - 1."""
+    return as_integer("seed", value, 0, error, maximum=LARGEST_SEED)
+
+
 def as_float(name: str, value: object, error: Error) -> float:
-    """Return value as a finite float; booleans, strings, NaN and infinities are refused."""
-    is_real = isinstance(value, SupportsFloat) and not isinstance(value, (bool, np.bool_))
-    require(is_real, name, "be a number", value, error)
+    """Return value as a finite float; booleans, texts, complex numbers, NaN are refused."""
+    require(_is_real(value), name, "be a number", value, error)
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise error(f"{name} must be a number, got {value!r}") from None
+    except OverflowError:  # an integer or a fraction beyond all floats
+        number = math.inf
+    except Exception:  # whatever an object that looks like a number raises, it is none
+        raise error(f"{name} must be a number, got {show(value)}") from None
     require(math.isfinite(number), name, "be finite", value, error)
     return number
+
+
+def _is_real(value: object) -> bool:
+    """Whether a value can be meant as one real number."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "iuf"
+    if isinstance(value, np.generic):
+        return value.dtype.kind in "iuf"
+    return isinstance(value, SupportsFloat) and not isinstance(value, (bool, complex))
 
 
 def as_positive(name: str, value: object, error: Error) -> float:
@@ -59,12 +99,30 @@ def as_fraction(name: str, value: object, error: Error) -> float:
     return number
 
 
+def as_list(name: str, value: Any, rule: str, error: Error) -> list[Any]:
+    """Return the entries of a value in their order; texts, bytes, sets and dicts have none."""
+    refused = (str, bytes, bytearray, memoryview, Set, Mapping)
+    is_listed = isinstance(value, Iterable) and not isinstance(value, refused)
+    require(is_listed, name, rule, value, error)
+    try:
+        return list(value)
+    except TypeError:  # an array without axes
+        raise error(f"{name} must {rule}, got {show(value)}") from None
+
+
+def as_floats(name: str, value: Any, error: Error) -> tuple[float, ...]:
+    """Return value as a tuple of finite floats."""
+    entries = as_list(name, value, "be a list of numbers", error)
+    return tuple(as_float(name, entry, error) for entry in entries)
+
+
 def as_interval(name: str, value: Any, error: Error) -> tuple[float, float]:
     """Return value as a pair (low, high) of finite floats with low < high."""
-    try:
-        low, high = value
-    except (TypeError, ValueError):
-        raise error(f"{name} must be a pair (low, high), got {value!r}") from None
-    bounds = as_float(f"{name} low", low, error), as_float(f"{name} high", high, error)
-    require(bounds[0] < bounds[1], name, "have low < high", value, error)
-    return bounds
+    rule = "be a pair (low, high)"
+    ends = as_list(name, value, rule, error)
+    require(len(ends) == 2, name, rule, value, error)
+    low = as_float(f"{name} low", ends[0], error)
+    high = as_float(f"{name} high", ends[1], error)
+    require(low < high, name, "have low < high", value, error)
+    require(math.isfinite(high - low), name, "have a finite length", value, error)
+    return low, high

@@ -107,62 +107,6 @@ def test_an_edited_helper_is_seen_in_a_running_process(folder, tmp_path):
     assert compile_kernel(module.rule, 3.0)(3.0) == 16.0
 
 
-def test_a_damaged_file_is_replaced(folder, monkeypatch):
-    def kernel(x):
-        return x + 0.5
-
-    compile_kernel(kernel, 1.0)
-    (file,) = folder.glob("*.nbc")
-    whole = file.read_bytes()
-    for damaged in (b"", whole[:100], whole[:-1], whole[:40] + b"x" + whole[41:]):
-        file.write_bytes(damaged)
-        forget_memory(monkeypatch)
-        assert compile_kernel(kernel, 1.0)(1.0) == 1.5
-        assert (only_cache().hits, only_cache().saved) == (0, 1)
-
-
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "cache"))
-    forget_memory(monkeypatch)
-
-    def kernel(x):
-        return x + 0.75
-
-    assert compile_kernel(kernel, 1.0)(1.0) == 1.75
-    assert (only_cache().hits, only_cache().saved) == (0, 0)
-
-
-def test_old_files_are_removed(folder, monkeypatch):
-    monkeypatch.setattr(cache, "_KEEP", 2)
-    folder.mkdir()
-    for age in (50, 10):
-        (folder / f"{age}.nbc").write_bytes(b"")
-        os.utime(folder / f"{age}.nbc", (1e9 - age, 1e9 - age))
-
-    def kernel(x):
-        return x + 2.25
-
-    compile_kernel(kernel, 1.0)
-    assert not (folder / "50.nbc").exists()
-    assert (folder / "10.nbc").exists()
-    assert len(list(folder.glob("*.nbc"))) == 2
-
-
-def test_where_the_cache_is(monkeypatch, tmp_path):
-    monkeypatch.delenv(cache.VARIABLE, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "platform", "linux")
-    assert cache.cache_directory() == tmp_path / "globalbandits"
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert cache.cache_directory() == tmp_path / "local" / "globalbandits"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache.cache_directory().parts[-3:] == ("Library", "Caches", "globalbandits")
-    monkeypatch.setenv(cache.VARIABLE, "/elsewhere")
-    assert str(cache.cache_directory()) == "/elsewhere"
-
-
 def test_what_numba_cannot_take(folder):
     def kernel(x):
         return eval("x")

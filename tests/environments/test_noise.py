@@ -7,16 +7,22 @@ import pytest
 from scipy import special, stats
 
 from globalbandits.environments import (
+    ArcsineBetaNoise,
     BernoulliNoise,
     BetaNoise,
+    MirroredBetaNoise,
     NoNoise,
     TruncatedNormalNoise,
 )
 from globalbandits.environments.truncated_normal import hazard_excess, normal_upper_quantile
 from globalbandits.errors import ScenarioError
+from globalbandits.model import RewardModel
 
+UNIT = RewardModel.from_functions([lambda theta: theta])
 SMOOTH = {
     "beta": BetaNoise(),
+    "mirrored beta": MirroredBetaNoise(),
+    "arcsine beta": ArcsineBetaNoise(),
     "none": NoNoise(),
     "normal, narrow": TruncatedNormalNoise(sd=0.01),
     "normal": TruncatedNormalNoise(sd=0.15),
@@ -27,9 +33,9 @@ MEANS = [1e-6, 0.003, 0.1, 0.38, 0.5, 0.62, 0.9, 0.997, 1 - 1e-6]
 
 
 def sample(noise, mean, uniforms):
-    parameters = noise.parameters(1.0)
-    shape = noise.rules.prepare(parameters, mean)
-    return np.array([noise.rules.draw(parameters, shape, u) for u in uniforms])
+    parameters = noise.parameters(UNIT)
+    shape = noise.rules.prepare(parameters, 0, mean)
+    return np.array([noise.rules.draw(parameters, 0, shape, u) for u in uniforms])
 
 
 def quadrature():
@@ -52,12 +58,12 @@ def test_mean_is_exact(noise, mean):
 
 def test_mean_of_bernoulli_is_exact():
     noise = BernoulliNoise()
-    parameters = noise.parameters(1.0)
+    parameters = noise.parameters(UNIT)
     for mean in MEANS:
-        shape = noise.rules.prepare(parameters, mean)
+        shape = noise.rules.prepare(parameters, 0, mean)
         # 1 just below the mean, 0 from it on.
-        assert noise.rules.draw(parameters, shape, math.nextafter(mean, 0.0)) == 1.0
-        assert noise.rules.draw(parameters, shape, mean) == 0.0
+        assert noise.rules.draw(parameters, 0, shape, math.nextafter(mean, 0.0)) == 1.0
+        assert noise.rules.draw(parameters, 0, shape, mean) == 0.0
 
 
 @pytest.mark.parametrize("noise", ALL.values(), ids=ALL)
@@ -86,7 +92,7 @@ def test_beta_is_the_papers_distribution():
 @pytest.mark.parametrize(("mean", "sd"), [(0.3, 0.2), (0.02, 0.15), (0.9, 0.05), (0.45, 3.0)])
 def test_truncated_normal_is_its_distribution(mean, sd):
     noise = TruncatedNormalNoise(sd=sd)
-    location = noise.rules.prepare(noise.parameters(1.0), mean)
+    location = noise.rules.prepare(noise.parameters(UNIT), 0, mean)
     known = stats.truncnorm(-location / sd, (1 - location) / sd, location, sd)
     assert known.mean() == pytest.approx(mean, abs=1e-9)
     at = np.linspace(0.001, 0.999, 97)
@@ -106,11 +112,53 @@ def test_hazard_excess_against_scipy():
 
 
 def test_sd_is_in_the_units_of_the_rewards():
-    assert TruncatedNormalNoise(sd=5.0).parameters(100.0).sd == 0.05
+    hundred = RewardModel.from_functions([lambda t: 100 * t], reward_range=(0, 100))
+    assert TruncatedNormalNoise(sd=5.0).parameters(hundred).sd == 0.05
 
 
 def test_wrong_sd():
     with pytest.raises(ScenarioError, match=r"sd must be positive, got 0"):
         TruncatedNormalNoise(sd=0)
     with pytest.raises(ScenarioError, match=r"sd must be at most 10, ten lengths .*, got 10.5"):
-        TruncatedNormalNoise(sd=10.5).parameters(1.0)
+        TruncatedNormalNoise(sd=10.5).parameters(UNIT)
+    with pytest.raises(ScenarioError, match=r"sd must be at least 1e-300 \(NoNoise .*got 1e-310"):
+        TruncatedNormalNoise(sd=1e-310).parameters(UNIT)
+
+
+@pytest.mark.parametrize("sd", [1e-300, 1e-100, 1e-9, 1e-4, 10.0])
+def test_truncated_normal_of_any_width(sd):
+    at, weights = quadrature()
+    for mean in (1e-200, 1e-140, 1e-20, 1e-5, 0.3, 0.5, 0.8, 1 - 1e-10):
+        rewards = sample(TruncatedNormalNoise(sd=sd), mean, [*at, 0.0, 1 - 2.0**-53])
+        assert ((rewards >= 0.0) & (rewards <= 1.0)).all()
+        exact = 0.0 if mean < 1e-150 else mean
+        assert weights @ rewards[:-2] == pytest.approx(exact, rel=1e-7, abs=1e-15)
+
+
+@pytest.mark.parametrize("mean", [1e-6, 1e-3, 0.1, 0.38, 0.5, 0.9, 0.997, 1 - 1e-6])
+def test_arcsine_against_scipy(mean):
+    at = np.concatenate([np.random.default_rng(8).random(60), [1e-12, 0.5, 1 - 1e-9, 1 - 2.0**-53]])
+    known = special.betaincinv(mean, 1 - mean, at)
+    assert sample(ArcsineBetaNoise(), mean, at) == pytest.approx(known, abs=1e-9)
+
+
+def test_arcsine_is_an_arcsine_at_one_half():
+    at = np.linspace(0.0, 1 - 2.0**-53, 101)
+    exact = np.sin(np.pi * at / 2) ** 2
+    assert sample(ArcsineBetaNoise(), 0.5, at) == pytest.approx(exact, abs=1e-15, rel=1e-13)
+
+
+def test_arcsine_where_the_upper_half_is_all_but_impossible():
+    # P(1 - reward <= y) = -mean log(1 - y), to first order in a small mean.
+    tail = 2.0**-53
+    reward = sample(ArcsineBetaNoise(), 1e-12, [1 - tail])[0]
+    assert reward == pytest.approx(math.exp(-tail / 1e-12), rel=1e-12)
+
+
+def test_mirrored_beta_is_the_mirror_image():
+    at = np.linspace(0.001, 0.999, 97)
+    for mean in (0.1, 0.38, 0.9):
+        mirrored = sample(MirroredBetaNoise(), mean, at)
+        assert mirrored == pytest.approx(1 - sample(BetaNoise(), 1 - mean, at), abs=1e-15)
+        known = stats.beta(mean / (1 - mean), 1.0).ppf(at)
+        assert mirrored == pytest.approx(known, rel=1e-12)

@@ -74,7 +74,8 @@ def test_a_trace_is_one_run_in_every_round():
     walk = gb.RandomWalk(drift_time=100, up=0.6)
     world = gb.Environment(load_model("pricing"), theta=0.5, drift=walk)
     size = Size(runs=50, horizon=300, seed=2)
-    truth, estimates = trace(world, {"greedy": gb.WAGP()}, size)
+    rounds, truth, estimates = trace(world, {"greedy": gb.WAGP()}, size)
+    assert rounds.tolist() == list(range(1, 301))
     assert truth.shape == estimates["greedy"].shape == (300,)
     np.testing.assert_allclose(np.abs(np.diff(truth)), 0.01)
     assert truth[0] == 0.5

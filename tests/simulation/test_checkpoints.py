@@ -9,7 +9,7 @@ from globalbandits.errors import SimulationError
 from globalbandits.simulation import checkpoint_times
 
 
-@given(st.integers(1, 10**7), st.integers(1, 300), st.sampled_from(["linear", "log"]))
+@given(st.integers(1, 2**40), st.integers(1, 300), st.sampled_from(["linear", "log"]))
 def test_times_increase_and_end_at_the_horizon(horizon, checkpoints, spacing):
     times = checkpoint_times(horizon, checkpoints, spacing)
     assert 1 <= len(times) <= checkpoints
@@ -43,8 +43,21 @@ def test_given_times():
         ([0], "linear", "checkpoints must be at least 1, got 0"),
         ([101], "linear", "checkpoints must end by the horizon 100, got 101"),
         (10, "cubic", "spacing must be 'linear' or 'log', got 'cubic'"),
+        (10, np.array(["log", "log"]), "spacing must be 'linear' or 'log', got array"),
+        (10**400, "linear", "checkpoints must be at most 1000000, got 1000"),
+        ([10**400], "linear", "checkpoints must be at most 9223372036854775807, got 1000"),
+        ({5, 7}, "linear", "checkpoints must be a number of times or a list of time steps, got {5"),
+        (b"ab", "linear", "checkpoints must be a number of times or a list .*, got b'ab'"),
+        (np.array(5), "linear", r"checkpoints must be a number of times or .*, got array\(5\)"),
+        ([[1], [2]], "linear", r"checkpoints must be an integer, got \[1\]"),
     ],
 )
 def test_wrong_times(checkpoints, spacing, message):
     with pytest.raises(SimulationError, match=message):
         checkpoint_times(100, checkpoints, spacing)
+
+
+def test_as_many_times_and_steps_as_there_may_be():
+    times = checkpoint_times(2**40, 10**6)
+    assert (len(times), times[-1]) == (10**6, 2**40)
+    assert np.all(np.diff(times) > 0)

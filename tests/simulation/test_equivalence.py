@@ -94,14 +94,15 @@ def test_blocks_do_not_matter(drift):
 @pytest.mark.parametrize("policy", [WAGP(), UCB1(), NonStationaryWAGP(half_window=30)], ids=repr)
 def test_the_learner_plays_the_same_game(policy):
     env, seed, horizon = pricing(), 3, 400
-    rules, parameters = env.noise.rules, env.noise.parameters(1.0)
+    rules, parameters = env.noise.rules, env.noise.parameters(env.model)
     means = env.model.means(env.theta)
     uniforms = generator(seed, 0, Stream.REWARD).random(horizon)
     learner = Learner(policy, env.model, seed=generator(seed, 0, Stream.POLICY))
     regret = 0.0
     for u in uniforms:
         arm = learner.select()
-        learner.update(arm, rules.draw(parameters, rules.prepare(parameters, means[arm]), u))
+        shape = rules.prepare(parameters, arm, means[arm])
+        learner.update(arm, rules.draw(parameters, arm, shape, u))
         regret += env.model.gaps(env.theta)[arm]
     records = records_of(env, [policy], horizon, seed=seed)
     assert records.pulls[0, 0].tolist() == learner.pulls.tolist()

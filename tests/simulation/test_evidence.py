@@ -14,13 +14,14 @@ HORIZON, SEED, TIMES = 200, 6, [4, 50, 200]
 
 def learners(env, policy, thetas):
     """The live learner at the checkpoints, playing run 0."""
-    rules, parameters = env.noise.rules, env.noise.parameters(1.0)
+    rules, parameters = env.noise.rules, env.noise.parameters(env.model)
     uniforms = generator(SEED, 0, Stream.REWARD).random(HORIZON)
     learner = Learner(policy, env.model, seed=generator(SEED, 0, Stream.POLICY))
     for step, u in enumerate(uniforms):
         arm = learner.select()
         mean = env.model.means(thetas[step])[arm]
-        learner.update(arm, rules.draw(parameters, rules.prepare(parameters, mean), u))
+        shape = rules.prepare(parameters, arm, mean)
+        learner.update(arm, rules.draw(parameters, arm, shape, u))
         if step + 1 in TIMES:
             yield learner
 

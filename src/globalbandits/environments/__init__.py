@@ -1,5 +1,6 @@
 """Environments: what the world does with a decision; noise, drift and bias."""
 
+from globalbandits.environments.arcsine import ArcsineBetaNoise
 from globalbandits.environments.bias import Bias, FixedBias, UniformBias
 from globalbandits.environments.drift import (
     Drift,
@@ -9,11 +10,20 @@ from globalbandits.environments.drift import (
     SinusoidalDrift,
 )
 from globalbandits.environments.environment import Environment
-from globalbandits.environments.noise import BernoulliNoise, BetaNoise, Noise, NoiseRules, NoNoise
+from globalbandits.environments.noise import (
+    BernoulliNoise,
+    BetaNoise,
+    MirroredBetaNoise,
+    Noise,
+    NoiseRules,
+    NoNoise,
+)
 from globalbandits.environments.paths import GivenPath, Jumps
+from globalbandits.environments.sale import SaleNoise
 from globalbandits.environments.truncated_normal import TruncatedNormalNoise
 
 __all__ = [
+    "ArcsineBetaNoise",
     "BernoulliNoise",
     "BetaNoise",
     "Bias",
@@ -24,10 +34,12 @@ __all__ = [
     "GivenPath",
     "Jumps",
     "LinearDrift",
+    "MirroredBetaNoise",
     "NoNoise",
     "Noise",
     "NoiseRules",
     "RandomWalk",
+    "SaleNoise",
     "SinusoidalDrift",
     "TruncatedNormalNoise",
     "UniformBias",

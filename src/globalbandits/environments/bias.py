@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits._validation import as_float, require
-from globalbandits.environments.parts import Part, register
+from globalbandits._validation import as_floats, require
+from globalbandits.environments.parts import Part, as_size, register
 from globalbandits.errors import ScenarioError
 
 
@@ -39,7 +39,7 @@ class UniformBias(Bias):
 
     def __post_init__(self) -> None:
         """Check the size."""
-        size = as_float("size", self.size, ScenarioError)
+        size = as_size("size", self.size)
         require(size >= 0.0, "size", "be at least 0", self.size, ScenarioError)
         object.__setattr__(self, "size", size)
 
@@ -61,8 +61,7 @@ class FixedBias(Bias):
 
     def __post_init__(self) -> None:
         """Check the shifts."""
-        values = tuple(as_float("values", value, ScenarioError) for value in self.values)
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "values", as_floats("values", self.values, ScenarioError))
 
     def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
         """The shifts, one per arm."""

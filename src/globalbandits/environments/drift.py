@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from globalbandits._validation import as_float, as_fraction, as_positive, require
-from globalbandits.environments.parts import Part, register
+from globalbandits._validation import as_fraction, require
+from globalbandits.environments.parts import Part, as_duration, as_size, register
 from globalbandits.errors import ScenarioError
 
 BOUNDARIES = ("reflect", "clip")
@@ -41,19 +41,27 @@ class Drift(Part):
 
 
 def keep_inside(theta: float, low: float, high: float, reflect: bool) -> float:
-    """A point outside of the domain mirrored at its ends, or moved to the nearer one."""
+    """A point outside of the domain mirrored at its ends, or moved to the nearer one.
+
+    Infinity has no mirror image and becomes an end; nan stays what it is.
+    """
     if low <= theta <= high:
         return theta
-    if reflect:
-        length = high - low
-        offset = (theta - low) % (2.0 * length)
-        theta = low + min(offset, 2.0 * length - offset)
-    return min(max(theta, low), high)
+    offset, length, period = theta - low, high - low, 2.0 * (high - low)
+    if reflect and math.isfinite(offset) and math.isfinite(period):
+        offset = offset % period
+        theta = low + (offset if offset <= length else period - offset)
+    if theta < low:
+        return low
+    if theta > high:
+        return high
+    return theta
 
 
 def check_boundary(boundary: str) -> None:
     """Refuse what is neither "reflect" nor "clip"."""
-    require(boundary in BOUNDARIES, "boundary", "be 'reflect' or 'clip'", boundary, ScenarioError)
+    known = isinstance(boundary, str) and boundary in BOUNDARIES
+    require(known, "boundary", "be 'reflect' or 'clip'", boundary, ScenarioError)
 
 
 class WalkTrack(NamedTuple):
@@ -78,7 +86,7 @@ class RandomWalk(Drift):
     """Steps of ``1 / drift_time`` up with probability ``up``, down otherwise (Experiment 3).
 
     Args:
-        drift_time: tau: steps in which the parameter can move by 1; positive.
+        drift_time: tau: steps in which the parameter can move by 1; at least 1e-100.
         up: probability of a step up, strictly between 0 and 1.
         boundary: "reflect": a step over an end of the domain is mirrored there; "clip": it
             stops there.
@@ -95,8 +103,7 @@ class RandomWalk(Drift):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        time = as_positive("drift_time", self.drift_time, ScenarioError)
-        object.__setattr__(self, "drift_time", time)
+        object.__setattr__(self, "drift_time", as_duration("drift_time", self.drift_time))
         object.__setattr__(self, "up", as_fraction("up", self.up, ScenarioError))
         check_boundary(self.boundary)
 
@@ -137,7 +144,7 @@ class LinearDrift(Drift):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        object.__setattr__(self, "rate", as_float("rate", self.rate, ScenarioError))
+        object.__setattr__(self, "rate", as_size("rate", self.rate))
         check_boundary(self.boundary)
 
     def track(self, domain: tuple[float, float], theta: float) -> LineTrack:
@@ -182,9 +189,8 @@ class SinusoidalDrift(Drift):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        amplitude = as_float("amplitude", self.amplitude, ScenarioError)
-        object.__setattr__(self, "amplitude", amplitude)
-        object.__setattr__(self, "period", as_positive("period", self.period, ScenarioError))
+        object.__setattr__(self, "amplitude", as_size("amplitude", self.amplitude))
+        object.__setattr__(self, "period", as_duration("period", self.period))
         check_boundary(self.boundary)
 
     def track(self, domain: tuple[float, float], theta: float) -> WaveTrack:

@@ -49,7 +49,7 @@ class Environment:
         require(inside, "theta", rule, self.theta, ScenarioError)
         object.__setattr__(self, "theta", theta)
         _check_part("noise", self.noise, Noise)
-        self.noise.parameters(self.scale)
+        self.noise.parameters(self.model)
         if self.drift is not None:
             _check_part("drift", self.drift, Drift)
             self.drift.track(self.model.domain, theta)

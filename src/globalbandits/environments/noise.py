@@ -1,24 +1,28 @@
 """How rewards scatter around their mean: one uniform number gives one reward, by inversion.
 
 A noise works on the unit reward scale through two plain functions in the subset of Python
-that Numba compiles: ``prepare(parameters, mean) -> shape`` turns a mean into the one number
-the distribution needs, and ``draw(parameters, shape, u) -> reward`` is its quantile function.
-The mean of ``draw`` over u in [0, 1) is exactly the mean that was prepared.
+that Numba compiles: ``prepare(parameters, arm, mean) -> shape`` turns a mean into the one
+number the distribution needs, and ``draw(parameters, arm, shape, u) -> reward`` is its quantile
+function. Most noises are the same for every arm. The mean of ``draw`` over u in [0, 1) is
+exactly the mean that was prepared.
 """
 
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from globalbandits.environments.parts import Part, register
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
 
 
 class NoiseRules(NamedTuple):
     """The two functions of a noise; both are compiled into the simulator's loop."""
 
-    prepare: Callable[[Any, float], float]
-    draw: Callable[[Any, float, float], float]
+    prepare: Callable[[Any, int, float], float]
+    draw: Callable[[Any, int, float, float], float]
 
 
 class NoParameters(NamedTuple):
@@ -32,19 +36,21 @@ class Noise(Part):
     family: ClassVar[str] = "noise"
     rules: ClassVar[NoiseRules]
 
-    def parameters(self, scale: float) -> Any:
-        """A NamedTuple of numbers for the rules; ``scale`` is the length of the reward range."""
+    def parameters(self, model: "RewardModel") -> Any:
+        """A NamedTuple of numbers and arrays for the rules; raises where the model does not fit."""
         return NoParameters()
 
 
-def prepare_beta(parameters: NoParameters, mean: float) -> float:
+def prepare_beta(parameters: NoParameters, arm: int, mean: float) -> float:
     """1 / b of Beta(1, b) with this mean: b = (1 - mean) / mean."""
+    if mean <= 0.0:
+        return 0.0
     if mean >= 1.0:
         return math.inf
     return mean / (1.0 - mean)
 
 
-def draw_beta(parameters: NoParameters, shape: float, u: float) -> float:
+def draw_beta(parameters: NoParameters, arm: int, shape: float, u: float) -> float:
     """Quantile of Beta(1, 1 / shape) at 1 - u."""
     return 1.0 - math.pow(u, shape)
 
@@ -56,21 +62,49 @@ class BetaNoise(Noise):
 
     By inversion ``reward = 1 - u**(mean / (1 - mean))``; means 0 and 1 give 0 and 1.
 
-    >>> noise = BetaNoise()
-    >>> shape = noise.rules.prepare(noise.parameters(1.0), 0.5)
-    >>> noise.rules.draw(noise.parameters(1.0), shape, 0.25)
+    >>> prepare, draw = BetaNoise.rules
+    >>> draw(NoParameters(), 0, prepare(NoParameters(), 0, 0.5), 0.25)
     0.75
     """
 
     rules = NoiseRules(prepare_beta, draw_beta)
 
 
-def prepare_mean(parameters: NoParameters, mean: float) -> float:
+def prepare_mirrored(parameters: NoParameters, arm: int, mean: float) -> float:
+    """1 / a of Beta(a, 1) with this mean: a = mean / (1 - mean)."""
+    if mean <= 0.0:
+        return math.inf
+    if mean >= 1.0:
+        return 0.0
+    return (1.0 - mean) / mean
+
+
+def draw_mirrored(parameters: NoParameters, arm: int, shape: float, u: float) -> float:
+    """Quantile of Beta(1 / shape, 1) at u."""
+    return math.pow(u, shape)
+
+
+@register("mirrored-beta")
+@dataclasses.dataclass(frozen=True)
+class MirroredBetaNoise(Noise):
+    """Rewards Beta(mean / (1 - mean), 1): the mirror image of `BetaNoise` at mean 1/2.
+
+    By inversion ``reward = u**((1 - mean) / mean)``; means 0 and 1 give 0 and 1.
+
+    >>> prepare, draw = MirroredBetaNoise.rules
+    >>> draw(NoParameters(), 0, prepare(NoParameters(), 0, 0.25), 0.5)
+    0.125
+    """
+
+    rules = NoiseRules(prepare_mirrored, draw_mirrored)
+
+
+def prepare_mean(parameters: NoParameters, arm: int, mean: float) -> float:
     """The mean itself is all that is needed."""
     return mean
 
 
-def draw_bernoulli(parameters: NoParameters, shape: float, u: float) -> float:
+def draw_bernoulli(parameters: NoParameters, arm: int, shape: float, u: float) -> float:
     """1 with probability ``shape``."""
     return 1.0 if u < shape else 0.0
 
@@ -80,15 +114,19 @@ def draw_bernoulli(parameters: NoParameters, shape: float, u: float) -> float:
 class BernoulliNoise(Noise):
     """A reward is the upper end of the range, with the right probability, or the lower end.
 
-    >>> noise = BernoulliNoise()
-    >>> [noise.rules.draw(noise.parameters(1.0), 0.3, u) for u in (0.1, 0.5)]
+    This is the noise of models whose observation is itself yes or no, in a range from 0 to 1:
+    sold or not (``observe="sales"``), cured or not, and models that say apart what a sale is
+    worth. Where the observation is the money a customer leaves, a sale pays the price and not
+    the upper end of the range: that is `SaleNoise`.
+
+    >>> [BernoulliNoise.rules.draw(NoParameters(), 0, 0.3, u) for u in (0.1, 0.5)]
     [1.0, 0.0]
     """
 
     rules = NoiseRules(prepare_mean, draw_bernoulli)
 
 
-def draw_mean(parameters: NoParameters, shape: float, u: float) -> float:
+def draw_mean(parameters: NoParameters, arm: int, shape: float, u: float) -> float:
     """The mean, whatever u."""
     return shape
 
@@ -98,7 +136,7 @@ def draw_mean(parameters: NoParameters, shape: float, u: float) -> float:
 class NoNoise(Noise):
     """Every reward is its mean.
 
-    >>> NoNoise().rules.draw(NoNoise().parameters(1.0), 0.3, 0.9)
+    >>> NoNoise.rules.draw(NoParameters(), 0, 0.3, 0.9)
     0.3
     """
 

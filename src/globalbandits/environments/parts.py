@@ -4,7 +4,10 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
+from globalbandits._validation import as_float, as_positive, require
 from globalbandits.errors import ScenarioError
+
+LARGEST = 1e100  # a shift, a step or a swing; beyond it sums over a horizon would be no numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,24 +31,44 @@ class Part:
         >>> Noise.from_dict("beta")
         BetaNoise()
         """
+        of = f"a {cls.family} spec"
+        is_spec = isinstance(spec, (str, Mapping))
+        require(is_spec, of, "be a name or a dict", spec, ScenarioError)
         given = {"kind": spec} if isinstance(spec, str) else dict(spec)
-        if "kind" not in given:
-            raise ScenarioError(f"a {cls.family} spec must have the key 'kind', got {given!r}")
+        require("kind" in given, of, "have the key 'kind'", given, ScenarioError)
         kind = given.pop("kind")
         known = _REGISTRY[cls.family]
-        if kind not in known:
-            raise ScenarioError(f"{cls.family} must be one of {', '.join(known)}, got {kind!r}")
+        rule = f"be one of {', '.join(known)}"
+        require(isinstance(kind, str) and kind in known, cls.family, rule, kind, ScenarioError)
         part = known[kind]
-        names = {field.name for field in dataclasses.fields(part)}
+        fields = {field.name: field for field in dataclasses.fields(part)}
         for name in given:
-            if name not in names:
-                allowed = ", ".join(sorted(names)) or "none"
-                raise ScenarioError(f"parameter of {kind} must be one of {allowed}, got {name!r}")
+            rule = f"be one of {', '.join(sorted(fields)) or 'none'}"
+            require(name in fields, f"parameter of {kind}", rule, name, ScenarioError)
+        for name, field in fields.items():
+            there = name in given or field.default is not dataclasses.MISSING
+            require(there, of, f"have the parameter {name!r} of {kind}", given, ScenarioError)
         return part(**given)
 
 
 _REGISTRY: dict[str, dict[str, type[Part]]] = {"noise": {}, "drift": {}, "bias": {}}
 _P = TypeVar("_P", bound=type[Part])
+
+
+def as_size(name: str, value: object) -> float:
+    """Return value as a float from -1e100 to 1e100."""
+    size = as_float(name, value, ScenarioError)
+    rule = f"lie between -{LARGEST:g} and {LARGEST:g}"
+    require(abs(size) <= LARGEST, name, rule, value, ScenarioError)
+    return size
+
+
+def as_duration(name: str, value: object) -> float:
+    """Return value as a float above zero whose inverse is at most 1e100."""
+    duration = as_positive(name, value, ScenarioError)
+    rule = f"be at least {1.0 / LARGEST:g}"
+    require(duration >= 1.0 / LARGEST, name, rule, value, ScenarioError)
+    return duration
 
 
 def register(kind: str) -> Callable[[_P], _P]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, as_integer, require
+from globalbandits._validation import as_floats, as_integer, as_list, require
 from globalbandits.environments.drift import Drift, DriftRules
 from globalbandits.environments.parts import register
 from globalbandits.errors import ScenarioError
@@ -48,8 +48,9 @@ class Jumps(Drift):
 
     def __post_init__(self) -> None:
         """Check that times rise and each has a value."""
-        times = tuple(as_integer("times", time, 2, ScenarioError) for time in self.times)
-        values = tuple(as_float("values", value, ScenarioError) for value in self.values)
+        given = as_list("times", self.times, "be a list of time steps", ScenarioError)
+        times = tuple(as_integer("times", time, 2, ScenarioError) for time in given)
+        values = as_floats("values", self.values, ScenarioError)
         rising = all(a < b for a, b in itertools.pairwise(times))
         require(rising, "times", "increase", times, ScenarioError)
         same = len(times) == len(values)
@@ -64,8 +65,8 @@ class Jumps(Drift):
 
 
 def move_path(track: StepTrack, time: int, theta: float, u: float) -> float:
-    """The value of this time."""
-    return float(track.values[time - 1])
+    """The value of this time, or the last one there is."""
+    return float(track.values[min(time, track.values.shape[0]) - 1])
 
 
 @register("path")
@@ -83,7 +84,7 @@ class GivenPath(Drift):
 
     def __post_init__(self) -> None:
         """Check that there are values."""
-        values = tuple(as_float("values", value, ScenarioError) for value in self.values)
+        values = as_floats("values", self.values, ScenarioError)
         require(len(values) > 0, "values", "be at least one", values, ScenarioError)
         object.__setattr__(self, "values", values)
 

@@ -7,18 +7,24 @@ half follows by symmetry.
 
 import dataclasses
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from globalbandits._validation import as_positive, require
 from globalbandits.environments.noise import Noise, NoiseRules
 from globalbandits.environments.parts import register
 from globalbandits.errors import ScenarioError
 
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
 _ROOT_HALF = math.sqrt(0.5)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 _FAR = 30.0  # standard deviations beyond which the tail is handled through its hazard
 _N_FRACTIONS = 24  # levels of the continued fraction: full precision at _FAR
 _LARGEST_SD = 10.0  # of the reward range; the distribution is flat to 1e-3 by then
+_SMALLEST_SD = 1e-300  # of the reward range; the inverse of less is no number
+_SMALLEST_MEAN = 1e-150  # of the reward range; less is nothing, as its square is no number
+_SMALLEST_TAIL = 5e-324
 
 
 class Parameters(NamedTuple):
@@ -105,12 +111,13 @@ def find_location(sd: float, mean: float) -> float:
     """The location whose cut normal has this mean, 0 < mean <= 1/2.
 
     The bracket holds because a normal with location -m, m > 0, falls off at least as fast as
-    an exponential of mean sd**2 / m. The function 1 / truncated_mean is nearly linear where
-    the location is far outside, so regula falsi (Illinois) on it ends in a few steps.
+    an exponential of mean sd**2 / m, and because cutting moves a mean up to 1/2 up. The function
+    1 / truncated_mean is nearly linear where the location is far outside, so regula falsi
+    (Illinois) on it ends in a few steps.
     """
-    low, high = -sd * sd / mean, 0.5
+    low, high = -sd * sd / mean, mean
     at_low = 1.0 / truncated_mean(sd, low) - 1.0 / mean
-    at_high = 2.0 - 1.0 / mean
+    at_high = 1.0 / truncated_mean(sd, high) - 1.0 / mean
     if at_low <= 0.0 or at_high >= 0.0:
         return low if at_low <= 0.0 else high
     location = high
@@ -136,9 +143,9 @@ def find_location(sd: float, mean: float) -> float:
     return location
 
 
-def prepare(parameters: Parameters, mean: float) -> float:
+def prepare(parameters: Parameters, arm: int, mean: float) -> float:
     """The location of the normal; infinite for the means 0 and 1."""
-    if mean <= 0.0:
+    if mean <= _SMALLEST_MEAN:
         return -math.inf
     if mean >= 1.0:
         return math.inf
@@ -147,7 +154,7 @@ def prepare(parameters: Parameters, mean: float) -> float:
     return find_location(parameters.sd, mean)
 
 
-def draw(parameters: Parameters, shape: float, u: float) -> float:
+def draw(parameters: Parameters, arm: int, shape: float, u: float) -> float:
     """Quantile of the cut normal with location ``shape`` at u."""
     if shape > 0.5:
         return 1.0 - quantile(parameters.sd, 1.0 - shape, 1.0 - u)
@@ -167,10 +174,14 @@ def quantile(sd: float, location: float, u: float) -> float:
         p = above - u * (above - normal_tail(b))
         if p >= 1.0:  # u is lost against 1
             return 0.0
+        if p <= 0.0:  # and so is 1 - u
+            p = _SMALLEST_TAIL
         value = location + sd * normal_upper_quantile(p)
     else:
         value = sd * far_quantile(a, b, u)
-    return min(max(value, 0.0), 1.0)
+    if value < 0.0:
+        return 0.0
+    return 1.0 if value > 1.0 else value
 
 
 def far_quantile(a: float, b: float, u: float) -> float:
@@ -210,8 +221,12 @@ class TruncatedNormalNoise(Noise):
         """Check the standard deviation."""
         object.__setattr__(self, "sd", as_positive("sd", self.sd, ScenarioError))
 
-    def parameters(self, scale: float) -> Parameters:
+    def parameters(self, model: "RewardModel") -> Parameters:
         """The standard deviation on the unit scale."""
-        rule = f"be at most {_LARGEST_SD * scale:g}, ten lengths of the reward range"
-        require(self.sd <= _LARGEST_SD * scale, "sd", rule, self.sd, ScenarioError)
-        return Parameters(self.sd / scale)
+        low, high = model.reward_range
+        sd = self.sd / (high - low)
+        rule = f"be at most {_LARGEST_SD * (high - low):g}, ten lengths of the reward range"
+        require(sd <= _LARGEST_SD, "sd", rule, self.sd, ScenarioError)
+        rule = f"be at least {_SMALLEST_SD * (high - low):g} (NoNoise has no scatter)"
+        require(sd >= _SMALLEST_SD, "sd", rule, self.sd, ScenarioError)
+        return Parameters(sd)

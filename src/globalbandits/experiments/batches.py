@@ -106,13 +106,19 @@ def gather(
 
 def trace(
     environment: "Environment", policies: "Mapping[str, Policy]", size: Size
-) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """One run in every round: the true parameter (time,), and each policy's estimate of it."""
+) -> tuple[IntArray, FloatArray, dict[str, FloatArray]]:
+    """One run in every round: rounds and true parameters (time,), and each policy's estimates.
+
+    Of more than a million rounds only as many are kept, evenly spaced.
+    """
+    from globalbandits.simulation.checkpoints import MAX_CHECKPOINTS
+
     one = dataclasses.replace(size, runs=1, tick=lambda runs: None)
-    (result,) = _batches(environment, policies, one, size.horizon)
+    (result,) = _batches(environment, policies, one, min(size.horizon, MAX_CHECKPOINTS))
     data = result.dataset.transpose("run", "policy", ...)
     estimates = data["estimate"].to_numpy()[0]
-    return data["theta"].to_numpy()[0], dict(zip(policies, estimates, strict=True))
+    by_policy = dict(zip(policies, estimates, strict=True))
+    return data["time"].to_numpy(), data["theta"].to_numpy()[0], by_policy
 
 
 def _batches(

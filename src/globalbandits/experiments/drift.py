@@ -157,8 +157,8 @@ def _grids(spec: Spec, entries: dict[str, Entry]) -> tuple[Grid, ...]:
 
 def _tracking_chart(spec: Spec, model: "RewardModel", size: Size) -> Chart:
     tau = spec.setting("tracked_drift_time")
-    truth, estimates = trace(world_at(spec, model, tau), policies_at(spec, model, tau), size)
-    rounds = np.arange(1, size.horizon + 1)
+    world, policies = world_at(spec, model, tau), policies_at(spec, model, tau)
+    rounds, truth, estimates = trace(world, policies, size)
     lines = [
         plots.Line("true parameter", rounds, truth, reference=True),
         plots.Line(spec.policies["tracking"].label, rounds, estimates["tracking"]),

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import as_integer, as_seed, require
 from globalbandits.errors import ScenarioError
 from globalbandits.experiments import comparison, distance, drift, misspecification, trust
 from globalbandits.experiments.batches import Size
@@ -98,7 +98,7 @@ def _as_size(
         horizon=as_integer(
             "horizon", spec.horizon if horizon is None else horizon, 1, ScenarioError
         ),
-        seed=as_integer("seed", seed, 0, ScenarioError),
+        seed=as_seed(seed, ScenarioError),
         tick=tick,
     )
 

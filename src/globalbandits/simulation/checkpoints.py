@@ -1,14 +1,18 @@
 """When to write down: evenly, ever more seldom, or as asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from globalbandits._types import IntArray
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import as_integer, as_list, require
 from globalbandits.errors import SimulationError
 
 SPACINGS = ("linear", "log")
+MAX_HORIZON = 2**40  # time steps: half a day at full speed; a mistyped horizon is more
+MAX_RUNS = 2**31
+MAX_CHECKPOINTS = 10**6  # so that their products with horizons are whole numbers of 64 bits
 
 
 def checkpoint_times(
@@ -18,7 +22,8 @@ def checkpoint_times(
 
     Args:
         horizon: the last time step.
-        checkpoints: at most how many, the last one at the horizon; or the time steps themselves.
+        checkpoints: at most how many, up to a million, the last one at the horizon; or the time
+            steps themselves.
         spacing: "linear" or "log", for a number of checkpoints.
 
     >>> checkpoint_times(1000, 4).tolist()
@@ -28,19 +33,23 @@ def checkpoint_times(
     >>> checkpoint_times(1000, [5, 700]).tolist()
     [5, 700]
     """
-    require(spacing in SPACINGS, "spacing", "be 'linear' or 'log'", spacing, SimulationError)
-    if isinstance(checkpoints, (Sequence, np.ndarray)):
-        times = [as_integer("checkpoints", time, 1, SimulationError) for time in checkpoints]
-        rising = len(times) > 0 and bool(np.all(np.diff(times) > 0))
+    known = isinstance(spacing, str) and spacing in SPACINGS
+    require(known, "spacing", "be 'linear' or 'log'", spacing, SimulationError)
+    if isinstance(checkpoints, Iterable):
+        rule = "be a number of times or a list of time steps"
+        steps = as_list("checkpoints", checkpoints, rule, SimulationError)
+        times = [as_integer("checkpoints", time, 1, SimulationError) for time in steps]
+        rising = len(times) > 0 and all(a < b for a, b in pairwise(times))
         require(rising, "checkpoints", "be increasing time steps", checkpoints, SimulationError)
         rule = f"end by the horizon {horizon}"
         require(times[-1] <= horizon, "checkpoints", rule, times[-1], SimulationError)
         return np.array(times, np.int64)
-    number = as_integer("checkpoints", checkpoints, 1, SimulationError)
+    number = as_integer("checkpoints", checkpoints, 1, SimulationError, maximum=MAX_CHECKPOINTS)
     if number >= horizon:
         return np.arange(1, horizon + 1)
     if spacing == "linear":
         # In integers, so that times come out even where they can.
         return np.arange(1, number + 1) * horizon // number
-    steps = np.linspace(0.0, np.log(horizon), number) if number > 1 else np.log([horizon])
-    return np.unique(np.rint(np.exp(steps)).astype(np.int64))
+    spaced = np.rint(np.exp(np.linspace(0.0, np.log(horizon), number))).astype(np.int64)
+    spaced[-1] = horizon  # whatever rounding made of it
+    return np.unique(spaced)

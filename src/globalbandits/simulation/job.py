@@ -71,7 +71,7 @@ def make_job(
         means=model.means(env.theta),
         gaps=model.gaps(env.theta),
         noise=env.noise,
-        noise_parameters=env.noise.parameters(env.scale),
+        noise_parameters=env.noise.parameters(model),
         drift=env.drift,
         track=None if env.drift is None else env.drift.track(model.domain, env.theta),
         bias=env.bias,

@@ -118,11 +118,11 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
             return
         turn_to(game, arm)
         since = 0  # the step from which on the plays of this arm are not counted
-        reward = draw(world.noise, shapes[arm], uniforms[0])
+        reward = draw(world.noise, arm, shapes[arm], uniforms[0])
         for step in range(1, uniforms.shape[0]):
             # Most steps play the arm of the step before. Its next reward is drawn before the
             # update, whose result it does not need, so that the processor does both at once.
-            ahead = draw(world.noise, shapes[arm], uniforms[step])
+            ahead = draw(world.noise, arm, shapes[arm], uniforms[step])
             count_reward(stats, arm, reward)
             update(setup, stats, state, arm, reward)
             chosen = select(setup, stats, state, rng)
@@ -135,7 +135,7 @@ def fixed_steps(select: Any, update: Any, draw: Any) -> Steps:
                 turn_to(game, chosen)
                 since = step
                 arm = chosen
-                reward = draw(world.noise, shapes[arm], uniforms[step])
+                reward = draw(world.noise, arm, shapes[arm], uniforms[step])
         count_reward(stats, arm, reward)
         update(setup, stats, state, arm, reward)
         count(game, arm, stop - first - since, start + stop)
@@ -190,7 +190,7 @@ def moving_steps(select: Any, update: Any, prepare: Any, draw: Any) -> Steps:
             theta = world.thetas[step]
             mean = evaluate(world.tables.mean, arm, theta)
             paid = min(max(mean + world.shifts[arm], 0.0), 1.0)
-            reward = draw(world.noise, prepare(world.noise, paid), world.uniforms[step])
+            reward = draw(world.noise, arm, prepare(world.noise, arm, paid), world.uniforms[step])
             count_reward(stats, arm, reward)
             update(setup, stats, state, arm, reward)
             worth = mean
@@ -212,7 +212,7 @@ def shape_loop(prepare: Any) -> Callable[[Any, FloatArray, FloatArray], None]:
 
     def loop(noise: Any, means: FloatArray, shapes: FloatArray) -> None:
         for arm in range(means.shape[0]):
-            shapes[arm] = prepare(noise, means[arm])
+            shapes[arm] = prepare(noise, arm, means[arm])
 
     return loop
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import as_integer, as_seed, require
 from globalbandits._version import __version__
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
-from globalbandits.simulation.checkpoints import checkpoint_times
+from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
 from globalbandits.simulation.job import Job, make_job
 from globalbandits.simulation.progress import progress_bar
 from globalbandits.simulation.result import SimulationResult, make_result
@@ -47,9 +47,9 @@ def simulate(
     Args:
         env: the environment.
         policies: policies with different labels, or a mapping from names to policies.
-        horizon: time steps of a run.
-        runs: number of runs.
-        seed: of all randomness, at least 0.
+        horizon: time steps of a run, at most 2**40.
+        runs: number of runs, at most 2**31.
+        seed: of all randomness, from 0 to 2**128 - 1.
         checkpoints: at most how many times to record, or the time steps themselves.
         spacing: "linear" or "log" between checkpoints.
         executor: where to play the runs, in shards; threads of this process by default. A
@@ -70,9 +70,9 @@ def simulate(
     """
     named = _as_named(policies)
     require(isinstance(env, Environment), "env", "be an Environment", env, SimulationError)
-    horizon = as_integer("horizon", horizon, 1, SimulationError)
-    runs = as_integer("runs", runs, 1, SimulationError)
-    seed = as_integer("seed", seed, 0, SimulationError)
+    horizon = as_integer("horizon", horizon, 1, SimulationError, maximum=MAX_HORIZON)
+    runs = as_integer("runs", runs, 1, SimulationError, maximum=MAX_RUNS)
+    seed = as_seed(seed, SimulationError)
     first_run = as_integer("first_run", first_run, 0, SimulationError)
     if threads is not None:
         threads = as_integer("threads", threads, 1, SimulationError)

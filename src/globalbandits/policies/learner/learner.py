@@ -10,7 +10,7 @@ from globalbandits._encoding import encode_tuple
 from globalbandits._random import Stream, generator
 from globalbandits._rewards import as_arm, as_batch, as_unit, is_batch
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import as_integer, as_seed, require
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
 from globalbandits.policies.base import Policy
@@ -319,4 +319,4 @@ def _as_generator(seed: int | np.random.Generator | None) -> np.random.Generator
         return seed
     if seed is None:
         return np.random.default_rng()
-    return generator(Stream.LEARNER, as_integer("seed", seed, 0, PolicyError))
+    return generator(Stream.LEARNER, as_seed(seed, PolicyError))

@@ -1,0 +1,85 @@
+"""The family of arcsine distributions, Beta(mean, 1 - mean): most rewards near the ends.
+
+The distribution function is a fast series up to 1/2, and follows by symmetry beyond: with
+a + b = 1,
+
+    I_x(a, 1 - a) = sin(pi a) / pi * x**a * sum_k (a)_k / k! * x**k / (a + k)
+
+(the integral of x**(a - 1) * (1 - x)**(-a), term by term). In the logarithm of x the logarithm
+of I is convex, so that Newton's method from the right converges without a detour.
+"""
+
+import dataclasses
+import math
+
+from globalbandits.environments.noise import Noise, NoiseRules, NoParameters, prepare_mean
+from globalbandits.environments.parts import register
+
+_EPSILON = 2.0**-53
+_N_TERMS = 120  # at x = 1/2 about 55 are needed
+_N_STEPS = 60  # of Newton's method; about 6 are needed
+_LOG_HALF = math.log(0.5)
+_LOG_SMALLEST = -745.0  # below it there is no x but 0
+
+
+def series(a: float, x: float) -> float:
+    """The sum of the formula above times a, for x up to 1/2: 1 at x = 0."""
+    total, factor = 1.0, 1.0
+    for k in range(1, _N_TERMS):
+        factor *= (a + (k - 1)) / k * x
+        term = factor * a / (a + k)
+        total += term
+        if term <= _EPSILON * total:
+            break
+    return total
+
+
+def log_constant(a: float, b: float) -> float:
+    """log(sin(pi a) / (pi a)), b being 1 - a: log I_x = a log x + log series + this."""
+    return math.log(math.sin(math.pi * (a if a <= b else b)) / (math.pi * a))
+
+
+def lower_quantile(a: float, b: float, u: float) -> float:
+    """The x up to 1/2 with I_x(a, b) = u, b being 1 - a, for u up to I_x at 1/2."""
+    if u <= 0.0:
+        return 0.0
+    target = math.log(u) - log_constant(a, b)
+    log_x = target / a  # on the right of the solution, as the series is at least 1
+    if log_x < _LOG_SMALLEST:
+        return 0.0
+    if log_x > _LOG_HALF:
+        log_x = _LOG_HALF
+    for _ in range(_N_STEPS):
+        x = math.exp(log_x)
+        found = series(a, x)
+        slope = a * math.exp(-a * math.log1p(-x)) / found
+        step = (a * log_x + math.log(found) - target) / slope
+        log_x -= step
+        if step <= 4.0 * _EPSILON * (1.0 - log_x):
+            break
+    return math.exp(log_x)
+
+
+def draw(parameters: NoParameters, arm: int, shape: float, u: float) -> float:
+    """Quantile of Beta(shape, 1 - shape) at u."""
+    if shape <= _EPSILON:  # the upper half is less likely than the largest u
+        return 0.0
+    if shape >= 1.0:
+        return 1.0
+    a, b = shape, 1.0 - shape
+    lower_half = math.exp(a * _LOG_HALF + log_constant(a, b)) * series(a, 0.5)
+    if u <= lower_half:
+        return lower_quantile(a, b, u)
+    return 1.0 - lower_quantile(b, a, 1.0 - u)
+
+
+@register("arcsine-beta")
+@dataclasses.dataclass(frozen=True)
+class ArcsineBetaNoise(Noise):
+    """Rewards Beta(mean, 1 - mean): at mean 1/2 the arcsine distribution; means 0, 1 are certain.
+
+    >>> round(ArcsineBetaNoise.rules.draw(NoParameters(), 0, 0.5, 1 / 3), 12)  # sin(pi/6)**2
+    0.25
+    """
+
+    rules = NoiseRules(prepare_mean, draw)

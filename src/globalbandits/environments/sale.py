@@ -1,0 +1,120 @@
+"""Sales: an arm pays its own amount, or nothing."""
+
+import dataclasses
+import numbers
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_floats, require, show
+from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.environments.parts import register
+from globalbandits.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+_N_POINTS = 33  # of the domain, at which means are compared with amounts
+_ERROR = ScenarioError
+_SLACK = 1e-9  # of an amount: curves that reach it may be rounded
+
+
+class Parameters(NamedTuple):
+    """What customers pay, on the unit scale."""
+
+    nothing: float
+    amounts: FloatArray  # (n_arms,)
+
+
+def prepare(parameters: Parameters, arm: int, mean: float) -> float:
+    """Probability of a sale; beyond 0 or 1 that of what lies beyond nothing or the amount.
+
+    Only a bias takes a mean there. Then the arm pays the nearer one of its two values or the end
+    of the reward range, so that its mean is right all the same.
+    """
+    nothing, amount = parameters.nothing, float(parameters.amounts[arm])
+    if amount < mean and amount < 1.0:
+        return 1.0 + (min(mean, 1.0) - amount) / (1.0 - amount)
+    if mean < nothing and nothing > 0.0:
+        return (max(mean, 0.0) - nothing) / nothing
+    return (mean - nothing) / (amount - nothing)
+
+
+def draw(parameters: Parameters, arm: int, shape: float, u: float) -> float:
+    """The arm's amount with probability ``shape``, or nothing."""
+    amount = float(parameters.amounts[arm])
+    if shape > 1.0:
+        return 1.0 if u < shape - 1.0 else amount
+    if shape < 0.0:
+        return 0.0 if u < -shape else parameters.nothing
+    return amount if u < shape else parameters.nothing
+
+
+@register("sale")
+@dataclasses.dataclass(frozen=True)
+class SaleNoise(Noise):
+    """A customer pays the arm's own amount, or nothing, with the right probability.
+
+    This is the noise of models whose observation is the money a customer leaves: revenue at a
+    price. The probability of a sale is the arm's mean divided by its amount. For models whose
+    observation is the sale itself, 0 or 1, take `BernoulliNoise`.
+
+    Args:
+        amounts: what a sale of each arm pays, in the units of the rewards; the arms themselves
+            by default, which must be numbers then: prices. An amount is positive, no less than
+            its arm's means, and inside the reward range.
+
+    >>> import globalbandits as gb
+    >>> model = gb.demand.linear([2.0, 5.0], domain=(0.0, 0.2))  # rewards from 0 to 5
+    >>> noise = SaleNoise()
+    >>> parameters = noise.parameters(model)
+    >>> shape = noise.rules.prepare(parameters, 0, 0.3)  # price 2, mean 1.5: three of four buy
+    >>> [5 * noise.rules.draw(parameters, 0, shape, u) for u in (0.7, 0.8)]
+    [2.0, 0.0]
+    """
+
+    amounts: tuple[float, ...] | None = None
+
+    rules = NoiseRules(prepare, draw)
+
+    def __post_init__(self) -> None:
+        """Check the amounts, as far as they can be without a model."""
+        if self.amounts is not None:
+            amounts = as_floats("amounts", self.amounts, _ERROR)
+            for amount in amounts:
+                require(amount > 0.0, "amounts", "be positive", amount, _ERROR)
+            object.__setattr__(self, "amounts", amounts)
+
+    def parameters(self, model: "RewardModel") -> Parameters:
+        """The amounts on the unit scale."""
+        amounts = self.amounts
+        if amounts is None:
+            amounts = _arms_as_amounts(model.arms)
+        rule = f"be {model.n_arms}, one per arm"
+        require(len(amounts) == model.n_arms, "amounts", rule, amounts, _ERROR)
+        low, high = model.reward_range
+        rule = "be 0 or less at its lower end, so that nothing can be paid"
+        require(low <= 0.0, "reward_range", rule, model.reward_range, _ERROR)
+        means = model.means(np.linspace(*model.domain, _N_POINTS))
+        ends = zip(means.min(axis=0).tolist(), means.max(axis=0).tolist(), strict=True)
+        for arm, amount, (least, most) in zip(model.arms, amounts, ends, strict=True):
+            rule = "be at least 0, as a sale pays something or nothing"
+            require(least >= -_SLACK * amount, f"mean of arm {show(arm)}", rule, least, _ERROR)
+            name = f"amount of arm {show(arm)}"
+            rule = f"be at least its largest mean {most:.6g}"
+            require(amount * (1.0 + _SLACK) >= most, name, rule, amount, _ERROR)
+            rule = f"be at most {high:g}, where rewards end"
+            require(amount <= high, name, rule, amount, _ERROR)
+        # An amount differs from nothing here too, or its arm's means would not differ either.
+        scaled = (np.array(amounts) - low) / (high - low)
+        return Parameters((0.0 - low) / (high - low), scaled)
+
+
+def _arms_as_amounts(arms: tuple[object, ...]) -> tuple[float, ...]:
+    """The arms as prices; an error that says what to do where they are none."""
+    for arm in arms:
+        is_price = isinstance(arm, numbers.Real) and not isinstance(arm, (bool, np.bool_))
+        rule = "be given where arms are not prices: SaleNoise(amounts=[...])"
+        require(is_price and float(arm) > 0.0, "amounts", rule, arm, _ERROR)  # type: ignore[arg-type]
+    return as_floats("amounts", arms, _ERROR)
