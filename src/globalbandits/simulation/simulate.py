@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+from globalbandits._random import States
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits._version import __version__
 from globalbandits.compiling.engine import Engine
@@ -81,7 +82,8 @@ def simulate(
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence)
-    arena = Arena(job, Engine())  # compiles everything, and warns of what cannot be
+    # This compiles everything, and warns of what cannot be compiled.
+    arena = Arena(job, Engine(), States(seed, first_run, runs))
     with progress_bar(runs * horizon * len(named), progress) as report:
         if executor is not None:
             records, finished = play_in_executor(job, executor, first_run, runs, report)
