@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from globalbandits._types import AnyArray
+from globalbandits._validation import show
 from globalbandits.errors import StateError
 
 _SPECIAL = ("nan", "inf", "-inf")  # JSON has no such numbers, so they are written as strings
-_SHOWN = 80  # characters of a wrong value that a message shows
 
 
 def encode_array(array: AnyArray) -> Any:
@@ -61,23 +61,14 @@ def decode_tuple(name: str, saved: Any, template: Any) -> Any:
 def check_keys(name: str, saved: Any, keys: tuple[str, ...]) -> None:
     """Refuse anything but a dict with exactly these keys."""
     if not isinstance(saved, Mapping):
-        raise StateError(f"{name} must be a dict, got {shown(saved)}")
+        raise StateError(f"{name} must be a dict, got {show(saved)}")
     missing = [key for key in keys if key not in saved]
     extra = [key for key in saved if key not in keys]
     if missing or extra:
         raise StateError(
             f"{name} must have the keys {', '.join(keys)}, "
-            f"got missing {missing} and extra {shown(extra)}"
+            f"got missing {missing} and extra {show(extra)}"
         )
-
-
-def shown(value: object) -> str:
-    """A wrong value for a message, cut to a readable length; whatever it is, this succeeds."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError, OverflowError):  # integers of thousands of digits, say
-        text = f"a {type(value).__name__} that cannot be printed"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _encode(value: Any) -> Any:
@@ -93,7 +84,7 @@ def _flatten(
         numbers.append(check(name, saved))
         return
     if not isinstance(saved, (list, tuple)):
-        raise StateError(f"{name} must be a list of {shape[0]} entries, got {shown(saved)}")
+        raise StateError(f"{name} must be a list of {shape[0]} entries, got {show(saved)}")
     if len(saved) != shape[0]:
         raise StateError(f"{name} must be a list of {shape[0]} entries, got a list of {len(saved)}")
     for item in saved:
@@ -102,7 +93,7 @@ def _flatten(
 
 def _check_integer(name: str, value: Any) -> int:
     if type(value) is not int or not -(2**63) <= value < 2**63:
-        raise StateError(f"{name} must hold 64-bit integers, got {shown(value)}")
+        raise StateError(f"{name} must hold 64-bit integers, got {show(value)}")
     return value
 
 
@@ -112,5 +103,5 @@ def _check_float(name: str, value: Any) -> float:
     if type(value) is int and abs(value) <= 2**53:
         return float(value)
     if type(value) is not float or not math.isfinite(value):
-        raise StateError(f"{name} must hold finite numbers, got {shown(value)}")
+        raise StateError(f"{name} must hold finite numbers, got {show(value)}")
     return value

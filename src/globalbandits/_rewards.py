@@ -87,7 +87,8 @@ def _as_array(name: str, values: Any) -> Any:
     """A batch as an array of one dimension; one of objects where NumPy knows no better."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "iuf":
+        mixed = not isinstance(values, np.ndarray) and any(type(x) is bool for x in values)
+        if mixed or array.dtype.kind not in "iuf":  # NumPy takes True for 1 beside numbers
             array = np.empty(len(values), dtype=object)
             array[:] = list(values)
     except (TypeError, ValueError, OverflowError):

@@ -10,7 +10,8 @@
     ├── EvidenceError       (ValueError)  a statement asked for with a wrong level or wrong data
     ├── ScenarioError       (ValueError)  an environment or a spec file that makes no sense
     ├── SimulationError     (ValueError)  a simulation asked for with wrong arguments
-    └── ResultError         (ValueError)  a result file that is damaged or foreign
+    ├── ResultError         (ValueError)  a result file that is damaged or foreign
+    └── ContractError       (ValueError)  a policy that breaks the rules all policies keep
 """
 
 
@@ -48,3 +49,7 @@ class SimulationError(GlobalBanditsError, ValueError):
 
 class ResultError(GlobalBanditsError, ValueError):
     """A result file that is damaged or was written by something else."""
+
+
+class ContractError(GlobalBanditsError, ValueError):
+    """A policy that breaks the rules all policies keep; the text has a line for each."""

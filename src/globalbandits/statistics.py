@@ -1,8 +1,8 @@
 """What has been observed: the number, the sum and the sum of squares of each arm's rewards.
 
 This is the only place that counts. A live learner, a logged evidence and the simulator all keep
-one `Statistics`; a policy reads it and derives the rest. All functions are in the subset of Python that
-Numba compiles. Rewards are on the unit scale.
+one `Statistics`; a policy reads it and derives the rest. All functions are in the subset of
+Python that Numba compiles. Rewards are on the unit scale.
 """
 
 from typing import NamedTuple
@@ -44,6 +44,45 @@ def count(stats: Statistics, arm: int, reward: float) -> None:
     stats.sums[arm] += reward
     stats.squares[arm] += reward * reward
     stats.total[0] += 1
+
+
+def count_many(stats: Statistics, arms: IntArray, rewards: FloatArray) -> None:
+    """Count rewards in plain Python; the same bits as one by one.
+
+    >>> stats = no_statistics(2)
+    >>> count_many(stats, np.array([1, 1]), np.array([0.5, 1.0]))
+    >>> stats.squares.tolist(), stats.total.tolist()
+    ([0.0, 1.25], [2])
+    """
+    np.add.at(stats.counts, arms, 1)
+    np.add.at(stats.sums, arms, rewards)
+    np.add.at(stats.squares, arms, rewards * rewards)
+    stats.total[0] += arms.size
+
+
+def may_hold(stats: Statistics, arm: int, reward: float) -> bool:
+    """Whether a reward can be among those counted for an arm, up to rounding.
+
+    It can if the others, without it, could have the sums that would be left.
+
+    >>> stats = no_statistics(1)
+    >>> count(stats, 0, 0.25)
+    >>> count(stats, 0, 0.75)
+    >>> may_hold(stats, 0, 0.25), may_hold(stats, 0, 0.5)
+    (True, False)
+    """
+    left = int(stats.counts[arm]) - 1
+    if left < 0:
+        return False
+    slack = 1e-9 * (1.0 + left)
+    rest = float(stats.sums[arm]) - reward
+    if not -slack <= rest <= left + slack:
+        return False
+    # Squares are smallest if all rewards are equal, largest if all but one are 0 or 1.
+    rest = min(max(rest, 0.0), float(left))
+    least = rest * rest / max(left, 1)
+    most = int(rest) + (rest - int(rest)) ** 2
+    return least - slack <= float(stats.squares[arm]) - reward * reward <= most + slack
 
 
 def uncount(stats: Statistics, arm: int, reward: float) -> None:
@@ -92,7 +131,9 @@ def clear(stats: Statistics) -> None:
 
 def copy(stats: Statistics) -> Statistics:
     """The same numbers in memory of their own."""
-    return Statistics(*(field.copy() for field in stats))
+    return Statistics(
+        stats.counts.copy(), stats.sums.copy(), stats.squares.copy(), stats.total.copy()
+    )
 
 
 def are_possible(stats: Statistics) -> bool:
@@ -109,7 +150,28 @@ def are_possible(stats: Statistics) -> bool:
     counts, sums, squares, total = stats
     if np.any(counts < 0) or int(total[0]) != sum(counts.tolist()):
         return False
-    slack = 1e-9 * (1.0 + counts)
+    return _can_be(counts, sums, squares, 1e-9 * (1.0 + counts))
+
+
+def are_part(part: Statistics, whole: Statistics) -> bool:
+    """Whether ``part`` can be the statistics of some of the rewards of ``whole``.
+
+    >>> part, whole = no_statistics(1), no_statistics(1)
+    >>> count(whole, 0, 0.5)
+    >>> are_part(part, whole), are_part(whole, part)
+    (True, False)
+    """
+    if not are_possible(part) or np.any(part.counts > whole.counts):
+        return False
+    counts = whole.counts - part.counts
+    sums, squares = whole.sums - part.sums, whole.squares - part.squares
+    if np.any((counts == 0) & ((sums != 0.0) | (squares != 0.0))):
+        return False
+    slack = 1e-9 * (1.0 + whole.counts)  # the whole's sums have been rounded, not the rest's
+    return _can_be(counts, sums, squares, slack)
+
+
+def _can_be(counts: IntArray, sums: FloatArray, squares: FloatArray, slack: FloatArray) -> bool:
     inside = (sums >= -slack) & (sums <= counts + slack)
     # 0 <= x <= 1 gives sum x**2 <= sum x, and N * sum x**2 >= (sum x)**2.
     spread = (squares <= sums + slack) & (squares * counts >= sums * sums - slack * (1.0 + counts))

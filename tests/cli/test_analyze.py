@@ -89,6 +89,103 @@ def test_labels_are_shown_as_they_are(run, tmp_path):
     assert ":smile:" in out
 
 
+def test_labels_cannot_steer_a_terminal_or_a_figure(run, tmp_path):
+    path = tmp_path / "[" / "red].py"
+    path.parent.mkdir()
+    path.write_text(
+        "import globalbandits as gb\n"
+        "functions = [lambda t: 0.2 + 0.5 * t, lambda t: 0.7 - 0.5 * t]\n"
+        r"arms = ['[/red]\x1b[31m $\\frac{$', 'two\nlines\u202e\udcff']" + "\n"
+        "model = gb.RewardModel.from_functions(functions, arms=arms)\n"
+    )
+    picture = str(tmp_path / "out.svg")
+    code, out, err = run("analyze", "--file", str(path), "--theta", "0.1", "--plot", picture)
+    assert (code, err) == (0, f"figure: {picture}\n")
+    assert "\x1b" not in out
+    assert r"[/red]\x1b[31m $\frac{$" in out
+    assert r"two\nlines\u202e\udcff" in out
+    code, out, err = run("analyze", "--file", str(path), "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["arms"][0]["arm"] == "[/red]\x1b[31m $\\frac{$"
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import sys; sys.exit(0)", "SystemExit: 0 (line 1)"),
+        ("import sys; sys.exit('bye')", "SystemExit: bye (line 1)"),
+        ("raise SystemExit", "SystemExit:  (line 1)"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise RuntimeError('two\\nlines\\x1b[31m')", r"RuntimeError: two\nlines\x1b[31m"),
+        ("model = (", "SyntaxError: '(' was never closed"),
+    ],
+)
+def test_a_file_that_fails_or_ends_the_program_is_no_success(run, tmp_path, code, message):
+    path = tmp_path / "own.py"
+    path.write_text(code + "\n")
+    code, out, err = run("analyze", "--file", str(path))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {path} cannot be ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+LATE = """
+import sys
+import globalbandits as gb
+
+class Mean:
+    ready = False
+
+    def __call__(self, theta, arm):
+        if self.ready:
+            {failure}
+        return theta * arm
+
+class Arm(float):
+    def __str__(self):
+        if mean.ready:
+            {failure}
+        return "arm"
+
+    __format__ = __repr__ = lambda self, *spec: str(self)
+
+mean = Mean()
+model = gb.RewardModel(mean, {arms})
+mean.ready = True
+"""
+
+
+@pytest.mark.parametrize("arms", ["[1.0, 0.5]", "[Arm(1.0), Arm(0.5)]"])
+@pytest.mark.parametrize("failure", ["1 / 0", "sys.exit(0)", "raise OSError('no such table')"])
+@pytest.mark.parametrize("words", [[], ["--theta", "0.3"], ["--plot", "out.svg"]], ids=str)
+def test_a_model_that_fails_late(run, tmp_path, monkeypatch, arms, failure, words):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "own.py"
+    path.write_text(LATE.format(failure=failure, arms=arms))
+    code, out, err = run("analyze", "--file", f"{path}:model", *words)
+    if code == 0:  # allowed where the model did not need the function again: all is shown
+        assert arms == "[1.0, 0.5]"
+        assert "2 arms" in out
+        return
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {path} cannot be used: ")
+    assert "(line 10)" in err or "(line 16)" in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out.svg").exists()
+
+
+def test_numbers_that_json_does_not_know_are_null(run, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import globalbandits as gb\n"
+        "model = gb.RewardModel.from_functions([lambda t: t], arms=[float('inf')])\n"
+    )
+    code, out, _ = run("analyze", "--file", str(path), "--json")
+    assert code == 0
+    assert json.loads(out)["arms"][0]["arm"] is None
+
+
 def test_long_tables_are_cut_and_say_so(run):
     code, out, _ = run("analyze", "--model", "linear-power", "--arms", "0.1:1:0.001")
     assert code == 0

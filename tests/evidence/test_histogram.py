@@ -1,10 +1,12 @@
-import numba
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from globalbandits.evidence.histogram import Histogram, add, add_many, empty
+from globalbandits.evidence.histogram import MOST_BINS, Histogram, add, add_many, empty, holds, place
+from tests.evidence.compiled import compiled
 
 UNIT = st.floats(0.0, 1.0)
 REWARDS = st.lists(st.tuples(st.integers(0, 2), UNIT), max_size=40)
@@ -55,11 +57,40 @@ def test_a_reward_on_a_knot_is_not_shared(reward, knot):
     assert filled([(0, reward)])[0, knot] == 1.0
 
 
+@pytest.mark.parametrize("function", [place, compiled(place)], ids=["interpreted", "compiled"])
+def test_nothing_lands_outside_of_the_histogram(function):
+    for n_bins in (1, 2, 8, 9, MOST_BINS):
+        for reward in (math.nan, -math.inf, -1e308, -1e-300, -0.0, 0.0):
+            assert function(reward, n_bins) == (0, 0.0)
+        for reward in (1.0, 1.0 + 1e-12, 1e308, math.inf):
+            assert function(reward, n_bins) == (n_bins - 1, 1.0)
+        assert function(5e-324, n_bins) == (0, 0.0)
+
+
+def test_the_last_reward_below_one_stays_in_the_last_cell():
+    almost = math.nextafter(1.0, 0.0)
+    assert all(place(almost, n_bins) == (n_bins - 1, 1.0) for n_bins in range(1, MOST_BINS + 1))
+
+
+@given(REWARDS, UNIT)
+def test_a_row_holds_what_was_added_to_it(pairs, reward):
+    row = filled([*pairs, (1, reward)])[1]
+    assert holds(row, reward)
+    assert not holds(filled([]) [0], reward)
+
+
+def test_a_row_does_not_hold_what_it_has_no_room_for():
+    row = filled([(0, 0.3)])[0]
+    assert not holds(row, 0.31)
+    assert not holds(row, 0.29)
+    assert not holds(row, 0.9)
+
+
 def test_compiled_and_interpreted_histograms_have_the_same_bits():
     rng = np.random.default_rng(5)
-    compiled = numba.njit(add)
+    quick = compiled(add)
     one, two = empty(4), empty(4)
     for arm, reward in zip(rng.integers(4, size=300).tolist(), rng.random(300), strict=True):
         add(one, arm, reward, 1.0)
-        compiled(two, arm, reward, 1.0)
+        quick(two, arm, reward, 1.0)
     assert np.array_equal(one.counts, two.counts)

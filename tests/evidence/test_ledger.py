@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import globalbandits as gb
-from globalbandits.evidence import Evidence, from_log
+from globalbandits.evidence import Evidence, evidence_from_log
 from globalbandits.model import RewardModel
 from tests.evidence.models import TRUTH, log_of, model_of
 
@@ -28,14 +28,14 @@ def test_one_by_one_and_all_at_once_agree_to_the_last_bit():
     one_by_one = Evidence(model)
     for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):
         one_by_one.update(arm, reward)
-    assert one_by_one.state() == from_log(model, arms, rewards).state()
-    assert gb.evidence(model, arms, rewards).state() == one_by_one.state()
+    assert one_by_one.state() == evidence_from_log(model, arms, rewards).state()
+    assert gb.evidence_from_log(model, arms, rewards).state() == one_by_one.state()
 
 
 def test_the_order_matters_to_drift_alone():
     model, arms, rewards = log_of("pricing", 900, seed=2)
     order = np.random.default_rng(0).permutation(900)
-    one, two = from_log(model, arms, rewards), from_log(model, arms[order], rewards[order])
+    one, two = evidence_from_log(model, arms, rewards), evidence_from_log(model, arms[order], rewards[order])
     assert np.array_equal(one.counts, two.counts)
     assert statements(one)[:3] == statements(two)[:3]
 
@@ -43,49 +43,49 @@ def test_the_order_matters_to_drift_alone():
 @given(st.integers(0, 300), st.integers(0, 300))
 def test_merging_is_having_seen_both(n_one, n_two):
     model, arms, rewards = log_of("pricing", n_one + n_two, seed=3)
-    parts = [from_log(model, arms[s], rewards[s]) for s in (slice(n_one), slice(n_one, None))]
+    parts = [evidence_from_log(model, arms[s], rewards[s]) for s in (slice(n_one), slice(n_one, None))]
     merged = parts[0].merge(parts[1])
     assert merged is parts[0]
-    assert np.array_equal(merged.counts, from_log(model, arms, rewards).counts)
+    assert np.array_equal(merged.counts, evidence_from_log(model, arms, rewards).counts)
     assert merged.n_observations == n_one + n_two
 
 
 def test_merged_evidence_says_what_the_whole_says():
     model, arms, rewards = log_of("emax", 400, seed=4)
-    merged = from_log(model, arms[:150], rewards[:150]).merge(
-        from_log(model, arms[150:300], rewards[150:300]), from_log(model, arms[300:], rewards[300:])
+    merged = evidence_from_log(model, arms[:150], rewards[:150]).merge(
+        evidence_from_log(model, arms[150:300], rewards[150:300]), evidence_from_log(model, arms[300:], rewards[300:])
     )
-    assert statements(merged)[:3] == statements(from_log(model, arms, rewards))[:3]
+    assert statements(merged)[:3] == statements(evidence_from_log(model, arms, rewards))[:3]
 
 
 def test_forgetting_is_never_having_seen_to_the_last_bit():
     model, arms, rewards = log_of("pricing", 500, seed=5)
-    evidence = from_log(model, arms, rewards)
+    evidence = evidence_from_log(model, arms, rewards)
     for index in range(250, 500):
         evidence.forget(int(arms[index]), float(rewards[index]))
-    assert np.array_equal(evidence.counts, from_log(model, arms[:250], rewards[:250]).counts)
-    assert statements(evidence)[:3] == statements(from_log(model, arms[:250], rewards[:250]))[:3]
+    assert np.array_equal(evidence.counts, evidence_from_log(model, arms[:250], rewards[:250]).counts)
+    assert statements(evidence)[:3] == statements(evidence_from_log(model, arms[:250], rewards[:250]))[:3]
 
 
 def test_forgetting_a_numbered_reward_keeps_the_copies_exact():
     model, arms, rewards = log_of("pricing", 2350, seed=6)
     wrong_arms, wrong_rewards = arms.copy(), rewards.copy()
     wrong_arms[149], wrong_rewards[149] = 3, 0.99
-    evidence = from_log(model, wrong_arms, wrong_rewards)
+    evidence = evidence_from_log(model, wrong_arms, wrong_rewards)
     evidence.forget(3, 0.99, number=150)
     kept = np.delete(np.arange(2350), 149)
-    shorter = from_log(model, arms[kept], rewards[kept])
+    shorter = evidence_from_log(model, arms[kept], rewards[kept])
     assert np.array_equal(evidence.counts, shorter.counts)
     # Copies were taken at other times, but hold the right rewards.
     for _, time, rows in evidence.state()["snapshots"]:
         seen = [index for index in kept.tolist() if index < time]
-        expected = from_log(model, arms[seen], rewards[seen]).state()["counts"]
+        expected = evidence_from_log(model, arms[seen], rewards[seen]).state()["counts"]
         assert rows == expected
 
 
 def test_forgetting_without_a_number_begins_the_search_for_drift_anew():
     model, arms, rewards = log_of("pricing", 500, seed=7)
-    evidence = from_log(model, arms, rewards)
+    evidence = evidence_from_log(model, arms, rewards)
     assert evidence.state()["snapshots"]
     evidence.forget(int(arms[0]), float(rewards[0]))
     assert evidence.state()["snapshots"] == []
@@ -95,8 +95,8 @@ def test_forgetting_without_a_number_begins_the_search_for_drift_anew():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_state_goes_on_bit_for_bit(name, n):
     model, arms, rewards = log_of(name, n + 200, seed=8)
-    whole = from_log(model, arms, rewards)
-    first = from_log(model, arms[:n], rewards[:n])
+    whole = evidence_from_log(model, arms, rewards)
+    first = evidence_from_log(model, arms[:n], rewards[:n])
     restored = Evidence.restore(model, json.loads(json.dumps(first.state())))
     for arm, reward in zip(arms[n:].tolist(), rewards[n:].tolist(), strict=True):
         restored.update(arm, reward)
@@ -110,8 +110,8 @@ def test_rewards_in_other_units_say_the_same():
     euros = RewardModel(
         lambda theta, p: 500 * p * (1 - p * theta) ** 2 - 100, prices, reward_range=(-100, 400)
     )
-    plain = from_log(model_of("pricing"), arms, rewards)
-    scaled = from_log(euros, arms, 500 * rewards - 100)
+    plain = evidence_from_log(model_of("pricing"), arms, rewards)
+    scaled = evidence_from_log(euros, arms, 500 * rewards - 100)
     assert plain.interval().low == pytest.approx(scaled.interval().low, abs=1e-6)
     assert plain.interval().high == pytest.approx(scaled.interval().high, abs=1e-6)
     assert plain.against_model().log_e_value == pytest.approx(
@@ -125,8 +125,8 @@ def test_a_shifted_and_stretched_parameter_moves_the_interval_with_it():
     moved = RewardModel(
         lambda theta, p: p * (1 - p * (theta - 3) / 20) ** 2, prices, domain=(3.0, 23.0)
     )
-    plain = from_log(model_of("pricing"), arms, rewards).interval()
-    shifted = from_log(moved, arms, rewards).interval()
+    plain = evidence_from_log(model_of("pricing"), arms, rewards).interval()
+    shifted = evidence_from_log(moved, arms, rewards).interval()
     assert (shifted.low - 3) / 20 == pytest.approx(plain.low, abs=1e-6)
     assert (shifted.high - 3) / 20 == pytest.approx(plain.high, abs=1e-6)
 
@@ -134,7 +134,7 @@ def test_a_shifted_and_stretched_parameter_moves_the_interval_with_it():
 def test_bins_change_the_width_and_nothing_else():
     model, arms, rewards = log_of("pricing", 2000, seed=11)
     widths = {
-        bins: from_log(model, arms, rewards, bins=bins).interval().width for bins in (1, 4, 8, 16)
+        bins: evidence_from_log(model, arms, rewards, bins=bins).interval().width for bins in (1, 4, 8, 16)
     }
     assert widths[1] > widths[4] > widths[8] > widths[16]
     assert widths[8] < 1.1 * widths[16]
@@ -144,7 +144,7 @@ def test_the_interval_alone_does_not_refute_a_model():
     # Its bets go from theta to theta. Arms that contradict each other leave the theta that
     # fits them least badly; that it fits badly is for the other process to say.
     model = model_of("illustration")
-    evidence = from_log(model, [0, 1] * 40, [0.97, 0.75] * 40)
+    evidence = evidence_from_log(model, [0, 1] * 40, [0.97, 0.75] * 40)
     assert not evidence.interval().is_empty
     assert evidence.against_model().refuted(0.001)
 
@@ -176,7 +176,7 @@ def test_wrong_rewards_are_refused(arm, reward, message):
 
 def test_forgetting_what_was_never_seen_is_refused():
     model, arms, rewards = log_of("pricing", 20, seed=12)
-    evidence = from_log(model, np.zeros(20, int), rewards)
+    evidence = evidence_from_log(model, np.zeros(20, int), rewards)
     before = evidence.state()
     for arm, reward in ((1, 0.5), (0, 1.0)):
         with pytest.raises(gb.RewardError, match=f"reward must be one that arm {arm} has had"):
@@ -207,7 +207,7 @@ def test_wrong_parameters_are_refused(name):
 
 def damaged(**changes):
     model, arms, rewards = log_of("pricing", 300, seed=13)
-    return from_log(model, arms, rewards).state() | changes
+    return evidence_from_log(model, arms, rewards).state() | changes
 
 
 @pytest.mark.parametrize(
@@ -247,12 +247,12 @@ def test_damaged_states_are_refused(state, message):
 )
 def test_wrong_logs_are_refused(arms, rewards, message):
     with pytest.raises(gb.RewardError) as caught:
-        from_log(model_of("pricing"), arms, rewards)
+        evidence_from_log(model_of("pricing"), arms, rewards)
     assert str(caught.value).startswith(message)
 
 
 def test_an_empty_log_is_no_evidence():
-    evidence = from_log(model_of("pricing"), [], [])
+    evidence = evidence_from_log(model_of("pricing"), [], [])
     assert evidence.n_observations == 0
     assert repr(evidence) == "Evidence(12 arms, 0 observations)"
     assert evidence.model is model_of("pricing")
@@ -260,7 +260,7 @@ def test_an_empty_log_is_no_evidence():
 
 def test_the_history_of_a_log_is_dense_and_that_of_updates_is_what_is_kept():
     model, arms, rewards = log_of("pricing", 1500, seed=14)
-    logged = from_log(model, arms, rewards)
+    logged = evidence_from_log(model, arms, rewards)
     times, histograms = logged.history()
     assert times.size > 40
     assert (times[0], times[-1]) == (1, 1500)
@@ -278,7 +278,7 @@ def test_the_history_of_a_log_is_dense_and_that_of_updates_is_what_is_kept():
 
 def test_evidence_is_drawn_over_its_history():
     model, arms, rewards = log_of("pricing", 300, seed=15)
-    figure = from_log(model, arms, rewards).plot_evidence(0.9, truth=0.4, title="a log")
+    figure = evidence_from_log(model, arms, rewards).plot_evidence(0.9, truth=0.4, title="a log")
     assert figure.get_suptitle() == "a log"
     assert figure.axes[0].lines[0].get_xdata().max() == 300
     learner = gb.Learner(gb.WAGP(), model, seed=0)

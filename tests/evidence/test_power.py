@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from globalbandits.evidence import Evidence, from_log
+from globalbandits.evidence import Evidence, evidence_from_log
 from globalbandits.evidence.drift import date_change, no_snapshots
 from tests.evidence.models import beta_rewards, log_of, model_of, unit_means
 from tests.oracles import evidence as oracle
@@ -18,7 +18,7 @@ def alarm_rate(bias, runs, seed):
     alarms = 0
     for run in range(runs):
         log = log_of("pricing", 10_000, seed + run, bias=bias)
-        alarms += from_log(*log).against_model().refuted(ALPHA)
+        alarms += evidence_from_log(*log).against_model().refuted(ALPHA)
     return alarms / runs
 
 
@@ -34,7 +34,7 @@ def test_a_biased_model_is_refuted(bias, runs, low, high):
 def test_the_least_refuted_theta_and_the_shares_point_at_what_is_wrong():
     model, arms, rewards = log_of("pricing", 20_000, seed=5)
     rewards = np.where(arms == 4, rewards**1.6, rewards)
-    found = from_log(model, arms, rewards).against_model()
+    found = evidence_from_log(model, arms, rewards).against_model()
     assert found.refuted()
     assert found.theta == pytest.approx(0.4, abs=0.02)
     assert int(np.argmax(found.shares)) == 4
@@ -43,7 +43,7 @@ def test_the_least_refuted_theta_and_the_shares_point_at_what_is_wrong():
 
 def test_a_single_arm_never_refutes_and_says_so():
     model, _, rewards = log_of("pricing", 3000, seed=6, bias=0.1)
-    found = from_log(model, np.full(3000, 5), rewards).against_model()
+    found = evidence_from_log(model, np.full(3000, 5), rewards).against_model()
     assert not found.refuted(0.5)
     assert "single arm" in found.explain()
 
@@ -74,7 +74,7 @@ def test_an_old_jump_is_not_forgotten():
     model, old_arms, old_rewards = log_of("pricing", 2000, seed=1, theta=0.4)
     _, new_arms, new_rewards = log_of("pricing", 10_000, seed=2, theta=0.5)
     arms, rewards = np.append(old_arms, new_arms), np.append(old_rewards, new_rewards)
-    evidence = from_log(model, arms, rewards)
+    evidence = evidence_from_log(model, arms, rewards)
     drift = evidence.drift()
     assert drift.alarm
     assert drift.between[0] <= 2000 <= drift.between[1]
@@ -82,7 +82,7 @@ def test_an_old_jump_is_not_forgotten():
 
 def test_no_jump_no_alarm():
     for seed in range(15):
-        evidence = from_log(*log_of("pricing", 4000, seed))
+        evidence = evidence_from_log(*log_of("pricing", 4000, seed))
         assert not evidence.drift().alarm
 
 
@@ -95,7 +95,7 @@ def width(n, seed, arms):
     variances = means**2 * (1 - means) / (1 + means)  # of Beta(1, (1 - m) / m)
     fisher = oracle.fisher_width(model, 0.4, played, variances)
     stitched = oracle.stitched_interval(model, played, rewards)
-    return from_log(model, played, rewards).interval(), fisher, stitched
+    return evidence_from_log(model, played, rewards).interval(), fisher, stitched
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_p_values_are_not_too_small_for_the_arm_that_is_best():
     low = 0
     runs = 60
     for seed in range(runs):
-        contenders = from_log(*log_of("exponential", 3000, seed)).contenders(0.8)
+        contenders = evidence_from_log(*log_of("exponential", 3000, seed)).contenders(0.8)
         low += best not in contenders
         assert contenders.p_values[best] <= 1.0
     assert low <= 0.2 * runs + 3 * math.sqrt(0.16 * runs)
@@ -138,7 +138,7 @@ def test_without_the_model_the_best_arm_stays_in_the_race():
         model, arms, rewards = log_of("pricing", 8000, seed)
         lucky = int(rng.integers(12))
         rewards = np.where(arms == lucky, rewards**0.5, rewards)
-        contenders = from_log(model, arms, rewards).contenders()
+        contenders = evidence_from_log(model, arms, rewards).contenders()
         assert contenders.model_free
         assert lucky in contenders
         assert len(contenders) < 12
@@ -149,5 +149,5 @@ def test_without_the_model_the_best_arm_stays_in_the_race():
 
 def test_a_change_before_the_first_copy_has_no_date():
     model, arms, rewards = log_of("pricing", 50, seed=3)
-    counts = from_log(model, arms, rewards).counts
+    counts = evidence_from_log(model, arms, rewards).counts
     assert date_change(model, counts, no_snapshots(12, 8), 50) is None

@@ -6,7 +6,7 @@ import pytest
 from globalbandits.evidence.contenders import model_p_values
 from globalbandits.evidence.likelihood import likely_edges
 from globalbandits.evidence.pooled import Pooled
-from globalbandits.evidence.search import find_hull, find_infima
+from globalbandits.evidence.search import find_hull, find_infima, find_infimum
 from globalbandits.evidence.spike_slab import SpikeSlab
 from globalbandits.model import RewardModel
 from tests.evidence.models import TRUTH, log_of, model_of
@@ -36,28 +36,26 @@ class Valleys:
         return self.at(middles), np.min(nearest, axis=0)
 
 
-def infimum(process, edges, **options):
-    owners = np.zeros(edges.size - 1, int)
-    found = find_infima(process, edges[:-1], edges[1:], owners, **options)
-    return found.certified[0], found.values[0], found.thetas[0]
+def p_values_of(model, counts):
+    return model_p_values(model, Pooled(model, counts), likely_edges(model, counts))
 
 
 def test_a_valley_between_grid_points_is_found():
     # 1e-5 wide at the threshold, and far from every point of the first grid.
     process = Valleys((0.3, 4.0, 10.0), (0.7123457, 1.0, 1e6))
-    certified, value, theta = infimum(process, np.linspace(0, 1, 9))
+    certified, value, theta = find_infimum(process, np.linspace(0, 1, 9))
     assert theta == pytest.approx(0.7123457, abs=1e-7)
     assert 0.99 <= certified <= 1.0 <= value <= 1.01
 
 
 def test_an_infimum_at_an_end_is_found():
-    certified, value, theta = infimum(Valleys((1.0, 2.0, 300.0)), np.linspace(0, 1, 9))
+    certified, value, theta = find_infimum(Valleys((1.0, 2.0, 300.0)), np.linspace(0, 1, 9))
     assert (value, theta) == (2.0, 1.0)
     assert 1.99 <= certified <= 2.0
 
 
 def test_precision_is_not_spent_where_it_is_not_asked_for():
-    certified, value, _ = infimum(Valleys((0.4, 9.0, 100.0)), np.linspace(0, 1, 5), enough=3.0)
+    certified, value, _ = find_infimum(Valleys((0.4, 9.0, 100.0)), np.linspace(0, 1, 5), enough=3.0)
     assert 3.0 <= certified <= 9.0 <= value
 
 
@@ -114,7 +112,7 @@ def test_infima_agree_with_a_dense_grid_and_never_exceed_it(name, n):
     model, arms, rewards = log_of(name, n, seed=n + 2, bias=0.05)
     counts = counts_of(model, arms, rewards)
     process = SpikeSlab(model, counts)
-    certified, value, theta = infimum(process, likely_edges(model, counts))
+    certified, value, theta = find_infimum(process, likely_edges(model, counts))
     grid = np.concatenate(
         [
             np.linspace(*model.domain, 4001),
@@ -133,7 +131,7 @@ def test_infima_agree_with_a_dense_grid_and_never_exceed_it(name, n):
 def test_p_values_of_arms_are_those_of_a_dense_grid(name, n):
     model, arms, rewards = log_of(name, n, seed=n + 3)
     counts = counts_of(model, arms, rewards)
-    p_values = model_p_values(model, counts)
+    p_values = p_values_of(model, counts)
     process = Pooled(model, counts)
     for arm in range(model.n_arms):
         dense = [np.linspace(r.low, r.high, 501) for r in model.regions if arm in r.arms]
@@ -152,7 +150,7 @@ def test_many_arms_share_cells_and_their_p_values_are_rounded_up():
     arms = rng.integers(150, size=300)
     rewards = (rng.random(300) < model.means(0.5)[arms]).astype(float)
     counts = counts_of(model, arms, rewards)
-    p_values = model_p_values(model, counts)
+    p_values = p_values_of(model, counts)
     process = Pooled(model, counts)
     for region in model.regions:
         naive = min(1.0, math.exp(-process.at(np.linspace(region.low, region.high, 21)).min()))
@@ -174,14 +172,14 @@ def test_first_cells_cover_the_domain_and_are_fine_near_the_truth():
 def test_a_search_that_gives_up_loses_precision_and_not_validity(monkeypatch):
     process = Valleys((0.3, 4.0, 1e4), (0.7123457, 1.0, 1e6))
     monkeypatch.setattr("globalbandits.evidence.search._MOST_CELLS", 3)
-    certified, value, _ = infimum(process, np.linspace(0, 1, 9))
+    certified, value, _ = find_infimum(process, np.linspace(0, 1, 9))
     assert certified <= 1.0 <= value
     hull = find_hull(process, 4.5, np.linspace(0, 1, 9))
     assert hull.low <= 0.3 < 0.7123457 <= hull.high
     assert hull.slack > 0.01
 
 
-def test_if_no_theta_is_left_every_arm_is_ruled_out(monkeypatch):
-    monkeypatch.setattr("globalbandits.evidence.contenders.find_hull", lambda *_: None)
+def test_if_no_theta_is_left_every_arm_is_ruled_out():
     model = model_of("pricing")
-    assert model_p_values(model, np.zeros((12, 9))).tolist() == [1e-6] * 12
+    nowhere = Valleys((0.5, 20.0, 1.0))
+    assert model_p_values(model, nowhere, np.linspace(0, 1, 9)).tolist() == [1e-6] * 12

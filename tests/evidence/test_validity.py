@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from globalbandits.evidence import from_log
+from globalbandits.evidence import evidence_from_log
 from globalbandits.evidence.processes import STAKE, UnitMeans
 from tests.evidence.models import TRUTH, model_of, unit_means
 
@@ -184,7 +184,7 @@ def test_misses_and_false_alarms_over_all_time_are_rare(name, rule, coins):
 @pytest.mark.parametrize(("name", "rule", "coins"), CASES)
 def test_the_interval_excludes_the_truth_exactly_when_the_process_does(name, rule, coins):
     largest, arms, rewards = played(name, rule, coins)
-    found = from_log(model_of(name), arms, rewards)
+    found = evidence_from_log(model_of(name), arms, rewards)
     theta = TRUTH[name]
     for level in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95):
         interval = found.interval(level)

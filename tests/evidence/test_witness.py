@@ -8,9 +8,17 @@ from globalbandits.evidence.coins import best_coin_fit, change_explains, free_co
 from globalbandits.evidence.drift import no_snapshots, record
 from globalbandits.evidence.histogram import Histogram, add_many
 from globalbandits.evidence.likelihood import likely_edges
-from globalbandits.evidence.search import find_infima
-from globalbandits.evidence.spike_slab import SpikeSlab
-from globalbandits.evidence.witness import find_witness, log_add, log_constant
+from globalbandits.evidence.processes import all_off_the_ends, off_the_ends
+from globalbandits.evidence.search import find_infimum
+from globalbandits.evidence.spike_slab import N_BETS, SpikeSlab, arm_wealth
+from globalbandits.evidence.witness import (
+    fill_pays,
+    find_witness,
+    log_add,
+    log_arm_wealth,
+    log_constant,
+)
+from tests.evidence.compiled import compiled
 from tests.evidence.models import TRUTH, log_of, model_of, unit_means
 from tests.evidence.test_processes import counts_of
 
@@ -23,9 +31,7 @@ def nothing_kept(model):
 
 
 def infimum(model, counts):
-    edges = likely_edges(model, counts)
-    owners = np.zeros(edges.size - 1, int)
-    return find_infima(SpikeSlab(model, counts), edges[:-1], edges[1:], owners)
+    return find_infimum(SpikeSlab(model, counts), likely_edges(model, counts))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,8 +84,7 @@ def test_with_copies_the_loop_mixes_stretches_of_time(name):
 def test_there_is_a_witness_exactly_below_the_infimum(name, bias):
     model, arms, rewards = log_of(name, 400, seed=2, bias=bias)
     counts, kept = counts_of(model, arms, rewards), nothing_kept(model)
-    found = infimum(model, counts)
-    certified, value = float(found.certified[0]), float(found.values[0])
+    certified, value, _ = infimum(model, counts)
     guesses = model.domain  # far from any witness, so that the search has to find one
     limit = value - math.log(2) + 0.01
     above = find_witness(model.tables, counts, kept, EVERY, limit, *guesses)
@@ -102,7 +107,7 @@ def test_where_it_is_too_close_to_call_the_model_is_spared():
     # Exactly at the infimum no search ends by bounds alone.
     model, arms, rewards = log_of("emax", 300, seed=4)
     counts = counts_of(model, arms, rewards)
-    value = float(infimum(model, counts).values[0]) - math.log(2)
+    value = infimum(model, counts).value - math.log(2)
     kept = nothing_kept(model)
     assert not math.isnan(find_witness(model.tables, counts, kept, EVERY, value, *model.domain))
 
@@ -135,6 +140,59 @@ def test_a_change_of_theta_and_a_wrong_model_are_told_apart():
         kept = nothing_kept(model)
         record(kept, counts_of(model, arms[:1000], wrong[:1000]), 1000, 1000)
         assert not change_explains(model.tables, counts_of(model, arms, wrong), kept, 2000)
+
+
+def copies_of(model, n, seed, bias=0.0):
+    """Counts and copies of a log."""
+    model, arms, rewards = log_of(model, n, seed, bias=bias)
+    kept = nothing_kept(model)
+    for time in range(EVERY, n + 1, EVERY):
+        record(kept, counts_of(model, arms[:time], rewards[:time]), time, EVERY)
+    return model, counts_of(model, arms, rewards), kept
+
+
+@pytest.mark.parametrize("name", ["pricing", "revenue"])
+@pytest.mark.parametrize("bias", [0.0, 0.3])
+def test_compiled_and_interpreted_searches_have_the_same_bits(name, bias):
+    model, counts, kept = copies_of(name, 700, seed=6, bias=bias)
+    search, value, explains = map(compiled, (find_witness, log_constant, change_explains))
+    for low, high in itertools.pairwise(np.linspace(*model.domain, 9).tolist()):
+        cell = (model.tables, counts, kept, EVERY, low, high)
+        assert value(*cell) == log_constant(*cell)
+    for threshold in (0.5, 3.0, 30.0):
+        question = (model.tables, counts, kept, EVERY, threshold, *model.domain)
+        np.testing.assert_equal(search(*question), find_witness(*question))
+    change = (model.tables, counts, kept, 700)
+    assert explains(*change) == change_explains(*change)
+
+
+def test_loops_and_arrays_bet_alike():
+    # The same pieces, but NumPy's logarithms and exponentials may differ in the last bit.
+    rng = np.random.default_rng(7)
+    counts = rng.integers(0, 50, (40, 9)) + 0.25
+    low, high = np.sort(rng.random((2, 40)), axis=0)
+    low[0], high[0], low[1], high[1] = 0.0, 0.0, 1.0, 1.0
+    arrays = arm_wealth(counts, all_off_the_ends(high), all_off_the_ends(low))
+    pays = np.empty((N_BETS, 9))
+    for arm in range(40):
+        fill_pays(pays, high[arm], low[arm])
+        assert log_arm_wealth(pays, counts[arm]) == pytest.approx(arrays[arm], rel=1e-12)
+    assert [off_the_ends(mean) for mean in low.tolist()] == all_off_the_ends(low).tolist()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308])
+def test_nothing_breaks_on_numbers_that_make_no_sense(value):
+    model, counts, kept = copies_of("pricing", 300, seed=8)
+    wrong = counts.copy()
+    wrong[3, 4] = value
+    for damaged in (wrong, np.full_like(counts, value)):
+        question = (model.tables, damaged, kept, EVERY, 3.0, *model.domain)
+        for search in (find_witness, compiled(find_witness)):
+            with np.errstate(all="ignore"):
+                theta = search(*question)
+            assert math.isnan(theta) or model.domain[0] <= theta <= model.domain[1]
+    question = (model.tables, counts, kept, EVERY, 3.0, value, value)
+    assert compiled(find_witness)(*question) == find_witness(*question) == 0.5
 
 
 def test_logarithms_of_sums():

@@ -217,3 +217,24 @@ def test_wrong_parameters_are_refused(call, message):
 
 def test_levels_keep_their_order():
     assert as_levels("prices", np.array([3, 1, 2])) == (3.0, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.7])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_with_a_cost_sales_are_observed_and_profit_counts(name, cost):
+    model = getattr(demand, name)(PRICES, cost=cost)
+    sales = getattr(demand, name)(PRICES, observe="sales")
+    assert model.reward_range == (0.0, 1.0)
+    assert np.array_equal(model.tables.inverse.coefficients, sales.tables.inverse.coefficients)
+    for theta in np.linspace(*model.domain, 11):
+        sold = model.means(theta)
+        assert np.array_equal(sold, sales.means(theta))
+        assert model.worth(theta) == pytest.approx((np.array(PRICES) - cost) * sold, abs=1e-15)
+
+
+def test_without_a_cost_profit_is_revenue():
+    revenue = demand.exponential([1.0, 2.0, 4.0])
+    profit = demand.exponential([1.0, 2.0, 4.0], cost=0.0)
+    assert profit.worth(0.3) == pytest.approx(revenue.means(0.3), abs=1e-15)
+    assert [r.arm for r in profit.regions] == [r.arm for r in revenue.regions]
+    assert [r.high for r in profit.regions] == pytest.approx([r.high for r in revenue.regions])

@@ -33,8 +33,22 @@ def test_the_catalogue_is_complete():
 def test_means_follow_the_formula(name, penalty):
     model = getattr(dose, name)(DOSES[name], penalty=penalty)
     for theta in np.linspace(*model.domain, 41):
-        expected = [FORMULAS[name](theta, level) - penalty * level for level in DOSES[name]]
+        expected = np.array([FORMULAS[name](theta, level) for level in DOSES[name]])
         assert model.means(theta) == pytest.approx(expected, rel=1e-11, abs=1e-15)
+        costs = penalty * np.array(DOSES[name])
+        assert model.worth(theta) == pytest.approx(expected - costs, rel=1e-11, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_target_values_the_distance_from_it(name):
+    model = getattr(dose, name)(DOSES[name], target=0.3, penalty=0.01)
+    for theta in np.linspace(*model.domain, 41):
+        expected = [
+            -abs(FORMULAS[name](theta, level) - 0.3) - 0.01 * level for level in DOSES[name]
+        ]
+        assert model.worth(theta) == pytest.approx(expected, rel=1e-11, abs=1e-15)
+        assert model.best_arms(theta)[0] in np.flatnonzero(np.isclose(expected, max(expected)))
+    assert len(model.regions) > 1
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.02])
@@ -61,15 +75,18 @@ def test_the_largest_dose_is_best_unless_doses_cost(name):
 def test_a_penalty_makes_theta_matter(name, penalty):
     model = getattr(dose, name)(DOSES[name], penalty=penalty)
     assert len(model.regions) > 1
-    assert model.reward_range == (-penalty * max(DOSES[name]), 1.0)
+    assert model.reward_range == (0.0, 1.0)
+    low, high = model.worth_range
+    assert low == pytest.approx(-penalty * max(DOSES[name]))
+    assert high == pytest.approx(1.0 - penalty * min(DOSES[name]))
     for region in model.regions:
         middle = (region.low + region.high) / 2
-        assert int(np.argmax(model.means(middle))) == region.arm
+        assert int(np.argmax(model.worth(middle))) == region.arm
 
 
-def test_rewards_of_negative_doses_may_exceed_one():
+def test_a_negative_dose_may_be_worth_more_than_one():
     model = dose.hyperbolic_tangent([-2.0, 0.0, 1.0], penalty=0.1)
-    assert model.reward_range == (-0.1, 1.2)
+    assert model.worth_range == pytest.approx((-0.1, 1.2))
 
 
 @pytest.mark.parametrize("name", FORMULAS)

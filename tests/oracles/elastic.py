@@ -1,8 +1,8 @@
 """Elastic straight from its description: the whole grid, every formula in full, no memory.
 
-Plain NumPy. Nothing is cached but what the description itself keeps from one fit to the next
-(the posterior means, and the fit until the next one); nothing is shared with the package but
-the nine scales and the numbers of the description.
+Plain NumPy. Nothing is cached but the last fit, which the description itself keeps until the
+next one; nothing is shared with the package but the nine scales and the numbers of the
+description.
 """
 
 import math
@@ -34,11 +34,10 @@ def psi_log(x):
 class Elastic:
     """One learner; ``curves`` is (2000, n_arms), the means at the middles of 2,000 cells."""
 
-    def __init__(self, curves, *, prior, guard, growth, patience, psi, by_scale):
-        self.curves, self.prior, self.guard, self.growth = curves, prior, guard, growth
+    def __init__(self, curves, *, prior, exception, growth, patience, psi, by_scale):
+        self.curves, self.prior, self.exception, self.growth = curves, prior, exception, growth
         self.patience, self.psi, self.by_scale = patience, psi, by_scale
         self.rewards = [[] for _ in range(curves.shape[1])]
-        self.e = np.full(curves.shape[1], 0.5)
         self.next_fit = 0
         self.fit()
 
@@ -49,7 +48,7 @@ class Elastic:
             self.fit()
         else:
             self.v[arm] = self.variance(arm)
-            self.e[arm], self.index[arm] = self.score(arm)
+            self.index[arm] = self.score(arm)
 
     def fit(self):
         t = sum(len(x) for x in self.rewards)
@@ -63,9 +62,9 @@ class Elastic:
                 b += (len(x) - 1) * max(np.mean(x) * (1 - np.mean(x)), 0.001)
         c = min(1, a / b)
         # 2. and 3. an arm's variance
-        top = self.e.max()
-        q = np.maximum(self.e * (1 - self.e), top * (1 - top))
-        q[(self.e < 0.5) & (top > 0.5)] = 0.25
+        e = self.guess()
+        q = np.maximum(e * (1 - e), e.max() * (1 - e.max()))
+        q[(e < 0.5) & (e.max() > 0.5)] = 0.25
         self.pv = c * np.maximum(q, 0.001)
         self.v = np.array([self.variance(k) for k in arms])
         # 4. weights of (scale, theta)
@@ -82,8 +81,19 @@ class Elastic:
         self.M = (given @ self.curves).T
         self.T = np.maximum((given @ self.curves**2).T - self.M**2, 0)
         self.H = self.patience * (t + 1)
-        self.guard_H = max(self.H, 1e4 * (self.H / 1e4) ** self.growth)
-        self.e, self.index = (np.array(x) for x in zip(*map(self.score, arms), strict=True))
+        self.test_H = max(self.H, 1e4 * (self.H / 1e4) ** self.growth)
+        self.index = np.array([self.score(k) for k in arms])
+
+    def guess(self):
+        """The arms' means at a glance: coins, at every 50th cell, at most 100 of an arm."""
+        few = self.curves[25::50]
+        log = np.zeros(len(few))
+        for k, x in enumerate(self.rewards):
+            if x:
+                log -= min(100, len(x)) * (np.mean(x) - few[:, k]) ** 2 / (2 * 0.25)
+        weight = np.exp(log - log.max())
+        first = (weight / weight.sum()) @ few
+        return np.array([np.mean([first[k]] * 4 + x) for k, x in enumerate(self.rewards)])
 
     def variance(self, k):
         x = self.rewards[k]
@@ -106,16 +116,16 @@ class Elastic:
         else:
             c2 = np.sum(self.p * (mean**2 + var)) - m**2
             index = m + math.sqrt(c2) * self.psi(self.H * c2 / v)
-        if self.guard > 0:
-            index = max(index, self.guarded(k))
-        return m, index
+        if self.exception > 0:
+            index = max(index, self.excepted(k))
+        return index
 
-    def guarded(self, k):
+    def excepted(self, k):
         n, v, z = len(self.rewards[k]), self.v[k], SLAB
         mp = np.sum(self.p * self.M[k])
         u = np.sum(self.p * (SCALES**2 + self.T[k]))
         if n == 0:
-            return mp + math.sqrt(z) * self.psi(self.guard * self.guard_H * z / v)
+            return mp + math.sqrt(z) * self.psi(self.exception * self.test_H * z / v)
         xbar = np.mean(self.rewards[k])
         kap = z / (z + v / n)
         cc = kap * v / n
@@ -123,6 +133,6 @@ class Elastic:
         v0 = v / n + u
         v1 = v0 + z
         log = 0.5 * math.log(v0 / v1) + 0.5 * (xbar - mp) ** 2 * (1 / v0 - 1 / v1)
-        bf = self.guard * math.exp(min(30, log))
-        pi = bf / (1 - self.guard + bf)
-        return ms + math.sqrt(cc) * self.psi(pi * self.guard_H * cc / v)
+        bf = self.exception * math.exp(min(30, log))
+        pi = bf / (1 - self.exception + bf)
+        return ms + math.sqrt(cc) * self.psi(pi * self.test_H * cc / v)

@@ -35,7 +35,7 @@ SWITCHING_SCALE = {
 
 def play_both(policy, oracle, name, draw, n_steps=N_STEPS, seed=3):
     """Run both side by side; return the choices. Any difference fails at its step."""
-    learner = gb.Learner(policy, model_of(name), seed=seed)
+    learner = gb.Learner(policy, model_of(name), seed=np.random.default_rng(seed))
     oracle_rng = np.random.default_rng(seed)
     uniforms = np.random.default_rng(seed + 1).random(n_steps).tolist()
     truth = [mean(TRUTH[name]) for mean in means_of(name)]

@@ -8,8 +8,15 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from globalbandits.environments import RandomWalk, UniformBias
+from globalbandits.environments import (
+    Environment,
+    FixedBias,
+    RandomWalk,
+    SaleNoise,
+    UniformBias,
+)
 from globalbandits.errors import ResultError, SimulationError
+from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, WAGP
 from globalbandits.simulation import SimulationResult, simulate, storage
 from tests.simulation.worlds import pricing
@@ -127,6 +134,71 @@ def test_no_estimate_at_all():
     only = simulate(pricing(), [UCB1()], horizon=20, runs=2)
     with pytest.raises(SimulationError, match=r"policies must have an estimate, got \['UCB1'\]"):
         only.plot_estimate()
+
+
+def widest(table):
+    return max(map(len, str(table).splitlines()))
+
+
+def test_the_summary_is_printed_whole_in_80_columns():
+    policies = {
+        "NonStationaryWAGP(half_window=100, drift_time=1000.0)": WAGP(),
+        "UCB1": UCB1(),
+        "x" * 200: UCB1(),
+    }
+    named = simulate(pricing(), policies, horizon=50, runs=3)
+    table = named.summary()
+    assert widest(table) <= 80
+    text = str(table)
+    assert all(column in text.splitlines()[0] for column in table.columns)
+    assert "NonStationaryW" in text
+    assert f"{table.loc['UCB1', 'regret_mean']:.4g}" in text
+    assert table.loc["x" * 200, "regret_mean"] == table.loc["UCB1", "regret_mean"]
+    assert widest(table.round(1)) <= 80
+    both = named.summary(baseline="UCB1")
+    assert widest(both) <= 80
+    assert all(column in str(both) for column in both.columns)
+    large = table * 1e9
+    assert widest(large) <= 80
+    assert str(large.iloc[:0])  # nothing to show is no error
+    assert str(large[[]])
+
+
+@pytest.mark.parametrize(
+    ("arms", "labels"),
+    [
+        (["1", "2"], ["1", "2"]),
+        (["1", 2], ["1", "2"]),
+        ([1, 2.5], [1.0, 2.5]),
+        ([True, False], ["True", "False"]),
+        ([2**60 + 1, 2.5], [str(2**60 + 1), "2.5"]),
+        ([10**400, 1], [str(10**400), "1"]),
+    ],
+    ids=["texts", "mixed", "numbers", "booleans", "long", "huge"],
+)
+def test_labels_of_arms_stay_what_they_are(tmp_path, arms, labels):
+    model = RewardModel.from_functions([lambda t: t, lambda t: 1 - t], arms=arms)
+    named = simulate(Environment(model, 0.3), [UCB1()], horizon=5, runs=1)
+    assert named.dataset["arm"].values.tolist() == labels
+    named.save(tmp_path / "named.nc")
+    loaded = SimulationResult.load(tmp_path / "named.nc")
+    assert loaded.dataset.identical(named.dataset)
+    assert loaded.dataset["arm"].dtype == named.dataset["arm"].dtype
+    named.plot_pulls()
+
+
+def test_labels_are_no_formulas_in_figures(tmp_path):
+    model = RewardModel.from_functions([lambda t: t, lambda t: 1 - t], arms=["$\\frac{$", "a"])
+    named = simulate(Environment(model, 0.3), {"$^$": WAGP()}, horizon=5, runs=2)
+    for figure in (named.plot_pulls(), named.plot_regret(), named.plot_estimate()):
+        figure.savefig(tmp_path / "figure.svg")
+
+
+def test_parameters_that_are_lists_are_the_same_after_loading(tmp_path):
+    env = pricing(noise=SaleNoise(amounts=pricing().model.arms), bias=FixedBias(np.zeros(12)))
+    made = simulate(env, [UCB1()], horizon=5, runs=1)
+    made.save(tmp_path / "made.nc")
+    assert SimulationResult.load(tmp_path / "made.nc").spec == made.spec
 
 
 @pytest.mark.parametrize("name", ["result", "moving"])

@@ -1,12 +1,18 @@
 """``globalbandits analyze``: what is known about a model before any decision."""
 
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from globalbandits.cli.streams import takes_any_letter
 from globalbandits.cli.values import parse_arms, parse_domain, parse_parameters
-from globalbandits.errors import ScenarioError
+from globalbandits.errors import GlobalBanditsError, ScenarioError
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -55,21 +61,41 @@ def analyze(
 
     if plot is not None:
         check_figure_path(plot)
-    chosen, name = _choose(model, arms, parameter or [], domain, file)
-    facts = model_facts(chosen, name, theta)
-    if json:
-        _print_json(facts)
-    else:
-        from rich.console import Console
+    # Everything that calls a user's functions comes before anything is printed.
+    with _code_of(file):
+        chosen, name = _choose(model, arms, parameter or [], domain, file)
+        facts = model_facts(chosen, name, theta)
+        text = _as_json(facts) if json else _as_tables(facts)
+        if plot is not None:
+            from globalbandits.cli.picture import draw_model
 
-        from globalbandits.cli.tables import print_facts
-
-        print_facts(facts, Console(highlight=False, markup=False, emoji=False))
+            figure = draw_model(chosen, name, theta)
+    print(text, end="")
     if plot is not None:
-        from globalbandits.cli.picture import draw_model
-
-        written = save_figure(draw_model(chosen, name, theta), plot)
+        written = save_figure(figure, plot)
         typer.echo(f"figure: {written}", err=True)
+
+
+@contextmanager
+def _code_of(file: str | None) -> Iterator[None]:
+    """Make whatever a user's file raises, now or later, an error of one line.
+
+    A file that ends the program must not look like success.
+    """
+    try:
+        yield
+    except GlobalBanditsError:
+        raise
+    except (Exception, SystemExit) as error:
+        if file is None:
+            raise
+        path = file if file.endswith(".py") else file.rpartition(":")[0]
+        own = Path(path).resolve()
+        frames = extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == own]
+        place = f" (line {lines[-1]})" if lines else ""
+        what = f"{type(error).__name__}: {error}"
+        raise ScenarioError(f"{path} cannot be used: {what}{place}") from error
 
 
 def _choose(
@@ -90,8 +116,31 @@ def _choose(
     return catalogue_model(model, None if arms is None else parse_arms(arms), parameters), model
 
 
-def _print_json(facts: dict[str, Any]) -> None:
+def _as_json(facts: dict[str, Any]) -> str:
     import json
 
     # Arms may be any values of the user's; what JSON cannot hold is shown as Python writes it.
-    print(json.dumps(facts, indent=2, default=repr, ensure_ascii=False, allow_nan=False))
+    # Letters that the terminal cannot write are written as JSON does.
+    plain = not takes_any_letter(sys.stdout)
+    text = json.dumps(_finite(facts), indent=2, default=repr, ensure_ascii=plain, allow_nan=False)
+    return f"{text}\n"
+
+
+def _finite(value: Any) -> Any:
+    """The same values, None for numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_tables(facts: dict[str, Any]) -> str:
+    from rich.console import Console
+
+    from globalbandits.cli.tables import print_facts
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    with console.capture() as captured:
+        print_facts(facts, console)
+    return captured.get()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from globalbandits._version import __version__
+from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
 from globalbandits.cli.league import league
 from globalbandits.cli.reproduce import reproduce
@@ -42,9 +43,39 @@ def globalbandits(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; an error the user can mend is one line, and exit code 2."""
+    """Run the command line; an error the user can mend is one line, and exit code 2.
+
+    If nobody can read what is printed (standard output is closed, or ends early) the exit code
+    is 1, and nothing is said about it.
+    """
+    streams.make_safe()
+    code = 1
+    try:
+        code = _run(arguments)
+        streams.flush()
+        if code == 0 and not streams.is_open(sys.stdout):
+            code = 1
+    except BrokenPipeError:
+        code = 1
+    except OSError as error:  # a full disk
+        code = 2
+        streams.complain(str(error))
+    finally:
+        streams.abandon()
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """The exit code of a command."""
     try:
         app(args=arguments, prog_name="globalbandits")
+    except SystemExit as stop:  # how every command ends
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BrokenPipeError:
+        raise
     except (GlobalBanditsError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        from globalbandits.plots.labels import escape_controls
+
+        streams.complain(escape_controls(str(error)))
+        return 2
+    return 0

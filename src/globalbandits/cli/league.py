@@ -40,6 +40,8 @@ def league(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from globalbandits._validation import as_integer, as_seed
+    from globalbandits.errors import ScenarioError
     from globalbandits.experiments.league import (
         compile_ahead,
         league_policies,
@@ -47,7 +49,11 @@ def league(
         play_league,
     )
     from globalbandits.report.league import print_league, write_league
+    from globalbandits.simulation.checkpoints import MAX_RUNS
 
+    if runs is not None:
+        as_integer("runs", runs, 2, ScenarioError, maximum=MAX_RUNS)
+    as_seed(seed, ScenarioError)
     console = Console()
     if scenario == ["list"]:
         for known in load_scenarios():
@@ -74,4 +80,4 @@ def league(
     about = {"command": shlex.join(["globalbandits", *sys.argv[1:]]), "seed": str(seed)}
     page = write_league(standings, about, out)
     print_league(standings, console)
-    console.print(f"The page: {page}")
+    console.print(f"The page: {page}", markup=False, soft_wrap=True)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from globalbandits.cli.facts import theta_facts
-from globalbandits.cli.tables import show
 from globalbandits.model import RewardModel
 from globalbandits.plots import Band, Mark, model_figure
+from globalbandits.plots.labels import drawn_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ def draw_model(model: RewardModel, name: str, theta: float | None) -> "Figure":
         thetas,
         model.means(thetas),
         [Band(region.low, region.high, region.arms) for region in model.regions],
-        [show(arm) for arm in model.arms],
+        [drawn_label(arm) for arm in model.arms],
         mark=mark,
-        title=name,
+        title=drawn_label(name),
     )

@@ -51,10 +51,17 @@ def reproduce(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from globalbandits.experiments import EXPERIMENTS, run_experiment, run_trust, runs_to_do
+    from globalbandits.experiments import (
+        EXPERIMENTS,
+        check_request,
+        run_experiment,
+        run_trust,
+        runs_to_do,
+    )
     from globalbandits.report import print_outcomes, write_report
 
     started = time.perf_counter()
+    check_request(experiment or [], runs, horizon, seed)  # wrong numbers fail before any work
     out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written to fails at once
     numbers = sorted(set(experiment or EXPERIMENTS))
     with_trust = not experiment if trust is None else trust
@@ -90,7 +97,7 @@ def reproduce(
             started=started,
         )
     print_outcomes(outcomes, console)
-    console.print(f"\n{page}", soft_wrap=True)
+    console.print(f"\n{page}", markup=False, soft_wrap=True)
     if open_page:
         webbrowser.open(page.resolve().as_uri())
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from globalbandits.plots.labels import printed_label
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -58,7 +60,7 @@ def _summary(facts: dict[str, Any]) -> str:
     low, high = facts["domain"]
     constants = facts["constants"]
     return (
-        f"{facts['model']}: {facts['n_arms']:,} arms, θ in [{low:g}, {high:g}], "
+        f"{show(facts['model'])}: {facts['n_arms']:,} arms, θ in [{low:g}, {high:g}], "
         f"{len(facts['regions']):,} regions, {len(facts['dominated']):,} arms never best\n"
         f"informativeness γ = {show(facts['informativeness'])}  "
         f"(D̄1 = {show(constants['inverse_constant'])}, γ̄1 = {show(constants['inverse_exponent'])}, "
@@ -95,14 +97,12 @@ def _table(title: str, columns: tuple[str, ...], rows: list[list[str]]) -> "Rend
 
 
 def show(value: object) -> str:
-    """A number with six digits at most; anything else as it is.
+    """A number with six digits at most; anything else as it is, in one line; "-" for None.
 
     >>> show(0.4000000001), show(1234567.0), show("high"), show(None)
     ('0.4', '1.23457e+06', 'high', '-')
     """
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "-" if value is None else printed_label(value)
 
 
 def names(arms: list[Any], separator: str = " = ") -> str:

@@ -10,7 +10,8 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.evidence.drift import Snapshots
-from globalbandits.evidence.processes import SMALLEST_MEAN
+from globalbandits.evidence.likelihood import log_coin
+from globalbandits.evidence.processes import off_the_ends
 from globalbandits.model.tables import Tables, evaluate
 
 _N_THETAS = 33
@@ -67,8 +68,8 @@ def best_coin_fit(tables: Tables, coins: FloatArray) -> float:
             theta = low + index * step
             fit = 0.0
             for arm in range(tables.n_arms):
-                mean = evaluate(tables.mean, arm, theta)
-                fit += log_coins(coins, arm, mean)
+                mean = off_the_ends(evaluate(tables.mean, arm, theta))
+                fit += log_coin(coins[arm, 0], coins[arm, 1], mean)
             if fit > largest:
                 largest = fit
                 best = theta
@@ -83,11 +84,6 @@ def free_coin_fit(coins: FloatArray) -> float:
     for arm in range(coins.shape[0]):
         total = coins[arm, 0] + coins[arm, 1]
         if total > 0.0:
-            fit += log_coins(coins, arm, coins[arm, 1] / total)
+            mean = off_the_ends(coins[arm, 1] / total)
+            fit += log_coin(coins[arm, 0], coins[arm, 1], mean)
     return fit
-
-
-def log_coins(coins: FloatArray, arm: int, mean: float) -> float:
-    """Log likelihood of one arm's failures and successes at a mean."""
-    mean = min(max(mean, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
-    return float(coins[arm, 1] * math.log(mean) + coins[arm, 0] * math.log(1.0 - mean))

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from globalbandits._types import FloatArray
-from globalbandits.evidence.likelihood import likely_edges
-from globalbandits.evidence.pooled import Pooled
-from globalbandits.evidence.processes import SMALLEST_MEAN
-from globalbandits.evidence.search import find_hull, find_infima
+from globalbandits._types import BoolArray, FloatArray
+from globalbandits.evidence.likelihood import tosses
+from globalbandits.evidence.processes import SMALLEST_MEAN, Process, all_off_the_ends
+from globalbandits.evidence.search import find_infima
 from globalbandits.evidence.spike_slab import arm_wealth
 
 if TYPE_CHECKING:
@@ -21,27 +20,42 @@ _N_HALVINGS = 48
 _N_MEANS = 257  # means at which two arms are told apart
 
 
-def model_p_values(model: "RewardModel", counts: FloatArray) -> FloatArray:
+def best_within(model: "RewardModel", low: float, high: float) -> BoolArray:
+    """Whether each arm is best somewhere in [low, high], shape (n_arms,); nan for no theta."""
+    inside = np.zeros(model.n_arms, np.bool_)
+    for region in model.regions:
+        if region.high >= low and region.low <= high:
+            inside[list(region.arms)] = True
+    return inside
+
+
+def model_p_values(model: "RewardModel", process: Process, edges: FloatArray) -> FloatArray:
     """p-values of "arm k is best", shape (n_arms,): 1 / inf H over the theta where k is best.
 
     An arm that is best nowhere has p-value 0.
+
+    Args:
+        model: the reward model.
+        process: log H.
+        edges: of cells to begin with, which cover the domain.
     """
     enough = -math.log(SMALLEST_P)
-    process = Pooled(model, counts)
-    hull = find_hull(process, enough, likely_edges(model, counts))
     p_values = np.zeros(model.n_arms)
     for region in model.regions:
         p_values[list(region.arms)] = SMALLEST_P
-    if hull is None:
+    _, bounds = process.survey(edges[:-1], edges[1:], enough)
+    alive = np.flatnonzero(bounds < enough)
+    if alive.size == 0:
         return p_values
+    first, last = edges[alive[0]], edges[alive[-1] + 1]
     edges = np.array([region.high for region in model.regions[:-1]])
-    edges = edges[(edges > hull.low) & (edges < hull.high)]
+    edges = edges[(edges > first) & (edges < last)]
     tolerance = 0.05
     if edges.size >= _MOST_CELLS:
         # Cells that several of so many arms share: p-values are rounded up a little more.
-        edges = np.linspace(hull.low, hull.high, _MOST_CELLS)[1:-1]
+        edges = np.linspace(first, last, _MOST_CELLS)[1:-1]
         tolerance = 0.3
-    lows, highs = np.append(hull.low, edges), np.append(edges, hull.high)
+    lows, highs = np.append(first, edges), np.append(edges, last)
     owners = np.arange(lows.size)
     found = find_infima(process, lows, highs, owners, tolerance=tolerance, least=0.0, enough=enough)
     cell_p_values = np.clip(np.exp(-np.maximum(found.certified, 0.0)), SMALLEST_P, 1.0)
@@ -52,15 +66,15 @@ def model_p_values(model: "RewardModel", counts: FloatArray) -> FloatArray:
     return p_values
 
 
-def free_bounds(counts: FloatArray, level: float) -> FloatArray:
+def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:
     """Intervals for the means of all arms at once on the unit scale, shape (n_arms, 2).
 
-    Arm k's interval holds the means m with s_k(m) < K / (1 - level). As a function of m, s_k
+    Arm k's interval holds the means m with s_k(m) < K / (1 - confidence). As a function of m, s_k
     is convex, so halving finds the ends; they are rounded outward.
     """
     n_arms = counts.shape[0]
-    threshold = math.log(n_arms / (1.0 - level))
-    centres = np.clip(_observed_means(counts), SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
+    threshold = math.log(n_arms / (1.0 - confidence))
+    centres = all_off_the_ends(_observed_means(counts))
     ends = []
     for outermost in (SMALLEST_MEAN, 1.0 - SMALLEST_MEAN):
         inside, outside = centres.copy(), np.full(n_arms, outermost)
@@ -96,7 +110,7 @@ def free_p_values(counts: FloatArray) -> FloatArray:
 
 def _observed_means(counts: FloatArray) -> FloatArray:
     """Mean reward of each arm, at which s_k <= 1; one half for arms without rewards."""
-    totals = counts.sum(axis=1)
-    knots = np.linspace(0.0, 1.0, counts.shape[1])
+    failures, successes = tosses(counts)
+    totals = failures + successes
     means = np.full(totals.shape, 0.5)
-    return np.asarray(np.divide(counts @ knots, totals, out=means, where=totals > 0.0))
+    return np.asarray(np.divide(successes, totals, out=means, where=totals > 0.0))

@@ -19,15 +19,16 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.evidence.likelihood import coin_fit, likely_edges
 from globalbandits.evidence.pooled import PooledSets
 from globalbandits.evidence.processes import UnitMeans, log_sum
-from globalbandits.evidence.search import find_infima
+from globalbandits.evidence.search import find_infimum
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 EVERY = 100  # b
+MOST_EVERY = 1_000_000_000
 _N_SLOTS = 24  # enough for b 2**24 observations
 _N_THETAS = 513  # at which a change is dated
-_ENOUGH = 20.0  # log e-values beyond this are not told apart
+_ENOUGH = 20.0  # log e-values beyond this are not distinguished
 
 
 class Snapshots(NamedTuple):
@@ -76,6 +77,22 @@ def slots_of(time: int, every: int) -> tuple[int, int]:
         odd_part //= 2
         slot += 1
     return slot, _N_SLOTS + slot if odd_part == 1 else -1
+
+
+def times_kept(since: int, now: int, every: int) -> list[int]:
+    """Times of the copies that are kept now, if none was dropped after ``since``, rising.
+
+    >>> times_kept(0, 1301, 100), times_kept(400, 1301, 100)
+    ([100, 200, 400, 800, 1000, 1200, 1300], [800, 1000, 1200, 1300])
+    """
+    numbers: set[int] = set()
+    for slot in range(_N_SLOTS):
+        latest = now // every >> slot
+        if slot < _N_SLOTS - 1 and latest % 2 == 0:
+            latest -= 1  # even ones belong to later slots
+        numbers.update((latest << slot, 1 << slot))
+    times = sorted(number * every for number in numbers if number > 0)
+    return [time for time in times if since < time <= now]
 
 
 def kept(snapshots: Snapshots, before: int) -> tuple[IntArray, FloatArray]:
@@ -128,11 +145,7 @@ def constant_log_e(
     """
     process = ConstantTheta(model, counts, snapshots, time, every)
     edges = likely_edges(model, counts)
-    owners = np.zeros(edges.size - 1, np.int64)
-    found = find_infima(
-        process, edges[:-1], edges[1:], owners, tolerance=0.05, least=0.0, enough=_ENOUGH
-    )
-    return float(found.certified[0])
+    return find_infimum(process, edges, tolerance=0.05, least=0.0, enough=_ENOUGH).certified
 
 
 def date_change(
@@ -149,8 +162,10 @@ def date_change(
     arms = np.flatnonzero(counts.any(axis=1))
     thetas = np.linspace(*model.domain, _N_THETAS)
     means = UnitMeans(model, arms)(thetas)
-    before = copies[:, arms]
-    fit = coin_fit(means, before).max(axis=0) + coin_fit(means, counts[arms] - before).max(axis=0)
-    best = int(np.argmax(fit))
+    fits = [
+        coin_fit(means, before).max() + coin_fit(means, counts[arms] - before).max()
+        for before in copies[:, arms]
+    ]
+    best = int(np.argmax(fits))
     times = [0, *kept_times.tolist(), time]
     return times[best], times[best + 1], times[best + 2]

@@ -18,7 +18,7 @@ def history_figure(
     model: "RewardModel",
     times: IntArray,
     histograms: FloatArray,
-    level: float,
+    confidence: float,
     truth: float | None,
     title: str,
 ) -> "Figure":
@@ -28,13 +28,13 @@ def history_figure(
         model: the reward model.
         times: observations in each histogram, shape (n,).
         histograms: soft counts, shape (n, n_arms, n_bins + 1).
-        level: confidence of interval and contenders.
+        confidence: of interval and contenders.
         truth: the true parameter, if it is known.
         title: a line above the figure.
     """
     seen = times > 0
     require(bool(seen.any()), "evidence", "have observations to draw", 0, EvidenceError)
-    found = find_out(model, histograms[seen], level)
+    found = find_out(model, histograms[seen], confidence)
     return evidence_figure(
         times[seen],
         low=found.low,
@@ -42,7 +42,7 @@ def history_figure(
         log_e_values=found.log_e_value,
         contenders=found.contenders,
         arms=[str(arm) for arm in model.arms],
-        level=level,
+        confidence=confidence,
         domain=model.domain,
         truth=truth,
         title=title,

@@ -18,7 +18,8 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 
 DEFAULT_BINS = 8
-_GRAINS = 67108864.0  # 2**26: how finely a reward is shared between two knots
+MOST_BINS = 1024
+GRAINS = 67108864.0  # 2**26: how finely a reward is shared between two knots
 
 
 class Histogram(NamedTuple):
@@ -36,6 +37,23 @@ def empty(n_arms: int, n_bins: int = DEFAULT_BINS) -> Histogram:
     return Histogram(np.zeros((n_arms, n_bins + 1)))
 
 
+def place(reward: float, n_bins: int) -> tuple[int, float]:
+    """The knot to the left of a reward, and the share of the one to the right of it.
+
+    What is not in [0, 1] goes to the nearer end, and nan to 0. Numba compiles this.
+
+    >>> place(0.3125, 4)
+    (1, 0.25)
+    """
+    if reward >= 1.0:
+        return n_bins - 1, 1.0
+    if not reward > 0.0:
+        return 0, 0.0
+    position = reward * n_bins
+    knot = int(position)
+    return knot, int((position - knot) * GRAINS + 0.5) / GRAINS
+
+
 def add(histogram: Histogram, arm: int, reward: float, weight: float) -> None:
     """Add a reward on the unit scale ``weight`` times; -1 takes one back. Numba compiles this.
 
@@ -45,12 +63,19 @@ def add(histogram: Histogram, arm: int, reward: float, weight: float) -> None:
     [[0.0, 0.8, 0.2, 0.0, 0.0]]
     """
     counts = histogram.counts
-    n_bins = counts.shape[1] - 1
-    position = reward * n_bins
-    knot = min(int(position), n_bins - 1)
-    share = int((position - knot) * _GRAINS + 0.5) / _GRAINS
+    knot, share = place(reward, counts.shape[1] - 1)
     counts[arm, knot] += weight * (1.0 - share)
     counts[arm, knot + 1] += weight * share
+
+
+def holds(row: FloatArray, reward: float) -> bool:
+    """Whether a reward can be among those in an arm's row of soft counts.
+
+    >>> holds(np.array([0.0, 1.5, 0.5]), 0.6), holds(np.array([0.0, 1.5, 0.5]), 0.8)
+    (True, False)
+    """
+    knot, share = place(reward, row.shape[0] - 1)
+    return bool(row[knot] >= 1.0 - share and row[knot + 1] >= share)
 
 
 def add_many(histogram: Histogram, arms: IntArray, rewards: FloatArray) -> None:
@@ -65,6 +90,6 @@ def add_many(histogram: Histogram, arms: IntArray, rewards: FloatArray) -> None:
     n_bins = counts.shape[1] - 1
     positions = rewards * n_bins
     knots = np.minimum(positions.astype(np.int64), n_bins - 1)
-    shares = np.floor((positions - knots) * _GRAINS + 0.5) / _GRAINS
+    shares = np.floor((positions - knots) * GRAINS + 0.5) / GRAINS
     np.add.at(counts, (arms, knots), 1.0 - shares)
     np.add.at(counts, (arms, knots + 1), shares)

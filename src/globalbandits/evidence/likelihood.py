@@ -1,10 +1,12 @@
-"""Where to look first: the likelihood of coins with the model's means.
+"""The likelihood of coins with the model's means: where to look first, and when theta changed.
 
-Rewards need not be coins; this is only a guide. It tells searches where to begin and dates a
-change, and no statement's validity depends on it.
+Rewards need not be coins; this is only a guide. It tells searches where to begin, dates a
+change, and helps to tell a change from a wrong model. No statement's validity depends on it.
 """
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,16 +21,41 @@ _N_ROUNDS = 4
 _STEPS = np.array([0.25, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 3.0, 4.5, 7.0, 12.0, 25.0, 60.0, 200.0])
 
 
+def coin_likelihood(log: Callable[[Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    """The log likelihood of coins, for numbers or for arrays: their logarithms differ.
+
+    NumPy's logarithm of an array may differ from that of the C library in the last bit, and
+    loops must have the same bits compiled and interpreted.
+    """
+
+    def likelihood(failures: Any, successes: Any, mean: Any) -> Any:
+        return successes * log(mean) + failures * log(1.0 - mean)
+
+    return likelihood
+
+
+log_coin = coin_likelihood(math.log)  # Numba compiles this
+log_coins = coin_likelihood(np.log)
+
+
+def tosses(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Failures and successes in soft counts, shape (..., n_bins + 1) -> (...) each.
+
+    >>> [part.tolist() for part in tosses(np.array([[1.0, 4.0, 2.0]]))]
+    [[3.0], [4.0]]
+    """
+    knots = np.linspace(0.0, 1.0, counts.shape[-1])
+    return counts @ (1.0 - knots), counts @ knots
+
+
 def coin_fit(means: FloatArray, counts: FloatArray) -> FloatArray:
-    """Log likelihood of soft counts, shape (n_thetas, ...).
+    """Log likelihood of soft counts at several thetas, shape (n_thetas,).
 
     Args:
         means: shape (n_thetas, n_arms), on the unit scale.
-        counts: shape (..., n_arms, n_bins + 1).
+        counts: shape (n_arms, n_bins + 1).
     """
-    knots = np.linspace(0.0, 1.0, counts.shape[-1])
-    successes, failures = counts @ knots, counts @ (1.0 - knots)
-    return np.asarray(np.log(means) @ successes.T + np.log1p(-means) @ failures.T)
+    return np.asarray(log_coins(*tosses(counts), means).sum(axis=1))
 
 
 def likely_edges(model: "RewardModel", counts: FloatArray) -> FloatArray:

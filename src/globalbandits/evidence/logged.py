@@ -4,19 +4,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from globalbandits._rewards import as_batch
 from globalbandits.evidence import drift, histogram
 from globalbandits.evidence.ledger import Evidence
-from globalbandits._rewards import as_batch
-
-_N_MARKS = 40  # moments, evenly spaced in their logarithm, that a picture of the log can show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from globalbandits.model import RewardModel
 
+_N_MARKS = 40  # moments, evenly spaced in their logarithm, that a picture of the log can show
 
-def evidence(
+
+def evidence_from_log(
     model: "RewardModel",
     arms: "ArrayLike",
     rewards: "ArrayLike",
@@ -38,7 +38,7 @@ def evidence(
 
     >>> import globalbandits as gb
     >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
-    >>> found = gb.evidence(model, arms=[0, 1, 2, 2], rewards=[0.3, 0.3, 0.4, 0.2])
+    >>> found = gb.evidence_from_log(model, arms=[0, 1, 2, 2], rewards=[0.3, 0.3, 0.4, 0.2])
     >>> found.n_observations
     4
     """

@@ -33,8 +33,8 @@ class Process(Protocol):
     ) -> tuple[FloatArray, FloatArray]:
         """The value at the middle of each cell [low, high], and a lower bound over the cell.
 
-        Nobody asks for the bounds of cells with a middle value below ``floor``: they may be
-        minus infinity.
+        Bounds of cells with a middle value below ``floor`` are not used: they may be minus
+        infinity.
         """
 
 
@@ -50,7 +50,17 @@ class UnitMeans:
         """Shape (..., n_arms) for thetas of shape (...)."""
         low, high = self._model.reward_range
         means = self._model.means(thetas)[..., self._arms]
-        return np.clip((means - low) / (high - low), SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
+        return all_off_the_ends((means - low) / (high - low))
+
+
+def off_the_ends(mean: float) -> float:
+    """A mean on the unit scale, kept off 0 and 1. Numba compiles this."""
+    return min(max(mean, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
+
+
+def all_off_the_ends(means: FloatArray) -> FloatArray:
+    """The same for arrays."""
+    return np.clip(means, SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
 
 
 def log_sum(values: FloatArray, axis: int) -> FloatArray:

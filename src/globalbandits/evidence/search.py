@@ -27,6 +27,14 @@ class Infima(NamedTuple):
     thetas: FloatArray  # where they were found
 
 
+class Infimum(NamedTuple):
+    """The smallest value of a process over the domain."""
+
+    certified: float  # a lower bound, if it is above `least`
+    value: float  # the smallest value found
+    theta: float  # where it was found
+
+
 class Hull(NamedTuple):
     """An interval that holds every theta with a value below a threshold."""
 
@@ -81,6 +89,27 @@ def find_infima(
         np.minimum.at(certified, owners[~matter], bounds[~matter])
         lows, highs = _cut(lows[matter], highs[matter])
         owners = np.tile(owners[matter], _N_PARTS)
+
+
+def find_infimum(
+    process: Process,
+    edges: FloatArray,
+    *,
+    tolerance: float = 0.01,
+    least: float = -math.inf,
+    enough: float = math.inf,
+) -> Infimum:
+    """The infimum of a process over adjacent cells; see `find_infima`."""
+    found = find_infima(
+        process,
+        edges[:-1],
+        edges[1:],
+        np.zeros(edges.size - 1, np.int64),
+        tolerance=tolerance,
+        least=least,
+        enough=enough,
+    )
+    return Infimum(*(float(part[0]) for part in found))
 
 
 def find_hull(process: Process, threshold: float, edges: FloatArray) -> Hull | None:

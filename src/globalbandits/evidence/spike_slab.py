@@ -9,10 +9,13 @@ Each arm alone bets against its mean m_k = mu_k(theta), up and down, with stakes
 The first product is large if a few arms are wrong, the second if many are a little wrong.
 The up-bets fall with m_k and the down-bets rise: over a cell of theta each is smallest at a
 known end, which bounds SS from below.
+
+The pieces of the formula (`up_pay`, `down_pay`, `log_parts`) take numbers or arrays: the loops
+in `witness` use the same ones.
 """
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +26,30 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 N_STAKES = 8
-_STAKES = STAKE * 0.5 ** np.arange(N_STAKES)
+N_BETS = 2 * N_STAKES
+STAKES = tuple(STAKE * 0.5**step for step in range(N_STAKES))
+LOG_HALF = math.log(0.5)
+
+
+def up_pay(stake: Any, knot: float, mean: Any) -> Any:
+    """What a bet on rewards above the mean pays for a reward at a knot."""
+    return 1.0 + stake * (knot / mean - 1.0)
+
+
+def down_pay(stake: Any, knot: float, mean: Any) -> Any:
+    """What a bet on rewards below the mean pays for a reward at a knot."""
+    return 1.0 + stake * ((1.0 - knot) / (1.0 - mean) - 1.0)
+
+
+def log_parts(n_arms: int) -> tuple[float, float]:
+    """Logarithms of the parts 1 - 1/K and 1/K of the spike; those of the slab are halves.
+
+    >>> log_parts(1)
+    (-inf, 0.0)
+    """
+    if n_arms == 1:
+        return -math.inf, 0.0
+    return math.log1p(-1.0 / n_arms), -math.log(n_arms)
 
 
 class SpikeSlab:
@@ -53,7 +79,7 @@ class SpikeSlab:
 
     def _below(self, lows: FloatArray, highs: FloatArray) -> FloatArray:
         factors = self._factors(lows, highs)
-        return np.asarray(np.logaddexp(*factors.sum(axis=2)) + math.log(0.5))
+        return np.asarray(np.logaddexp(*factors.sum(axis=2)) + LOG_HALF)
 
     def shares(self, theta: float) -> FloatArray:
         """Each arm's part of the evidence at theta, summing to 1 (or 0 without any evidence).
@@ -73,9 +99,9 @@ class SpikeSlab:
         ends = self._means(np.stack([lows, highs]))
         wealth = arm_wealth(self._counts, ends.max(axis=0), ends.min(axis=0))
         # Arms without rewards have s_k = 1 and add nothing.
-        rest = math.log1p(-1.0 / self._n_arms) if self._n_arms > 1 else -math.inf
-        spike = np.logaddexp(rest, wealth - math.log(self._n_arms))
-        return np.stack([spike, np.logaddexp(0.0, wealth) - math.log(2.0)])
+        without, within = log_parts(self._n_arms)
+        spike = np.logaddexp(without, wealth + within)
+        return np.stack([spike, np.logaddexp(LOG_HALF, wealth + LOG_HALF)])
 
 
 def arm_wealth(counts: FloatArray, up_means: FloatArray, down_means: FloatArray) -> FloatArray:
@@ -87,21 +113,11 @@ def arm_wealth(counts: FloatArray, up_means: FloatArray, down_means: FloatArray)
         down_means: the same for the value at a mean; not above ``up_means`` for a lower bound
             over the means between them.
     """
-    up, down = bet_wealth(counts, up_means, down_means)
-    return np.asarray(np.logaddexp(up, down) - math.log(2.0))
-
-
-def bet_wealth(
-    counts: FloatArray, up_means: FloatArray, down_means: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Log of the mean wealth of the up-bets and of the down-bets, each of shape (..., n_arms)."""
     n_bins = counts.shape[1] - 1
-    up = np.zeros((*up_means.shape, N_STAKES))
-    down = np.zeros_like(up)
+    stakes = np.array(STAKES).reshape(-1, *(1,) * up_means.ndim)
+    wealth = np.zeros((N_BETS, *up_means.shape))
     for index in np.flatnonzero(counts.any(axis=0)):
-        knot = index / n_bins
-        weight = counts[:, index, np.newaxis]
-        up += weight * np.log(1.0 + _STAKES * (knot / up_means - 1.0)[..., np.newaxis])
-        loss = (1.0 - knot) / (1.0 - down_means) - 1.0
-        down += weight * np.log(1.0 + _STAKES * loss[..., np.newaxis])
-    return log_sum(up, -1) - math.log(N_STAKES), log_sum(down, -1) - math.log(N_STAKES)
+        knot, weight = index / n_bins, counts[:, index]
+        wealth[:N_STAKES] += weight * np.log(up_pay(stakes, knot, up_means))
+        wealth[N_STAKES:] += weight * np.log(down_pay(stakes, knot, down_means))
+    return log_sum(wealth, axis=0) - math.log(N_BETS)

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import Any
 
-from globalbandits.evidence.levels import as_alarm_rate
+from globalbandits.evidence.chances import as_alpha
 
 _LARGEST_LOG = math.log(1e300)
 _MAX_SHOWN = 12
@@ -23,7 +23,7 @@ class Interval:
     ``slack`` says by how much an end may have been rounded outward.
     """
 
-    level: float
+    confidence: float
     low: float
     high: float
     slack: float
@@ -36,7 +36,7 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every theta is excluded, which refutes the model at this level."""
+        """Whether every theta is excluded, which refutes the model at this confidence."""
         return math.isnan(self.low)
 
     def __contains__(self, theta: float) -> bool:
@@ -44,11 +44,13 @@ class Interval:
 
     def __str__(self) -> str:
         where = "nowhere" if self.is_empty else f"in [{self.low:.6g}, {self.high:.6g}]"
-        return f"theta {where} (level {self.level:g}, {_observations(self.n_observations)})"
+        return (
+            f"theta {where} (confidence {self.confidence:g}, {_observations(self.n_observations)})"
+        )
 
     def explain(self) -> str:
         """What the interval means and assumes."""
-        chance = f"{1.0 - self.level:.3g}"
+        chance = f"{1.0 - self.confidence:.3g}"
         meaning = (
             f"{self}. The chance that the true theta is ever outside such an interval, at any "
             f"time from the first reward on, is at most {chance}."
@@ -56,7 +58,7 @@ class Interval:
         if self.is_empty:
             meaning += (
                 " No theta is left: either the model is wrong, or theta has moved, or this is "
-                f"the one case in {1.0 / (1.0 - self.level):.0f}."
+                f"the one case in {1.0 / (1.0 - self.confidence):.0f}."
             )
         return f"{meaning} {_ASSUMPTIONS} It is no statement about a model that is wrong."
 
@@ -82,9 +84,9 @@ class ModelEvidence:
         """min(1, 1 / e-value): a p-value that holds at all times at once."""
         return min(1.0, math.exp(-max(self.log_e_value, 0.0)))
 
-    def refuted(self, level: float = 0.05) -> bool:
-        """Whether the model is refuted, with a false-alarm rate of ``level`` over all time."""
-        return self.log_e_value >= -math.log(as_alarm_rate(level))
+    def refuted(self, alpha: float = 0.05) -> bool:
+        """Whether the model is refuted, with a false-alarm rate of ``alpha`` over all time."""
+        return self.log_e_value >= -math.log(as_alpha(alpha))
 
     def __str__(self) -> str:
         return (
@@ -118,8 +120,8 @@ class Contenders:
     arm's rewards speak for it alone, and ``bounds`` holds intervals for all means at once.
     """
 
-    level: float
-    arms: tuple[int, ...]  # indices of the contenders
+    confidence: float
+    arms: tuple[int, ...]  # indices of the contenders: those with p-values above 1 - confidence
     p_values: tuple[float, ...]  # one per arm of the model
     values: tuple[Any, ...]  # the arms' user-facing values
     model_free: bool
@@ -141,14 +143,14 @@ class Contenders:
         how = ", without the model" if self.model_free else ""
         return (
             f"{len(self.arms)} of {len(self.values)} arms can be best: {shown}{more} "
-            f"(level {self.level:g}{how}, {_observations(self.n_observations)})"
+            f"(confidence {self.confidence:g}{how}, {_observations(self.n_observations)})"
         )
 
     def explain(self) -> str:
         """What being a contender means and assumes."""
         text = (
             f"{self}. The chance that the best arm is ever missing is at most "
-            f"{1.0 - self.level:.3g}. The p-value of an arm is no probability that it is best."
+            f"{1.0 - self.confidence:.3g}. The p-value of an arm is no probability that it is best."
         )
         if self.model_free:
             return (
@@ -162,7 +164,7 @@ class Contenders:
 class Drift:
     """Whether theta has moved, and since when."""
 
-    level: float
+    alpha: float
     log_e_value: float
     since: int | None  # observations before the change, if there is an alarm and a date
     between: tuple[int, int] | None  # how finely the change is dated
@@ -170,8 +172,8 @@ class Drift:
 
     @property
     def alarm(self) -> bool:
-        """Whether no constant theta explains the rewards, at this level."""
-        return self.log_e_value >= -math.log(self.level)
+        """Whether no constant theta explains the rewards, at this alpha."""
+        return self.log_e_value >= -math.log(self.alpha)
 
     @property
     def e_value(self) -> float:
@@ -185,7 +187,7 @@ class Drift:
 
     def __str__(self) -> str:
         seen = _observations(self.n_observations)
-        how = f"e-value {self.e_value:.3g}, level {self.level:g}, {seen}"
+        how = f"e-value {self.e_value:.3g}, alpha {self.alpha:g}, {seen}"
         if not self.alarm:
             return f"no change found ({how})"
         if self.between is None:
@@ -200,7 +202,7 @@ class Drift:
         """What the alarm means and assumes."""
         return (
             f"{self}. While theta stays the same, the chance of ever raising this alarm is at "
-            f"most {self.level:g}. {_ASSUMPTIONS} A wrong model can raise it too: ask for the "
+            f"most {self.alpha:g}. {_ASSUMPTIONS} A wrong model can raise it too: ask for the "
             "evidence against the model on the rewards since the change. The date is an estimate."
         )
 

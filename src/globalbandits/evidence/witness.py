@@ -3,7 +3,7 @@
 As long as one theta explains the rewards of every stretch of time, model and constancy are
 not refuted. So a loop keeps such a theta and looks for another one only when it has gone.
 Everything here is in the subset of Python that Numba compiles; `SpikeSlab` is the same process
-for arrays.
+for arrays, made of the same pieces.
 """
 
 import math
@@ -12,8 +12,16 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.evidence.drift import Snapshots
-from globalbandits.evidence.processes import SMALLEST_MEAN, STAKE
-from globalbandits.evidence.spike_slab import N_STAKES
+from globalbandits.evidence.processes import off_the_ends
+from globalbandits.evidence.spike_slab import (
+    LOG_HALF,
+    N_BETS,
+    N_STAKES,
+    STAKES,
+    down_pay,
+    log_parts,
+    up_pay,
+)
 from globalbandits.model.tables import Tables, evaluate
 
 _DEEPEST = 40  # halvings of the domain before the model is given the benefit of the doubt
@@ -43,11 +51,11 @@ def log_constant(
         high: right end of the cell.
     """
     n_slots = snapshots.times.shape[0] // 2
-    others = math.log1p(-1.0 / tables.n_arms) if tables.n_arms > 1 else -math.inf
+    without, within = log_parts(tables.n_arms)
     # One set for all rewards, one for those since each copy, one for those before others.
     spikes = np.zeros(2 * n_slots + 1)
     slabs = np.zeros(2 * n_slots + 1)
-    pays = np.empty((2 * N_STAKES, counts.shape[1]))
+    pays = np.empty((N_BETS, counts.shape[1]))
     part = np.empty(counts.shape[1])
     for arm in range(tables.n_arms):
         if fill_part(part, counts, snapshots, arm, 2 * n_slots) > 0.0:
@@ -59,9 +67,9 @@ def log_constant(
                     total = fill_part(part, counts, snapshots, arm, index)
                     if total > 0.0:
                         wealth = log_arm_wealth(pays, part)
-                        spikes[index] += log_add(others, wealth - math.log(tables.n_arms))
-                        slabs[index] += log_add(0.0, wealth) - math.log(2.0)
-    now = log_add(spikes[-1], slabs[-1]) - 2.0 * math.log(2.0)
+                        spikes[index] += log_add(without, wealth + within)
+                        slabs[index] += log_add(LOG_HALF, wealth + LOG_HALF)
+    now = log_add(spikes[-1], slabs[-1]) + 2.0 * LOG_HALF
     before = -math.inf
     for slot in range(n_slots):
         if snapshots.times[slot] > 0:
@@ -70,7 +78,7 @@ def log_constant(
             now = log_add(now, log_add(spikes[slot], slabs[slot]) - math.log(weight))
         if snapshots.times[n_slots + slot] > 0:
             earlier = log_add(spikes[n_slots + slot], slabs[n_slots + slot])
-            before = max(before, earlier - 2.0 * math.log(2.0))
+            before = max(before, earlier + 2.0 * LOG_HALF)
     return max(now, before)
 
 
@@ -104,21 +112,18 @@ def fill_pays(pays: FloatArray, up_mean: float, down_mean: float) -> None:
     """Log pay-offs at the knots of the up-bets against one mean, and down-bets against another.
 
     Args:
-        pays: shape (2 * N_STAKES, n_bins + 1), filled.
+        pays: shape (N_BETS, n_bins + 1), filled.
         up_mean: the mean the first half bets against.
         down_mean: the mean the second half bets against.
     """
     n_bins = pays.shape[1] - 1
-    up_mean = min(max(up_mean, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
-    down_mean = min(max(down_mean, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
-    stake = STAKE
-    for level in range(N_STAKES):
+    up_mean = off_the_ends(up_mean)
+    down_mean = off_the_ends(down_mean)
+    for bet in range(N_STAKES):
+        stake = STAKES[bet]
         for knot in range(n_bins + 1):
-            x = knot / n_bins
-            pays[level, knot] = math.log(1.0 + stake * (x / up_mean - 1.0))
-            down = (1.0 - x) / (1.0 - down_mean) - 1.0
-            pays[N_STAKES + level, knot] = math.log(1.0 + stake * down)
-        stake *= 0.5
+            pays[bet, knot] = math.log(up_pay(stake, knot / n_bins, up_mean))
+            pays[N_STAKES + bet, knot] = math.log(down_pay(stake, knot / n_bins, down_mean))
 
 
 def log_arm_wealth(pays: FloatArray, part: FloatArray) -> float:
@@ -163,13 +168,17 @@ def find_witness(
         snapshots: earlier counts.
         every: observations between two copies.
         threshold: what the evidence must stay below.
-        first: a guess, inside the domain.
-        second: another one, or nan.
+        first: a guess; what is outside the domain, or nan, is replaced by its middle.
+        second: another one; replaced by the first.
     """
+    if not tables.low <= first <= tables.high:
+        first = 0.5 * (tables.low + tables.high)
+    if not tables.low <= second <= tables.high:
+        second = first
     lows = np.empty(2 * _DEEPEST + 4)
     highs = np.empty(2 * _DEEPEST + 4)
     lows[0], highs[0] = tables.low, tables.high
-    lows[1] = highs[1] = first if math.isnan(second) else second
+    lows[1] = highs[1] = second
     lows[2] = highs[2] = first
     smallest = (tables.high - tables.low) * 0.5**_DEEPEST
     n_open = 3

@@ -2,7 +2,13 @@
 
 from globalbandits.experiments.entries import Entry
 from globalbandits.experiments.outcome import Chart, Grid, Outcome, count_verdicts
-from globalbandits.experiments.running import EXPERIMENTS, run_experiment, run_trust, runs_to_do
+from globalbandits.experiments.running import (
+    EXPERIMENTS,
+    check_request,
+    run_experiment,
+    run_trust,
+    runs_to_do,
+)
 from globalbandits.experiments.specs import Spec, load_spec
 from globalbandits.experiments.verdicts import Published, Verdict
 
@@ -15,6 +21,7 @@ __all__ = [
     "Published",
     "Spec",
     "Verdict",
+    "check_request",
     "count_verdicts",
     "load_spec",
     "run_experiment",

@@ -10,6 +10,7 @@ from globalbandits.experiments import comparison, distance, drift, misspecificat
 from globalbandits.experiments.batches import Size
 from globalbandits.experiments.outcome import Outcome
 from globalbandits.experiments.specs import Spec, load_spec
+from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS
 
 
 class Experiment(NamedTuple):
@@ -86,6 +87,23 @@ def _trust_runs(runs: int | None) -> int:
     return most if runs is None else min(runs, most)
 
 
+def check_request(numbers: Iterable[int], runs: int | None, horizon: int | None, seed: int) -> None:
+    """Refuse what no experiment can be run with, before any is.
+
+    >>> check_request([1], 1, None, 0)
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.ScenarioError: runs must be at least 2, got 1
+    """
+    for number in numbers:
+        _find(number)
+    if runs is not None:
+        as_integer("runs", runs, 2, ScenarioError, maximum=MAX_RUNS)
+    if horizon is not None:
+        as_integer("horizon", horizon, 1, ScenarioError, maximum=MAX_HORIZON)
+    as_seed(seed, ScenarioError)
+
+
 def _as_size(
     spec: Spec,
     runs: int | None,
@@ -93,12 +111,11 @@ def _as_size(
     seed: int,
     tick: Callable[[int], None],
 ) -> Size:
+    check_request((), runs, horizon, seed)
     return Size(
-        runs=as_integer("runs", spec.runs if runs is None else runs, 2, ScenarioError),
-        horizon=as_integer(
-            "horizon", spec.horizon if horizon is None else horizon, 1, ScenarioError
-        ),
-        seed=as_seed(seed, ScenarioError),
+        runs=spec.runs if runs is None else runs,
+        horizon=spec.horizon if horizon is None else horizon,
+        seed=seed,
         tick=tick,
     )
 

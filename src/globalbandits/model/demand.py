@@ -1,11 +1,16 @@
 """Demand models: prices are the arms, and one number about the market is unknown.
 
 Each function returns a `RewardModel` from d(theta, price), the probability that a customer
-buys, or the share of the market that does. What a period pays is revenue, price * d, by
-default. With ``observe="sales"`` the model is about d itself; its regions then say which price
-*sells* most, which is the lowest one.
+buys, or the share of the market that does.
 
-Rewards lie in [0, 1], or in [0, highest price] where prices above 1 make revenue exceed 1.
+With ``cost`` sales are observed (0 or 1 for each customer, or a share) and a decision is worth
+its profit, (price - cost) * d. Rewards lie in [0, 1]. This is the usual case: the record of a
+shop holds sales, and what counts is what they earn.
+
+Without ``cost`` what is observed is also what counts: revenue, price * d, by default. Rewards
+then lie in [0, 1], or in [0, highest price] where prices above 1 make revenue exceed 1. With
+``observe="sales"`` it is d itself; the regions then say which price *sells* most, which is the
+lowest one.
 
 The forms are surveyed by Huang, Leng & Parlar (2013), "Demand functions in decision modeling: a
 comprehensive survey and research directions", Decision Sciences 44(3).
@@ -18,6 +23,7 @@ from globalbandits._validation import as_float, as_interval, as_positive, requir
 from globalbandits.errors import ModelError
 from globalbandits.model import demand_curves as curves
 from globalbandits.model.levels import as_levels
+from globalbandits.model.named_values import Profit
 from globalbandits.model.reward_model import RewardModel
 
 __all__ = ["exponential", "isoelastic", "linear", "linear_power", "log_log", "logit"]
@@ -26,7 +32,11 @@ Domain = tuple[float, float]
 
 
 def linear(
-    prices: Iterable[float], *, domain: Domain | None = None, observe: str = "revenue"
+    prices: Iterable[float],
+    *,
+    domain: Domain | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
 ) -> RewardModel:
     """Demand that falls in a straight line: d = 1 - theta * price.
 
@@ -37,7 +47,8 @@ def linear(
         prices: Positive and distinct.
         domain: Where theta lies; it must not go beyond 1 / max(prices), where demand ends. By
             default from 0 to 1, or to 1 / max(prices) if that is less.
-        observe: "revenue" or "sales".
+        cost: What one sold unit costs: sales are observed, and profit counts.
+        observe: "revenue" or "sales", where there is no cost.
 
     Reference: Huang, Leng & Parlar (2013).
 
@@ -47,7 +58,7 @@ def linear(
     >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
     [(0.8, 0.7143), (0.6, 1.0)]
     """
-    return linear_power(prices, power=1.0, domain=domain, observe=observe)
+    return linear_power(prices, power=1.0, domain=domain, cost=cost, observe=observe)
 
 
 def linear_power(
@@ -55,7 +66,8 @@ def linear_power(
     power: float = 2.0,
     *,
     domain: Domain | None = None,
-    observe: str = "revenue",
+    cost: float | None = None,
+    observe: str | None = None,
 ) -> RewardModel:
     """Demand that falls as a power of a straight line: d = (1 - theta * price)**power.
 
@@ -68,7 +80,8 @@ def linear_power(
         power: Above 1: few customers pay much. Below 1: most do.
         domain: Where theta lies; it must not go beyond 1 / max(prices), where demand ends. By
             default from 0 to 1, or to 1 / max(prices) if that is less.
-        observe: "revenue" or "sales".
+        cost: What one sold unit costs: sales are observed, and profit counts.
+        observe: "revenue" or "sales", where there is no cost.
 
     References: Song, Ray & Li (2008), "Structural properties of buyback contracts for
     price-setting newsvendors"; Huang, Leng & Parlar (2013).
@@ -92,12 +105,17 @@ def linear_power(
         partial(curves.inverse_linear_power, power=power),
         levels,
         chosen,
+        cost,
         observe,
     )
 
 
 def exponential(
-    prices: Iterable[float], *, domain: Domain | None = None, observe: str = "revenue"
+    prices: Iterable[float],
+    *,
+    domain: Domain | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
 ) -> RewardModel:
     """Demand that falls at a constant rate: d = exp(-theta * price).
 
@@ -109,11 +127,15 @@ def exponential(
         domain: Where theta lies, not below 0. By default from 0, where everybody buys, to
             1 / min(prices), where the lowest price is best, but not beyond 20 / max(prices),
             where nobody buys at the highest price.
-        observe: "revenue" or "sales".
+        cost: What one sold unit costs: sales are observed, and profit counts.
+        observe: "revenue" or "sales", where there is no cost.
 
     References: Gallego & van Ryzin (1994), "Optimal dynamic pricing of inventories with
     stochastic demand over finite horizons"; Huang, Leng & Parlar (2013).
 
+    >>> model = exponential([1.0, 2.0, 4.0], cost=0.5)
+    >>> model.means(0.3).round(3), model.worth(0.3).round(3)
+    (array([0.741, 0.549, 0.301]), array([0.37 , 0.823, 1.054]))
     >>> model = exponential([1.0, 2.0, 4.0])
     >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
     [(4.0, 0.3466), (2.0, 0.6931), (1.0, 1.0)]
@@ -122,7 +144,7 @@ def exponential(
     last = min(1.0 / min(levels), 20.0 / max(levels))
     chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
-    return _build(curves.exponential, curves.inverse_exponential, levels, chosen, observe)
+    return _build(curves.exponential, curves.inverse_exponential, levels, chosen, cost, observe)
 
 
 def logit(
@@ -130,7 +152,8 @@ def logit(
     sensitivity: float | None = None,
     *,
     domain: Domain | None = None,
-    observe: str = "revenue",
+    cost: float | None = None,
+    observe: str | None = None,
 ) -> RewardModel:
     """Customers who weigh the product against none: d = 1 / (1 + exp(sensitivity*price - theta)).
 
@@ -143,7 +166,8 @@ def logit(
             6 / max(prices): between price 0 and the highest one lie log-odds of 6.
         domain: Where theta lies. By default from where 1 in 20 customers buys at the lowest
             price (3 below sensitivity * min(prices)) to where 19 in 20 buy at the highest.
-        observe: "revenue" or "sales".
+        cost: What one sold unit costs: sales are observed, and profit counts.
+        observe: "revenue" or "sales", where there is no cost.
 
     References: McFadden (1974), "Conditional logit analysis of qualitative choice behavior";
     Huang, Leng & Parlar (2013).
@@ -162,6 +186,7 @@ def logit(
         partial(curves.inverse_logit, sensitivity=known),
         levels,
         chosen,
+        cost,
         observe,
     )
 
@@ -171,7 +196,8 @@ def isoelastic(
     reference: float | None = None,
     *,
     domain: Domain = (0.0, 3.0),
-    observe: str = "revenue",
+    cost: float | None = None,
+    observe: str | None = None,
 ) -> RewardModel:
     """Demand of constant elasticity: d = (price / reference)**-theta.
 
@@ -184,7 +210,8 @@ def isoelastic(
         reference: The price at which everybody buys; below all prices, by default half the
             lowest one.
         domain: Where theta lies, not below 0.
-        observe: "revenue" or "sales".
+        cost: What one sold unit costs: sales are observed, and profit counts.
+        observe: "revenue" or "sales", where there is no cost.
 
     Reference: Huang, Leng & Parlar (2013), who call it the power model.
 
@@ -201,6 +228,7 @@ def isoelastic(
         partial(curves.inverse_isoelastic, reference=reference),
         levels,
         chosen,
+        cost,
         observe,
     )
 
@@ -211,7 +239,8 @@ def log_log(
     cutoff: float | None = None,
     *,
     domain: Domain = (0.0, 3.0),
-    observe: str = "revenue",
+    cost: float | None = None,
+    observe: str | None = None,
 ) -> RewardModel:
     """Constant elasticity with a cut-off: d = (x**-theta - c**-theta) / (1 - c**-theta).
 
@@ -227,7 +256,8 @@ def log_log(
             lowest one.
         cutoff: The price at which nobody buys; above all prices, by default twice the highest.
         domain: Where theta lies, not below 0.
-        observe: "revenue" or "sales".
+        cost: What one sold unit costs: sales are observed, and profit counts.
+        observe: "revenue" or "sales", where there is no cost.
 
     References: Aban, Meerschaert & Panorska (2006), "Parameter estimation for the truncated
     Pareto distribution"; Huang, Leng & Parlar (2013) for the form without a cut-off.
@@ -246,7 +276,12 @@ def log_log(
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
-        partial(curves.log_log, reference=reference, cutoff=cutoff), None, levels, chosen, observe
+        partial(curves.log_log, reference=reference, cutoff=cutoff),
+        None,
+        levels,
+        chosen,
+        cost,
+        observe,
     )
 
 
@@ -255,12 +290,18 @@ def _build(
     inverse: curves.Curve | None,
     prices: tuple[float, ...],
     domain: Domain,
-    observe: str,
+    cost: float | None,
+    observe: str | None,
 ) -> RewardModel:
     """The model of what is observed, revenue or sales, from the demand curve."""
-    require(
-        observe in ("revenue", "sales"), "observe", "be 'revenue' or 'sales'", observe, ModelError
-    )
+    known = observe in (None, "revenue", "sales")
+    require(known, "observe", "be 'revenue' or 'sales'", observe, ModelError)
+    if cost is not None:
+        cost = as_float("cost", cost, ModelError)
+        require(cost >= 0.0, "cost", "be at least 0", cost, ModelError)
+        rule = "be 'sales' where a cost is given"
+        require(observe in (None, "sales"), "observe", rule, observe, ModelError)
+        return RewardModel(demand, prices, domain, inverse=inverse, value=Profit(cost))
     if observe == "sales":
         return RewardModel(demand, prices, domain, inverse=inverse)
     return RewardModel(

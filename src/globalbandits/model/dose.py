@@ -1,13 +1,13 @@
 """Dose-response models: doses are the arms, and one number about the drug is unknown.
 
 Each function returns a `RewardModel` of f(theta, dose), the probability of a response or the
-expected share of the largest possible effect. A larger response counts as better, and it grows
+expected share of the largest possible effect. Responses are what is observed, in [0, 1].
+
+What a dose is worth is another matter. By default a larger response is better, and it grows
 with the dose; so with nothing on the other side the largest dose is best whatever theta is.
-``penalty`` puts something there: what one unit of dose costs. The mean reward is then
-
-``mu(theta, dose) = f(theta, dose) - penalty * dose``
-
-and rewards must be reported net of the penalty too.
+``penalty`` puts something there, what one unit of dose costs: a dose is worth
+f - penalty * dose. With ``target`` the response is one to hit and not to exceed, as the rate of
+a side effect that is still accepted: a dose is worth -abs(f - target), less the penalty.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits._validation import as_float, as_interval, as_positive, require
+from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require
 from globalbandits.errors import ModelError
 from globalbandits.model.levels import as_levels
+from globalbandits.model.named_values import Benefit
 from globalbandits.model.reward_model import RewardModel
 
 __all__ = ["emax", "hyperbolic_tangent", "linear", "logistic", "power"]
@@ -29,7 +30,11 @@ Domain = tuple[float, float]
 
 
 def linear(
-    doses: Iterable[float], *, domain: Domain | None = None, penalty: float = 0.0
+    doses: Iterable[float],
+    *,
+    domain: Domain | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
 ) -> RewardModel:
     """A response in proportion to the dose: f = theta * dose.
 
@@ -40,6 +45,7 @@ def linear(
         domain: Where theta lies, within [0, 1 / max(doses)] so that f is at most 1. By default
             all of that.
         penalty: What one unit of dose costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
 
     Reference: Lai & Robbins (1978), "Adaptive design in regression and control".
 
@@ -54,7 +60,7 @@ def linear(
     require(
         chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
     )
-    return _build(_linear, _inverse_linear, levels, chosen, penalty)
+    return _build(_linear, _inverse_linear, levels, chosen, penalty, target)
 
 
 def logistic(
@@ -63,6 +69,7 @@ def logistic(
     *,
     domain: Domain | None = None,
     penalty: float = 0.0,
+    target: float | None = None,
 ) -> RewardModel:
     """Log-odds of a response in proportion to the dose: f = 1 / (1 + exp(-intercept - theta*dose)).
 
@@ -74,6 +81,7 @@ def logistic(
         domain: Where theta lies. By default from 0 to 6 / max(doses): with the usual intercept
             up to a response of 19 in 20 to the largest dose.
         penalty: What one unit of dose costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
 
     References: Lai & Robbins (1978); O'Quigley & Shen (1996), "Continual reassessment method: a
     likelihood approach".
@@ -92,6 +100,7 @@ def logistic(
         levels,
         chosen,
         penalty,
+        target,
     )
 
 
@@ -101,6 +110,7 @@ def emax(
     *,
     domain: Domain | None = None,
     penalty: float = 0.0,
+    target: float | None = None,
 ) -> RewardModel:
     """A response that saturates: f = dose**hill / (theta**hill + dose**hill).
 
@@ -114,13 +124,14 @@ def emax(
         domain: Where theta lies, above 0. By default from half the smallest dose to twice the
             largest one.
         penalty: What one unit of dose costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
 
     References: MacDougall (2006), "Analysis of dose-response studies: Emax model", in Ting (ed.),
     Dose Finding in Drug Development; Pinheiro, Bretz & Branson (2006) in the same book.
 
     >>> model = emax([1.0, 2.0, 4.0], penalty=0.1)
-    >>> model.means(2.0).round(4)
-    array([0.2333, 0.3   , 0.2667])
+    >>> model.means(2.0).round(4), model.worth(2.0).round(4)
+    (array([0.3333, 0.5   , 0.6667]), array([0.2333, 0.3   , 0.2667]))
     >>> model.arms[model.best_arms(2.0)[0]]
     2.0
     """
@@ -130,12 +141,21 @@ def emax(
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
     return _build(
-        partial(_emax, hill=hill), partial(_inverse_emax, hill=hill), levels, chosen, penalty
+        partial(_emax, hill=hill),
+        partial(_inverse_emax, hill=hill),
+        levels,
+        chosen,
+        penalty,
+        target,
     )
 
 
 def power(
-    skeleton: Iterable[float], *, domain: Domain = (-1.5, 1.5), penalty: float = 0.0
+    skeleton: Iterable[float],
+    *,
+    domain: Domain = (-1.5, 1.5),
+    penalty: float = 0.0,
+    target: float | None = None,
 ) -> RewardModel:
     """The empiric model of continual reassessment: f = skeleton**exp(theta).
 
@@ -148,6 +168,7 @@ def power(
         skeleton: Probabilities, strictly between 0 and 1, distinct.
         domain: Where theta lies.
         penalty: What one unit of the skeleton costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
 
     Reference: O'Quigley, Pepe & Fisher (1990), "Continual reassessment method: a practical
     design for phase 1 clinical trials in cancer"; O'Quigley & Shen (1996) for this form.
@@ -157,15 +178,25 @@ def power(
     array([0.05, 0.1 , 0.2 , 0.4 ])
     >>> round(model.invert(2, 0.04), 6)
     0.693147
+
+    The dose whose rate of side effects is closest to 25 %:
+
+    >>> model = power([0.05, 0.1, 0.2, 0.4], target=0.25)
+    >>> [(model.arms[region.arm], round(region.high, 3)) for region in model.regions]
+    [(0.05, -0.636), (0.1, -0.322), (0.2, 0.148), (0.4, 1.5)]
     """
     rule = "lie strictly between 0 and 1"
     levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
     chosen = as_interval("domain", domain, ModelError)
-    return _build(_power, _inverse_power, levels, chosen, penalty)
+    return _build(_power, _inverse_power, levels, chosen, penalty, target)
 
 
 def hyperbolic_tangent(
-    doses: Iterable[float], *, domain: Domain = (0.1, 3.0), penalty: float = 0.0
+    doses: Iterable[float],
+    *,
+    domain: Domain = (0.1, 3.0),
+    penalty: float = 0.0,
+    target: float | None = None,
 ) -> RewardModel:
     """The first model of continual reassessment: f = ((tanh(dose) + 1) / 2)**theta.
 
@@ -176,6 +207,7 @@ def hyperbolic_tangent(
         doses: Distinct, between -3 and 3; beyond, the curve is flat to all purposes.
         domain: Where theta lies, not below 0.
         penalty: What one unit of dose costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
 
     Reference: O'Quigley, Pepe & Fisher (1990), "Continual reassessment method: a practical
     design for phase 1 clinical trials in cancer".
@@ -188,31 +220,24 @@ def hyperbolic_tangent(
     levels = as_levels("doses", doses, -3.0, 3.0, rule)
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
-    return _build(_hyperbolic_tangent, _inverse_hyperbolic_tangent, levels, chosen, penalty)
+    return _build(_hyperbolic_tangent, _inverse_hyperbolic_tangent, levels, chosen, penalty, target)
 
 
 def _build(
-    response: Curve, inverse: Curve, doses: tuple[float, ...], domain: Domain, penalty: float
+    response: Curve,
+    inverse: Curve,
+    doses: tuple[float, ...],
+    domain: Domain,
+    penalty: float,
+    target: float | None,
 ) -> RewardModel:
-    """The model of the response less the penalty."""
+    """The model of the response, and of what it is worth."""
     penalty = as_float("penalty", penalty, ModelError)
     require(penalty >= 0.0, "penalty", "be at least 0", penalty, ModelError)
-    costs = [penalty * dose for dose in doses]
-    return RewardModel(
-        partial(_net, response, penalty),
-        doses,
-        domain,
-        reward_range=(min(0.0, -max(costs)), max(1.0, 1.0 - min(costs))),
-        inverse=partial(_inverse_net, inverse, penalty),
-    )
-
-
-def _net(response: Curve, penalty: float, theta: Any, dose: Any) -> FloatArray:
-    return np.asarray(response(theta, dose) - penalty * dose)
-
-
-def _inverse_net(inverse: Curve, penalty: float, value: Any, dose: Any) -> FloatArray:
-    return inverse(value + penalty * dose, dose)
+    if target is not None:
+        target = as_fraction("target", target, ModelError)
+    value = Benefit(target, penalty) if penalty > 0.0 or target is not None else None
+    return RewardModel(response, doses, domain, inverse=inverse, value=value)
 
 
 def _linear(theta: Any, dose: Any) -> FloatArray:

@@ -3,8 +3,10 @@
 Divide and conquer over the arms. The envelope of one arm is the arm itself; two envelopes are
 merged interval by interval, where only two arms meet: their difference is sampled, every sign
 change is bisected to the last bit, and wherever the difference comes close to zero without
-changing sign its minimum is searched for, so that thin lenses are found. All intervals of all
-pairs of one level are treated together in NumPy: K arms cost about K log K evaluations.
+changing sign its minimum is searched for, so that thin lenses are found. Intervals are cut
+where an arm's worth has a kink or turns (``cuts``), so that it is smooth in between. All
+intervals of all pairs of one level are treated together in NumPy: K arms cost about K log K
+evaluations.
 """
 
 from typing import NamedTuple
@@ -12,15 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
-from globalbandits.model.curves import Evaluate
+from globalbandits.model.curves import Pieces, cut_pieces
 from globalbandits.model.refinement import bisect, find_minimum
 from globalbandits.model.tables import Envelope
+from globalbandits.model.worth import Worth
 
 _N_BASE = 16  # intervals the domain is cut into for sampling
 _N_NODES = 9  # samples per interval
 _NARROWEST = 1e-13  # of the domain's length: a part that is only rounding
 _NARROWEST_TIE = 1e-6
-_EPS = float(np.finfo(float).eps)
 _NODES = 0.5 - 0.5 * np.cos(np.pi * np.arange(_N_NODES) / (_N_NODES - 1))
 
 
@@ -59,31 +61,41 @@ class _Labels:
 
 
 def upper_envelope(
-    evaluate: Evaluate, n_arms: int, domain: tuple[float, float]
+    worth: Worth, n_arms: int, domain: tuple[float, float], cuts: FloatArray
 ) -> tuple[FloatArray, list[tuple[int, ...]]]:
-    """Breakpoints (domain ends included) and the best arms of each interval between them."""
+    """Breakpoints (domain ends included) and the best arms of each interval between them.
+
+    ``cuts`` holds one row per arm: where its worth is not smooth, or turns; nan for none.
+    """
     low, high = domain
     labels = _Labels(n_arms)
     pieces = _Pieces(
         np.arange(n_arms), np.full(n_arms, low), np.full(n_arms, high), np.arange(n_arms)
     )
     while pieces.group.size and pieces.group[-1] > 0:
-        pieces = _merge_level(evaluate, pieces, labels, domain)
+        pieces = _merge_level(worth, pieces, labels, domain, cuts)
     breakpoints = np.append(pieces.left, high)
     return breakpoints, [labels.arms(label) for label in pieces.label]
 
 
 def _merge_level(
-    evaluate: Evaluate, pieces: _Pieces, labels: _Labels, domain: tuple[float, float]
+    worth: Worth,
+    pieces: _Pieces,
+    labels: _Labels,
+    domain: tuple[float, float],
+    cuts: FloatArray,
 ) -> _Pieces:
     """Merge the envelopes of groups 2g and 2g + 1 into group g, for all g at once."""
     n_groups = int(pieces.group[-1]) + 1
     has_partner = pieces.group < 2 * (n_groups // 2)
     alone, paired = pieces.where(~has_partner), pieces.where(has_partner)
     pair, left, right, one, other = _overlay(paired, domain)
-    part, start, stop, side = _compare(
-        evaluate, labels.first[one], labels.first[other], left, right
-    )
+    if cuts.size:
+        both = np.concatenate([cuts[labels.first[one]], cuts[labels.first[other]]], axis=1)
+        whole = Pieces(np.arange(left.size), left, right)
+        interval, left, right = cut_pieces(whole, both)
+        pair, one, other = pair[interval], one[interval], other[interval]
+    part, start, stop, side = _compare(worth, labels.first[one], labels.first[other], left, right)
     label = np.where(side > 0, one[part], other[part])
     for index in np.flatnonzero(side == 0):
         label[index] = labels.union(int(one[part[index]]), int(other[part[index]]))
@@ -118,7 +130,7 @@ def _overlay(
 
 
 def _compare(
-    evaluate: Evaluate, one: IntArray, other: IntArray, left: FloatArray, right: FloatArray
+    worth: Worth, one: IntArray, other: IntArray, left: FloatArray, right: FloatArray
 ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
     """Where on each interval arm ``one`` is above (1), below (-1) or equal to (0) ``other``.
 
@@ -126,13 +138,14 @@ def _compare(
     """
 
     def difference(which: IntArray, theta: FloatArray) -> FloatArray:
-        first, second = evaluate(one[which], theta), evaluate(other[which], theta)
+        first, rounding = worth.with_rounding(one[which], theta)
+        second, other_rounding = worth.with_rounding(other[which], theta)
         gap = first - second
-        same = np.abs(gap) <= 4.0 * _EPS * np.maximum(np.abs(first), np.abs(second))
+        same = np.abs(gap) <= np.maximum(rounding, other_rounding)
         return np.asarray(np.where(same, 0.0, gap))
 
     def is_above(which: IntArray, theta: FloatArray) -> BoolArray:
-        return np.asarray(evaluate(one[which], theta) > evaluate(other[which], theta))
+        return np.asarray(worth(one[which], theta) > worth(other[which], theta))
 
     n = left.size
     theta = left[:, None] + (right - left)[:, None] * _NODES

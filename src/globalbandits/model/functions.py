@@ -6,11 +6,13 @@ once, by comparing a few values with one-at-a-time calls.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import require
 from globalbandits.errors import ModelError
 
 Function = Callable[..., Any]
@@ -27,7 +29,7 @@ class ArmFunctions:
         probes: A few arguments at which every function is defined, one row per arm.
         arms: The arms' user-facing values, for messages.
         joint: A function of (argument, arm value) that may broadcast over arrays of both.
-        what: How messages call the function: "mean" or "inverse".
+        what: How messages call the function: "mean", "value" or "inverse".
     """
 
     def __init__(
@@ -39,7 +41,9 @@ class ArmFunctions:
         what: str = "mean",
     ) -> None:
         names = [f"{what} of arm {arm!r}" for arm in arms]
-        self._values = np.asarray(arms) if joint is not None else np.empty(0)
+        self._values = np.empty(0)
+        if joint is not None and all(type(arm) in (int, float) for arm in arms):
+            self._values = _as_floats(arms)
         self._joint: Function | None = None
         self._functions: list[Function] = []
         if joint is not None and self._broadcasts(joint, functions, probes, names):
@@ -54,7 +58,7 @@ class ArmFunctions:
         self, joint: Function, functions: Sequence[Function], probes: FloatArray, names: list[str]
     ) -> bool:
         """Whether one call with arrays of arguments and arms gives what single calls give."""
-        if self._values.dtype.kind not in "iuf":
+        if self._values.size == 0:
             return False
         try:
             with np.errstate(all="ignore"):
@@ -87,20 +91,76 @@ class ArmFunctions:
         return out.reshape(shape)
 
 
+def _as_floats(arms: Sequence[Any]) -> FloatArray:
+    """Arms that are numbers as floats, which do not overflow as integers do; else nothing."""
+    try:
+        return np.array(arms, dtype=float)
+    except OverflowError:
+        return np.empty(0)
+
+
+class PerArm(NamedTuple):
+    """Functions as a user gives them: one per arm, or one of (argument, arm value) for all."""
+
+    functions: tuple[Function, ...] = ()
+    joint: Function | None = None
+
+    def bind(
+        self,
+        arms: tuple[Any, ...],
+        what: str,
+        low: float | FloatArray,
+        high: float | FloatArray,
+    ) -> ArmFunctions:
+        """The functions of these arms, tried out between ``low`` and ``high``."""
+        functions = self.functions
+        if self.joint is not None:
+            functions = tuple(partial(_swap, self.joint, arm) for arm in arms)
+        probes = probe_points(*(np.broadcast_to(end, len(arms)) for end in (low, high)))
+        return ArmFunctions(functions, probes, arms, self.joint, what)
+
+
+def as_functions(name: str, functions: Any, n_arms: int | None = None) -> tuple[Function, ...]:
+    """Functions as a tuple, all callable, as many as there are arms."""
+    listed = tuple(functions)
+    if n_arms is not None:
+        require(len(listed) == n_arms, name, f"have {n_arms} functions", len(listed), ModelError)
+    for position, function in enumerate(listed):
+        require(callable(function), f"{name}[{position}]", "be callable", function, ModelError)
+    return listed
+
+
+def _swap(function: Function, arm: Any, argument: Any) -> Any:
+    """``function(argument, arm)`` with the arm given first, so that `partial` can fix it."""
+    return function(argument, arm)
+
+
 def _call_singly(function: Function, arguments: FloatArray, name: str) -> FloatArray:
     """Values of a function that is called with one number at a time."""
     out = np.empty(arguments.size)
     with np.errstate(all="ignore"):
         for index, argument in enumerate(arguments.tolist()):
             try:
-                out[index] = function(argument)
+                found = function(argument)
             except ArithmeticError:
-                out[index] = np.nan  # e.g. 1/0: reported as not finite, with its place
+                found = np.nan  # e.g. 1/0: reported as not finite, with its place
             except Exception as error:
                 raise ModelError(
                     f"{name} must return a number, but raised {error!r} at {argument:.6g}"
                 ) from error
+            out[index] = _as_number(found, argument, name)
     return out
+
+
+def _as_number(found: Any, argument: float, name: str) -> float:
+    """What a function returned, if it is one number."""
+    try:
+        array = np.asarray(found, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if found is None or array.size != 1:
+        raise ModelError(f"{name} must return a number, got {found!r} at {argument:.6g}")
+    return float(array.item())
 
 
 def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Function:

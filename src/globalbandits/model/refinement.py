@@ -37,10 +37,11 @@ def find_minimum(
     low: FloatArray,
     high: FloatArray,
     n_steps: int = 45,
+    floor: float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
     """Place and value of the smallest value met by golden-section search in each bracket.
 
-    The search stops in a bracket as soon as a value below zero is met.
+    The search stops in a bracket as soon as a value below ``floor`` is met.
     """
     low, high = low.copy(), high.copy()
     index = np.arange(low.size)
@@ -50,7 +51,7 @@ def find_minimum(
     place = np.where(at_left <= at_right, left, right)
     best = np.minimum(at_left, at_right)
     for _ in range(n_steps):
-        index = np.flatnonzero(best >= 0.0)
+        index = np.flatnonzero(best >= floor)
         if index.size == 0:
             break
         smaller_left = at_left[index] <= at_right[index]

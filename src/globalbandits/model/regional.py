@@ -5,7 +5,7 @@ global bandit, one arm per group is a classical one.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import ModelError
+from globalbandits.model.polynomials import stretched
 from globalbandits.model.reward_model import RewardModel
-from globalbandits.model.tables import Curves
+from globalbandits.model.tables import Curves, Peaks, Tables
 
 
 class RegionalModel:
@@ -86,25 +87,55 @@ class RegionalModel:
 
     def means(self, thetas: ArrayLike) -> FloatArray:
         """Mean reward of every arm at the groups' parameters: (..., n_groups) to (..., n_arms)."""
-        values = np.asarray(thetas, dtype=float)
-        fits = values.ndim >= 1 and values.shape[-1] == self.n_groups
-        require(fits, "thetas", f"hold {self.n_groups} parameters", thetas, ModelError)
+        values = self._as_thetas(thetas)
         return np.concatenate(
             [group.means(values[..., i]) for i, group in enumerate(self._groups)], axis=-1
         )
 
+    def _as_thetas(self, thetas: ArrayLike) -> FloatArray:
+        values = np.asarray(thetas, dtype=float)
+        fits = values.ndim >= 1 and values.shape[-1] == self.n_groups
+        require(fits, "thetas", f"hold {self.n_groups} parameters", thetas, ModelError)
+        return values
+
+    def worth(self, thetas: ArrayLike) -> FloatArray:
+        """What a decision for every arm is worth: (..., n_groups) to (..., n_arms)."""
+        values = self._as_thetas(thetas)
+        return np.concatenate(
+            [group.worth(values[..., i]) for i, group in enumerate(self._groups)], axis=-1
+        )
+
     def gaps(self, thetas: ArrayLike) -> FloatArray:
-        """How much each arm's mean falls short of the best of all groups: shape (..., n_arms)."""
-        worths = self.means(thetas)
-        return np.asarray(worths.max(axis=-1, keepdims=True) - worths)
+        """How much less each arm is worth than the best of all groups: shape (..., n_arms)."""
+        worth = self.worth(thetas)
+        return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
 
     def best_arms(self, thetas: ArrayLike) -> tuple[int, ...]:
         """Indices of the arms that are best at the groups' parameters, ties included."""
         return tuple(np.flatnonzero(self.gaps(thetas) == 0.0).tolist())
 
+    @property
+    def valued(self) -> bool:
+        """Whether a decision is worth something else than its mean reward, in some group."""
+        return any(group.valued for group in self._groups)
+
+    @cached_property
+    def worth_range(self) -> tuple[float, float]:
+        """Smallest and largest worth of any arm at any mean in the reward range."""
+        lows, highs = zip(*(group.worth_range for group in self._groups), strict=True)
+        return min(lows), max(highs)
+
     def joint_curves(self, name: str) -> Curves:
-        """The curves ``"mean"``, ``"inverse"`` or ``"worth"`` of all arms of all groups."""
+        """The curves ``"mean"``, ``"inverse"``, ``"worth"`` or ``"value"`` of all arms.
+
+        Worth is on one unit scale for all groups, that of `worth_range`.
+        """
         parts: list[Curves] = [getattr(group.tables, name) for group in self._groups]
+        if self.valued and name in ("worth", "value"):
+            parts = [
+                stretched(part, *self._scale(group))
+                for part, group in zip(parts, self._groups, strict=True)
+            ]
         n_columns = max(part.guide.shape[1] for part in parts)
         segments = np.cumsum([0] + [len(part.left) for part in parts])
         # A guide with fewer cells is continued with its last segment.
@@ -119,6 +150,43 @@ class RegionalModel:
         }
         return Curves(**joined, guide=np.concatenate(guides))
 
+    def _scale(self, group: RewardModel) -> tuple[FloatArray, FloatArray]:
+        """Slope and offset from a group's own unit scale of worth to that of all groups."""
+        low, high = self.worth_range
+        length = (high - low) or 1.0
+        own_low, own_high = group.worth_range
+        every = np.ones(group.n_arms)
+        return every * ((own_high - own_low) / length), every * ((own_low - low) / length)
+
+    @cached_property
+    def joint_tables(self) -> Tables:
+        """Tables of all arms; their envelope and domain are those of the first group only."""
+        groups = [group.tables for group in self._groups]
+        scales = [self._scale(group) for group in self._groups]
+        slopes = [t.value_slope * slope for t, (slope, _) in zip(groups, scales, strict=True)]
+        offsets = [
+            offset + t.value_offset * slope
+            for t, (slope, offset) in zip(groups, scales, strict=True)
+        ]
+        counts = np.concatenate([np.diff(tables.peaks.starts) for tables in groups])
+        peaks = Peaks(
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+            np.concatenate([tables.peaks.positions for tables in groups]),
+        )
+        mean = self.joint_curves("mean")
+        return groups[0]._replace(
+            n_arms=self.n_arms,
+            mean=mean,
+            inverse=self.joint_curves("inverse"),
+            worth=self.joint_curves("worth") if self.valued else mean,
+            valued=self.valued,
+            value=self.joint_curves("value"),
+            peaks=peaks,
+            value_slope=np.concatenate(slopes),
+            value_offset=np.concatenate(offsets),
+            affine_increasing=all(tables.affine_increasing for tables in groups),
+        )
+
     @cached_property
     def fingerprint(self) -> str:
         """A short text that tells this model from others."""
@@ -126,6 +194,24 @@ class RegionalModel:
         for group in self._groups:
             digest.update(group.fingerprint.encode())
         return digest.hexdigest()[:32]
+
+    def observed_samples(self) -> dict[str, Any]:
+        """What the groups observe, one after the other, as plain data."""
+        return {"groups": [group.observed_samples() for group in self._groups]}
+
+    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
+        """Whether samples of another model show the same curves in the same groups."""
+        if rows is not None and list(rows) != list(range(self.n_arms)):
+            raise ModelError(f"rows must be all arms in order for arms in groups, got {rows!r}")
+        groups = samples.get("groups") if isinstance(samples, Mapping) else None
+        return (
+            isinstance(groups, list)
+            and len(groups) == self.n_groups
+            and all(
+                group.same_observed(saved)
+                for group, saved in zip(self._groups, groups, strict=True)
+            )
+        )
 
     def __repr__(self) -> str:
         """The number of groups and arms."""

@@ -1,41 +1,40 @@
 """The reward model: mean functions of one unknown number, checked and analysed once."""
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, as_integer, as_interval, require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
+from globalbandits.model.arms import as_arms
 from globalbandits.model.checks import check_means
 from globalbandits.model.curves import build_curves, evaluate_many
-from globalbandits.model.envelope import envelope_table, suboptimal_sides, upper_envelope
-from globalbandits.model.functions import ArmFunctions, probe_points
+from globalbandits.model.decisions import Decisions
+from globalbandits.model.envelope import envelope_table, upper_envelope
+from globalbandits.model.functions import ArmFunctions, PerArm, as_functions
 from globalbandits.model.holder import Holder, estimate_holder, verify_holder
+from globalbandits.model.identity import N_SAMPLES, as_samples, is_same, short_text
+from globalbandits.model.intervals import as_numbers, as_span
+from globalbandits.model.inverses import verify_inverse
+from globalbandits.model.lipschitz import largest_slope
 from globalbandits.model.tables import Tables
+from globalbandits.model.values import (
+    analyse_values,
+    plain_values,
+    thetas_at,
+    unit_value,
+    worth_curves,
+)
+from globalbandits.model.worth import Worth
 
-_EDGE = 1e-12  # of the domain's length: closer to an edge than this is on it
-_EPS = float(np.finfo(float).eps)
-
-
-class Region(NamedTuple):
-    """An interval of the parameter on which the same arms are best.
-
-    ``arm`` is the first of ``arms``; there are several only where arms coincide.
-    """
-
-    arm: int
-    low: float
-    high: float
-    arms: tuple[int, ...]
+_PROBES = (0.2360679774997897, 0.8541019662496847)  # of the domain: where changes are watched
 
 
-class RewardModel:
+class RewardModel(Decisions):
     """Arms whose mean rewards are known functions of one unknown number.
 
     Args:
@@ -44,8 +43,15 @@ class RewardModel:
         arms: User-facing values of the arms: prices, doses, labels.
         domain: The interval theta lies in.
         reward_range: The interval rewards lie in.
+        value: ``value(mean, arm)``: what a decision for the arm is worth if its mean reward is
+            ``mean``, where that is not the mean itself: the profit of a sale, the distance from
+            a target. Rewards are still what is observed. Any continuous function.
         inverse: ``inverse(value, arm)``, if a closed form is known; it is checked against ``mean``.
         holder: Constants of Assumption 1, if they are known; they are checked. Estimated else.
+
+    Functions are analysed once and must not change afterwards, as a closure over a variable
+    can: `means`, `worth`, `gaps`, `holder` and `observed_samples` refuse when two probes show a
+    change. Decisions are looked up in the tables made when the model was built.
 
     Examples:
         >>> import globalbandits as gb
@@ -55,6 +61,14 @@ class RewardModel:
         (1,)
         >>> [(model.arms[r.arm], round(r.low, 4), round(r.high, 4)) for r in model.regions]
         [(0.8, 0.0, 0.4778), (0.6, 0.4778, 0.6712), (0.4, 0.6712, 1.0)]
+
+        A shop sees whether it sold, and earns the price less a cost of 0.3:
+
+        >>> shop = gb.RewardModel(lambda theta, price: (1 - price * theta) ** 2,
+        ...                       arms=[0.4, 0.6, 0.8],
+        ...                       value=lambda sold, price: (price - 0.3) * sold)
+        >>> shop.means(0.5).round(3), shop.worth(0.5).round(3)
+        (array([0.64, 0.49, 0.36]), array([0.064, 0.147, 0.18 ]))
     """
 
     def __init__(
@@ -64,16 +78,22 @@ class RewardModel:
         domain: tuple[float, float] = (0.0, 1.0),
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
+        value: Callable[..., Any] | None = None,
         inverse: Callable[..., Any] | None = None,
         holder: Holder | None = None,
     ) -> None:
         require(callable(mean), "mean", "be a function of (theta, arm)", mean, ModelError)
-        values = _as_arms(arms)
-        functions = [partial(_swap, mean, value) for value in values]
-        inverses = None
-        if inverse is not None:
-            inverses = [partial(_swap, inverse, value) for value in values]
-        self._build(functions, values, mean, domain, reward_range, inverses, inverse, holder)
+        allowed = value is None or callable(value)
+        require(allowed, "value", "be a function of (mean, arm)", value, ModelError)
+        self._build(
+            as_arms(arms),
+            domain,
+            reward_range,
+            PerArm(joint=mean),
+            None if value is None else PerArm(joint=value),
+            None if inverse is None else PerArm(joint=inverse),
+            holder,
+        )
 
     @classmethod
     def from_functions(
@@ -83,10 +103,13 @@ class RewardModel:
         domain: tuple[float, float] = (0.0, 1.0),
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
+        values: Sequence[Callable[..., Any]] | None = None,
         inverses: Sequence[Callable[..., Any]] | None = None,
         holder: Holder | None = None,
     ) -> "RewardModel":
         """A model from one function of theta per arm; arms are 0, 1, 2, ... unless named.
+
+        ``values`` are functions of the arm's mean reward, one per arm: see `RewardModel`.
 
         Examples:
             >>> import globalbandits as gb
@@ -95,58 +118,58 @@ class RewardModel:
             >>> [region.arm for region in model.regions]
             [0, 1, 2]
         """
-        functions = list(functions)
-        for position, function in enumerate(functions):
-            require(
-                callable(function), f"functions[{position}]", "be callable", function, ModelError
-            )
-        values = _as_arms(range(len(functions)) if arms is None else arms)
-        require(
-            len(values) == len(functions),
-            "arms",
-            f"have {len(functions)} values, one per function",
-            len(values),
-            ModelError,
-        )
-        if inverses is not None:
-            inverses = list(inverses)
-            require(
-                len(inverses) == len(functions),
-                "inverses",
-                f"have {len(functions)} functions",
-                len(inverses),
-                ModelError,
-            )
+        means = PerArm(functions=as_functions("functions", functions))
+        n_arms = len(means.functions)
+        named = as_arms(range(n_arms) if arms is None else arms)
+        rule = f"have {n_arms} values, one per function"
+        require(len(named) == n_arms, "arms", rule, len(named), ModelError)
         model = cls.__new__(cls)
-        model._build(functions, values, None, domain, reward_range, inverses, None, holder)
+        model._build(
+            named,
+            domain,
+            reward_range,
+            means,
+            None if values is None else PerArm(as_functions("values", values, n_arms)),
+            None if inverses is None else PerArm(as_functions("inverses", inverses, n_arms)),
+            holder,
+        )
         return model
 
     def _build(
         self,
-        functions: Sequence[Callable[..., Any]],
         arms: tuple[Any, ...],
-        joint: Callable[..., Any] | None,
         domain: tuple[float, float],
         reward_range: tuple[float, float],
-        inverses: Sequence[Callable[..., Any]] | None,
-        joint_inverse: Callable[..., Any] | None,
+        mean: PerArm,
+        value: PerArm | None,
+        inverse: PerArm | None,
         holder: Holder | None,
     ) -> None:
         self._arms = arms
-        self._domain = as_interval("domain", domain, ModelError)
-        self._reward_range = as_interval("reward_range", reward_range, ModelError)
+        self._domain = as_span("domain", domain)
+        self._reward_range = as_span("reward_range", reward_range)
         n_arms = len(arms)
-        names = [f"mean of arm {value!r}" for value in arms]
-        ends = np.full(n_arms, self._domain[0]), np.full(n_arms, self._domain[1])
-        # What is observed and what a decision is worth are one thing in the paper and two in
-        # the tables: inverses come from the first, regions, gaps and regret from the second.
-        self._observed = ArmFunctions(functions, probe_points(*ends), arms, joint)
-        self._worth = self._observed
+        names = [f"mean of arm {arm!r}" for arm in arms]
+        self._observed = mean.bind(arms, "mean", *self._domain)
         check_means(self._observed, n_arms, self._domain, self._reward_range, names)
         mean_curves, inverse_curves = build_curves(self._unit_mean, n_arms, self._domain, names)
-        breakpoints, best = upper_envelope(self._worth, n_arms, self._domain)
-        self._best = best
-        self._breakpoints = breakpoints
+        # What is observed and what a decision is worth: inverses come from the first, regions,
+        # gaps and regret from the second.
+        self._value: ArmFunctions | None = None
+        self._values = plain_values(n_arms, self._reward_range)
+        worth, cuts = mean_curves, np.empty((n_arms, 0))
+        if value is not None:
+            self._value = value.bind(arms, "value", *self._reward_range)
+            names = [f"value of arm {arm!r}" for arm in arms]
+            self._values = analyse_values(self._value, n_arms, self._reward_range, names)
+            cuts = thetas_at(self._unit_mean, n_arms, self._domain, self._values.marks)
+        self._worth = Worth(self._observed, self._value, self._reward_range)
+        if value is not None:
+            worth = worth_curves(self._worth, mean_curves, self._values, self._domain, cuts, names)
+        self._probes = self._domain[0] + np.array(_PROBES) * (self._domain[1] - self._domain[0])
+        every = np.arange(n_arms), self._probes[:, np.newaxis]
+        self._seen = {"mean": self._observed(*every), "value": self._worth(*every)}
+        self._breakpoints, self._best = upper_envelope(self._worth, n_arms, self._domain, cuts)
         at_ends = self.best_arms(self._domain[0]), self.best_arms(self._domain[1])
         self._tables = Tables(
             n_arms=n_arms,
@@ -154,16 +177,22 @@ class RewardModel:
             high=self._domain[1],
             mean=mean_curves,
             inverse=inverse_curves,
-            worth=mean_curves,
-            envelope=envelope_table(breakpoints, best, at_ends),
+            worth=worth,
+            envelope=envelope_table(self._breakpoints, self._best, at_ends),
+            invertible=True,
+            valued=value is not None,
+            value=self._values.curves,
+            peaks=self._values.peaks,
+            value_slope=self._values.slope,
+            value_offset=self._values.offset,
+            affine_increasing=self._values.affine_increasing,
         )
+        remarks = getattr(value.joint, "remarks", None) if value is not None else None
+        self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
         self._inverse: ArmFunctions | None = None
-        if inverses is not None:
-            low, high = self._mean_ends()
-            self._inverse = ArmFunctions(
-                inverses, probe_points(low, high), arms, joint_inverse, "inverse"
-            )
-            self._verify_inverse()
+        if inverse is not None:
+            self._inverse = inverse.bind(arms, "inverse", *self._mean_ends())
+            verify_inverse(self._inverse, self._observed, arms, self._domain, self._reward_range)
         if holder is not None:
             verify_holder(holder, self._observed, n_arms, self._domain)
             self.__dict__["holder"] = holder
@@ -178,55 +207,69 @@ class RewardModel:
         inverse = self._tables.inverse
         return low + (high - low) * inverse.low, low + (high - low) * inverse.high
 
-    def _verify_inverse(self) -> None:
-        """The supplied inverse must undo the mean, as far as the mean's digits allow."""
-        assert self._inverse is not None
-        low, high = self._domain
-        thetas = np.broadcast_to(np.linspace(low, high, 65), (self.n_arms, 65))
-        arms = np.arange(self.n_arms)[:, None]
-        means = self._observed(arms, thetas)
-        found = self._inverse(arms, means)
-        back = self._observed(arms, np.clip(found, low, high))
-        scale = self._reward_range[1] - self._reward_range[0]
-        wrong = ~(np.abs(found - thetas) <= 1e-9 * (high - low))
-        wrong &= ~((np.abs(back - means) <= 1e-14 * scale) & (found >= low) & (found <= high))
-        if wrong.any():
-            arm, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-            raise ModelError(
-                f"inverse of arm {self._arms[arm]!r} must undo its mean, "
-                f"got {found[arm, column]:.6g} for the mean {means[arm, column]:.6g} "
-                f"at theta = {thetas[arm, column]:.6g}"
-            )
-
-    @property
-    def arms(self) -> tuple[Any, ...]:
-        """The arms' user-facing values."""
-        return self._arms
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms."""
-        return len(self._arms)
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """The interval theta lies in."""
-        return self._domain
-
     @property
     def reward_range(self) -> tuple[float, float]:
         """The interval rewards lie in."""
         return self._reward_range
 
     @property
+    def valued(self) -> bool:
+        """Whether a decision is worth something else than its mean reward."""
+        return self._value is not None
+
+    @property
+    def worth_range(self) -> tuple[float, float]:
+        """Smallest and largest worth of any arm at any mean in the reward range."""
+        return self._values.range
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is allowed in this model but may not be meant: a value that never changes, ..."""
+        return self._remarks
+
+    @property
     def tables(self) -> Tables:
-        """Flat arrays for loops, on the unit reward scale."""
+        """Flat arrays for loops, on the unit scales of rewards and of worth."""
         return self._tables
 
     def means(self, theta: ArrayLike) -> FloatArray:
         """Mean reward of every arm at theta: shape (..., n_arms)."""
+        self._watch()
         thetas = self._as_thetas(theta)
         return self._observed(np.arange(self.n_arms), thetas[..., np.newaxis])
+
+    def worth_of(self, arm: int, mean: ArrayLike) -> Any:
+        """What a decision for this arm (an index) is worth if its mean reward is ``mean``.
+
+        >>> import globalbandits as gb
+        >>> gb.dose.emax([1.0, 2.0], target=0.25).worth_of(0, [0.15, 0.25]).round(2).tolist()
+        [-0.1, 0.0]
+        """
+        arm = self._as_arm(arm)
+        means = as_numbers("mean", mean)
+        low, high = self._reward_range
+        slack = 1e-9 * (high - low)
+        inside = bool(((means >= low - slack) & (means <= high + slack)).all())
+        require(inside, "mean", f"lie in the reward range [{low:g}, {high:g}]", mean, ModelError)
+        self._watch()
+        means = np.clip(means, low, high)
+        worth = means if self._value is None else self._value(np.array(arm), means)
+        return float(worth) if means.ndim == 0 else worth
+
+    @cached_property
+    def worth_lipschitz(self) -> float:
+        """How much worth can change per unit of the mean reward: 1 if they are the same.
+
+        Infinite where no such number exists, as for the square root of a mean at 0.
+        """
+        if self._value is None:
+            return 1.0
+        slope = float(np.abs(self._values.slope).max())
+        if not self._values.affine.all():
+            unit = unit_value(self._value, self._reward_range, self.worth_range)
+            slope = largest_slope(unit, self._values.curves)
+        length, worth = np.diff(self._reward_range).item(), np.diff(self.worth_range).item()
+        return slope * float(worth / length)
 
     def invert(self, arm: int, value: ArrayLike) -> Any:
         """The theta whose mean for this arm (an index) is nearest to ``value``.
@@ -234,7 +277,7 @@ class RewardModel:
         Values beyond the arm's range give the nearer end of the domain.
         """
         arm = self._as_arm(arm)
-        values = np.asarray(value, dtype=float)
+        values = as_numbers("value", value)
         require(bool(np.isfinite(values).all()), "value", "be finite", value, ModelError)
         low, high = self._reward_range
         unit = (values - low) / (high - low)
@@ -247,61 +290,9 @@ class RewardModel:
         return float(found) if values.ndim == 0 else found
 
     @cached_property
-    def regions(self) -> tuple[Region, ...]:
-        """Where which arms are best, left to right, covering the domain."""
-        edges = self._breakpoints.tolist()
-        return tuple(
-            Region(arms[0], low, high, arms)
-            for arms, low, high in zip(self._best, edges[:-1], edges[1:], strict=True)
-        )
-
-    @cached_property
-    def dominated(self) -> tuple[int, ...]:
-        """Indices of arms that are best nowhere."""
-        somewhere = {arm for arms in self._best for arm in arms}
-        return tuple(arm for arm in range(self.n_arms) if arm not in somewhere)
-
-    def best_arms(self, theta: float) -> tuple[int, ...]:
-        """Indices of the arms that are best at theta, ties included."""
-        theta = self._as_theta(theta)
-        first, last = self._intervals_at(theta)
-        arms = {arm for index in range(first, last + 1) for arm in self._best[index]}
-        worth = self._worth(np.arange(self.n_arms), np.array(theta))
-        top = worth.max()
-        return tuple(
-            sorted(arms | set(np.flatnonzero(worth >= top - 4 * _EPS * abs(top)).tolist()))
-        )
-
-    def gaps(self, theta: ArrayLike) -> FloatArray:
-        """How much each arm's mean falls short of the best one: shape (..., n_arms)."""
-        thetas = self._as_thetas(theta)
-        worth = self._worth(np.arange(self.n_arms), thetas[..., np.newaxis])
-        return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
-
-    def suboptimality_gap(self, theta: float) -> float:
-        """delta_min: the smallest gap of an arm that is not best; infinite if all are best."""
-        gaps = self.gaps(self._as_theta(theta))
-        others = np.delete(gaps, self.best_arms(theta))
-        return float(others.min()) if others.size else float("inf")
-
-    def suboptimality_distance(self, theta: float) -> float:
-        """Delta_min of Definition 3: how far theta is from where its best arms stop being best.
-
-        The domain's length if some arm that is best at theta is best everywhere.
-        """
-        theta = self._as_theta(theta)
-        first, last = self._intervals_at(theta)
-        low, high = suboptimal_sides(
-            self._breakpoints, self._best, self.best_arms(theta), first, last
-        )
-        distance = min(theta - low, high - theta)
-        if np.isinf(distance):
-            return self._domain[1] - self._domain[0]
-        return max(distance, 0.0)
-
-    @cached_property
     def holder(self) -> Holder:
         """Constants and exponents of Assumption 1, per arm, in the user's units."""
+        self._watch()
         return estimate_holder(self._observed, self.n_arms, self._domain)
 
     @property
@@ -317,38 +308,58 @@ class RewardModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short text that tells this model from others: arms, domain, range and curves."""
-        grid = np.linspace(*self._domain, 33)
-        curves = self._unit_mean(np.arange(self.n_arms)[:, None], np.tile(grid, (self.n_arms, 1)))
-        digest = hashlib.sha256()
-        header = [[repr(arm) for arm in self._arms], self._domain, self._reward_range]
-        digest.update(json.dumps(header).encode())
-        # Nine digits: the last ones may differ between machines.
-        digest.update(np.rint(curves * 1e9).astype("<i8").tobytes())
-        return digest.hexdigest()[:32]
+        """A short text to show and to log: arms, domain, range and observed curves.
 
-    def _intervals_at(self, theta: float) -> tuple[int, int]:
-        """First and last interval of the envelope that theta belongs to: two on an edge."""
-        slack = _EDGE * (self._domain[1] - self._domain[0])
-        inner = self._breakpoints[1:-1]
-        first = int(np.searchsorted(inner, theta - slack, side="left"))
-        last = int(np.searchsorted(inner, theta + slack, side="right"))
-        return first, last
+        Two models that differ in the last bit of a mean may have different ones: never refuse
+        anything because of it. `same_observed` compares models.
+        """
+        return short_text(self._arms, self._domain, self._reward_range, self._sampled_curves())
 
-    def _as_theta(self, theta: object) -> float:
-        number = as_float("theta", theta, ModelError)
-        low, high = self._domain
-        require(low <= number <= high, "theta", f"lie in [{low:g}, {high:g}]", theta, ModelError)
-        return number
+    def observed_samples(self) -> dict[str, Any]:
+        """What this model observes, as plain data that a saved state can carry.
 
-    def _as_thetas(self, theta: ArrayLike) -> FloatArray:
-        thetas = np.asarray(theta, dtype=float)
-        low, high = self._domain
-        inside = (thetas >= low) & (thetas <= high)
-        if not inside.all():
-            wrong = float(thetas[~inside].flat[0]) if thetas.ndim else float(thetas)
-            raise ModelError(f"theta must lie in [{low:g}, {high:g}], got {wrong!r}")
-        return thetas
+        Domain, reward range, and 33 samples of each arm's mean on the unit scale. Arms' names
+        and what decisions are worth are not part of it.
+        """
+        return as_samples(self._sampled_curves(), self._domain, self._reward_range)
+
+    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
+        """Whether `observed_samples` of another model show the same curves, to 1e-7.
+
+        Args:
+            samples: What `observed_samples` gave, perhaps read from a file.
+            rows: For each arm of this model the arm of the other one to compare it with, or None
+                for an arm the other one does not have. By default the same arms in order.
+
+        >>> import globalbandits as gb
+        >>> one = gb.RewardModel(lambda t, q: q * (1 - q * t), [0.4, 0.6])
+        >>> other = gb.RewardModel(lambda t, q: q - q * q * t, [0.4, 0.6])
+        >>> one.same_observed(other.observed_samples())
+        True
+        """
+        return is_same(self.observed_samples(), samples, rows)
+
+    def _sampled_curves(self) -> FloatArray:
+        self._watch()
+        grid = np.linspace(*self._domain, N_SAMPLES)
+        return self._unit_mean(np.arange(self.n_arms)[:, None], np.tile(grid, (self.n_arms, 1)))
+
+    def _watch(self) -> None:
+        """Refuse functions that have changed since their tables were made."""
+        arms = np.arange(self.n_arms)
+        for what, seen in (("mean", self._observed), ("value", self._worth)):
+            if what == "value" and self._value is None:
+                continue
+            now = seen(arms, self._probes[:, np.newaxis])
+            was = self._seen[what]
+            changed = ~(np.abs(now - was) <= 1e-9 * np.maximum(np.abs(was), 1.0))
+            if changed.any():
+                row, arm = np.argwhere(changed)[0]
+                raise ModelError(
+                    f"{what} of arm {self._arms[arm]!r} must not change after the model was "
+                    f"built, got {now[row, arm]:.6g}, was {was[row, arm]:.6g} "
+                    f"at theta = {self._probes[row]:.6g}"
+                )
 
     def _as_arm(self, arm: object) -> int:
         index = as_integer("arm", arm, 0, ModelError)
@@ -364,27 +375,3 @@ class RewardModel:
             f"RewardModel({self.n_arms} arms: {shown}{more}; theta in [{low:g}, {high:g}]; "
             f"{len(self._best)} regions)"
         )
-
-
-def _swap(function: Callable[..., Any], arm: Any, argument: Any) -> Any:
-    """``function(argument, arm)`` with the arm given first, so that `partial` can fix it."""
-    return function(argument, arm)
-
-
-def _as_arms(arms: Sequence[Any]) -> tuple[Any, ...]:
-    """Arm values as a tuple of plain Python values, at least one, none repeated."""
-    try:
-        values = tuple(arms)
-    except TypeError:
-        raise ModelError(f"arms must be a sequence of values, got {arms!r}") from None
-    values = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-    require(len(values) >= 1, "arms", "have at least one value", values, ModelError)
-    seen: set[Any] = set()
-    for value in values:
-        try:
-            repeated = value in seen
-            seen.add(value)
-        except TypeError:
-            raise ModelError(f"arms must be hashable values, got {value!r}") from None
-        require(not repeated, "arms", "be distinct", value, ModelError)
-    return values

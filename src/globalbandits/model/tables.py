@@ -5,7 +5,11 @@ calls these functions as they stand, the simulator compiles the very same ones.
 
 A decision needs two look-ups: `evaluate` (a curve of one arm, most often its inverse) and
 `find_cell` (which arms are best at a parameter). All rewards and means in the tables are on
-the unit scale: the model's reward range is mapped to [0, 1].
+the unit scale: the model's reward range is mapped to [0, 1]. What a decision is worth is on a
+unit scale of its own: the model's worth range is mapped to [0, 1].
+
+Whatever is looked up may be nan or infinite. Comparisons are written so that nan ends at an
+end of a table, and nothing that is not finite becomes an index.
 """
 
 import math
@@ -20,7 +24,7 @@ INSIDE = 1.0 - 1e-9  # of half a segment
 
 
 class Curves(NamedTuple):
-    """One monotone piecewise polynomial per arm, in flat arrays.
+    """One piecewise polynomial per arm, in flat arrays.
 
     Segments of all arms stand one after the other, each arm's from left to right. Within a
     segment the curve is a polynomial of degree 7 in u = (x - middle) * scale, -1 <= u <= 1.
@@ -52,21 +56,35 @@ class Envelope(NamedTuple):
     sub_high: FloatArray  # (n_cells,) nearest suboptimal parameter on the right, or inf
 
 
+class Peaks(NamedTuple):
+    """The means at which an arm's value is larger than on both sides."""
+
+    starts: IntArray  # (n_arms + 1,) where an arm's peaks start in `positions`
+    positions: FloatArray  # means on the unit scale, each arm's in rising order
+
+
 class Tables(NamedTuple):
-    """All a policy may read of a model, on the unit reward scale."""
+    """All a policy may read of a model, on the unit scales of rewards and of worth."""
 
     n_arms: int
     low: float  # the domain
     high: float
     mean: Curves  # parameter -> mean of what is observed
     inverse: Curves  # mean of what is observed -> parameter
-    worth: Curves  # parameter -> what a decision is worth
+    worth: Curves  # parameter -> what a decision is worth; `mean` itself unless valued
     envelope: Envelope
+    invertible: bool  # whether `inverse` may be read
+    valued: bool  # whether a decision is worth something else than the mean observation
+    value: Curves  # mean of what is observed -> what a decision is worth; not read unless valued
+    peaks: Peaks  # of `value`
+    value_slope: FloatArray  # (n_arms,) value at mean 1 less value at mean 0
+    value_offset: FloatArray  # (n_arms,) value at mean 0
+    affine_increasing: bool  # whether value is slope * mean + offset, slope > 0, for every arm
 
 
 def evaluate(curves: Curves, arm: int, x: float) -> float:
     """Value of one arm's curve at x; outside the curve's range, the value at the nearer end."""
-    if x <= curves.low[arm]:
+    if not x > curves.low[arm]:  # nan too
         return float(curves.at_low[arm])
     if x >= curves.high[arm]:
         return float(curves.at_high[arm])
@@ -74,9 +92,13 @@ def evaluate(curves: Curves, arm: int, x: float) -> float:
 
 
 def find_segment(curves: Curves, arm: int, x: float) -> int:
-    """The segment of one arm's curve that holds x, which lies inside the curve's range."""
-    cell = int((x - curves.low[arm]) * curves.cell_scale[arm])
-    cell = min(cell, curves.guide.shape[1] - 2)
+    """The segment of one arm's curve that holds x, or the one nearest to it."""
+    position = (x - float(curves.low[arm])) * float(curves.cell_scale[arm])
+    cell = 0
+    if position >= curves.guide.shape[1] - 2:
+        cell = curves.guide.shape[1] - 2
+    elif position > 0.0:
+        cell = int(position)
     segment = curves.guide[arm, cell]
     last = curves.guide[arm, cell + 1]
     while segment < last:
@@ -104,6 +126,28 @@ def evaluate_segment(curves: Curves, segment: int, x: float) -> float:
     return float(low + high * (square * square))
 
 
+def value_of(tables: Tables, arm: int, unit_mean: float) -> float:
+    """What a decision for the arm is worth if its mean observation is ``unit_mean``."""
+    if not tables.valued:
+        return unit_mean
+    return evaluate(tables.value, arm, unit_mean)
+
+
+def largest_value(tables: Tables, arm: int, low: float, high: float) -> float:
+    """The most a decision for the arm can be worth if its mean lies in [low, high].
+
+    Values may peak inside the interval; elsewhere the largest one is at an end.
+    """
+    if not tables.valued:
+        return high
+    largest = max(evaluate(tables.value, arm, low), evaluate(tables.value, arm, high))
+    for index in range(tables.peaks.starts[arm], tables.peaks.starts[arm + 1]):
+        peak = float(tables.peaks.positions[index])
+        if low < peak < high:
+            largest = max(largest, evaluate(tables.value, arm, peak))
+    return largest
+
+
 def find_cell(envelope: Envelope, theta: float) -> int:
     """The cell of the envelope that holds theta, by bisection over the breakpoints."""
     points = envelope.breakpoints
@@ -112,7 +156,7 @@ def find_cell(envelope: Envelope, theta: float) -> int:
 
 def find_cell_among(points: FloatArray, first: int, last: int, theta: float) -> int:
     """The cell of an envelope whose breakpoints are ``points[first]`` to ``points[last]``."""
-    if theta <= points[first]:
+    if not theta > points[first]:  # nan too
         return 0
     if theta >= points[last]:
         return 2 * (last - first)

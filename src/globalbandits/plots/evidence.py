@@ -27,7 +27,7 @@ def evidence_figure(
     log_e_values: ArrayLike,
     contenders: ArrayLike,
     arms: Sequence[str],
-    level: float = 0.95,
+    confidence: float = 0.95,
     domain: tuple[float, float] | None = None,
     truth: ArrayLike | None = None,
     title: str = "",
@@ -42,7 +42,7 @@ def evidence_figure(
         log_e_values: natural logarithms of the e-values against the model, shape (n,).
         contenders: nonzero where an arm can be best, shape (n, n_arms).
         arms: names of the arms.
-        level: confidence of interval and contenders; 1 / (1 - level) is the threshold.
+        confidence: of interval and contenders; 1 / (1 - confidence) is the threshold.
         domain: of the parameter, for the axis.
         truth: the true parameter where it is known, one number or shape (n,).
         title: a line above the figure.
@@ -60,12 +60,12 @@ def evidence_figure(
         figure = Figure(figsize=(7.2, 6.6))
         panels = figure.subplots(3, 1, sharex=True, height_ratios=[3, 2, 3])
         figure.suptitle(title, x=0.01, horizontalalignment="left")
-        _draw_interval(panels[0], moments, low, high, level, truth)
+        _draw_interval(panels[0], moments, low, high, confidence, truth)
         if domain is not None:
             panels[0].set_ylim(*domain)
-        _draw_e_values(panels[1], moments, np.asarray(log_e_values, dtype=np.float64), level)
+        _draw_e_values(panels[1], moments, np.asarray(log_e_values, dtype=np.float64), confidence)
         _draw_race(panels[2], moments, np.asarray(contenders), arms)
-        refuted = np.flatnonzero(np.asarray(log_e_values) >= -math.log(1.0 - level))
+        refuted = np.flatnonzero(np.asarray(log_e_values) >= -math.log(1.0 - confidence))
         if refuted.size:
             for axes in panels:
                 axes.axvline(moments[refuted[0]], color=PALETTE[1], linewidth=1.0, linestyle=":")
@@ -87,10 +87,10 @@ def _draw_interval(
     moments: ArrayLike,
     low: ArrayLike,
     high: ArrayLike,
-    level: float,
+    confidence: float,
     truth: ArrayLike | None,
 ) -> None:
-    label = f"interval, {level:.0%} at all times at once"
+    label = f"interval, {confidence:.0%} at all times at once"
     axes.fill_between(moments, low, high, color=PALETTE[0], alpha=0.25, linewidth=0.0, label=label)
     for end in (low, high):
         axes.plot(moments, end, color=PALETTE[0], linewidth=1.2, marker=".", markersize=4)
@@ -101,10 +101,12 @@ def _draw_interval(
     axes.legend(loc="upper right")
 
 
-def _draw_e_values(axes: "Axes", moments: ArrayLike, log_e_values: ArrayLike, level: float) -> None:
+def _draw_e_values(
+    axes: "Axes", moments: ArrayLike, log_e_values: ArrayLike, confidence: float
+) -> None:
     # Beyond a million million nobody reads the number: it stays at the upper edge.
     powers = np.clip(np.asarray(log_e_values) / math.log(10.0), -1.0, _LARGEST)
-    threshold = 1.0 / (1.0 - level)
+    threshold = 1.0 / (1.0 - confidence)
     axes.plot(moments, 10.0**powers, color=PALETTE[1], marker=".", markersize=4, label="e-value")
     label = f"refuted above {threshold:.3g}"
     axes.axhline(threshold, color=INK, linewidth=1.0, linestyle="--", label=label)

@@ -1,7 +1,8 @@
 """Simulation: the policies' own rules compiled into a loop, and what comes out of it."""
 
 from globalbandits.simulation.checkpoints import checkpoint_times
+from globalbandits.simulation.joining import concat
 from globalbandits.simulation.result import SimulationResult
 from globalbandits.simulation.simulate import simulate
 
-__all__ = ["SimulationResult", "checkpoint_times", "simulate"]
+__all__ = ["SimulationResult", "checkpoint_times", "concat", "simulate"]

@@ -8,6 +8,7 @@ from globalbandits._validation import as_fraction, require
 from globalbandits.errors import SimulationError
 from globalbandits.plots import Line, band_figure, share_figure
 from globalbandits.plots.evidence import evidence_figure
+from globalbandits.plots.labels import drawn_label
 from globalbandits.simulation.summary import check_regret, mean_interval
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def regret_figure(
         mean, _, low, high = mean_interval(curves, level)
         if log_y:  # a band that reaches below zero has no logarithm
             low = np.maximum(low, mean * 1e-3)
-        lines.append(Line(name, data["time"].values, mean, low, high))
+        lines.append(Line(drawn_label(name), data["time"].values, mean, low, high))
     words = "nominal regret" if variable == "nominal_regret" else "regret"
     return band_figure(
         lines, xlabel="time step", ylabel=f"cumulative {words}", log_x=log_x, log_y=log_y
@@ -43,9 +44,10 @@ def pulls_figure(result: "SimulationResult") -> "Figure":
     pulls = result.dataset["pulls"].transpose("policy", "run", "arm").values
     totals = pulls.sum(axis=1)
     shares = totals / totals.sum(axis=1, keepdims=True)
-    labels = [_label(arm) for arm in result.dataset["arm"].values.tolist()]
+    labels = [drawn_label(arm) for arm in result.dataset["arm"].values.tolist()]
     best = result.spec["environment"]["best_arms"]  # none where they change
-    return share_figure(dict(zip(result.policies, shares, strict=True)), labels, best=best)
+    names = [drawn_label(name) for name in result.policies]
+    return share_figure(dict(zip(names, shares, strict=True)), labels, best=best)
 
 
 def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) -> "Figure":
@@ -60,7 +62,7 @@ def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) ->
         known = ~np.isnan(estimates).all(axis=0)
         if known.any():
             low, middle, high = np.nanquantile(estimates[:, known], _MIDDLE, axis=0)
-            lines.append(Line(name, times[known], middle, low, high))
+            lines.append(Line(drawn_label(name), times[known], middle, low, high))
     require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
     return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x)
 
@@ -83,10 +85,10 @@ def run_evidence_figure(
         high=one["interval_high"].values,
         log_e_values=one["log_e_value"].values,
         contenders=one["contender"].transpose("time", "arm").values,
-        arms=[_label(arm) for arm in data["arm"].values.tolist()],
+        arms=[drawn_label(arm) for arm in data["arm"].values.tolist()],
         domain=tuple(result.spec["environment"]["model"]["domain"]),
         truth=_truth(result, run).y,
-        title=policy,
+        title=drawn_label(policy),
         xlabel="time step",
     )
 
@@ -107,7 +109,3 @@ def _truth(result: "SimulationResult", run: int | None) -> Line:
     else:
         theta = result.dataset["theta"].median("run").values
     return Line("true parameter", times, theta, reference=True)
-
-
-def _label(arm: object) -> str:
-    return f"{arm:g}" if isinstance(arm, float) else str(arm)

@@ -1,6 +1,8 @@
 """What a simulation gives: an xarray dataset, summaries, figures, and a file that keeps it."""
 
 import dataclasses
+import json
+import numbers
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ from globalbandits._types import AnyArray, BoolArray
 from globalbandits.environments import Environment
 from globalbandits.evidence.findings import find_out
 from globalbandits.simulation.job import Job
+from globalbandits.simulation.provenance import made_with, own_code
 from globalbandits.simulation.records import Records
 from globalbandits.simulation.summary import summarize
 
@@ -33,7 +36,9 @@ class SimulationResult:
 
     Args:
         dataset: the numbers.
-        spec: environment, policies, horizon, seed and version, as plain values.
+        spec: what was simulated, as plain values: environment, policies, horizon, runs,
+            first_run, seed and version; ``own_code``, hashes of policies and parts that do not
+            come with the package; and ``made_with``, versions and platform of the machines.
     """
 
     dataset: "xr.Dataset"
@@ -51,7 +56,8 @@ class SimulationResult:
 
         Columns are ``regret_mean``, ``regret_sem``, ``regret_low`` and ``regret_high``, and
         with a baseline ``difference_mean``, ``_sem``, ``_low`` and ``_high``: the policy's
-        regret less the baseline's in the same run, which share their random numbers.
+        regret less the baseline's in the same run, which share their random numbers. Printed,
+        the table fits a terminal of 80 columns.
 
         Args:
             baseline: name of a policy to compare with.
@@ -145,12 +151,28 @@ def make_result(
         "time": job.times,
         "arm": _arm_labels(env.model.arms),
     }
-    return SimulationResult(xr.Dataset(variables, coordinates), spec)
+    whole = spec | {
+        "first_run": first_run,
+        "own_code": own_code(env, dict(zip(job.names, job.policies, strict=True))),
+        "made_with": [made_with()],
+    }
+    # As it will be when it has been saved and loaded: lists for tuples, texts for objects.
+    plain = json.loads(json.dumps(whole, default=str))
+    return SimulationResult(xr.Dataset(variables, coordinates), plain)
 
 
 def _arm_labels(arms: tuple[Any, ...]) -> AnyArray:
     """Arms as an axis: numbers where all are numbers, texts otherwise."""
-    try:
+    if all(_is_number(arm) for arm in arms):
         return np.array([float(arm) for arm in arms])
-    except (TypeError, ValueError):
-        return np.array([str(arm) for arm in arms])
+    return np.array([str(arm) for arm in arms])
+
+
+def _is_number(arm: Any) -> bool:
+    """Whether an arm is a number that a float can be; the text "1" is none."""
+    if isinstance(arm, bool) or not isinstance(arm, numbers.Real):
+        return False
+    try:
+        return float(arm) == arm or not isinstance(arm, numbers.Integral)
+    except OverflowError:
+        return False

@@ -40,6 +40,8 @@ def summarize(
     """One row a policy: see `SimulationResult.summary`."""
     import pandas as pd
 
+    from globalbandits.simulation.printing import Summary
+
     level = as_fraction("level", level, SimulationError)
     check_regret(variable)
     names = [str(name) for name in dataset["policy"].values]
@@ -50,7 +52,7 @@ def summarize(
         rule = f"be one of {', '.join(names)}"
         require(baseline in names, "baseline", rule, baseline, SimulationError)
         columns |= _columns("difference", final - final[names.index(baseline)], level)
-    return pd.DataFrame(columns, index=pd.Index(names, name="policy"))
+    return Summary(columns, index=pd.Index(names, name="policy"))
 
 
 def check_regret(variable: str) -> None:

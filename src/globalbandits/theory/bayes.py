@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray
-from globalbandits.theory.holder import as_times
+from globalbandits.theory.holder import as_times, constants
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def bayes_risk_growth(model: "RewardModel", times: ArrayLike) -> FloatArray:
     """The growth of WAGP's Bayes risk in T: ``log T`` if gamma = 1, else ``T**(1 - gamma)``.
 
-    The paper states the order and no constant, so compare only ratios of these numbers.
+    The prior must have a bounded density: it must not pile up where two arms tie, which is where
+    WAGP loses most. The paper states the order and no constant, so compare only ratios of these
+    numbers. A value with a Lipschitz constant does not change the order; without one it is refused.
 
     Args:
         model: The analysed reward model; gamma is its informativeness.
@@ -27,6 +29,7 @@ def bayes_risk_growth(model: "RewardModel", times: ArrayLike) -> FloatArray:
     [2.303, 4.605]
     """
     t = as_times(times)
+    constants(model)  # refuses a value that no bound holds for
     # Estimated exponents may miss 1 in the last digits.
     if model.informativeness > 1.0 - 1e-9:
         return np.asarray(np.log(t))

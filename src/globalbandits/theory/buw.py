@@ -21,6 +21,10 @@ def buw_regret(model: "RewardModel", theta: float, times: ArrayLike) -> FloatArr
     ``C2(Delta / 3)``; from there on what that is then, and ``K pi**2`` more. The theorem
     speaks of ``BUW(scale=1.0)``; a smaller scale leaves its proof. In units of reward.
 
+    Where a decision is worth a value of its mean, the index of an arm is the largest value in
+    its interval of means, which exceeds the value itself by at most L times the width, L the
+    value's Lipschitz constant: the sum gets the factor L**2, the rest the worth range's length.
+
     Args:
         model: The analysed reward model.
         theta: The true parameter.
@@ -34,12 +38,12 @@ def buw_regret(model: "RewardModel", theta: float, times: ArrayLike) -> FloatArr
     c = constants(model)
     t = as_times(times)
     switch = buw_switch_time(model, theta)
-    gaps = np.asarray(model.gaps(theta)) / c.reward_length
+    gaps = np.asarray(model.gaps(theta))
     # Arms that tie with the best one cost nothing and do not appear in the sum.
     wrong = np.setdiff1d(np.arange(model.n_arms), model.best_arms(theta))
-    weight = 8.0 * float(np.sum(1.0 / gaps[wrong]))
-    following = weight * np.log(np.minimum(t, switch)) + c.n_arms * (1.0 + math.pi**2)
-    return c.reward_length * (following + np.where(t >= switch, c.n_arms * math.pi**2, 0.0))
+    weight = 8.0 * float(np.sum(c.value_length**2 / gaps[wrong]))
+    unlikely = 1.0 + math.pi**2 + np.where(t >= switch, math.pi**2, 0.0)
+    return weight * np.log(np.minimum(t, switch)) + c.worth_length * c.n_arms * unlikely
 
 
 def buw_switch_time(model: "RewardModel", theta: float) -> float:
@@ -63,7 +67,8 @@ def buw_worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
     ``9 sqrt(K T log T) + K (1 + 2 pi**2)``. The paper prints the order only, and a slip in
     its last step: the gap to put in is ``sqrt(K log T / T)``, not ``1 / sqrt(T K log T)``.
     Arms with a smaller gap cost at most T times that, the others the sum in `buw_regret`;
-    the constant covers both sides of the switch. In units of reward.
+    the constant covers both sides of the switch. In units of reward; with a value the root
+    gets its Lipschitz constant as a factor, as in `buw_regret`.
 
     Args:
         model: The analysed reward model.
@@ -77,4 +82,5 @@ def buw_worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
     c = constants(model)
     t = as_times(times)
     root = 9.0 * np.sqrt(c.n_arms * t * np.log(t))
-    return np.asarray(c.reward_length * (root + c.n_arms * (1.0 + 2.0 * math.pi**2)))
+    rest = c.n_arms * (1.0 + 2.0 * math.pi**2)
+    return np.asarray(c.value_length * root + c.worth_length * rest)

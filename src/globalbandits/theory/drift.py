@@ -27,6 +27,9 @@ def average_regret_under_drift(
     factor ``2**(g1bar g2)`` the printed line drops and whose ``2 D2`` stands outside the power:
     ``1/h + 2 D2 (D1bar [(pi K / h)**(g1bar/2) + 2 D2**g1bar (2 h / tau)**(g1bar g2)])**g2``.
 
+    Where a decision is worth a value of its mean, the second term has the value's Lipschitz
+    constant as a factor.
+
     Args:
         model: The analysed reward model.
         drift_time: tau, a number or an array: the parameter moves at most 1 / tau a step.
@@ -47,13 +50,15 @@ def average_regret_under_drift(
     if half_window is None:
         noise = (math.pi * c.n_arms) ** (0.5 * g1) + 2.0 * c.constant**g1
         factor = (2.0 * c.constant * c.inverse_constant**g2 * noise) ** g2
-        average = tau ** (-g2 / (g2 + 0.5)) + factor * tau ** (-(g2**2) * g1 / (1.0 + 2.0 * g2))
+        first = tau ** (-g2 / (g2 + 0.5))
+        later = factor * tau ** (-(g2**2) * g1 / (1.0 + 2.0 * g2))
     else:
         h = as_integer("half_window", half_window, 1, ScenarioError)
         noise = (math.pi * c.n_arms / h) ** (0.5 * g1)
         shift = 2.0 * c.constant**g1 * (2.0 * h / tau) ** (g1 * g2)
-        average = 1.0 / h + 2.0 * c.constant * (c.inverse_constant * (noise + shift)) ** g2
-    return np.asarray(c.reward_length * average)
+        first = np.full(tau.shape, 1.0 / h)
+        later = 2.0 * c.constant * (c.inverse_constant * (noise + shift)) ** g2
+    return np.asarray(c.worth_length * first + c.value_length * later)
 
 
 def regret_under_drift(

@@ -72,13 +72,13 @@ class Regimes:
     best_arms: tuple[Any, ...]  # the arms' values: prices, doses, names
     n_arms: int
     distance: float  # Delta, in units of the parameter
-    gap: float  # delta, in units of reward
+    gap: float  # delta, in units of worth
     logarithmic_from: float  # C1
     bounded_from: float  # C2
-    offset: float  # S1, in units of reward
-    slope: float  # S2, in units of reward
+    offset: float  # S1, in units of worth
+    slope: float  # S2, in units of worth
     power: float  # 1 - gamma / 2
-    reward_length: float  # of the reward range: the proofs' unit of regret
+    worth_length: float  # of the worth range: the most one decision can cost
 
     def bound(self, times: ArrayLike) -> FloatArray:
         """The bound on cumulative regret at T: the regimes' bounds, one on top of the other.
@@ -95,7 +95,7 @@ class Regimes:
         logs = np.log(np.maximum(np.minimum(t, self.bounded_from) / self.logarithmic_from, 1.0))
         middle = np.where(t >= self.logarithmic_from, 1.0 + 2.0 * self.n_arms * logs, 0.0)
         late = np.where(t >= self.bounded_from, self.n_arms * math.pi**2 / 3.0, 0.0)
-        return early + self.reward_length * (middle + late)
+        return early + self.worth_length * (middle + late)
 
     @property
     def limit(self) -> float:
@@ -107,7 +107,7 @@ class Regimes:
     def __str__(self) -> str:
         """When regret stops growing, in words and numbers."""
         arms = " and ".join(f"arm {_name(arm)}" for arm in self.best_arms)
-        unit = "" if self.reward_length == 1.0 else f"{self.reward_length:g} * "
+        unit = "" if self.worth_length == 1.0 else f"{self.worth_length:g} * "
         is_are = "are" if len(self.best_arms) > 1 else "is"
         lines = [
             f"At theta = {self.theta:g}, {arms} {is_are} best; the estimate may be off by "
@@ -121,7 +121,7 @@ class Regimes:
         if math.isinf(self.bounded_from):
             lines.append("C2 exceeds every float: the theorem names no time when regret stops.")
         else:
-            rest = self.reward_length * self.n_arms * math.pi**2 / 3.0
+            rest = self.worth_length * self.n_arms * math.pi**2 / 3.0
             lines.append(
                 f"After C2 it stops growing: at most {rest:.4g} more is ever lost, "
                 f"and {self.limit:.4g} in all."
@@ -162,7 +162,7 @@ def regimes(model: "RewardModel", theta: float) -> Regimes:
         offset=offset,
         slope=slope,
         power=1.0 - 0.5 * c.informativeness,
-        reward_length=c.reward_length,
+        worth_length=c.worth_length,
     )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray
 from globalbandits._validation import require
-from globalbandits.errors import ScenarioError
+from globalbandits.errors import ModelError, ScenarioError
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Constants(NamedTuple):
     """Hölder constants for rewards in [0, 1] and a parameter in [0, 1], as the proofs assume.
 
-    A bound computed from them is multiplied by `reward_length` (regret) or `domain_length`
-    (errors of the estimate), so that every answer is in the units of the model.
+    A bound computed from them is multiplied by `value_length` or `worth_length` (regret), or by
+    `domain_length` (errors of the estimate), so that every answer is in the units of the model.
+    Where a decision is worth what is observed, all three lengths of rewards and worth are one.
     """
 
     n_arms: int  # K
@@ -28,6 +29,8 @@ class Constants(NamedTuple):
     exponent: float  # g2
     domain_length: float
     reward_length: float
+    worth_length: float  # what one wrong decision can cost
+    value_length: float  # what a mean that is wrong by the whole reward range can cost
 
     @property
     def informativeness(self) -> float:
@@ -57,9 +60,13 @@ def constants(model: "RewardModel") -> Constants:
     >>> round(found.inverse_constant, 6), round(found.constant, 6), found.domain_length
     (2.0, 1.0, 10.0)
     """
+    slope = model.worth_lipschitz
+    rule = "have a Lipschitz constant in the mean for regret to be bounded"
+    require(math.isfinite(slope), "value", rule, slope, ModelError)
     holder = model.unit_holder
     low, high = model.domain
     length = high - low
+    reward_length = float(model.reward_range[1] - model.reward_range[0])
     upper = np.asarray(holder.upper_constant) * length ** np.asarray(holder.upper_exponent)
     return Constants(
         n_arms=model.n_arms,
@@ -68,7 +75,9 @@ def constants(model: "RewardModel") -> Constants:
         constant=float(np.max(upper)),
         exponent=float(holder.exponent),
         domain_length=float(length),
-        reward_length=float(model.reward_range[1] - model.reward_range[0]),
+        reward_length=reward_length,
+        worth_length=float(model.worth_range[1] - model.worth_range[0]),
+        value_length=slope * reward_length,
     )
 
 

@@ -42,7 +42,9 @@ def one_step_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
 
     ``2 D1bar**g2 D2 (pi/2)**(gamma/2) K**(gamma/2) (t - 1)**(-gamma/2)`` in units of reward:
     decision t rests on t - 1 observations. The first decision is random and can cost the
-    whole reward range, which is the answer at t = 1.
+    whole reward range, which is the answer at t = 1. Where a decision is worth a value of its
+    mean reward, the value's Lipschitz constant is one more factor, and the first decision can
+    cost the whole worth range.
 
     Args:
         model: The analysed reward model.
@@ -56,7 +58,7 @@ def one_step_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
     c = constants(model)
     t = as_times(times)
     later = c.one_step * np.maximum(t - 1.0, 1.0) ** (-0.5 * c.informativeness)
-    return c.reward_length * np.where(t < 2.0, 1.0, later)
+    return np.where(t < 2.0, c.worth_length, c.value_length * later)
 
 
 def worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
@@ -80,7 +82,9 @@ def worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
 
 
 def worst_case_constants(model: "RewardModel") -> tuple[float, float]:
-    """S1 and S2 of Theorems 3 and 4, in units of reward: regret is at most S1 + S2 T**(...).
+    """S1 and S2 of Theorems 3 and 4, in units of worth: regret is at most S1 + S2 T**(...).
+
+    S2 has the Lipschitz constant of the value as a factor, which is 1 if there is no value.
 
     Args:
         model: The analysed reward model.
@@ -91,4 +95,4 @@ def worst_case_constants(model: "RewardModel") -> tuple[float, float]:
     [2.0, 14.18]
     """
     c = constants(model)
-    return 2.0 * c.reward_length, c.reward_length * c.one_step / (1.0 - 0.5 * c.informativeness)
+    return 2.0 * c.worth_length, c.value_length * c.one_step / (1.0 - 0.5 * c.informativeness)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from globalbandits.model import RewardModel
+from globalbandits.statistics import count, no_statistics
 from tests.oracles.field import Problem
 
 PRICES = np.arange(8, 20) * 0.05
@@ -50,16 +51,17 @@ def coin_reward(mean, u):
 def race(policy, oracle, model, means, horizon, reward=beta_reward, seed=0):
     """Run both on the same rewards, each with its own copy of the generator."""
     setup = policy.setup(model)
-    state = policy.rules.init(setup)
+    stats, state = no_statistics(model.n_arms), policy.rules.init(setup)
     mine, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
     draws = np.random.default_rng(seed + 1).random(horizon)
     chosen = np.zeros(horizon, int)
     for t in range(horizon):
-        arm = policy.rules.select(setup, state, mine)
+        arm = policy.rules.select(setup, stats, state, mine)
         expected = oracle.select(theirs)
         assert arm == expected, f"round {t + 1}: policy {arm}, oracle {expected}"
         x = reward(means[arm], draws[t])
-        policy.rules.update(setup, state, arm, x)
+        count(stats, arm, x)
+        policy.rules.update(setup, stats, state, arm, x)
         oracle.update(arm, x)
         chosen[t] = arm
-    return setup, state, chosen
+    return setup, stats, state, chosen

@@ -1,6 +1,6 @@
 """The league: every policy on every scenario, scored by what is really paid."""
 
-from globalbandits.experiments.league.play import compile_ahead, play_league
+from globalbandits.experiments.league.play import compile_ahead, league, play_league
 from globalbandits.experiments.league.policies import league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings
@@ -10,6 +10,7 @@ __all__ = [
     "Scenario",
     "Standings",
     "compile_ahead",
+    "league",
     "league_policies",
     "load_scenarios",
     "play_league",

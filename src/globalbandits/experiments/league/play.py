@@ -7,7 +7,7 @@ seed and run), so playing one after the other gives the same paired comparison.
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
@@ -17,13 +17,42 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer
 from globalbandits.environments import Drift, Noise
 from globalbandits.errors import PolicyError, SimulationError
-from globalbandits.experiments.league.policies import league_policies
+from globalbandits.experiments.league.policies import Policies, league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings, rank
 from globalbandits.policies import Policy
 from globalbandits.simulation import simulate
 
 Tick = Callable[[str, str], None]
+
+
+def league(
+    policies: Policies | None = None,
+    scenarios: "Iterable[str | os.PathLike[str] | Scenario] | None" = None,
+    *,
+    runs: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Standings:
+    """Play policies on scenarios, and rank them by what was really paid.
+
+    Args:
+        policies: labels such as "WAGP", policies of your own, ``module:Object`` names, or a
+            mapping from labels to policies; all of the league by default.
+        scenarios: keys such as "pricing", paths of TOML files, or `Scenario` objects; all of
+            the league by default.
+        runs: instead of each scenario's own number.
+        seed: of all randomness.
+        threads: as in `simulate`.
+
+    >>> import globalbandits as gb
+    >>> standings = gb.league([gb.WAGP(), gb.UCB1()], ["short"], runs=10)
+    >>> standings.order()
+    ('WAGP', 'UCB1')
+    """
+    return play_league(
+        load_scenarios(scenarios), league_policies(policies), runs=runs, seed=seed, threads=threads
+    )
 
 
 def play_league(

@@ -1,22 +1,53 @@
-"""Who plays in the league: a TOML file beside this module, label by label."""
+"""Who plays in the league: a TOML file beside this module, label by label, and a user's own."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
+from globalbandits._objects import is_object_name, load_object
 from globalbandits._validation import require
 from globalbandits.errors import PolicyError
 from globalbandits.policies import Policy
 
+Policies = Iterable["str | Policy"] | Mapping[str, Policy]
 
-def league_policies(labels: Iterable[str] | None = None) -> dict[str, Policy]:
-    """The policies with the given labels, in the file's order; all of them by default.
+
+def league_policies(policies: Policies | None = None) -> dict[str, Policy]:
+    """Policies by label: all of the file's by default.
+
+    Args:
+        policies: labels of the file; names of a user's own policies or policy classes as
+            ``module:Object`` or ``file.py:Object``; policies; or a mapping from labels.
 
     >>> league_policies(["UCB1", "WAGP"])
     {'UCB1': UCB1(), 'WAGP': WAGP()}
     """
-    content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
-    wanted = tuple(content) if labels is None else tuple(labels)
-    for label in wanted:
-        require(label in content, "policy", f"be one of {', '.join(content)}", label, PolicyError)
-    return {label: Policy.from_dict(content[label]) for label in content if label in wanted}
+    if isinstance(policies, Mapping):
+        found = dict(policies)
+    else:
+        content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
+        found = {}
+        for wanted in content if policies is None else policies:
+            label, policy = _find(wanted, content)
+            require(label not in found, "policy", "be named once", label, PolicyError)
+            found[label] = policy
+    require(len(found) > 0, "policies", "be at least one", policies, PolicyError)
+    for label, policy in found.items():
+        good = isinstance(policy, Policy)
+        require(good, f"policy {label}", "be a policy such as WAGP()", policy, PolicyError)
+    return found
+
+
+def _find(wanted: "str | Policy", content: Mapping[str, Mapping[str, object]]) -> tuple[str, Policy]:
+    if isinstance(wanted, Policy):
+        return wanted.label, wanted
+    if isinstance(wanted, str) and is_object_name(wanted):
+        found = load_object("policy", wanted, PolicyError)
+        if isinstance(found, type) and issubclass(found, Policy):
+            found = found()
+        rule = "name a policy, or a policy class that needs no arguments"
+        require(isinstance(found, Policy), "policy", rule, wanted, PolicyError)
+        return found.label, found
+    rule = f"be one of {', '.join(content)}, or module:Object"
+    require(wanted in content, "policy", rule, wanted, PolicyError)
+    return wanted, Policy.from_dict(content[wanted])

@@ -1,9 +1,11 @@
 """The league's scenarios: a TOML file beside this module, checked when it is read."""
 
 import dataclasses
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,17 +33,47 @@ class Scenario:
     runs: int
 
 
-def load_scenarios(names: Iterable[str] | None = None) -> tuple[Scenario, ...]:
-    """The scenarios with the given keys, in the file's order; all of them by default.
+def load_scenarios(
+    scenarios: "Iterable[str | os.PathLike[str] | Scenario] | None" = None,
+) -> tuple[Scenario, ...]:
+    """Scenarios: all of the file's by default.
+
+    Args:
+        scenarios: keys of the file; paths of TOML files with tables like the file's; scenarios.
 
     >>> [scenario.title for scenario in load_scenarios(["short"])]
     ['200 decisions']
     """
     content = tomllib.loads(files(__package__).joinpath("scenarios.toml").read_text("utf-8"))
-    wanted = tuple(content) if names is None else tuple(names)
-    for name in wanted:
-        require(name in content, "scenario", f"be one of {', '.join(content)}", name, ScenarioError)
-    return tuple(parse_scenario(key, content[key]) for key in content if key in wanted)
+    found: dict[str, Scenario] = {}
+    for wanted in content if scenarios is None else scenarios:
+        for scenario in _find(wanted, content):
+            rule = "be named once"
+            require(scenario.key not in found, "scenario", rule, scenario.key, ScenarioError)
+            found[scenario.key] = scenario
+    require(len(found) > 0, "scenarios", "be at least one", scenarios, ScenarioError)
+    return tuple(found.values())
+
+
+def _find(
+    wanted: "str | os.PathLike[str] | Scenario", content: Mapping[str, Any]
+) -> list[Scenario]:
+    if isinstance(wanted, Scenario):
+        return [wanted]
+    if isinstance(wanted, str) and not wanted.endswith(".toml"):
+        rule = f"be one of {', '.join(content)}, or the path of a TOML file"
+        require(wanted in content, "scenario", rule, wanted, ScenarioError)
+        return [parse_scenario(wanted, content[wanted])]
+    try:
+        own = tomllib.loads(Path(wanted).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ScenarioError(
+            f"scenario must be a readable TOML file, got {os.fspath(wanted)!r}: {error}"
+        ) from None
+    rule = "hold one table for each scenario"
+    tables = bool(own) and all(isinstance(table, dict) for table in own.values())
+    require(tables, f"scenario file {os.fspath(wanted)}", rule, sorted(own), ScenarioError)
+    return [parse_scenario(key, table) for key, table in own.items()]
 
 
 def parse_scenario(key: str, content: Mapping[str, Any]) -> Scenario:

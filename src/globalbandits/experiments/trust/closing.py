@@ -29,14 +29,14 @@ def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
     world = Environment(model, theta=load_spec("comparison").setting("theta"), noise=BetaNoise())
     policies = {"wagp": spec.policies["wagp"].build()}
     seen = watch(world, policies, size, decade_thirds(size.horizon))
-    level = spec.setting("level")
+    confidence = spec.setting("confidence")
     found = []
     for run_histograms in seen.histograms[0]:
-        found.append(find_out(model, run_histograms, level))
+        found.append(find_out(model, run_histograms, confidence))
         size.tick(1)
     everything = Findings(*(np.stack(parts) for parts in zip(*found, strict=True)))
     entries = _entries(spec, seen, everything)
-    return Part(entries, (_grid(seen),), (_chart(model, seen, found[0], level),))
+    return Part(entries, (_grid(seen),), (_chart(model, seen, found[0], confidence),))
 
 
 def _decades(seen: Watch) -> list[int]:
@@ -79,7 +79,7 @@ def _grid(seen: Watch) -> Grid:
     )
 
 
-def _chart(model: "RewardModel", seen: Watch, first: Findings, level: float) -> Chart:
+def _chart(model: "RewardModel", seen: Watch, first: Findings, confidence: float) -> Chart:
     return Chart(
         name="closing",
         caption="One run of WAGP in the world of Experiment 1. Above: the interval closes around "
@@ -93,7 +93,7 @@ def _chart(model: "RewardModel", seen: Watch, first: Findings, level: float) -> 
             log_e_values=first.log_e_value,
             contenders=first.contenders,
             arms=[f"{price:.2f}" for price in model.arms],
-            level=level,
+            confidence=confidence,
             domain=model.domain,
             truth=seen.theta[0],
             title="Experiment 1: what one run knows",

@@ -69,7 +69,7 @@ def window_counts(times: IntArray, histograms: FloatArray, at: int) -> FloatArra
 def _alarm_entries(
     spec: Spec, model: "RewardModel", seen: Watch, tau: float, size: Size
 ) -> dict[str, Entry]:
-    threshold = -math.log(1.0 - spec.setting("level"))
+    threshold = -math.log(1.0 - spec.setting("confidence"))
     last = len(seen.times) - 1
     alarms = np.zeros(size.runs, np.bool_)
     for place, histograms in enumerate(seen.histograms[0]):
@@ -85,7 +85,7 @@ def _alarm_entries(
 
 
 def _interval_entries(spec: Spec, model: "RewardModel", seen: Watch) -> dict[str, Entry]:
-    level = spec.setting("level")
+    confidence = spec.setting("confidence")
     looks = np.flatnonzero((seen.times % _WINDOW == 0) & (seen.times > _WINDOW))
     if looks.size == 0:
         looks = np.array([len(seen.times) - 1])
@@ -93,7 +93,7 @@ def _interval_entries(spec: Spec, model: "RewardModel", seen: Watch) -> dict[str
     for place, (histograms, theta) in enumerate(zip(seen.histograms[0], seen.theta, strict=True)):
         for key, inside in held.items():
             for at in looks.tolist():
-                low, high = _ends(model, seen.times, histograms, at, key, level)
+                low, high = _ends(model, seen.times, histograms, at, key, confidence)
                 inside[place] &= low <= theta[at] <= high
     rounds = ", ".join(f"{time:,}" for time in seen.times[looks].tolist())
     return {
@@ -110,10 +110,10 @@ def _ends(
     histograms: FloatArray,
     at: int,
     key: str,
-    level: float,
+    confidence: float,
 ) -> tuple[float, float]:
     counts = window_counts(times, histograms, at) if key == "window" else histograms[at]
-    return find_interval(model, counts, level)
+    return find_interval(model, counts, confidence)
 
 
 def _grids(spec: Spec, tracked: float, horizon: int) -> tuple[Grid, ...]:
@@ -138,19 +138,19 @@ def _grids(spec: Spec, tracked: float, horizon: int) -> tuple[Grid, ...]:
 
 
 def _chart(spec: Spec, model: "RewardModel", seen: Watch, tau: float) -> Chart:
-    level = spec.setting("level")
+    confidence = spec.setting("confidence")
     histograms = seen.histograms[0, 0]
     places = range(len(seen.times))
     lines = [plots.Line("true parameter", seen.times, seen.theta[0], reference=True)]
     for key, name in _NAMES.items():
-        ends = [_ends(model, seen.times, histograms, at, key, level) for at in places]
+        ends = [_ends(model, seen.times, histograms, at, key, confidence) for at in places]
         low, high = np.array(ends).T
         lines.append(plots.Line(f"interval {name}", seen.times, 0.5 * (low + high), low, high))
     alarms = [
         int(time)
         for at, time in enumerate(seen.times.tolist())
         if time % EVERY == 0
-        and change_log_e(model, seen.times, histograms, at) >= -math.log(1.0 - level)
+        and change_log_e(model, seen.times, histograms, at) >= -math.log(1.0 - confidence)
     ]
     return Chart(
         name=f"walking_{tau:g}",

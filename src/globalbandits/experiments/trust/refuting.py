@@ -34,7 +34,7 @@ def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
     entries: dict[str, Entry] = {}
     for bias in spec.setting_list("biases"):
         seen = watch(_world(model, bias), policies, size, [*looks, size.horizon])
-        alarms = _alarms(model, seen, spec.setting("level"), size)
+        alarms = _alarms(model, seen, spec.setting("confidence"), size)
         entries |= _settled_entries(bias, seen, alarms)
         for number, key in enumerate(policies):
             entries |= _entries(spec, key, bias, seen.times.tolist(), alarms[number])
@@ -54,7 +54,7 @@ def _world(model: "RewardModel", bias: float) -> "Environment":
     return Environment(model, theta=theta, noise=BetaNoise(), bias=shift)
 
 
-def _alarms(model: "RewardModel", seen: Watch, level: float, size: Size) -> BoolArray:
+def _alarms(model: "RewardModel", seen: Watch, confidence: float, size: Size) -> BoolArray:
     """Whether the model was refuted by each time, shape (policy, run, time)."""
     alarms = np.zeros(seen.histograms.shape[:3], np.bool_)
     for place in range(size.runs):
@@ -62,7 +62,7 @@ def _alarms(model: "RewardModel", seen: Watch, level: float, size: Size) -> Bool
             for at in range(len(seen.times)):
                 found = log_e_value(model, seen.histograms[policy, place, at])
                 # Refuted once is refuted: an e-process needs to be high at one time only.
-                if found >= -math.log(1.0 - level):
+                if found >= -math.log(1.0 - confidence):
                     alarms[policy, place, at:] = True
         size.tick(1)
     return alarms
@@ -171,11 +171,11 @@ def _alarm_chart(spec: Spec, entries: dict[str, Entry], time: int) -> Chart:
 
 
 def _one_run_chart(spec: Spec, model: "RewardModel", size: Size) -> Chart:
-    level = spec.setting("level")
+    confidence = spec.setting("confidence")
     policies = {_SHOWN_POLICY: spec.policies[_SHOWN_POLICY].build()}
     one = Size(runs=1, horizon=size.horizon, seed=size.seed)
     seen = watch(_world(model, _SHOWN_BIAS), policies, one, decade_thirds(size.horizon))
-    found = find_out(model, seen.histograms[0, 0], level)
+    found = find_out(model, seen.histograms[0, 0], confidence)
     return Chart(
         name="one_refutation",
         caption=f"One run of guarded WAGP at λ = {_SHOWN_BIAS:g}. An interval for the θ of a curve "
@@ -189,7 +189,7 @@ def _one_run_chart(spec: Spec, model: "RewardModel", size: Size) -> Chart:
             log_e_values=found.log_e_value,
             contenders=found.contenders,
             arms=[f"{price:.2f}" for price in model.arms],
-            level=level,
+            confidence=confidence,
             domain=model.domain,
             title="Experiment 4: one run with a wrong curve",
             xlabel="round",

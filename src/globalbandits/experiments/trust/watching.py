@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.evidence.likelihood import likely_edges
-from globalbandits.evidence.pooled import Pooled
-from globalbandits.evidence.search import find_hull, find_infima
-from globalbandits.evidence.spike_slab import SpikeSlab
+from globalbandits.evidence.readings import Reading
 from globalbandits.experiments.batches import Size
 
 if TYPE_CHECKING:
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
     from globalbandits.policies.base import Policy
 
-_MOST = math.log(1e6)  # larger e-values are not told apart
+_MOST = math.log(1e6)  # larger e-values are not distinguished
 
 
 class Watch(NamedTuple):
@@ -59,26 +56,17 @@ def decade_thirds(horizon: int) -> list[int]:
     return sorted({time for time in times if time < horizon} | {horizon})
 
 
-def find_interval(model: "RewardModel", counts: FloatArray, level: float) -> tuple[float, float]:
-    """Ends of the interval for theta, as `Evidence.interval` finds them; nan if it is empty."""
-    hull = find_hull(Pooled(model, counts), -math.log(1.0 - level), likely_edges(model, counts))
-    return (math.nan, math.nan) if hull is None else (hull.low, hull.high)
+def find_interval(
+    model: "RewardModel", counts: FloatArray, confidence: float
+) -> tuple[float, float]:
+    """Ends of the interval for theta; nan if it is empty."""
+    hull = Reading(model, counts).hull(confidence)
+    return hull.low, hull.high
 
 
 def log_e_value(model: "RewardModel", counts: FloatArray) -> float:
-    """Evidence against the model, like `Evidence.against_model`, but quicker.
+    """Evidence against the model, less exact below 1 and above a million.
 
-    No precision is spent below 1 and above a million, where it changes no alarm.
+    There precision changes no alarm, and this is quicker.
     """
-    edges = likely_edges(model, counts)
-    owners = np.zeros(edges.size - 1, np.int64)
-    found = find_infima(
-        SpikeSlab(model, counts),
-        edges[:-1],
-        edges[1:],
-        owners,
-        tolerance=0.05,
-        least=0.0,
-        enough=_MOST,
-    )
-    return float(found.certified[0])
+    return Reading(model, counts).rough_against(least=0.0, enough=_MOST).certified

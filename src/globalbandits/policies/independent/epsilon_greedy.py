@@ -9,9 +9,17 @@ from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_largest
-from globalbandits.policies.indices import estimate
-from globalbandits.policies.ucb1 import State, first_unplayed, forget, init, refresh, update
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.indices import (
+    NOT_PLAYED,
+    Widths,
+    first_unplayed,
+    init_widths,
+    no_estimate,
+    rebuild_widths,
+    update_widths,
+)
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -24,10 +32,10 @@ class Setup(NamedTuple):
     epsilon: float
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Generator) -> int:
     """Every arm once, the lowest first; then any arm with probability epsilon, else the best."""
     if state.played[0] < setup.tables.n_arms:
-        return first_unplayed(state.counts)
+        return first_unplayed(stats)
     if rng.random() < setup.epsilon:
         return int(rng.random() * setup.tables.n_arms)
     return choose_largest(state.means, rng)
@@ -51,7 +59,7 @@ class EpsilonGreedy(Policy):
 
     epsilon: float = 0.1
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init_widths, select, update_widths, no_estimate, rebuild_widths)
 
     def __post_init__(self) -> None:
         """Check epsilon."""
@@ -63,8 +71,8 @@ class EpsilonGreedy(Policy):
         """The model's tables and epsilon."""
         return Setup(model.tables, self.epsilon)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: Widths) -> str:
         """Greedy or random."""
         if state.played[0] < setup.tables.n_arms:
-            return "not played yet: every arm once, the lowest first"
+            return NOT_PLAYED
         return f"largest mean reward so far; any arm with probability {setup.epsilon:g}"

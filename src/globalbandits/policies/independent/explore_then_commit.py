@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_largest
-from globalbandits.policies.indices import estimate
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.statistics import Statistics, are_part, count, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -25,45 +25,48 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the exploration has brought; later rewards are not kept."""
+    """The rewards of the exploration: the first ones of every arm."""
 
-    counts: IntArray  # (n_arms,) plays of the exploration
-    sums: FloatArray  # (n_arms,) their rewards
-    total: IntArray  # (1,) number of plays of the exploration
+    explored: Statistics
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
-    n = setup.tables.n_arms
-    return State(np.zeros(n, np.int64), np.zeros(n), np.zeros(1, np.int64))
+    """No reward yet."""
+    return State(no_statistics(setup.tables.n_arms))
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The arm explored least, the lowest first; once all are explored, the largest sum."""
-    if state.total[0] >= setup.plays * setup.tables.n_arms:
-        return choose_largest(state.sums, rng)
+    explored = state.explored
+    if explored.total[0] >= setup.plays * setup.tables.n_arms:
+        return choose_largest(explored.sums, rng)
     arm = 0
     for other in range(1, setup.tables.n_arms):
-        if state.counts[other] < state.counts[arm]:
+        if explored.counts[other] < explored.counts[arm]:
             arm = other
     return arm
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Count the reward if the arm is still being explored."""
-    if state.counts[arm] < setup.plays:
-        state.counts[arm] += 1
-        state.sums[arm] += reward
-        state.total[0] += 1
+    if state.explored.counts[arm] < setup.plays:
+        count(state.explored, arm, reward)
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether the explored rewards are as many as they must be, and among those observed."""
+    n_explored = np.minimum(stats.counts, setup.plays)
+    return np.array_equal(state.explored.counts, n_explored) and are_part(state.explored, stats)
 
 
 @register("explore_then_commit")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExploreThenCommit(Policy):
-    """Play every arm ``plays`` times in turn, then the one with the largest mean for ever.
+    """Play every arm ``plays`` times in turn, then always the one with the largest mean.
 
     (Lattimore and Szepesvari 2020, Algorithm 1.) Arms that tie after the exploration share the
-    rest at random. The model is not used.
+    rest at random. The model is not used. Rewards cannot be forgotten or merged: which of them
+    belong to the exploration depends on their order.
 
     Args:
         plays: how often each arm is explored; at least 1.
@@ -74,7 +77,7 @@ class ExploreThenCommit(Policy):
 
     plays: int = 10
 
-    rules = Rules(init, select, update, estimate)
+    rules = Rules(init, select, update, no_estimate, resume=resume)
 
     def __post_init__(self) -> None:
         """Check the number of plays."""
@@ -84,8 +87,13 @@ class ExploreThenCommit(Policy):
         """The model's tables and the number of plays."""
         return Setup(model.tables, self.plays)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The phase."""
-        if state.total[0] < setup.plays * setup.tables.n_arms:
-            return f"exploring: {state.total[0]} of {setup.plays * setup.tables.n_arms} plays made"
+        n_made, n_planned = int(state.explored.total[0]), setup.plays * setup.tables.n_arms
+        if n_made < n_planned:
+            return f"exploring: {n_made} of {n_planned} plays made"
         return "committed to the largest mean of the exploration"
+
+    def observed(self, stats: Statistics, state: State) -> Statistics:
+        """The rewards of the exploration."""
+        return state.explored

@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.elastic import select
-from globalbandits.policies.gittins import (
-    as_form,
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.gittins import as_form, psi
+from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.policies.parts.learned_noise import (
+    Noise,
+    guess_mean,
     learn_noise,
-    psi,
-    record,
+    no_noise,
     renew_variance,
-    schedule,
 )
-from globalbandits.policies.indices import estimate
+from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -38,76 +40,77 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Statistics and an index per arm."""
+    """The statistics of the last time all indices were renewed, and an index per arm."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    squares: FloatArray  # (n_arms,) sum of squared rewards
-    total: IntArray  # (1,) number of observations
-    refit: IntArray  # (1,) the total at which all indices are renewed
+    fitted: Statistics
+    due: FloatArray  # (1,) the number of rewards at which all indices are renewed
     horizon: FloatArray  # (1,) rounds the indices look ahead
-    means: FloatArray  # (n_arms,) posterior mean of each arm
-    expected_variances: FloatArray  # (n_arms,) of a reward, by all arms
-    variances: FloatArray  # (n_arms,) v_k
+    noise: Noise
     indices: FloatArray  # (n_arms,)
 
 
 def init(setup: Setup) -> State:
-    """No observation yet: every arm has the prior's index."""
+    """No reward yet: every arm has the prior's index."""
     n = setup.tables.n_arms
-    state = State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        squares=np.zeros(n),
-        total=np.zeros(1, np.int64),
-        refit=np.zeros(1, np.int64),
-        horizon=np.zeros(1),
-        means=np.full(n, MIDDLE),
-        expected_variances=np.zeros(n),
-        variances=np.zeros(n),
-        indices=np.zeros(n),
-    )
-    refresh(setup, state)
+    state = State(no_statistics(n), np.zeros(1), np.zeros(1), no_noise(n), np.zeros(n))
+    rebuild(setup, no_statistics(n), state)
     return state
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward; renew the played arm's index, or all of them when it is time."""
-    record(state, arm, reward, 1)
-    if state.total[0] >= state.refit[0]:
-        refresh(setup, state)
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+    """The largest index, ties at random."""
+    return choose_largest(state.indices, rng)
+
+
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Renew the played arm's index, or all of them when it is time."""
+    if stats.total[0] >= state.due[0]:
+        rebuild(setup, stats, state)
     else:
-        renew_variance(state, arm)
-        renew_index(setup, state, arm)
+        renew_variance(stats, state.noise, arm)
+        renew_index(setup, stats, state, arm)
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    record(state, arm, reward, -1)
-    refresh(setup, state)
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Learn how noisy rewards are, and renew every index."""
+    assign(state.fitted, stats)
+    refit(setup, state)
+    for arm in range(stats.counts.shape[0]):
+        renew_index(setup, stats, state, arm)
 
 
-def refresh(setup: Setup, state: State) -> None:
-    """Learn how noisy rewards are from counts, sums and squares, and renew every index."""
-    schedule(state)
-    learn_noise(state)
-    state.horizon[0] = setup.patience * (state.total[0] + 1)
-    for arm in range(state.counts.shape[0]):
-        renew_index(setup, state, arm)
+def refit(setup: Setup, state: State) -> None:
+    """Everything but the indices, from the statistics of the last fit."""
+    fitted = state.fitted
+    state.due[0] = next_fit(fitted.total[0])
+    state.horizon[0] = setup.patience * (float(fitted.total[0]) + 1.0)
+    for arm in range(fitted.counts.shape[0]):
+        state.noise.guesses[arm] = guess_mean(fitted, arm, MIDDLE)
+    learn_noise(fitted, state.noise)
 
 
-def renew_index(setup: Setup, state: State, arm: int) -> None:
-    """Posterior mean and index of one arm."""
-    variance = state.variances[arm]
-    trust = 0.0
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """The last fit again, then the indices with the rewards that have come since."""
+    if not may_be_last_fit(state.fitted, stats):
+        return False
+    refit(setup, state)
+    for arm in range(stats.counts.shape[0]):
+        renew_variance(stats, state.noise, arm)
+        renew_index(setup, stats, state, arm)
+    return True
+
+
+def renew_index(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
+    """The index of one arm."""
+    variance = state.noise.variances[arm]
+    mean = MIDDLE
     rest = setup.variance
-    if state.counts[arm] > 0:
-        noise = variance / state.counts[arm]
+    count = stats.counts[arm]
+    if count > 0:
+        noise = variance / count
         trust = setup.variance / (setup.variance + noise)
         rest = trust * noise
-        trust /= state.counts[arm]
-    mean = MIDDLE + trust * (state.sums[arm] - MIDDLE * state.counts[arm])
-    state.means[arm] = mean
+        mean += trust * (stats.sums[arm] / count - MIDDLE)
     bonus = psi(state.horizon[0] * rest / variance, setup.form)
     state.indices[arm] = mean + math.sqrt(rest) * bonus
 
@@ -125,7 +128,7 @@ class IndependentGittins(Policy):
     Args:
         variance: prior variance of an arm's mean, on the unit reward scale; positive.
         patience: h as a multiple of the rounds; positive.
-        psi: "brezzi-lai" or "log", see `globalbandits.policies.gittins.psi`.
+        psi: "brezzi-lai" or "log", see `globalbandits.policies.parts.gittins.psi`.
 
     >>> IndependentGittins().to_dict()
     {'policy': 'independent_gittins', 'variance': 0.0625, 'patience': 3.0, 'psi': 'brezzi-lai'}
@@ -135,7 +138,7 @@ class IndependentGittins(Policy):
     patience: float = 3.0
     psi: str = "brezzi-lai"
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums", "squares"), refresh)
+    rules = Rules(init, select, update, no_estimate, rebuild, kept=("fitted",), resume=resume)
 
     def __post_init__(self) -> None:
         """Check every parameter."""
@@ -147,6 +150,6 @@ class IndependentGittins(Policy):
         """The model's tables and the constants."""
         return Setup(model.tables, self.variance, self.patience, as_form(self.psi))
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
         return f"largest index: {float(np.max(state.indices)):.6g} on the unit reward scale"

@@ -9,20 +9,14 @@ import numpy as np
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.divergence import (
+from globalbandits.policies.base import Policy, register
+from globalbandits.policies.parts.divergence import (
     cross_entropy,
     kl_upper_bound,
     negative_entropy,
 )
-from globalbandits.policies.indices import (
-    State,
-    estimate,
-    init,
-    record,
-    recount,
-    select,
-)
+from globalbandits.policies.parts.indices import NOT_PLAYED, State, index_rules
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -35,50 +29,26 @@ class Setup(NamedTuple):
     c: float
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    record(state, arm, reward, 1)
-    remember(state, arm)
-    score(setup, state)
-
-
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    record(state, arm, -reward, -1)
-    remember(state, arm)
-    score(setup, state)
-
-
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    recount(state)
-    for arm in range(setup.tables.n_arms):
-        remember(state, arm)
-    score(setup, state)
-
-
-def remember(state: State, arm: int) -> None:
+def remember(stats: Statistics, state: State, arm: int) -> None:
     """Keep the negative entropy of the arm's mean."""
     state.means[arm] = min(max(state.means[arm], 0.0), 1.0)
     state.memo[arm] = negative_entropy(state.means[arm])
 
 
-def score(setup: Setup, state: State) -> None:
+def score(setup: Setup, stats: Statistics, state: State) -> None:
     """The largest indices of the next round, as -log(1 - q); -inf for arms seen to be lower.
 
     An index beats the largest one so far, b, when ``N kl(mean, b) <= budget``. With the arms'
     entropies at hand that test costs two products, so Newton's method runs for the arm with the
     best mean and for the few arms that beat it.
     """
-    if state.played[0] < setup.tables.n_arms:
-        return
-    log_t = math.log(state.total[0] + 1)
+    log_t = math.log(stats.total[0] + 1)
     budget = log_t + setup.c * math.log(max(1.0, log_t))
     first = 0
     for arm in range(1, setup.tables.n_arms):
         if state.means[arm] > state.means[first]:
             first = arm
-    state.indices[first] = upper(state, first, budget)
+    state.indices[first] = upper(stats, state, first, budget)
     largest = state.indices[first]
     log_largest = math.log(1.0 - math.exp(-largest))
     for arm in range(setup.tables.n_arms):
@@ -86,18 +56,18 @@ def score(setup: Setup, state: State) -> None:
             continue
         divergence = state.memo[arm] + cross_entropy(state.means[arm], log_largest, -largest)
         # A little slack: arms that tie with the first must be solved, not dropped by rounding.
-        if state.counts[arm] * divergence > budget * (1.0 + 1e-9):
+        if stats.counts[arm] * divergence > budget * (1.0 + 1e-9):
             state.indices[arm] = -math.inf
         else:
-            state.indices[arm] = upper(state, arm, budget)
+            state.indices[arm] = upper(stats, state, arm, budget)
             if state.indices[arm] > largest:
                 largest = state.indices[arm]
                 log_largest = math.log(1.0 - math.exp(-largest))
 
 
-def upper(state: State, arm: int, budget: float) -> float:
+def upper(stats: Statistics, state: State, arm: int, budget: float) -> float:
     """-log(1 - q) of the largest q with N kl(mean, q) <= budget."""
-    return kl_upper_bound(state.means[arm], state.memo[arm], budget / state.counts[arm])
+    return kl_upper_bound(state.means[arm], state.memo[arm], budget / stats.counts[arm])
 
 
 @register("kl_ucb")
@@ -120,7 +90,7 @@ class KLUCB(Policy):
 
     c: float = 0.0
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = index_rules(remember, score)
 
     def __post_init__(self) -> None:
         """Check c."""
@@ -132,9 +102,9 @@ class KLUCB(Policy):
         """The model's tables and c."""
         return Setup(model.tables, self.c)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The first round of plays, or the largest index."""
         if state.played[0] < setup.tables.n_arms:
-            return "not played yet: every arm once, the lowest first"
+            return NOT_PLAYED
         largest = 1.0 - math.exp(-float(np.max(state.indices)))
         return f"largest upper confidence bound: {largest:.6g} on the unit reward scale"

@@ -4,53 +4,22 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.indices import (
-    Setup,
-    State,
-    estimate,
-    explain,
-    init,
-    record,
-    recount,
-    select,
-)
+from globalbandits.policies.base import Policy, register
+from globalbandits.policies.parts.indices import Setup, State, explain, index_rules
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    record(state, arm, reward, 1)
-    remember(setup, state, arm)
-    score(setup, state)
-
-
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    record(state, arm, -reward, -1)
-    remember(setup, state, arm)
-    score(setup, state)
-
-
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    recount(state)
-    for arm in range(setup.tables.n_arms):
-        remember(setup, state, arm)
-    score(setup, state)
-
-
-def remember(setup: Setup, state: State, arm: int) -> None:
+def remember(stats: Statistics, state: State, arm: int) -> None:
     """Keep log(K N_k), so that a round needs one logarithm for all arms."""
-    if state.counts[arm] > 0:
-        state.memo[arm] = math.log(setup.tables.n_arms * state.counts[arm])
+    state.memo[arm] = math.log(stats.counts.shape[0] * stats.counts[arm])
 
 
-def score(setup: Setup, state: State) -> None:
+def score(setup: Setup, stats: Statistics, state: State) -> None:
     """The indices of the next round t."""
-    log_t = math.log(state.total[0] + 1)
+    log_t = math.log(stats.total[0] + 1)
     for arm in range(setup.tables.n_arms):
         excess = log_t - state.memo[arm]
         state.indices[arm] = state.means[arm]
@@ -72,12 +41,12 @@ class MOSS(Policy):
     'MOSS'
     """
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = index_rules(remember, score)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
         return Setup(model.tables)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The first round of plays, or the largest index."""
         return explain(setup, state)

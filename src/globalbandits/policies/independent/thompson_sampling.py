@@ -6,28 +6,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.indices import Setup, estimate
-from globalbandits.policies.ucb1 import State, forget, init, refresh, update
+from globalbandits.policies.base import Policy, State, register, stateless
+from globalbandits.policies.parts.indices import Setup, no_estimate
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest of one draw per arm from its Beta posterior."""
-    best = -1
+    best = 0
     largest = -math.inf
     for arm in range(setup.tables.n_arms):
-        failures = state.counts[arm] - state.sums[arm]
-        value = rng.beta(1.0 + max(0.0, state.sums[arm]), 1.0 + max(0.0, failures))
+        # Between 0 and N_k also where rounding says otherwise; 0 for nan.
+        successes = 0.0
+        if stats.sums[arm] > 0.0:
+            successes = min(stats.sums[arm], float(stats.counts[arm]))
+        value = rng.beta(1.0 + successes, 1.0 + (stats.counts[arm] - successes))
         if value > largest:
             best = arm
             largest = value
     return best
 
 
-@register("thompson")
+@register("thompson_sampling")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThompsonSampling(Policy):
     """Play each arm as often as it is likely to be best, all arms learning for themselves.
@@ -40,15 +43,15 @@ class ThompsonSampling(Policy):
     not used.
 
     >>> ThompsonSampling().to_dict()
-    {'policy': 'thompson'}
+    {'policy': 'thompson_sampling'}
     """
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = stateless(select, no_estimate)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
         return Setup(model.tables)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """A draw."""
         return "largest of one draw per arm from its Beta posterior"

@@ -1,7 +1,6 @@
 """UCB1 (Auer, Cesa-Bianchi and Fischer 2002): every arm learns for itself, with optimism."""
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from globalbandits.policies.parts.indices import (
     init_widths,
     no_estimate,
     rebuild_widths,
+    ucb1_bonus,
     update_widths,
 )
 from globalbandits.statistics import Statistics
@@ -28,12 +28,7 @@ def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Genera
     """Every arm once, the lowest first; then the largest upper confidence bound."""
     if state.played[0] < setup.tables.n_arms:
         return first_unplayed(stats)
-    return choose_upper_bound(state.means, state.widths, bonus(stats), rng)
-
-
-def bonus(stats: Statistics) -> float:
-    """What a width is multiplied by: sqrt(2 log(t - 1)), with t - 1 observations at time t."""
-    return math.sqrt(2.0 * math.log(stats.total[0]))
+    return choose_upper_bound(state.means, state.widths, ucb1_bonus(stats), rng)
 
 
 @register("ucb1")
@@ -58,5 +53,5 @@ class UCB1(Policy):
         """The first round of plays, or the largest index."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
-        largest = float(np.max(state.means + bonus(stats) * state.widths))
+        largest = float(np.max(state.means + ucb1_bonus(stats) * state.widths))
         return f"largest upper confidence bound: {largest:.6g} on the unit reward scale"

@@ -2,79 +2,30 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from globalbandits._types import FloatArray, IntArray
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.indices import Setup, estimate, explain, record, recount, select
+from globalbandits.policies.base import Policy, register
+from globalbandits.policies.parts.indices import Setup, State, explain, index_rules
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-class State(NamedTuple):
-    """An index policy's statistics, and the sum of squares."""
-
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    squares: FloatArray  # (n_arms,) sum of squared rewards
-    total: IntArray  # (1,) number of observations
-    means: FloatArray  # (n_arms,) mean reward, 0 where N_k = 0
-    widths: FloatArray  # (n_arms,) 1 / sqrt(N_k), 0 where N_k = 0
-    played: IntArray  # (1,) number of arms with N_k > 0
-    indices: FloatArray  # (n_arms,) meaningful once every arm has been played
+def remember(stats: Statistics, state: State, arm: int) -> None:
+    """Keep the variance of the arm's rewards."""
+    square = stats.squares[arm] / stats.counts[arm]
+    state.memo[arm] = max(0.0, square - state.means[arm] * state.means[arm])
 
 
-def init(setup: Setup) -> State:
-    """No observation yet."""
-    n = setup.tables.n_arms
-    return State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        squares=np.zeros(n),
-        total=np.zeros(1, np.int64),
-        means=np.zeros(n),
-        widths=np.zeros(n),
-        played=np.zeros(1, np.int64),
-        indices=np.zeros(n),
-    )
-
-
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    state.squares[arm] += reward * reward
-    record(state, arm, reward, 1)
-    score(setup, state)
-
-
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    state.squares[arm] -= reward * reward
-    record(state, arm, -reward, -1)
-    if state.counts[arm] == 0:
-        state.squares[arm] = 0.0
-    score(setup, state)
-
-
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts, sums and squares."""
-    recount(state)
-    score(setup, state)
-
-
-def score(setup: Setup, state: State) -> None:
+def score(setup: Setup, stats: Statistics, state: State) -> None:
     """The indices of the next round t."""
-    root = math.sqrt(math.log(state.total[0] + 1))
+    root = math.sqrt(math.log(stats.total[0] + 1))
     for arm in range(setup.tables.n_arms):
         bonus = root * state.widths[arm]  # sqrt(log t / N)
-        square = state.squares[arm] * state.widths[arm] * state.widths[arm]
-        variance = max(0.0, square - state.means[arm] * state.means[arm])
         # sqrt(2 log t / N) bounds the error of the variance; no reward in [0, 1] exceeds 1/4.
-        state.indices[arm] = state.means[arm] + bonus * math.sqrt(
-            min(0.25, variance + math.sqrt(2.0) * bonus)
-        )
+        variance = min(0.25, state.memo[arm] + math.sqrt(2.0) * bonus)
+        state.indices[arm] = state.means[arm] + bonus * math.sqrt(variance)
 
 
 @register("ucb_tuned")
@@ -91,12 +42,12 @@ class UCBTuned(Policy):
     {'policy': 'ucb_tuned'}
     """
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums", "squares"), refresh)
+    rules = index_rules(remember, score)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
         return Setup(model.tables)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The first round of plays, or the largest index."""
         return explain(setup, state)

@@ -13,8 +13,15 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
-from globalbandits.policies.base import Policy
+from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saving
+from globalbandits.policies.learner.belonging import (
+    check_same,
+    encode_model,
+    match_arms,
+    move,
+    saved_arms,
+)
 from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
 
@@ -25,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from globalbandits.model import RewardModel
-
-_FORGET_SLACK = 1e-9  # rounding of a sum of many rewards
 
 
 class Learner:
@@ -82,6 +87,11 @@ class Learner:
     def model(self) -> "RewardModel":
         """The reward model."""
         return self._model
+
+    @property
+    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
+        """The policy's rules, its setup, the statistics and the state, for those who test rules."""
+        return self._rules, self._setup, self._stats, self._state
 
     def select(self) -> int:
         """The index of the arm to play next; only the random generator may change."""
@@ -145,7 +155,9 @@ class Learner:
             raise StateError("learners to merge must be different ones, got one of them twice")
         for other in others:
             require(isinstance(other, Learner), "merge", "be given learners", other, StateError)
-            self._check_belongs(other._policy, other._model.fingerprint)
+            self._check_policy(other._policy)
+            if other._model is not self._model:
+                check_same(self._model, encode_model(other._model))
         for other in others:
             self._merge(other)
         with self._lock:
@@ -238,8 +250,8 @@ class Learner:
 
     @property
     def evidence(self) -> Evidence:
-        """What the rewards say, apart from what the policy makes of them."""
-        return self._evidence
+        """What the rewards say, apart from what the policy makes of them: a copy of it."""
+        return self._evidence_now()
 
     def _evidence_now(self) -> Evidence:
         """A copy that other threads do not change while statements are computed from it."""
@@ -253,7 +265,7 @@ class Learner:
                 "format": saving.FORMAT,
                 "version": saving.VERSION,
                 "policy": self._policy.to_dict(),
-                "model": self._model.fingerprint,
+                "model": encode_model(self._model),
                 "generator": saving.encode_generator(self._rng),
                 "lineage": self._lineage.encode(self._version),
                 "statistics": encode_tuple(self._stats),
@@ -262,11 +274,32 @@ class Learner:
             }
 
     @classmethod
-    def restore(cls, policy: Policy, model: "RewardModel", state: "Mapping[str, Any]") -> "Learner":
-        """The learner whose `state` this is; refused if it was of another policy or model."""
+    def restore(
+        cls,
+        policy: Policy,
+        model: "RewardModel",
+        state: "Mapping[str, Any]",
+        *,
+        rebase: bool = False,
+    ) -> "Learner":
+        """The learner whose `state` this is, which goes on bit for bit.
+
+        A state belongs to its policy, and to what its model observes: the same arms with the
+        same curves, to 1e-7. What decisions are worth (a cost, a target) may have changed.
+
+        Args:
+            policy: the policy of the state.
+            model: its model.
+            state: what `state` returned, perhaps after a way through JSON.
+            rebase: keep the rewards, but let policy and arms change: any policy whose state
+                follows from statistics; arms are matched by their values, and may be added.
+        """
         saving.check_header(state)
         learner = cls(policy, model, seed=saving.decode_generator(state["generator"]))
-        learner._check_belongs(saving.decode_policy(state["policy"]), state["model"])
+        if rebase:
+            return learner._take_over(state)
+        learner._check_policy(saving.decode_policy(state["policy"]))
+        check_same(model, state["model"])
         saved = saving.decode_statistics(state["statistics"], learner._stats)
         statistics.assign(learner._stats, saved)
         learner._state = saving.decode_kept(
@@ -276,32 +309,55 @@ class Learner:
         learner._lineage = Lineage.decode(state["lineage"], learner._seen())
         return learner
 
+    def _take_over(self, state: "Mapping[str, Any]") -> "Learner":
+        """Fill this new learner with the rewards of a state of another policy or model."""
+        if self._rules.rebuild is None:
+            raise PolicyError(
+                f"{self._policy.label} cannot take over rewards: their order matters to it"
+            )
+        saving.decode_policy(state["policy"])
+        n_arms = len(saved_arms(state["model"]))
+        old = saving.decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
+        rows = match_arms(self._model, state["model"], old)
+        statistics.assign(self._stats, move(old, rows))
+        self._rules.rebuild(self._setup, self._stats, self._state)
+        self._evidence = Evidence.take_over(
+            self._model, state["evidence"], old, rows, self._stats
+        )
+        self._lineage = Lineage.decode(state["lineage"], self._seen())
+        return self
+
+    def with_policy(self, policy: Policy) -> "Learner":
+        """A learner of another policy, or of other parameters, that knows the same rewards."""
+        return Learner.restore(policy, self._model, self.state(), rebase=True)
+
+    def with_model(self, model: "RewardModel") -> "Learner":
+        """A learner with another cost or target, or with more arms, that knows the same rewards.
+
+        Arms are matched by their values. Refused if the curves of a common arm differ.
+        """
+        return Learner.restore(self._policy, model, self.state(), rebase=True)
+
     def _seen(self) -> Seen:
         return Seen(statistics.copy(self._stats), self._evidence.counts)
 
     def _check_observed(self, arm: int, unit: float, reward: object) -> None:
         """Refuse to take back a reward that cannot be among those of the arm."""
-        left = int(self._stats.counts[arm]) - 1
-        if left < 0:
+        n_rewards = int(self._stats.counts[arm])
+        if n_rewards == 0:
             raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
-        rest = float(self._stats.sums[arm]) - unit
-        squares = float(self._stats.squares[arm]) - unit * unit
-        slack = _FORGET_SLACK * (1.0 + left)
-        possible = -slack <= rest <= left + slack and -slack <= squares <= rest + slack
-        if not possible or squares * left < rest * rest - slack * (1.0 + left):
+        if not statistics.may_hold(self._stats, arm, unit):
             raise RewardError(
-                f"reward must be one that arm {arm} has had, got {reward!r}: "
-                f"the other {left} could not have the sum and the spread that would be left"
+                f"reward must be one that arm {arm} has had, got {reward!r}: the other "
+                f"{n_rewards - 1} could not have the sum and the spread that would be left"
             )
 
-    def _check_belongs(self, policy: Policy, fingerprint: object) -> None:
-        """Refuse what comes from another policy or another model."""
+    def _check_policy(self, policy: Policy) -> None:
+        """Refuse what comes from another policy."""
         if policy != self._policy:
-            raise StateError(f"state must be of {self._policy!r}, got one of {policy!r}")
-        mine = self._model.fingerprint
-        if fingerprint != mine:
             raise StateError(
-                f"state must be of the model with fingerprint {mine}, got {fingerprint!r}"
+                f"state must be of {self._policy!r}, got one of {policy!r} "
+                "(rebase=True keeps the rewards)"
             )
 
     def __repr__(self) -> str:

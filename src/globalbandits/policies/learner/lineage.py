@@ -2,16 +2,18 @@
 
 A learner that is saved, forked or merged leaves a *mark*: a random name for all it has seen up
 to then. A learner that was restored or forked remembers what it had seen at its *base*, the
-mark it started from. Merging B into A adds what B has seen since its base, if A contains that
-mark and nothing of what B has gained since. Learners without any common origin are added whole.
+mark it started from; so does one that was merged into another. Two learners can be added if
+one's base is a mark of the other and neither holds anything the other has gained since: then
+what was seen at the base is counted once. Learners without any common origin are added whole.
 Whatever else is asked cannot be known, and is refused.
 """
 
 import secrets
 from typing import Any, NamedTuple
 
-from globalbandits._encoding import check_keys, shown
+from globalbandits._encoding import check_keys
 from globalbandits._types import FloatArray
+from globalbandits._validation import show
 from globalbandits.errors import StateError
 from globalbandits.statistics import Statistics
 
@@ -37,33 +39,25 @@ class Base(NamedTuple):
 class Lineage:
     """The marks of one learner, and its base."""
 
-    def __init__(self, origins: frozenset[str], marks: tuple[str, ...], base: Base | None) -> None:
+    def __init__(
+        self, origins: frozenset[str], marks: tuple[str, ...], base: Base | None, version: int
+    ) -> None:
         self._origins = origins  # of all learners whose rewards are in this one
         self._marks = marks  # the latest last
         self._base = base
-        self._n_marked = -1  # how many rewards had been seen at the last mark
+        self._marked = version  # the learner's version at the last mark
 
     @classmethod
     def new(cls) -> "Lineage":
         """The lineage of a learner that starts with nothing."""
-        return cls(frozenset([_new_mark()]), (), None)
-
-    @property
-    def base(self) -> Base | None:
-        """What the learner started from; None if it started with nothing."""
-        return self._base
+        return cls(frozenset([_new_mark()]), (), None, -1)
 
     def mark(self, version: int) -> str:
         """A mark of the present; ``version`` tells whether anything has changed since the last."""
-        if not self._marks or version != self._n_marked:
+        if not self._marks or version != self._marked:
             self._marks = (*self._marks, _new_mark())[-_MOST_MARKS:]
-            self._n_marked = version
+            self._marked = version
         return self._marks[-1]
-
-    def child(self, seen: Seen, version: int) -> "Lineage":
-        """The lineage of a learner that goes on from here on its own."""
-        mark = self.mark(version)
-        return Lineage(self._origins, self._marks, Base(frozenset(self._marks), mark, seen))
 
     def rebase(self, seen: Seen, version: int) -> None:
         """What has been seen so far is in another learner now: the next merge starts here."""
@@ -78,19 +72,16 @@ class Lineage:
         """
         if not self._origins & other._origins:
             return None
-        base = other._base
-        if base is None or base.mark not in self._marks:
-            raise StateError(
-                "learners to merge must have started from a state that the first one contains, "
-                "got one that shares rewards with it in a way that cannot be told apart"
-            )
-        gained = (set(other._marks) - base.marks) & set(self._marks)
-        if gained:
-            raise StateError(
-                "learners to merge must not hold the same rewards twice, got one that already "
-                "holds what the first one has learned since they parted"
-            )
-        return base.seen
+        for one, two in ((other, self), (self, other)):
+            base = one._base
+            if base is not None and base.mark in two._marks:
+                ones, twos = set(one._marks), set(two._marks)
+                if not (ones - base.marks) & twos and not (twos - base.marks) & ones:
+                    return base.seen
+        raise StateError(
+            "learners to merge must share no more than a state that one of them started from, "
+            "got two that share rewards in a way that cannot be told apart"
+        )
 
     def join(self, other: "Lineage") -> None:
         """Take over the marks of a learner that is being merged into this one."""
@@ -106,11 +97,11 @@ class Lineage:
 
     @classmethod
     def decode(cls, saved: Any, seen: Seen) -> "Lineage":
-        """The lineage of a learner restored from a state in which it had seen this much."""
+        """The lineage of a learner of version 0, restored with this much seen."""
         check_keys("lineage", saved, ("origins", "marks"))
         origins = frozenset(_as_marks("lineage.origins", saved["origins"]))
         marks = _as_marks("lineage.marks", saved["marks"])
-        return cls(origins, marks, Base(frozenset(marks), marks[-1], seen))
+        return cls(origins, marks, Base(frozenset(marks), marks[-1], seen), 0)
 
 
 def _new_mark() -> str:
@@ -121,6 +112,6 @@ def _as_marks(name: str, saved: Any) -> tuple[str, ...]:
     good = isinstance(saved, list) and 0 < len(saved)
     if not good or not all(isinstance(mark, str) and len(mark) == 2 * _N_BYTES for mark in saved):
         raise StateError(
-            f"{name} must be a list of texts of {2 * _N_BYTES} characters, got {shown(saved)}"
+            f"{name} must be a list of texts of {2 * _N_BYTES} characters, got {show(saved)}"
         )
     return tuple(saved)

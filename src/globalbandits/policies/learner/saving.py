@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple, shown
+from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple
+from globalbandits._validation import show
 from globalbandits.errors import PolicyError, StateError
+from globalbandits.evidence.saving import decode_statistics
 from globalbandits.policies.base import Policy, Rules, Setup, State
-from globalbandits.statistics import Statistics, are_possible
+from globalbandits.statistics import Statistics
 
 FORMAT = "globalbandits.learner"
 VERSION = 2
@@ -36,11 +38,11 @@ def check_header(state: Any) -> None:
     """Refuse what is not a learner's state, or is one of another version of the format."""
     kind = state.get("format") if isinstance(state, Mapping) else None
     if kind != FORMAT:
-        raise StateError(f"state must be a dict with format {FORMAT!r}, got {shown(kind)}")
+        raise StateError(f"state must be a dict with format {FORMAT!r}, got {show(kind)}")
     version = state.get("version")
     if version != VERSION or type(version) is not int:
         raise StateError(
-            f"state must have version {VERSION}, got {shown(version)}: "
+            f"state must have version {VERSION}, got {show(version)}: "
             "states of other versions cannot be read; tell the learner its rewards again"
         )
     check_keys("state", state, KEYS)
@@ -79,17 +81,6 @@ def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> St
     return state
 
 
-def decode_statistics(saved: Any, template: Statistics) -> Statistics:
-    """Counts and sums that rewards on the unit scale can have."""
-    stats: Statistics = decode_tuple("statistics", saved, template)
-    if not are_possible(stats):
-        raise StateError(
-            "statistics must be counts and sums that rewards in the range can have, "
-            f"got {shown(saved)}"
-        )
-    return stats
-
-
 def encode_generator(rng: np.random.Generator) -> dict[str, Any]:
     """The state of a generator as plain numbers and lists."""
     encoded: dict[str, Any] = _plain(rng.bit_generator.state)
@@ -101,7 +92,7 @@ def decode_generator(saved: Any) -> np.random.Generator:
     kind = saved.get("bit_generator") if isinstance(saved, Mapping) else None
     if not isinstance(kind, str) or kind not in _BIT_GENERATORS:
         known = ", ".join(_BIT_GENERATORS)
-        raise StateError(f"generator must be the state of one of {known}, got {shown(saved)}")
+        raise StateError(f"generator must be the state of one of {known}, got {show(saved)}")
     bits = getattr(np.random, kind)()
     try:
         # Numbers of thousands of digits, or lists nested a thousand deep, fail in their own ways.
@@ -109,22 +100,22 @@ def decode_generator(saved: Any) -> np.random.Generator:
         same = _plain(bits.state) == saved
     except Exception as error:
         raise StateError(
-            f"generator must be a state of {kind}, got {shown(saved)}: {shown(error)}"
+            f"generator must be a state of {kind}, got {show(saved)}: {show(error)}"
         ) from None
     if not same:
-        raise StateError(f"generator must be a state of {kind}, got {shown(saved)}")
+        raise StateError(f"generator must be a state of {kind}, got {show(saved)}")
     return np.random.Generator(bits)
 
 
 def decode_policy(saved: Any) -> Policy:
     """The policy of a saved state."""
     if not isinstance(saved, Mapping):
-        raise StateError(f"policy must be a dict, got {shown(saved)}")
+        raise StateError(f"policy must be a dict, got {show(saved)}")
     try:
         return Policy.from_dict(saved)
     except (PolicyError, TypeError, OverflowError, RecursionError) as error:
         raise StateError(
-            f"policy must be a known spec, got {shown(saved)}: {shown(error)}"
+            f"policy must be a known spec, got {show(saved)}: {show(error)}"
         ) from None
 
 
@@ -135,8 +126,8 @@ def _check_close(name: str, saved: Any, derived: Any) -> None:
             _check_close(f"{name}.{field}", getattr(saved, field), getattr(derived, field))
     elif not np.allclose(saved, derived, rtol=_RTOL, atol=_ATOL, equal_nan=True):
         raise StateError(
-            f"{name} must follow from the statistics, got {shown(saved.tolist())} "
-            f"for {shown(derived.tolist())}"
+            f"{name} must follow from the statistics, got {show(saved.tolist())} "
+            f"for {show(derived.tolist())}"
         )
 
 

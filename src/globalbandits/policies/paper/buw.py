@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import (
@@ -16,11 +15,24 @@ from globalbandits.model.tables import (
     suboptimality_distance,
 )
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_upper_bound
-from globalbandits.policies.ucb1 import bonus, first_unplayed, renew
-from globalbandits.policies.wagp import change as change_estimate
-from globalbandits.policies.wagp import estimate
-from globalbandits.policies.wagp import recount as recount_estimate
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.indices import (
+    NOT_PLAYED,
+    Widths,
+    first_unplayed,
+    init_widths,
+    rebuild_widths,
+    renew,
+    ucb1_bonus,
+)
+from globalbandits.policies.parts.weighting import (
+    Estimates,
+    no_estimates,
+    weigh,
+    weigh_all,
+    weighted_mean,
+)
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -35,55 +47,40 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """What WAGP and UCB1 keep, side by side."""
+    """What WAGP and UCB1 need, side by side."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where N_k > 0
-    total: IntArray  # (1,) number of observations
-    weighted: FloatArray  # (1,) sum_k N_k theta-hat_k
-    segments: IntArray  # (n_arms,) as in WAGP
-    means: FloatArray  # (n_arms,) X-hat_k, 0 where N_k = 0
-    widths: FloatArray  # (n_arms,) 1 / sqrt(N_k), 0 where N_k = 0
-    played: IntArray  # (1,) number of arms with N_k > 0
+    own: Estimates  # WAGP's
+    bounds: Widths  # UCB1's
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
-    n = setup.tables.n_arms
-    return State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        thetas=np.zeros(n),
-        total=np.zeros(1, np.int64),
-        weighted=np.zeros(1),
-        segments=np.full(n, -1),
-        means=np.zeros(n),
-        widths=np.zeros(n),
-        played=np.zeros(1, np.int64),
-    )
+    """No reward yet."""
+    return State(no_estimates(setup.tables.n_arms), init_widths(setup))
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Every arm once, then UCB1 until the parameter is known well enough, then WAGP."""
-    if state.played[0] < setup.tables.n_arms:
-        return first_unplayed(state.counts)
-    if is_waiting(setup, state):
-        return choose_upper_bound(state.means, state.widths, bonus(state), rng)
+    bounds = state.bounds
+    if bounds.played[0] < setup.tables.n_arms:
+        return first_unplayed(stats)
+    theta = estimate(setup, stats, state)
+    if is_waiting(setup, stats, theta):
+        return choose_upper_bound(bounds.means, bounds.widths, ucb1_bonus(stats), rng)
     envelope = setup.tables.envelope
-    return choose_in_cell(envelope, find_cell(envelope, estimate(setup, state)), rng)
+    return choose_in_cell(envelope, find_cell(envelope, theta), rng)
 
 
-def is_waiting(setup: Setup, state: State) -> bool:
-    """Whether t < C2(max(0, Delta-tilde_{t-1})), so that UCB1 decides.
+def is_waiting(setup: Setup, stats: Statistics, theta: float) -> bool:
+    """Whether t < C2(max(0, Delta-tilde_{t-1})) at the estimate theta, so that UCB1 decides.
 
     C2(Delta) is the larger root of tau = A log tau with A = (coefficient / Delta)**(1 /
     exponent), rounded up. The smaller root is at most e, so for an integer t >= 3 the test is
     the same as t < A log t, which is the same as Delta < radius(t): no root is computed, and
-    Delta <= 0 needs no case of its own. (t < 3 happens with one arm only, where it is all one.)
+    Delta <= 0 needs no case of its own. (t < 3 happens only with one arm, where there is no
+    choice to make.)
     """
-    t = state.total[0] + 1
-    distance = suboptimality_distance(setup.tables, estimate(setup, state))
+    t = stats.total[0] + 1
+    distance = suboptimality_distance(setup.tables, theta)
     return bool(distance - radius(setup, t - 1) < radius(setup, t))
 
 
@@ -92,23 +89,21 @@ def radius(setup: Setup, time: int) -> float:
     return setup.coefficient * math.pow(math.log(time) / time, setup.exponent)
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    change_estimate(setup, state, arm, reward, 1)
-    renew(state, arm)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Only the played arm's estimate, mean and width change."""
+    weigh(setup.tables, stats, state.own, arm)
+    renew(stats, state.bounds, arm)
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    change_estimate(setup, state, arm, -reward, -1)
-    renew(state, arm)
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Estimates, means and widths of all arms."""
+    weigh_all(setup.tables, stats, state.own)
+    rebuild_widths(setup, stats, state.bounds)
 
 
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    recount_estimate(setup, state)
-    for arm in range(setup.tables.n_arms):
-        renew(state, arm)
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """WAGP's weighted estimate; nan before any reward."""
+    return weighted_mean(setup.tables, stats, state.own)
 
 
 def waiting_time(setup: Setup, distance: float) -> float:
@@ -143,7 +138,7 @@ class BUW(Policy):
 
     scale: float = 1.0
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild)
 
     def __post_init__(self) -> None:
         """Check the scale."""
@@ -158,14 +153,14 @@ class BUW(Policy):
             exponent=float(holder.inverse_exponent) / 2.0,
         )
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The phase, and what ends it."""
-        detail = self.details(setup, state)
+        detail = self.details(setup, stats, state)
         if detail["phase"] == "first plays":
-            return "not played yet: every arm once, the lowest first"
+            return NOT_PLAYED
         if detail["phase"] == "WAGP":
             return (
-                f"WAGP phase: the best arm at the estimate {estimate(setup, state):.6g}; "
+                f"WAGP phase: the best arm at the estimate {estimate(setup, stats, state):.6g}; "
                 f"UCB1's time ended at C2 = {detail['waiting_time']:.6g}"
             )
         if detail["safe_distance"] <= 0.0:
@@ -174,15 +169,16 @@ class BUW(Policy):
             wait = f"WAGP takes over at C2 = {detail['waiting_time']:.6g} if the estimate stays"
         return f"UCB1 phase: largest upper confidence bound; {wait}"
 
-    def details(self, setup: Setup, state: State) -> dict[str, Any]:
+    def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """Phase, time t, Delta-hat, its safe version Delta-tilde, and C2."""
-        if state.played[0] < setup.tables.n_arms:
+        if state.bounds.played[0] < setup.tables.n_arms:
             return {"phase": "first plays"}
-        n = int(state.total[0])
-        distance = float(suboptimality_distance(setup.tables, estimate(setup, state)))
+        n = int(stats.total[0])
+        theta = estimate(setup, stats, state)
+        distance = float(suboptimality_distance(setup.tables, theta))
         safe = distance - radius(setup, n)
         return {
-            "phase": "UCB1" if is_waiting(setup, state) else "WAGP",
+            "phase": "UCB1" if is_waiting(setup, stats, theta) else "WAGP",
             "time": n + 1,
             "distance": distance,
             "safe_distance": safe,

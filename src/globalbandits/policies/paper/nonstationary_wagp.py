@@ -1,8 +1,8 @@
 """Non-stationary WAGP: the greedy policy on overlapping windows of recent rewards.
 
-With the half window h, the decision at time t = 1, 2, ... rests on the observations s with
+With the half window h, the decision at time t = 1, 2, ... rests on the rewards s with
 ``max(0, (rho - 1) * h) < s <= t - 1``, where ``rho = (t - 1) // h``. So windows overlap by
-half, and from the second one on a window in use holds at least h observations.
+half, and from the second one on a window in use holds at least h rewards.
 """
 
 import dataclasses
@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.wagp import change, estimate, follow, refresh, select
+from globalbandits.policies.paper.wagp import State as Inner
+from globalbandits.policies.paper.wagp import estimate as estimate_inner
+from globalbandits.policies.paper.wagp import init as init_inner
+from globalbandits.policies.paper.wagp import rebuild as rebuild_inner
+from globalbandits.policies.paper.wagp import select as select_inner
+from globalbandits.policies.paper.wagp import update as update_inner
+from globalbandits.statistics import Statistics, are_part, assign, clear, count, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -33,54 +38,51 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """WAGP's statistics of the window in use, and the counts of the window that opens next."""
+    """The window in use with what WAGP derives from it, and the window that opens next."""
 
-    counts: IntArray  # (n_arms,) the window in use
-    sums: FloatArray  # (n_arms,)
-    thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where counts > 0
-    total: IntArray  # (1,) observations in the window
-    weighted: FloatArray  # (1,) sum_k N_k theta-hat_k
-    segments: IntArray  # (n_arms,) as in WAGP
-    choice: IntArray  # (1,) as in WAGP
-    bounds: FloatArray  # (2,) as in WAGP
-    next_counts: IntArray  # (n_arms,) observations of the current half window only
-    next_sums: FloatArray  # (n_arms,)
-    observed: IntArray  # (1,) all observations so far
+    window: Statistics  # the window in use
+    next: Statistics  # the current half window only
+    inner: Inner
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
+    """No reward yet."""
     n = setup.tables.n_arms
-    return State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        thetas=np.zeros(n),
-        total=np.zeros(1, np.int64),
-        weighted=np.zeros(1),
-        segments=np.full(n, -1),
-        choice=np.full(1, -1),
-        bounds=np.array([math.inf, -math.inf]),
-        next_counts=np.zeros(n, np.int64),
-        next_sums=np.zeros(n),
-        observed=np.zeros(1, np.int64),
-    )
+    return State(no_statistics(n), no_statistics(n), init_inner(setup))
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+    """WAGP's choice from the window in use."""
+    return select_inner(setup, state.window, state.inner, rng)
+
+
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Count one reward in both windows; after every h of them the older half is dropped."""
-    state.next_counts[arm] += 1
-    state.next_sums[arm] += reward
-    state.observed[0] += 1
-    if state.observed[0] % setup.half_window == 0:
-        for other in range(setup.tables.n_arms):
-            state.counts[other] = state.next_counts[other]
-            state.sums[other] = state.next_sums[other]
-            state.next_counts[other] = 0
-            state.next_sums[other] = 0.0
-        refresh(setup, state)
+    count(state.next, arm, reward)
+    if state.next.total[0] == setup.half_window:
+        assign(state.window, state.next)
+        clear(state.next)
+        rebuild_inner(setup, state.window, state.inner)
     else:
-        change(setup, state, arm, reward, 1)
-        follow(setup, state)
+        count(state.window, arm, reward)
+        update_inner(setup, state.window, state.inner, arm, reward)
+
+
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """WAGP's estimate from the window in use."""
+    return estimate_inner(setup, state.window, state.inner)
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether both windows hold as many rewards as they must, and some of those observed."""
+    n, h = int(stats.total[0]), setup.half_window
+    n_dropped = max(0, (n // h - 1) * h)
+    if int(state.next.total[0]) != n % h or int(state.window.total[0]) != n - n_dropped:
+        return False
+    if not are_part(state.next, state.window) or not are_part(state.window, stats):
+        return False
+    rebuild_inner(setup, state.window, state.inner)
+    return True
 
 
 @register("nonstationary_wagp")
@@ -89,11 +91,10 @@ class NonStationaryWAGP(Policy):
     """WAGP on a window of recent rewards, for a parameter that drifts.
 
     The window holds between h and 2h rewards (h is the half window). Give h, or the drift
-    time tau, meaning that the parameter moves at most 1/tau a step: then Theorem 8's
+    time tau, meaning that the parameter moves at most 1/tau per step: then Theorem 8's
     ``h = ceil(tau**(g2 / (g2 + 1/2)))`` is used, tau being counted in lengths of the domain.
 
-    Observations are counted in the order in which they arrive. They cannot be forgotten or
-    merged, because a window knows only how many they are.
+    Rewards cannot be forgotten or merged: which of them are in a window depends on their order.
 
     Args:
         half_window: h, at least 1.
@@ -106,7 +107,7 @@ class NonStationaryWAGP(Policy):
     half_window: int | None = None
     drift_time: float | None = None
 
-    rules = Rules(init, select, update, estimate)
+    rules = Rules(init, select, update, estimate, resume=resume)
 
     def __post_init__(self) -> None:
         """Check that one of the two parameters is given."""
@@ -137,11 +138,15 @@ class NonStationaryWAGP(Policy):
         exact: float = (self.drift_time * (high - low)) ** (exponent / (exponent + 0.5))
         return max(1, math.ceil(exact * (1.0 - _ROUNDING)))
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Greedy, or random at the start."""
-        if state.total[0] == 0:
+        if state.window.total[0] == 0:
             return "no reward yet: any arm, at random"
         return (
-            f"greedy: the best arm at the estimate {estimate(setup, state):.6g} "
-            f"of the last {state.total[0]} rewards"
+            f"greedy: the best arm at the estimate {estimate(setup, stats, state):.6g} "
+            f"of the last {state.window.total[0]} rewards"
         )
+
+    def observed(self, stats: Statistics, state: State) -> Statistics:
+        """The rewards of the window in use."""
+        return state.window

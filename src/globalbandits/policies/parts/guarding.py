@@ -1,11 +1,10 @@
-"""The rules of a guard: two policies, and a test of the model that decides which one plays.
+"""The rules of `Guarded`: two policies, and a test of the model that decides which one plays.
 
 `guard` builds them from the rules of the two policies, by closures; helpers that need no
 closure follow below it.
 """
 
 import math
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,8 +17,10 @@ from globalbandits.evidence.histogram import DEFAULT_BINS, Histogram, add, empty
 from globalbandits.evidence.witness import find_witness
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules
+from globalbandits.policies.parts.nesting import resume_inside
+from globalbandits.statistics import Statistics, are_part, clear, count, no_statistics
 
-_FIRST_TEST = 8  # observations
+_FIRST_TEST = 8  # rewards
 _SPACING = 1.08  # each test comes this many times later than the one before
 
 
@@ -34,14 +35,14 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Both policies' states, and what the tests need, counted since the last restart."""
+    """Both policies' states, and what the tests need, all since the last restart."""
 
-    inner: Any
+    since: Statistics  # of the rewards since the last restart
+    inner: Any  # no longer brought up to date once the model is refuted
     fallback: Any
     histogram: Histogram
     snapshots: Snapshots  # of the histogram
-    total: IntArray  # (1,) observations
-    next_test: IntArray  # (1,) when the model is tested next
+    next_test: IntArray  # (1,) after how many rewards the model is tested next
     witness: FloatArray  # (1,) a theta that was not refuted when last looked at
     n_restarts: IntArray  # (1,)
     refuted: IntArray  # (1,) 1 once the fallback plays for good
@@ -50,111 +51,104 @@ class State(NamedTuple):
 @cache
 def guard(inner: Rules, fallback: Rules) -> Rules:
     """The rules of a policy and of its fallback as the rules of one policy."""
-    restart_inner, restart_fallback = restart(inner), restart(fallback)
-    can_restart = bool(inner.additive and fallback.additive)
+    can_restart = inner.rebuild is not None and fallback.rebuild is not None
+    rebuild_inner = inner.rebuild or rebuild_nothing
+    rebuild_fallback = fallback.rebuild or rebuild_nothing
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
     fallback_select, fallback_update = fallback.select, fallback.update
     fallback_estimate = fallback.estimate
 
     def init(setup: Setup) -> State:
-        """No observation yet."""
+        """No reward yet."""
         n_arms = setup.tables.n_arms
         return State(
+            since=no_statistics(n_arms),
             inner=inner.init(setup.inner),
             fallback=fallback.init(setup.fallback),
             histogram=empty(n_arms),
             snapshots=no_snapshots(n_arms, DEFAULT_BINS),
-            total=np.zeros(1, np.int64),
             next_test=np.full(1, _FIRST_TEST, np.int64),
             witness=np.full(1, 0.5 * (setup.tables.low + setup.tables.high)),
             n_restarts=np.zeros(1, np.int64),
             refuted=np.zeros(1, np.int64),
         )
 
-    def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
         """The inner policy's arm, now and then any arm; the fallback's after a refutation."""
         if state.refuted[0] == 1:
-            return fallback_select(setup.fallback, state.fallback, rng)
-        if explores(setup.exploration, state.total[0], rng.random()):
+            return fallback_select(setup.fallback, state.since, state.fallback, rng)
+        if explores(setup.exploration, state.since.total[0], rng.random()):
             return int(rng.random() * setup.tables.n_arms)
-        return inner_select(setup.inner, state.inner, rng)
+        return inner_select(setup.inner, state.since, state.inner, rng)
 
-    def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+    def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
         """Both policies learn, and on schedule the model is tested."""
-        fallback_update(setup.fallback, state.fallback, arm, reward)
+        since = state.since
+        count(since, arm, reward)
+        fallback_update(setup.fallback, since, state.fallback, arm, reward)
         if state.refuted[0] == 1:
             return
-        inner_update(setup.inner, state.inner, arm, reward)
+        inner_update(setup.inner, since, state.inner, arm, reward)
         note(state, arm, reward)
-        if state.total[0] < state.next_test[0]:
+        if since.total[0] < state.next_test[0]:
             return
-        state.next_test[0] = math.ceil(_SPACING * state.total[0])
-        if survives(setup, state, inner_estimate(setup.inner, state.inner)):
+        state.next_test[0] = next_test_after(since.total[0])
+        if survives(setup, state, inner_estimate(setup.inner, since, state.inner)):
             return
         may_restart = can_restart and state.n_restarts[0] < setup.thresholds.shape[0] - 1
         if may_restart and change_explains(
-            setup.tables, state.histogram.counts, state.snapshots, state.total[0]
+            setup.tables, state.histogram.counts, state.snapshots, since.total[0]
         ):
-            restart_inner(setup.inner, state.inner)
-            restart_fallback(setup.fallback, state.fallback)
             begin_anew(state)
+            rebuild_inner(setup.inner, since, state.inner)
+            rebuild_fallback(setup.fallback, since, state.fallback)
         else:
             state.refuted[0] = 1
 
-    def estimate(setup: Setup, state: State) -> float:
+    def estimate(setup: Setup, stats: Statistics, state: State) -> float:
         """That of the policy that plays."""
         if state.refuted[0] == 1:
-            return fallback_estimate(setup.fallback, state.fallback)
-        return inner_estimate(setup.inner, state.inner)
+            return fallback_estimate(setup.fallback, state.since, state.fallback)
+        return inner_estimate(setup.inner, state.since, state.inner)
 
-    return Rules(init, select, update, estimate)
+    def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+        """Whether both policies and the tests can be where they were saved."""
+        if not are_consistent(setup, stats, state):
+            return False
+        playing = state.refuted[0] == 1 or resume_inside(
+            inner, setup.inner, state.since, state.inner
+        )
+        return playing and resume_inside(fallback, setup.fallback, state.since, state.fallback)
 
-
-def restart(rules: Rules) -> Callable[[Any, Any], None]:
-    """A function that empties a policy's state: all that adds up to 0, the rest rebuilt."""
-    clear: Callable[[Any], None] = clear_nothing
-    for name in rules.additive:
-        clear = clear_also(name, clear)
-    refresh = rules.refresh or refresh_nothing
-
-    def empty_state(setup: Any, state: Any) -> None:
-        clear(state)
-        refresh(setup, state)
-
-    return empty_state
+    return Rules(init, select, update, estimate, resume=resume)
 
 
-def clear_also(name: str, clear: Callable[[Any], None]) -> Callable[[Any], None]:
-    """A function that zeroes one more field of a state."""
-
-    def clear_both(state: Any) -> None:
-        clear(state)
-        getattr(state, name).fill(0)
-
-    return clear_both
+def rebuild_nothing(setup: Any, stats: Statistics, state: Any) -> None:
+    """Stands for the missing `rebuild` of a policy that is never restarted."""
 
 
-def clear_nothing(state: Any) -> None:
-    """Zero no field."""
+def next_test_after(n_rewards: int) -> int:
+    """How many rewards there are at the test that follows one at ``n_rewards``.
+
+    >>> next_test_after(8), next_test_after(1000)
+    (9, 1080)
+    """
+    return math.ceil(_SPACING * n_rewards)
 
 
-def refresh_nothing(setup: Any, state: Any) -> None:
-    """Rebuild no field."""
-
-
-def explores(exploration: float, n_observations: int, u: float) -> bool:
+def explores(exploration: float, n_rewards: int, u: float) -> bool:
     """Whether to try any arm, with probability exploration * (n + 1)**(-1/3); u is uniform."""
-    return u * u * u * (n_observations + 1) < exploration * exploration * exploration
+    return u * u * u * (n_rewards + 1) < exploration * exploration * exploration
 
 
 def note(state: State, arm: int, reward: float) -> None:
-    """Add one reward to the evidence."""
+    """Add one reward, which has been counted, to the evidence."""
     counts = state.histogram.counts
+    total = state.since.total[0]
     add(state.histogram, arm, reward, 1.0)
-    state.total[0] += 1
-    for slot in slots_of(state.total[0], EVERY):
+    for slot in slots_of(total, EVERY):
         if slot >= 0:
-            state.snapshots.times[slot] = state.total[0]
+            state.snapshots.times[slot] = total
             # By loops, which compile much faster than the assignment of an array.
             for row in range(counts.shape[0]):
                 for knot in range(counts.shape[1]):
@@ -179,9 +173,35 @@ def survives(setup: Setup, state: State, estimate: float) -> bool:
 
 
 def begin_anew(state: State) -> None:
-    """Empty the evidence and count a restart."""
+    """Empty statistics and evidence, and count a restart."""
+    clear(state.since)
     state.histogram.counts.fill(0.0)
     state.snapshots.times.fill(0)
-    state.total[0] = 0
     state.next_test[0] = _FIRST_TEST
     state.n_restarts[0] += 1
+
+
+def are_consistent(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether the guard's own numbers can be those of a learner with these statistics."""
+    total = int(state.since.total[0])
+    counts = state.histogram.counts
+    refuted, n_restarts = int(state.refuted[0]), int(state.n_restarts[0])
+    if not are_part(state.since, stats) or (n_restarts == 0 and total != int(stats.total[0])):
+        return False
+    if refuted not in (0, 1) or not 0 <= n_restarts < setup.thresholds.shape[0]:
+        return False
+    last = max(_FIRST_TEST, next_test_after(total))
+    if not (refuted or total < state.next_test[0]) or not 0 < state.next_test[0] <= last:
+        return False
+    if not setup.tables.low <= state.witness[0] <= setup.tables.high:
+        return False
+    times, copies = state.snapshots
+    taken = times > 0
+    if np.any(times < 0) or np.any(times > total) or not np.all(counts >= 0.0):
+        return False
+    if not np.all((copies[taken] >= 0.0) & (copies[taken] <= counts)):
+        return False
+    observed = counts.sum(axis=1)
+    slack = 1e-6 * (1.0 + state.since.counts)
+    missing = state.since.counts - observed
+    return bool(np.all((missing >= -slack) & ((missing <= slack) | (refuted == 1))))

@@ -5,7 +5,8 @@ the rewards only; a decision then reads the largest one.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +37,40 @@ class State(NamedTuple):
     means: FloatArray  # (n_arms,) as in `Widths`
     widths: FloatArray  # (n_arms,)
     played: IntArray  # (1,)
-    indices: FloatArray  # (n_arms,) meaningful once every arm has been played
-    memo: FloatArray  # (n_arms,) a function of N_k and the mean that the policy's index needs
+    indices: FloatArray  # (n_arms,) 0 until every arm has been played
+    memo: FloatArray  # (n_arms,) what the policy's index needs of the arm's own rewards
+
+
+def index_rules(
+    remember: Callable[[Statistics, Any, int], None],
+    score: Callable[[Any, Statistics, Any], None],
+) -> base.Rules:
+    """Rules of a policy that plays every arm once, then the largest index.
+
+    Args:
+        remember: ``remember(stats, state, arm)`` sets the memo of an arm that has rewards; its
+            mean and width are up to date. It may also change the mean.
+        score: ``score(setup, stats, state)`` sets the indices of all arms, once each of them
+            has a reward. Both are compiled.
+    """
+
+    def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+        renew(stats, state, arm)
+        remember(stats, state, arm)
+        if state.played[0] == setup.tables.n_arms:
+            score(setup, stats, state)
+
+    def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
+        rebuild_widths(setup, stats, state)
+        for arm in range(setup.tables.n_arms):
+            state.indices[arm] = 0.0
+            state.memo[arm] = 0.0
+            if stats.counts[arm] > 0:
+                remember(stats, state, arm)
+        if state.played[0] == setup.tables.n_arms:
+            score(setup, stats, state)
+
+    return base.Rules(init, select, update, no_estimate, rebuild)
 
 
 def init_widths(setup: base.Setup) -> Widths:
@@ -60,8 +93,10 @@ def update_widths(
 
 
 def rebuild_widths(setup: base.Setup, stats: Statistics, state: base.State) -> None:
-    """Means and widths of all arms."""
+    """Means and widths of all arms, whatever was there."""
+    state.played[0] = 0
     for arm in range(setup.tables.n_arms):
+        state.widths[arm] = 0.0
         renew(stats, state, arm)
 
 
@@ -96,6 +131,11 @@ def first_unplayed(stats: Statistics) -> int:
     while stats.counts[arm] > 0:
         arm += 1
     return arm
+
+
+def ucb1_bonus(stats: Statistics) -> float:
+    """What UCB1 multiplies a width by: sqrt(2 log(t - 1)), with t - 1 rewards before time t."""
+    return math.sqrt(2.0 * math.log(stats.total[0]))
 
 
 def no_estimate(setup: base.Setup, stats: Statistics, state: base.State) -> float:

@@ -63,9 +63,13 @@ def weigh(tables: Tables, stats: Statistics, own: Estimates, arm: int) -> None:
 
 
 def weigh_all(tables: Tables, stats: Statistics, own: Estimates) -> None:
-    """Bring all arms' estimates in line with counts and sums."""
+    """All arms' estimates from counts and sums, whatever was there."""
+    own.weighted[0] = 0
+    own.weighted[1] = 0
     for arm in range(tables.n_arms):
         own.segments[arm] = -1
+        own.parts[arm, 0] = 0
+        own.parts[arm, 1] = 0
         weigh(tables, stats, own, arm)
 
 

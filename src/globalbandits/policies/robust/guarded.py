@@ -9,9 +9,10 @@ import numpy as np
 from globalbandits._validation import as_float, as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.guard import Setup, State, guard
-from globalbandits.policies.independent_gittins import IndependentGittins
-from globalbandits.policies.wagp import WAGP
+from globalbandits.policies.independent.independent_gittins import IndependentGittins
+from globalbandits.policies.paper.wagp import WAGP
+from globalbandits.policies.parts.guarding import Setup, State, guard
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -87,15 +88,22 @@ class Guarded(Policy):
         n_plays = np.minimum(1.0, self.exploration * rounds ** (-1.0 / 3.0)).sum()
         return float(n_plays * model.gaps(theta).mean())
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Which policy plays, and its reason."""
         if state.refuted[0] == 1:
-            return f"model refuted, {self.fallback.reason(setup.fallback, state.fallback)}"
-        return f"model not refuted, {self.inner.reason(setup.inner, state.inner)}"
+            reason = self.fallback.reason(setup.fallback, state.since, state.fallback)
+            return f"model refuted, {reason}"
+        return f"model not refuted, {self.inner.reason(setup.inner, state.since, state.inner)}"
 
-    def details(self, setup: Setup, state: State) -> dict[str, Any]:
+    def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """Whether the model is refuted, and how often theta was believed to have moved."""
         return {"refuted": bool(state.refuted[0]), "restarts": int(state.n_restarts[0])}
+
+    def observed(self, stats: Statistics, state: State) -> Statistics:
+        """What the policy that plays decides by: nothing from before the last restart."""
+        if state.refuted[0] == 1:
+            return self.fallback.observed(state.since, state.fallback)
+        return self.inner.observed(state.since, state.inner)
 
     @property
     def label(self) -> str:

@@ -6,19 +6,26 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.elastic import estimate
-from globalbandits.policies.elastic_fit import (
+from globalbandits.policies.parts.curve_errors import (
+    Fit,
+    block_size,
+    estimate_theta,
+    fit_errors,
+    no_fit,
+)
+from globalbandits.policies.parts.curve_grid import (
     UNIFORM,
     Prior,
     as_weights,
-    block_size,
     build_prior,
-    fit,
+    guess_means,
 )
-from globalbandits.policies.gittins import learn_noise, record, renew_variance, schedule
+from globalbandits.policies.parts.learned_noise import Noise, learn_noise, no_noise, renew_variance
+from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -32,64 +39,39 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Statistics per arm, and the last fit with the weights to draw a parameter by."""
+    """The statistics of the last fit, and what follows from them."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    squares: FloatArray  # (n_arms,) sum of squared rewards
-    total: IntArray  # (1,) number of observations
-    refit: IntArray  # (1,) the total at which the next fit is due
-    means: FloatArray  # (n_arms,) posterior mean of each arm
-    expected_variances: FloatArray  # (n_arms,) of a reward, by all arms
-    variances: FloatArray  # (n_arms,) v_k
-    scale_weights: FloatArray  # (n_scales,)
-    model_means: FloatArray  # (n_arms, n_scales) of mu_k(theta)
-    model_variances: FloatArray  # (n_arms, n_scales)
-    theta: FloatArray  # (1,) posterior mean of the parameter
-    windows: IntArray  # (n_scales, 4) the blocks of cells that matter
-    weights: FloatArray  # (n_scales, n_fine) of those blocks
+    fitted: Statistics
+    due: FloatArray  # (1,) the number of rewards at which the next fit is due
+    noise: Noise
+    fit: Fit
 
 
 def init(setup: Setup) -> State:
-    """No observation yet: what the prior says."""
-    n, n_scales = setup.tables.n_arms, setup.prior.scales.shape[0]
-    state = State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        squares=np.zeros(n),
-        total=np.zeros(1, np.int64),
-        refit=np.zeros(1, np.int64),
-        means=np.full(n, 0.5),
-        expected_variances=np.zeros(n),
-        variances=np.zeros(n),
-        scale_weights=np.zeros(n_scales),
-        model_means=np.zeros((n, n_scales)),
-        model_variances=np.zeros((n, n_scales)),
-        theta=np.zeros(1),
-        windows=np.zeros((n_scales, 4), np.int64),
-        weights=np.zeros((n_scales, setup.prior.n_fine)),
-    )
-    refresh(setup, state)
+    """No reward yet: what the prior says."""
+    n = setup.tables.n_arms
+    state = State(no_statistics(n), np.zeros(1), no_noise(n), no_fit(setup.prior))
+    refit(setup, state)
     return state
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Draw the errors' size, then the parameter, then every arm's error; the best arm."""
-    scale = draw(state.scale_weights, state.scale_weights.shape[0], rng)
-    window = state.windows[scale]
-    block = draw(state.weights[scale], window[3], rng)
+    scale = draw(state.fit.scale_weights, state.fit.scale_weights.shape[0], rng)
+    window = state.fit.windows[scale]
+    block = draw(state.fit.weights[scale], window[3], rng)
     cell = window[0] + block * window[1] + int(rng.random() * block_size(window, block))
     error = setup.prior.scales[scale] * setup.prior.scales[scale]
     best = 0
     largest = -math.inf
-    for arm in range(state.counts.shape[0]):
+    for arm in range(stats.counts.shape[0]):
         value = setup.prior.means[cell, arm]
         if error > 0.0:
             rest = error
-            if state.counts[arm] > 0:
-                noise = state.variances[arm] / state.counts[arm]
+            if stats.counts[arm] > 0:
+                noise = state.noise.variances[arm] / stats.counts[arm]
                 trust = error / (error + noise)
-                value += trust * (state.sums[arm] / state.counts[arm] - value)
+                value += trust * (stats.sums[arm] / stats.counts[arm] - value)
                 rest = trust * noise
             value += math.sqrt(rest) * rng.standard_normal()
         if value > largest:
@@ -118,37 +100,42 @@ def draw(weights: FloatArray, n_weights: int, rng: np.random.Generator) -> int:
     return last
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward, and fit again when it is time."""
-    record(state, arm, reward, 1)
-    if state.total[0] >= state.refit[0]:
-        refresh(setup, state)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Renew the played arm's variance, or fit again when it is time."""
+    if stats.total[0] >= state.due[0]:
+        rebuild(setup, stats, state)
     else:
-        renew_variance(state, arm)
+        renew_variance(stats, state.noise, arm)
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    record(state, arm, reward, -1)
-    refresh(setup, state)
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Fit noise, parameter and scale to the statistics."""
+    assign(state.fitted, stats)
+    refit(setup, state)
 
 
-def refresh(setup: Setup, state: State) -> None:
-    """Fit noise, parameter and scale to counts, sums and squares."""
-    schedule(state)
-    learn_noise(state)
-    fit(setup.prior, state, state.windows, state.weights)
-    for arm in range(state.counts.shape[0]):
-        count = state.counts[arm]
-        mean = 0.0
-        for i in range(setup.prior.scales.shape[0]):
-            value = state.model_means[arm, i]
-            if count > 0:
-                error = setup.prior.scales[i] * setup.prior.scales[i]
-                trust = error / (error + state.variances[arm] / count)
-                value += trust * (state.sums[arm] / count - value)
-            mean += state.scale_weights[i] * value
-        state.means[arm] = mean
+def refit(setup: Setup, state: State) -> None:
+    """Everything, from the statistics of the last fit."""
+    fitted = state.fitted
+    state.due[0] = next_fit(fitted.total[0])
+    guess_means(setup.prior, fitted, state.noise)
+    learn_noise(fitted, state.noise)
+    fit_errors(setup.prior, fitted, state.noise.variances, state.fit)
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """The last fit again, then the variances with the rewards that have come since."""
+    if not may_be_last_fit(state.fitted, stats):
+        return False
+    refit(setup, state)
+    for arm in range(stats.counts.shape[0]):
+        renew_variance(stats, state.noise, arm)
+    return True
+
+
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """The posterior mean of the parameter as of the last fit; nan before any reward."""
+    return estimate_theta(stats, state.fit)
 
 
 @register("random_effects_thompson")
@@ -169,7 +156,7 @@ class RandomEffectsThompson(Policy):
 
     prior: tuple[float, ...] | None = None
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums", "squares"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild, kept=("fitted",), resume=resume)
 
     def __post_init__(self) -> None:
         """Check the weights."""
@@ -180,6 +167,6 @@ class RandomEffectsThompson(Policy):
         """The model on a grid."""
         return Setup(model.tables, build_prior(model.tables, self.prior or UNIFORM))
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """A draw, and the parameter it is drawn around."""
-        return f"best arm of one draw from the posterior around {float(state.theta[0]):.6g}"
+        return f"best arm of one draw from the posterior around {float(state.fit.theta[0]):.6g}"

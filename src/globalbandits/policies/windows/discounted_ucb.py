@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_upper_bound
-from globalbandits.policies.indices import estimate
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.indices import NOT_PLAYED, no_estimate
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 # A weight that has decayed below this is as good as none, and would soon be zero.
 _FORGOTTEN = 1e-200
+
+_RTOL = 1e-6  # how far rounding may take apart what should be equal
 
 
 class Setup(NamedTuple):
@@ -32,42 +35,33 @@ class Setup(NamedTuple):
 class State(NamedTuple):
     """Discounted statistics per arm."""
 
-    weights: FloatArray  # (n_arms,) discounted number of plays
+    weights: FloatArray  # (n_arms,) discounted number of rewards
     rewards: FloatArray  # (n_arms,) discounted sum of rewards
-    means: FloatArray  # (n_arms,) rewards / weights, 0 where there is no weight
+    means: FloatArray  # (n_arms,) rewards / weights, 0 before the first reward
     widths: FloatArray  # (n_arms,) 1 / sqrt(weights), 0 where there is no weight
     weight: FloatArray  # (1,) sum of the weights
-    total: IntArray  # (1,) number of observations
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
+    """No reward yet."""
     n = setup.tables.n_arms
-    return State(
-        weights=np.zeros(n),
-        rewards=np.zeros(n),
-        means=np.zeros(n),
-        widths=np.zeros(n),
-        weight=np.zeros(1),
-        total=np.zeros(1, np.int64),
-    )
+    return State(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(1))
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Every arm once, the lowest first; then the largest upper bound."""
     for arm in range(setup.tables.n_arms):
         if state.widths[arm] == 0.0:
             return arm
-    # The weight is at least 1 up to rounding, for the last play counts in full.
+    # The weight is at least 1 up to rounding, for the last reward counts in full.
     bonus = 2.0 * math.sqrt(setup.xi * math.log(max(1.0, state.weight[0])))
     return choose_upper_bound(state.means, state.widths, bonus, rng)
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Discount everything by one step, then count one reward."""
     slower = 1.0 / math.sqrt(setup.discount)
     state.weight[0] = setup.discount * state.weight[0] + 1.0
-    state.total[0] += 1
     for other in range(setup.tables.n_arms):
         state.weights[other] *= setup.discount
         state.rewards[other] *= setup.discount
@@ -80,6 +74,30 @@ def update(setup: Setup, state: State, arm: int, reward: float) -> None:
     state.widths[arm] = 1.0 / math.sqrt(state.weights[arm])
 
 
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether weights, rewards, means and widths agree with each other and with the counts."""
+    weights, rewards = state.weights, state.rewards
+    # 1 + discount + ... + discount**(n - 1), also exact for a discount close to 1.
+    total = -math.expm1(stats.total[0] * math.log(setup.discount)) / (1.0 - setup.discount)
+    if not np.allclose([state.weight[0], weights.sum()], total, rtol=_RTOL):
+        return False
+    slack = _RTOL * (1.0 + weights)
+    if not np.all((weights >= 0.0) & (weights <= stats.counts + slack)):
+        return False
+    if not np.all((rewards >= 0.0) & (rewards <= weights + slack)):
+        return False
+    alive = weights >= _FORGOTTEN
+    means, widths = np.zeros_like(weights), np.zeros_like(weights)
+    np.divide(rewards, weights, out=means, where=alive)
+    np.divide(1.0, np.sqrt(weights), out=widths, where=alive)
+    return (
+        np.array_equal(state.widths > 0.0, alive)
+        and np.allclose(state.widths, widths, rtol=_RTOL)
+        and np.allclose(state.means[alive], means[alive], rtol=_RTOL)
+        and bool(np.all((state.means >= 0.0) & (state.means <= 1.0 + _RTOL)))
+    )
+
+
 @register("discounted_ucb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DiscountedUCB(Policy):
@@ -89,8 +107,8 @@ class DiscountedUCB(Policy):
     ``mean_k + 2 * sqrt(xi * log(n) / N_k)`` (Garivier and Moulines 2011, D-UCB, with the bound
     B of the rewards equal to 1). Their theorem asks for xi > 1/2; xi = 0.6 is from memory of
     their simulations and could not be checked. With c changes over a horizon T they suggest
-    ``discount = 1 - sqrt(c / T) / 4``. The model is not used. Observations cannot be taken back
-    or merged: the discount needs their order.
+    ``discount = 1 - sqrt(c / T) / 4``. The model is not used. Rewards cannot be forgotten or
+    merged: the discount depends on their order.
 
     Args:
         discount: weight of a reward one step old, strictly between 0 and 1.
@@ -103,7 +121,7 @@ class DiscountedUCB(Policy):
     discount: float = 0.99
     xi: float = 0.6
 
-    rules = Rules(init, select, update, estimate)
+    rules = Rules(init, select, update, no_estimate, resume=resume)
 
     def __post_init__(self) -> None:
         """Check the discount and xi."""
@@ -114,8 +132,8 @@ class DiscountedUCB(Policy):
         """The model's tables and the constants."""
         return Setup(model.tables, self.discount, self.xi)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """An arm that must be played, or the largest index."""
         if np.any(state.widths == 0.0):
-            return "not played yet: every arm once, the lowest first"
+            return NOT_PLAYED
         return f"largest upper confidence bound on rewards discounted by {setup.discount:g}"

@@ -11,9 +11,16 @@ from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_upper_bound
-from globalbandits.policies.indices import estimate
-from globalbandits.policies.ucb1 import first_unplayed, renew
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.indices import (
+    Widths,
+    first_unplayed,
+    init_widths,
+    no_estimate,
+    rebuild_widths,
+    renew,
+)
+from globalbandits.statistics import Statistics, are_part, count, no_statistics, uncount
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -28,68 +35,75 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """UCB1's statistics of the window, and the window itself as a ring."""
+    """The window as a ring, its statistics, and what UCB1 derives from them."""
 
-    counts: IntArray  # (n_arms,) plays in the window
-    sums: FloatArray  # (n_arms,) their rewards
-    means: FloatArray  # (n_arms,) mean reward, 0 where the window has none
-    widths: FloatArray  # (n_arms,) 1 / sqrt(counts), 0 where the window has none
-    played: IntArray  # (1,) number of arms in the window
-    arms: IntArray  # (window,) the last plays, observation n at place n % window
+    arms: IntArray  # (window,) the last plays, reward n = 0, 1, ... at place n % window
     rewards: FloatArray  # (window,) their rewards
-    total: IntArray  # (1,) number of all observations
+    recent: Statistics  # of the rewards in the window
+    bounds: Widths
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
-    n = setup.tables.n_arms
+    """No reward yet."""
     return State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        means=np.zeros(n),
-        widths=np.zeros(n),
-        played=np.zeros(1, np.int64),
         arms=np.zeros(setup.window, np.int64),
         rewards=np.zeros(setup.window),
-        total=np.zeros(1, np.int64),
+        recent=no_statistics(setup.tables.n_arms),
+        bounds=init_widths(setup),
     )
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
-    """An arm the window has lost, the lowest first; else the largest upper bound."""
-    if state.played[0] < setup.tables.n_arms:
-        return first_unplayed(state.counts)
-    span = min(state.total[0] + 1, setup.window)
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+    """An arm without a reward in the window, the lowest first; else the largest upper bound."""
+    if state.bounds.played[0] < setup.tables.n_arms:
+        return first_unplayed(state.recent)
+    span = min(stats.total[0] + 1, setup.window)
     bonus = math.sqrt(setup.xi * math.log(span))
-    return choose_upper_bound(state.means, state.widths, bonus, rng)
+    return choose_upper_bound(state.bounds.means, state.bounds.widths, bonus, rng)
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """The new reward takes the place of the oldest one."""
-    place = state.total[0] % setup.window
-    if state.total[0] >= setup.window:
-        old = state.arms[place]
-        state.counts[old] -= 1
-        state.sums[old] -= state.rewards[place]
-        if state.counts[old] == 0:
-            state.sums[old] = 0.0
-        renew(state, old)
+    place = (stats.total[0] - 1) % setup.window
+    if stats.total[0] > setup.window:
+        oldest = state.arms[place]
+        uncount(state.recent, oldest, state.rewards[place])
+        renew(state.recent, state.bounds, oldest)
     state.arms[place] = arm
     state.rewards[place] = reward
-    state.counts[arm] += 1
-    state.sums[arm] += reward
-    state.total[0] += 1
+    count(state.recent, arm, reward)
     if place == setup.window - 1:
         resum(setup, state)
-    renew(state, arm)
+    renew(state.recent, state.bounds, arm)
 
 
 def resum(setup: Setup, state: State) -> None:
-    """Add the window up afresh, once a turn, so that rounding does not pile up."""
+    """Add the full window up afresh, once per turn, so that rounding errors do not gather."""
+    sums, squares = state.recent.sums, state.recent.squares
     for arm in range(setup.tables.n_arms):
-        state.sums[arm] = 0.0
+        sums[arm] = 0.0
+        squares[arm] = 0.0
     for place in range(setup.window):
-        state.sums[state.arms[place]] += state.rewards[place]
+        reward = state.rewards[place]
+        sums[state.arms[place]] += reward
+        squares[state.arms[place]] += reward * reward
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether the ring holds rewards of arms that exist, and the statistics are those of it."""
+    n_arms, recent = setup.tables.n_arms, state.recent
+    if np.any((state.arms < 0) | (state.arms >= n_arms)) or not are_part(recent, stats):
+        return False
+    n_filled = min(int(stats.total[0]), setup.window)
+    arms, rewards = state.arms[:n_filled], state.rewards[:n_filled]
+    if not np.all((rewards >= 0.0) & (rewards <= 1.0)):
+        return False
+    rebuild_widths(setup, recent, state.bounds)
+    return (
+        np.array_equal(np.bincount(arms, minlength=n_arms), recent.counts)
+        and np.allclose(np.bincount(arms, rewards, n_arms), recent.sums)
+        and np.allclose(np.bincount(arms, rewards * rewards, n_arms), recent.squares)
+    )
 
 
 @register("sliding_window_ucb")
@@ -99,10 +113,10 @@ class SlidingWindowUCB(Policy):
 
     The index at time t is ``mean_k + sqrt(xi * log(min(t, window)) / N_k)``, mean and number of
     plays N_k taken in the window (Garivier and Moulines 2011, SW-UCB, with the bound B of the
-    rewards equal to 1). An arm the window has lost is played again at once. Their theorem asks
+    rewards equal to 1). An arm without a reward in the window is played at once. Their theorem asks
     for xi > 1/2; xi = 0.6 is from memory of their simulations and could not be checked. With
     n changes over a horizon T they suggest ``window = 2 * sqrt(T * log(T) / n)``. The model is
-    not used. Observations cannot be taken back or merged: the window needs their order.
+    not used. Rewards cannot be forgotten or merged: the window depends on their order.
 
     Args:
         window: how many of the last rewards count; at least 1.
@@ -115,7 +129,7 @@ class SlidingWindowUCB(Policy):
     window: int = 1000
     xi: float = 0.6
 
-    rules = Rules(init, select, update, estimate)
+    rules = Rules(init, select, update, no_estimate, resume=resume)
 
     def __post_init__(self) -> None:
         """Check the window and xi."""
@@ -126,8 +140,12 @@ class SlidingWindowUCB(Policy):
         """The model's tables and the constants."""
         return Setup(model.tables, self.window, self.xi)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """An arm that must be played, or the largest index."""
-        if state.played[0] < setup.tables.n_arms:
+        if state.bounds.played[0] < setup.tables.n_arms:
             return f"not among the last {setup.window} plays: the lowest such arm first"
         return f"largest upper confidence bound on the last {setup.window} rewards"
+
+    def observed(self, stats: Statistics, state: State) -> Statistics:
+        """The rewards in the window."""
+        return state.recent

@@ -1,0 +1,50 @@
+"""The values that have a name: the profit of a sale, and the distance from a target."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+
+
+@dataclass(frozen=True)
+class Profit:
+    """``(price - cost) * sold``: what a period earns if a share ``sold`` of customers buys.
+
+    >>> Profit(cost=0.3)(0.5, 0.8).item()
+    0.25
+    """
+
+    cost: float
+
+    def __call__(self, sold: Any, price: Any) -> FloatArray:
+        """The profit at this share of sales."""
+        return np.asarray((price - self.cost) * sold)
+
+    def remarks(self, prices: tuple[Any, ...]) -> tuple[str, ...]:
+        """What may not be meant."""
+        if self.cost <= max(prices):
+            return ()
+        return (f"cost {self.cost:g} is above every price: each sale loses money",)
+
+
+@dataclass(frozen=True)
+class Benefit:
+    """``response - penalty * dose``, or ``-|response - target| - penalty * dose``.
+
+    >>> Benefit(target=0.25)(np.array([0.2, 0.4]), 1.0).round(2).tolist()
+    [-0.05, -0.15]
+    """
+
+    target: float | None = None
+    penalty: float = 0.0
+
+    def __call__(self, response: Any, dose: Any) -> FloatArray:
+        """The worth of a dose with this mean response."""
+        gain = response if self.target is None else 0.0 - np.abs(response - self.target)
+        return np.asarray(gain - self.penalty * dose)
+
+    def remarks(self, doses: tuple[Any, ...]) -> tuple[str, ...]:
+        """What may not be meant: nothing."""
+        return ()

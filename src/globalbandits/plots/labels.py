@@ -1,0 +1,35 @@
+"""A user's own labels, as they can be printed and drawn: nothing in them is a command."""
+
+
+def printed_label(value: object) -> str:
+    r"""A number with six digits at most, anything else as it is, control characters escaped.
+
+    >>> printed_label(0.4000000001), printed_label(1234567.0), printed_label("high")
+    ('0.4', '1.23457e+06', 'high')
+    >>> print(printed_label("red\x1b[31m"))
+    red\x1b[31m
+    """
+    return escape_controls(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def drawn_label(value: object) -> str:
+    r"""The same for a figure, where dollars are dollars and not formulas.
+
+    >>> print(drawn_label("$5 or $10"))
+    \$5 or \$10
+    """
+    return printed_label(value).replace("$", r"\$")
+
+
+def escape_controls(text: str) -> str:
+    r"""A text in one line that cannot steer a terminal: what is not printable is spelled out.
+
+    >>> print(escape_controls("two\nlines\x07"))
+    two\nlines\x07
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )

@@ -1,0 +1,48 @@
+"""The state of a policy that works inside another one, restored from what was saved of it."""
+
+from typing import Any
+
+import numpy as np
+
+from globalbandits.policies.base import Rules, Setup, State
+from globalbandits.statistics import Statistics
+
+_RTOL, _ATOL = 1e-6, 1e-9  # how far kept numbers may be from those derived afresh
+
+
+def resume_inside(rules: Rules, setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether a saved state can be that of a policy with these statistics.
+
+    All that follows from the statistics is derived again, so that only the kept fields are
+    used as they were saved.
+    """
+    if rules.rebuild is not None:
+        derived = rules.init(setup)
+        rules.rebuild(setup, stats, derived)
+        for name in derived._fields:
+            saved, fresh = getattr(state, name), getattr(derived, name)
+            if name not in rules.kept:
+                copy_into(saved, fresh)
+            elif rules.resume is None and not are_close(saved, fresh):
+                return False
+    return rules.resume is None or rules.resume(setup, stats, state)
+
+
+def copy_into(target: Any, source: Any) -> None:
+    """Copy the numbers of an array, or of a NamedTuple of arrays, into another one."""
+    if isinstance(target, np.ndarray):
+        target[...] = source
+    else:
+        for mine, theirs in zip(target, source, strict=True):
+            copy_into(mine, theirs)
+
+
+def are_close(one: Any, two: Any) -> bool:
+    """Whether arrays, or NamedTuples of arrays, agree up to rounding.
+
+    >>> are_close(np.array([1.0, np.nan]), np.array([1.0 + 1e-12, np.nan]))
+    True
+    """
+    if isinstance(one, np.ndarray):
+        return bool(np.allclose(one, two, rtol=_RTOL, atol=_ATOL, equal_nan=True))
+    return all(are_close(mine, theirs) for mine, theirs in zip(one, two, strict=True))

@@ -1,0 +1,89 @@
+"""What a result was made with: versions, the platform, and the content of code of a user's own."""
+
+import contextlib
+import dataclasses
+import hashlib
+import platform
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from globalbandits.environments import Environment
+from globalbandits.policies.base import Policy
+from globalbandits.compiling.fingerprint import FingerprintError, _Reader
+
+_OURS = "globalbandits"
+
+
+def made_with() -> dict[str, str]:
+    """Versions of what computes, and the platform.
+
+    >>> sorted(made_with())
+    ['numba', 'numpy', 'platform', 'python']
+    """
+    return {
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "numba": version("numba"),
+        "platform": platform.platform(),
+    }
+
+
+def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]:
+    """A hash of every policy, noise, drift and bias that does not come with the package.
+
+    The name of a policy says little of code that its user may edit. Two hashes are equal if the
+    rules, with all they refer to, and the parameters are; they differ between versions of Python.
+    """
+    parts = {"noise": env.noise, "drift": env.drift, "bias": env.bias}
+    hashes: dict[str, Any] = {
+        name: content_hash(part) for name, part in parts.items() if _is_own(part)
+    }
+    own = {name: content_hash(policy) for name, policy in policies.items() if _is_own(policy)}
+    return {"policies": own, **hashes}
+
+
+def content_hash(part: Any) -> str:
+    """Hash of a policy's or another part's code and parameters."""
+    digest = hashlib.sha256()
+    for piece in _pieces(part):
+        digest.update(f"{type(piece).__module__} {type(piece).__qualname__}".encode())
+        digest.update(repr(piece).encode("utf-8", "backslashreplace"))
+        reader = _TolerantReader(digest)
+        for function in _functions(piece):
+            reader.read(function)
+    return digest.hexdigest()
+
+
+def _pieces(part: Any) -> Iterator[Any]:
+    """A part, and the policies that it wraps."""
+    yield part
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        for inner in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(inner, Policy):
+                yield from _pieces(inner)
+
+
+def _is_own(part: Any) -> bool:
+    return part is not None and any(
+        type(piece).__module__.partition(".")[0] != _OURS for piece in _pieces(part)
+    )
+
+
+def _functions(piece: Any) -> Iterator[Any]:
+    """What a part does: its rules, and the methods that prepare them."""
+    rules = getattr(piece, "rules", ())
+    yield from (rule for rule in rules if callable(rule))
+    for name in ("setup", "parameters", "track", "shifts"):
+        method = getattr(type(piece), name, None)
+        if method is not None:
+            yield method
+
+
+class _TolerantReader(_Reader):
+    """Reads what it can: an object whose content cannot be told counts by its type."""
+
+    def read(self, value: Any) -> None:
+        with contextlib.suppress(FingerprintError):
+            super().read(value)

@@ -1,0 +1,245 @@
+"""The rules that every policy keeps, each a function that raises `Broken` if it does not."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from globalbandits import statistics
+from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy, registered
+from globalbandits.policies.learner import Learner
+from globalbandits.statistics import Statistics
+from globalbandits.testing import subject as ways
+from globalbandits.testing.subject import (
+    Subject,
+    arrays_of,
+    can_play,
+    choices,
+    feed,
+    fresh_parts,
+    plain_state,
+)
+
+
+class Broken(Exception):  # noqa: N818 - the name of what has happened
+    """A rule is broken; the text says how."""
+
+
+def _expect(condition: bool, text: str) -> None:
+    if not condition:
+        raise Broken(text)
+
+
+def spec_survives_json(subject: Subject) -> None:
+    """A registered spec is the same after `to_dict`, JSON and `from_dict`."""
+    policy = subject.policy
+    hash(policy)
+    if registered().get(getattr(policy, "kind", "")) is type(policy):
+        again = Policy.from_dict(json.loads(json.dumps(policy.to_dict())))
+        _expect(again == policy, f"{policy!r} comes back from its dict as {again!r}")
+    _expect(bool(policy.label), "the label must be a text")
+
+
+def state_is_arrays(subject: Subject) -> None:
+    """`init` gives a NamedTuple of arrays of 64-bit numbers, a new one each time."""
+    rules, setup, _, state = fresh_parts(subject)
+    _expect(hasattr(setup, "_fields") and setup._fields[0] == "tables", "setup[0] must be tables")
+    _expect(hasattr(state, "_fields"), f"the state must be a NamedTuple, got {type(state)}")
+    again = rules.init(setup)
+    for mine, other in zip(arrays_of(state), arrays_of(again), strict=True):
+        kinds = (np.dtype(np.int64), np.dtype(np.float64))
+        _expect(mine.dtype in kinds, f"a state's array must be int64 or float64, got {mine.dtype}")
+        _expect(np.array_equal(mine, other, equal_nan=True), "two calls of init must be equal")
+        _expect(not np.shares_memory(mine, other), "two calls of init must not share memory")
+
+
+def select_only_looks(subject: Subject) -> None:
+    """`select` gives an arm that exists and changes neither statistics nor state."""
+    learner = subject.learner()
+    for n in (0, 1, 9, 40):
+        subject.play(learner, n, seed=n)
+        rules, setup, stats, state = learner.parts
+        before = [array.copy() for array in arrays_of(stats) + arrays_of(state)]
+        for seed in range(5):
+            arm = rules.select(setup, stats, state, np.random.default_rng(seed))
+            _expect(0 <= arm < subject.model.n_arms, f"select gave the arm {arm}")
+        after = arrays_of(stats) + arrays_of(state)
+        same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True))
+        _expect(same, f"select changed the state after {learner.n_observations} rewards")
+
+
+def decisions_are_determined(subject: Subject) -> None:
+    """Two learners with one seed and the same rewards choose the same arms."""
+    one, other = (subject.play(subject.learner(seed=3), 60) for _ in range(2))
+    _expect(one == other, "two learners with the same seed and rewards chose different arms")
+
+
+def statistics_are_the_engines(subject: Subject) -> None:
+    """`update` leaves the statistics as they are: the engine has counted."""
+    rules, setup, stats, state = fresh_parts(subject)
+    for arm, reward in _unit_data(subject, 30, 5):
+        statistics.count(stats, arm, reward)
+        before = statistics.copy(stats)
+        rules.update(setup, stats, state, arm, reward)
+        same = all(np.array_equal(a, b) for a, b in zip(before, stats, strict=True))
+        _expect(same, "update changed the statistics, which the engine counts")
+
+
+def rebuilding_forgets_the_path(subject: Subject) -> None:
+    """`rebuild` from empty statistics is `init`; from others it is what feeding them gives."""
+    rules, setup, stats, state = fresh_parts(subject)
+    if rules.rebuild is None:
+        return
+    for arm, reward in _unit_data(subject, 25, 6):
+        statistics.count(stats, arm, reward)
+        rules.update(setup, stats, state, arm, reward)
+    fed = rules.estimate(setup, stats, state)
+    other = rules.init(setup)
+    rules.rebuild(setup, stats, other)
+    rebuilt = rules.estimate(setup, stats, other)
+    _expect(
+        _close(fed, rebuilt), f"the estimate after rebuild is {rebuilt!r}, after updates {fed!r}"
+    )
+    rules.rebuild(setup, statistics.no_statistics(subject.model.n_arms), state)
+    first = rules.init(setup)
+    empty = statistics.no_statistics(subject.model.n_arms)
+    for seed in range(5):
+        one, two = (
+            rules.select(setup, empty, each, np.random.default_rng(seed)) for each in (state, first)
+        )
+        _expect(one == two, "rebuild from empty statistics must give the state of init")
+
+
+def forgetting_leaves_no_trace(subject: Subject) -> None:
+    """Rewards taken back leave what a learner has that never saw them; or `forget` refuses."""
+    kept, extra = subject.data(15, 7), subject.data(12, 8)
+    learner, plain = feed(subject.learner(), kept), feed(subject.learner(), kept)
+    if subject.policy.rules.rebuild is None:
+        _expect_refusal(lambda: learner.forget(*kept[0]), "forget")
+        return
+    feed(learner, extra)
+    for arm, reward in extra:
+        learner.forget(arm, reward)
+    _expect_same(learner, plain, "after 12 rewards were observed and taken back")
+
+
+def merging_adds_up(subject: Subject) -> None:
+    """Merged learners know what one learner of all the rewards knows; or `merge` refuses."""
+    first, second = subject.data(9, 9), subject.data(9, 10)
+    one, two = feed(subject.learner(), first), feed(subject.learner(), second)
+    if subject.policy.rules.rebuild is None:
+        _expect_refusal(lambda: one.merge(two), "merge")
+        return
+    _expect_same(one.merge(two), feed(subject.learner(), first + second), "after a merge")
+    children = one.fork(2)
+    feed(children[0], first)
+    merged = children[0].merge(children[1])
+    _expect_same(
+        merged, feed(subject.learner(), first + second + first), "after a fork and a merge"
+    )
+
+
+def restoring_goes_on_bit_for_bit(subject: Subject) -> None:
+    """A learner restored from JSON goes on with the same choices and the same state."""
+    for n in (0, 1, 30, 90):
+        learner = subject.learner(seed=n)
+        subject.play(learner, n)
+        state = json.loads(json.dumps(learner.state()))
+        again = Learner.restore(subject.policy, subject.model, state)
+        one, other = (subject.play(each, 40, seed=2) for each in (learner, again))
+        _expect(one == other, f"a learner restored after {n} rewards chose other arms")
+        same = plain_state(learner) == plain_state(again)
+        _expect(same, f"a learner restored after {n} rewards has another state 40 rewards later")
+
+
+def ties_and_extremes_are_harmless(subject: Subject) -> None:
+    """Equal rewards, only the smallest and only the largest ones: arms exist, estimates too."""
+    low, high = subject.model.reward_range
+    for reward in (low, high, 0.5 * (low + high)):
+        for model in (subject.model, ways.flat_ends()):
+            if not can_play(subject.policy, model):
+                continue
+            learner = subject.learner(model=model)
+            ends = model.reward_range
+            unit = ends[0] + (ends[1] - ends[0]) * (reward - low) / (high - low)
+            for _ in range(40):
+                learner.update(learner.select(), unit)
+            theta = learner.estimate
+            inside = theta is None or model.domain[0] <= theta <= model.domain[1]
+            _expect(inside, f"the estimate is {theta} after 40 rewards of {unit:g}")
+
+
+def any_number_of_arms(subject: Subject) -> None:
+    """One arm and ten thousand arms work, or are refused with a PolicyError that says why."""
+    for model in (ways.one_arm(), ways.many_arms()):
+        if can_play(subject.policy, model):
+            learner = subject.learner(model=model)
+            feed(learner, [(arm, 0.3) for arm in range(0, model.n_arms, max(1, model.n_arms // 4))])
+            for _ in range(3):
+                learner.update(learner.select(), 0.4)
+
+
+def explanations_are_given(subject: Subject) -> None:
+    """`explain` names the arm that `select` gives, and a reason, at every stage."""
+    learner = subject.learner(seed=4)
+    for n in (0, 1, 7, 40):
+        subject.play(learner, n, seed=n)
+        explained = learner.explain()
+        _expect(len(explained.reason) >= 10, f"the reason is {explained.reason!r}")
+        choice = learner.select()
+        _expect(explained.choice == choice, f"explained arm {explained.choice}, chose {choice}")
+        json.dumps(explained.details)
+        rules, setup, stats, state = learner.parts
+        used = subject.policy.observed(stats, state)
+        _expect(isinstance(used, Statistics), "observed must give Statistics")
+
+
+def _unit_data(subject: Subject, n: int, seed: int) -> list[tuple[int, float]]:
+    low, high = subject.model.reward_range
+    return [(arm, (reward - low) / (high - low)) for arm, reward in subject.data(n, seed)]
+
+
+def _close(one: float, other: float) -> bool:
+    both_missing = math.isnan(one) and math.isnan(other)
+    return both_missing or math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def _expect_same(one: Learner, other: Learner, when: str) -> None:
+    """Same knowledge: counts, means, estimate, and the next choices."""
+    _expect(np.array_equal(one.pulls, other.pulls), f"the counts differ {when}")
+    means = np.allclose(one.means, other.means, rtol=1e-9, atol=1e-9, equal_nan=True)
+    _expect(means, f"the means differ {when}")
+    mine, theirs = (math.nan if x.estimate is None else x.estimate for x in (one, other))
+    _expect(_close(mine, theirs), f"the estimate is {mine!r} instead of {theirs!r} {when}")
+    _expect(choices(one) == choices(other), f"the next choices differ {when}")
+
+
+def _expect_refusal(call: Callable[[], Any], name: str) -> None:
+    try:
+        call()
+    except PolicyError:
+        return
+    raise Broken(f"{name} must refuse with a PolicyError where rebuild is None")
+
+
+# Every rule by name; compiled code has its own file.
+CONTRACT: Mapping[str, Callable[[Subject], None]] = MappingProxyType(
+    {
+        "a spec survives JSON": spec_survives_json,
+        "a state is arrays": state_is_arrays,
+        "select only looks": select_only_looks,
+        "decisions are determined": decisions_are_determined,
+        "statistics are the engine's": statistics_are_the_engines,
+        "rebuilding forgets the path": rebuilding_forgets_the_path,
+        "forgetting leaves no trace": forgetting_leaves_no_trace,
+        "merging adds up": merging_adds_up,
+        "restoring goes on bit for bit": restoring_goes_on_bit_for_bit,
+        "ties and extremes are harmless": ties_and_extremes_are_harmless,
+        "any number of arms": any_number_of_arms,
+        "explanations are given": explanations_are_given,
+    }
+)

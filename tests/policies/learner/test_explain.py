@@ -1,0 +1,96 @@
+"""What a learner says of its next decision."""
+
+import dataclasses
+
+import pytest
+
+from globalbandits.model import RewardModel
+from globalbandits.policies import UCB1, WAGP, ArmReport, Learner
+from tests.policies.families import model_of
+from tests.policies.learner.test_learner import POLICIES, play
+
+EUROS = RewardModel.from_functions(
+    [lambda theta: 10.0 * theta, lambda theta: 10.0 - 10.0 * theta],
+    arms=["up", "down"],
+    reward_range=(0.0, 10.0),
+)
+
+
+def test_every_figure_in_the_models_units():
+    learner = Learner(WAGP(), EUROS, seed=0)
+    learner.update([0, 0, 0], [2.0, 4.0, 3.0])
+    explained = learner.explain()
+    assert explained.policy == "WAGP"
+    assert explained.n_observations == 3
+    assert explained.estimate == pytest.approx(0.3)
+    assert explained.choice == 1
+    assert explained.reason == "greedy: the best arm at the estimate 0.3"
+    assert explained.details == {}
+    up, down = explained.arms
+    assert (up.arm, up.value, up.pulls) == (0, "up", 3)
+    assert up.mean == pytest.approx(3.0)
+    assert up.model_mean == pytest.approx(3.0)
+    assert up.estimate == pytest.approx(0.3)
+    assert down == ArmReport(
+        arm=1, value="down", pulls=0, mean=None, model_mean=down.model_mean, estimate=None
+    )
+    assert down.model_mean == pytest.approx(7.0)
+
+
+def test_printed():
+    learner = Learner(WAGP(), EUROS, seed=0)
+    learner.update([0, 0, 0], [2.0, 4.0, 3.0])
+    assert str(learner.explain()).splitlines() == [
+        "WAGP after 3 observations; estimate 0.3",
+        "next: arm 1 ('down'), greedy: the best arm at the estimate 0.3",
+        "arm   value  pulls  mean  model mean  own estimate",
+        "  0    'up'      3     3           3           0.3",
+        " >1  'down'      0     -           7             -",
+    ]
+
+
+def test_before_any_reward():
+    explained = Learner(WAGP(), EUROS, seed=0).explain()
+    assert explained.estimate is None
+    assert explained.reason == "no reward yet: any arm, at random"
+    assert [row.model_mean for row in explained.arms] == [None, None]
+    assert "estimate -" in str(explained)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
+def test_the_choice_is_the_one_select_makes_and_nothing_changes(policy):
+    learner = Learner(policy, model_of("pricing"), seed=6)
+    for n in (0, 1, 5, 12, 60):
+        play(learner, n, seed=n)
+        before = learner.state()
+        explained = learner.explain()
+        assert learner.state() == before
+        assert explained.choice == learner.select()
+        assert explained.reason
+        assert explained.policy in str(explained)
+
+
+def test_a_policy_without_a_parameter_has_no_model_means():
+    learner = Learner(UCB1(), EUROS, seed=0)
+    learner.update([0, 1], [5.0, 5.0])
+    explained = learner.explain()
+    assert explained.estimate is None
+    assert [row.model_mean for row in explained.arms] == [None, None]
+    assert [row.estimate for row in explained.arms] == pytest.approx([0.5, 0.5])
+
+
+def test_many_arms_are_cut_to_the_most_played_and_the_choice():
+    model = RewardModel(lambda theta, a: a * theta / 50.0, [float(a) for a in range(1, 51)])
+    learner = Learner(WAGP(), model, seed=0)
+    learner.update(list(range(30)) * 2, [0.01] * 60)
+    explained = learner.explain()
+    assert explained.choice == 49
+    lines = str(explained).splitlines()
+    assert len(lines) == 2 + 1 + 20 + 1
+    assert lines[-1] == "(30 arms with fewer pulls not shown)"
+    assert lines[-2].startswith(">49")
+
+
+def test_it_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Learner(WAGP(), EUROS, seed=0).explain().choice = 1

@@ -1,0 +1,175 @@
+"""The contract of policies: ours keep it, and each rule catches a policy that breaks it."""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits import testing
+from globalbandits.policies import registered
+from globalbandits.policies.base import Rules, stateless
+from globalbandits.policies.independent.ucb1 import UCB1
+from globalbandits.policies.parts import indices
+from globalbandits.testing.rules import CONTRACT, Broken
+from globalbandits.testing.subject import Subject, default_model
+
+# Parameters where there are no defaults, or where smaller ones make a test quick.
+ARGUMENTS = {
+    "nonstationary_wagp": {"half_window": 25},
+    "sliding_window_ucb": {"window": 40},
+    "grid_greedy": {"cells": 200},
+    "grid_thompson": {"cells": 200},
+    "ids": {"cells": 200},
+}
+OURS = {
+    kind: policy(**ARGUMENTS.get(kind, {}))
+    for kind, policy in registered().items()
+    if policy.__module__.startswith("globalbandits.")
+}
+
+
+@pytest.mark.parametrize("rule", CONTRACT)
+@pytest.mark.parametrize("kind", OURS)
+def test_our_policies_keep_the_contract(kind, rule):
+    try:
+        CONTRACT[rule](Subject(OURS[kind], default_model()))
+    except Broken as error:
+        pytest.fail(f"{OURS[kind].label}: {rule}: {error}")
+
+
+def broken(name, select=None, update=None, estimate=None, rebuild=indices.rebuild_widths, **extra):
+    """UCB1 with some of its rules replaced."""
+    plain = UCB1.rules
+    rules = Rules(
+        plain.init,
+        select or plain.select,
+        update or plain.update,
+        estimate or plain.estimate,
+        rebuild,
+    )
+    return dataclasses.make_dataclass(
+        name,
+        [],
+        bases=(UCB1,),
+        frozen=True,
+        namespace={"rules": rules, "kind": f"test_{name}", **extra},
+    )()
+
+
+def outside(setup, stats, state, rng):
+    return setup.tables.n_arms
+
+
+def meddling(setup, stats, state, rng):
+    state.means[0] = 0.5
+    return 0
+
+
+def forgetful(setup, stats, state, arm, reward):
+    state.means[arm] = 0.9 * state.means[arm] + 0.1 * reward  # the order of rewards matters
+    state.widths[arm] = 1.0
+    state.played[0] = setup.tables.n_arms
+
+
+def counting(setup, stats, state, arm, reward):
+    stats.counts[arm] += 1
+
+
+def beyond(setup, stats, state):
+    return setup.tables.high + 1.0 if stats.total[0] > 0 else math.nan
+
+
+MEMORY = []
+
+
+def remembering(setup, stats, state, rng):
+    MEMORY.append(1)
+    return len(MEMORY) % setup.tables.n_arms
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule", "message"),
+    [
+        (broken("Outside", select=outside), "select only looks", "select gave the arm 5"),
+        (broken("Meddling", select=meddling), "select only looks", "select changed the state"),
+        (
+            broken("Remembering", select=remembering),
+            "decisions are determined",
+            "chose different arms",
+        ),
+        (
+            broken("Forgetful", update=forgetful),
+            "forgetting leaves no trace",
+            "the next choices differ after 12 rewards were observed and taken back",
+        ),
+        (
+            broken("Counting", update=counting),
+            "statistics are the engine's",
+            "update changed the statistics, which the engine counts",
+        ),
+        (
+            broken("Beyond", estimate=beyond),
+            "ties and extremes are harmless",
+            "the estimate is 2.0 after 40 rewards",
+        ),
+        (
+            broken("Silent", reason=lambda self, setup, stats, state: ""),
+            "explanations are given",
+            "the reason is ''",
+        ),
+        (
+            broken("Nothing", rebuild=lambda setup, stats, state: None),
+            "merging adds up",
+            "the next choices differ after a merge",
+        ),
+    ],
+    ids=lambda value: getattr(value, "kind", None),
+)
+def test_each_rule_catches_who_breaks_it(policy, rule, message):
+    with pytest.raises(gb.ContractError) as error:
+        testing.check_policy(policy)
+    lines = str(error.value).splitlines()
+    assert lines[0].startswith(f"{policy.label} breaks ")
+    (line,) = [line for line in lines if line.startswith(f"- {rule}: ")]
+    assert message in line
+
+
+class Floats(NamedTuple):
+    values: np.ndarray
+
+
+def test_a_state_of_the_wrong_kind_is_named():
+    policy = broken("Narrow")
+    object.__setattr__(
+        policy, "rules", policy.rules._replace(init=lambda setup: Floats(np.zeros(3, np.float32)))
+    )
+    with pytest.raises(gb.ContractError, match="must be int64 or float64, got float32"):
+        testing.check_policy(policy)
+
+
+def test_what_is_no_policy_is_refused():
+    with pytest.raises(gb.PolicyError, match="policy must be a Policy, got 'WAGP'"):
+        testing.check_policy("WAGP")
+
+
+def test_a_policy_may_refuse_a_model_with_a_reason():
+    def setup(self, model):
+        if model.n_arms != 5:
+            raise gb.PolicyError(f"arms must be 5, got {model.n_arms}")
+        return indices.Setup(model.tables)
+
+    testing.check_policy(broken("Picky", setup=setup))
+
+
+def test_stateless_rules_need_only_two_functions():
+    def select(setup, stats, state, rng):
+        return int(rng.random() * setup.tables.n_arms)
+
+    rules = stateless(select, indices.no_estimate)
+    policy = broken("Plain")
+    object.__setattr__(policy, "rules", rules)
+    object.__setattr__(policy, "reason", lambda setup, stats, state: "no reason at all")
+    testing.check_policy(policy)
