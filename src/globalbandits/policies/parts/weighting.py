@@ -17,6 +17,7 @@ from globalbandits.statistics import Statistics
 _BITS = 25  # of each of the two integers
 _HALF = 1 << _BITS
 _GRAINS = 1 << (2 * _BITS)  # in the domain
+_CLOSE = 1024.0  # grains: far more than rounding, far less than a region of the domain
 
 
 class Estimates(NamedTuple):
@@ -77,10 +78,10 @@ def weigh_part(
     if count > 0:
         theta = invert(tables, own, arm, stats.sums[arm] / count)
         own.thetas[arm] = theta
-        position = (theta - low) / (high - low) * _GRAINS
+        position = as_grains(low, high, theta)
         grains = 0
         if position > 0.0:  # not for nan
-            grains = min(int(min(position, float(_GRAINS))), _GRAINS)
+            grains = int(min(position, float(_GRAINS)))
         upper = count * (grains >> _BITS)
         lower = count * (grains & (_HALF - 1))
     else:
@@ -107,10 +108,28 @@ def invert(tables: Tables, own: Estimates, arm: int, mean: float) -> float:
     segment = own.segments[arm]
     if segment >= 0 and is_inside(curves, segment, mean):
         return evaluate_segment(curves, segment, mean)
-    own.segments[arm] = -1
     if curves.low[arm] < mean < curves.high[arm]:
-        own.segments[arm] = find_segment(curves, arm, mean)
+        segment = find_segment(curves, arm, mean)
+        own.segments[arm] = segment
+        return evaluate_segment(curves, segment, mean)
+    own.segments[arm] = -1
     return evaluate(curves, arm, mean)
+
+
+def as_grains(low: float, high: float, theta: float) -> float:
+    """How far a parameter lies inside a domain, in grains."""
+    return (theta - low) * (_GRAINS / (high - low))
+
+
+def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bool:
+    """Whether the weighted estimate certainly lies between two points given by `as_grains`.
+
+    It may say no where the estimate lies very close to one of them. There is no division in it,
+    unlike in `weighted_mean`.
+    """
+    grains = own.weighted[0] * float(_HALF) + own.weighted[1]
+    n_rewards = stats.total[0]
+    return (low + _CLOSE) * n_rewards < grains < (high - _CLOSE) * n_rewards
 
 
 def weighted_mean(tables: Tables, stats: Statistics, own: Estimates) -> float:

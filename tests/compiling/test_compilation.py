@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from globalbandits.simulation import cache, compilation
-from globalbandits.simulation.compilation import CompileError, compile_kernel
+from globalbandits.compiling import cache, compilation
+from globalbandits.compiling.compilation import CompileError, compile_kernel
 
 
 @pytest.fixture
@@ -139,7 +139,8 @@ import numpy as np
 from globalbandits.environments import Environment
 from globalbandits.policies import UCB1, WAGP
 from globalbandits.model import RewardModel
-from globalbandits.simulation import compilation, simulate
+from globalbandits.compiling import compilation
+from globalbandits.simulation import simulate
 
 model = RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
 result = simulate(Environment(model, 0.4), [WAGP(), UCB1()], 100, runs=2)
@@ -175,7 +176,7 @@ class Swapped(NamedTuple):
 
 
 def test_names_of_fields_are_part_of_the_key(folder):
-    from globalbandits.simulation.views import View
+    from globalbandits.compiling.views import View
 
     def kernel(numbers):
         return numbers.a - numbers.b

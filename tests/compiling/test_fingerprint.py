@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from globalbandits.simulation.fingerprint import (
+from globalbandits.compiling.fingerprint import (
     FingerprintError,
     fingerprint,
     referenced_names,

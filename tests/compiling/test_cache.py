@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from globalbandits.simulation import cache, compilation
-from globalbandits.simulation.compilation import compile_kernel
+from globalbandits.compiling import cache, compilation
+from globalbandits.compiling.compilation import compile_kernel
 
 
 @pytest.fixture

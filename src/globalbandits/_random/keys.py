@@ -1,12 +1,4 @@
-"""Random streams: one seed, and a stream of its own for each purpose and run.
-
-The key of a stream is a fixed number of 32-bit words: a tag of this package, the purpose, the
-seed (up to 2**128) and the run (up to 2**64). Keys that differ anywhere give streams that have
-nothing to do with each other, nor with ``numpy.random.default_rng(seed)``.
-
-Every policy of a run gets a fresh copy of the same reward, drift and bias streams, so
-comparisons are paired, and a result does not depend on which policies run side by side.
-"""
+"""The key of a stream, and the plain way from a key to a generator."""
 
 from enum import IntEnum
 
@@ -34,7 +26,7 @@ class Stream(IntEnum):
 
 
 def key_words(stream: Stream, seed: int, run: int) -> list[int]:
-    """The key of one stream, always of the same length.
+    """The key of one stream, always of the same length; the run's two words stand last.
 
     >>> [hex(word) for word in key_words(Stream.POLICY, 7, 2**32 + 3)]
     ['0x676c6f62', '0x1', '0x7', '0x0', '0x0', '0x0', '0x3', '0x1']

@@ -13,20 +13,19 @@ import numba
 from numba.core import config
 from numba.core.errors import NumbaError
 
-from globalbandits.simulation.cache import DiskCache
-from globalbandits.simulation.fingerprint import (
+from globalbandits.compiling.cache import DiskCache
+from globalbandits.compiling.fingerprint import (
     FingerprintError,
     fingerprint,
     is_known_callable,
     referenced_names,
 )
+from globalbandits.compiling.pipeline import HELPER, KERNEL
+from globalbandits.compiling.pointers import REPLACEMENTS
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-# Helpers are never called from Python. Short ones are inlined without asking LLVM for its
-# opinion, because they are called in the innermost loop; long ones would make the code, and
-# the time to compile it, explode.
-_HELPER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True}
-_SHORT = 600  # bytes of Python's own code
+_KERNEL_OPTIONS = {**_OPTIONS, **KERNEL}
+_HELPER_OPTIONS = {**_OPTIONS, **HELPER, "no_cpython_wrapper": True}  # Python never calls them
 
 _KERNELS: dict[str, Any] = {}  # by fingerprint
 _HELPERS: dict[str, Any] = {}  # by fingerprint; kernels share them
@@ -42,23 +41,34 @@ def compile_kernel(function: Callable[..., Any], *arguments: Any) -> Callable[..
     The same function with the same helpers is compiled once a process. Call the result with
     arguments of exactly these types: they are not looked at again.
     """
+    return _compile(function, arguments).entry_point  # type: ignore[no-any-return]
+
+
+def compile_routine(function: Callable[..., None], *arguments: Any) -> tuple[int, Any]:
+    """The address of the function compiled for these types, and what keeps it alive."""
+    result = _compile(function, arguments)
+    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name), result
+
+
+def _compile(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     if config.DISABLE_JIT:
         raise CompileError("NUMBA_DISABLE_JIT is set")
     kernel = _find_kernel(function)
     signature = tuple(kernel.typeof_pyval(argument) for argument in arguments)
     try:
-        return kernel.compile(signature)  # type: ignore[no-any-return]
+        kernel.compile(signature)
     except (NumbaError, NotImplementedError, RecursionError) as error:
         raise CompileError(_first_words(error)) from error
+    return kernel.overloads[signature]
 
 
 def _find_kernel(function: Any) -> Any:
     try:
         key = fingerprint(function)
     except FingerprintError:
-        return _copy(function, _OPTIONS, {})  # kept neither on disk nor in memory
+        return _copy(function, _KERNEL_OPTIONS, {})  # kept neither on disk nor in memory
     if key not in _KERNELS:
-        kernel = _copy(function, _OPTIONS, {})
+        kernel = _copy(function, _KERNEL_OPTIONS, {})
         kernel._cache = DiskCache(key)
         _KERNELS[key] = kernel
     return _KERNELS[key]
@@ -87,6 +97,8 @@ def _replaced(value: Any, begun: dict[int, Any]) -> Any:
     """A plain function's copy; anything else as it is."""
     if not isinstance(value, types.FunctionType) or is_known_callable(value):
         return value
+    if value in REPLACEMENTS:
+        return REPLACEMENTS[value]
     if id(value) in begun:  # it calls itself
         return begun[id(value)]
     try:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 # Modules that Numba replaces by code of its own: their version says it all.
+_SOURCES = ("compilation.py", "pipeline.py", "pointers.py", "views.py")  # of this room
 _KNOWN_PACKAGES = {"builtins", "cmath", "math", "numba", "numpy", "operator"}
 
 
@@ -49,7 +50,7 @@ def surroundings() -> tuple[str, ...]:
     from numba.core import config
 
     here = Path(__file__).parent
-    ours = [(here / name).read_bytes() for name in ("views.py", "compilation.py")]
+    ours = [(here / name).read_bytes() for name in _SOURCES]
     settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "USING_SVML", "CPU_NAME")
     return (
         sys.version,

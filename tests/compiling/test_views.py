@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from globalbandits.simulation.compilation import CompileError, compile_kernel
-from globalbandits.simulation.views import View, ViewError
+from globalbandits.compiling.compilation import CompileError, compile_kernel
+from globalbandits.compiling.views import View, ViewError
 
 
 class Inner(NamedTuple):
