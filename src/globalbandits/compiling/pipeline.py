@@ -48,7 +48,8 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
         for library in self._linking_libraries:
             if isinstance(library, _Linked):
                 for f in library._final_module.functions:
-                    if not f.is_declaration: ours.add(f.name)
+                    if not f.is_declaration:
+                        ours.add(f.name)
         for function in self._final_module.functions:
             if not function.is_declaration and function.name in ours:
                 function.linkage = "internal"
