@@ -117,7 +117,9 @@ def test_statistics_that_are_kept_elsewhere_are_not_read_twice():
     with pytest.raises(gb.StateError, match="statistics and model must be null where they"):
         Evidence.restore(model_of("pricing"), saved(), statistics=stats)
     with pytest.raises(gb.StateError, match="evidence must agree with the statistics, got 27 rew"):
-        Evidence.restore(model_of("pricing"), damaged(statistics=None, model=None), statistics=stats)
+        Evidence.restore(
+            model_of("pricing"), damaged(statistics=None, model=None), statistics=stats
+        )
 
 
 @given(st.integers(0, 40), st.integers(0, 5000), st.integers(1, 40))
