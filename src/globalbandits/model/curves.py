@@ -31,7 +31,9 @@ _MAX_ROUNDS = 400
 _N_PATIENT = 4  # rounds of plain halving before segments at the ends are graded faster
 _GRADING = 1.0 / 16.0
 _MOST_SEGMENTS = 4_000  # an arm, on average: beyond, a curve is noise
-_LARGEST_STEP = 1e-2  # of the unit range: a jump in an unsplittable segment
+_LARGEST_STEP = 1e-2  # of the unit range: a rise over one bit that is too large to be slope
+_SMALLEST_JUMP = 1e-8  # of the unit range
+_STEEPER = 1.2
 _LARGEST_NOISE = 1e-4  # of the unit range: more is not rounding but a jump
 _EPS = float(np.finfo(float).eps)
 
@@ -152,7 +154,7 @@ def _split(
         y = evaluate(arm[:, None], x)
         good = is_accurate(arm, x, y)
         atomic = (middle <= left) | (middle >= right)
-        _refuse_jumps(arm, x, y, atomic & ~good, names, argument)
+        _refuse_jumps(evaluate, arm, x, y, atomic & ~good, domain, names, argument)
         keep = good | atomic
         nodes = slice(0, DEGREE + 1)
         done.append((arm[keep], x[keep, nodes], y[keep, nodes]))
@@ -211,17 +213,28 @@ def _is_accurate(theta: FloatArray, mean: FloatArray, length: float) -> BoolArra
 
 
 def _refuse_jumps(
+    evaluate: Evaluate,
     arm: IntArray,
     x: FloatArray,
     y: FloatArray,
     suspects: BoolArray,
+    domain: tuple[float, float],
     names: list[str],
     argument: str,
 ) -> None:
-    """An interval that cannot be halved any more must not hold a visible jump."""
-    jump = np.abs(y[:, DEGREE] - y[:, 0])
-    for index in np.flatnonzero(suspects & (jump > _LARGEST_STEP)):
-        raise ModelError(
-            f"{names[arm[index]]} must be continuous enough to tabulate, "
-            f"jumps by {jump[index]:.3g} of the whole range at {argument} = {x[index, 0]:.6g}"
-        )
+    """An interval that cannot be halved any more must not hold a jump.
+
+    A steep curve rises by much over the last bit too, but by clearly more over a thousand of
+    them; a jump does not.
+    """
+    rise = np.abs(y[:, DEGREE] - y[:, 0])
+    for index in np.flatnonzero(suspects & (rise > _SMALLEST_JUMP)):
+        left, right = x[index, 0], x[index, DEGREE]
+        reach = 512.0 * np.spacing(max(abs(left), abs(right)))
+        around = np.clip([left - reach, right + reach], *domain)
+        wide = np.abs(np.diff(evaluate(np.full(2, arm[index]), around))).item()
+        if rise[index] > _LARGEST_STEP or wide < _STEEPER * rise[index]:
+            raise ModelError(
+                f"{names[arm[index]]} must be continuous enough to tabulate, jumps by "
+                f"{rise[index]:.3g} of the whole range at {argument} = {left:.6g}"
+            )

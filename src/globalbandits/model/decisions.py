@@ -100,7 +100,8 @@ class Decisions:
     def suboptimality_distance(self, theta: float) -> float:
         """Delta_min of Definition 3: how far theta is from where its best arms stop being best.
 
-        The domain's length if some arm that is best at theta is best everywhere.
+        The domain's length if the arms that are best at theta together cover the domain: at
+        every parameter one of them is best.
         """
         theta = self._as_theta(theta)
         first, last = self._intervals_at(theta)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
 from globalbandits.model.arms import as_arms
-from globalbandits.model.checks import check_means
+from globalbandits.model.certificates import is_certified
+from globalbandits.model.checks import check_grid, check_means, n_cells
 from globalbandits.model.curves import build_curves, evaluate_many
 from globalbandits.model.decisions import Decisions
 from globalbandits.model.envelope import envelope_table, upper_envelope
@@ -21,6 +22,7 @@ from globalbandits.model.identity import N_SAMPLES, as_samples, is_same, short_t
 from globalbandits.model.intervals import as_numbers, as_span
 from globalbandits.model.inverses import verify_inverse
 from globalbandits.model.lipschitz import largest_slope
+from globalbandits.model.recorder import Recorder, unit_means
 from globalbandits.model.tables import Tables
 from globalbandits.model.values import (
     analyse_values,
@@ -151,8 +153,13 @@ class RewardModel(Decisions):
         n_arms = len(arms)
         names = [f"mean of arm {arm!r}" for arm in arms]
         self._observed = mean.bind(arms, "mean", *self._domain)
-        check_means(self._observed, n_arms, self._domain, self._reward_range, names)
-        mean_curves, inverse_curves = build_curves(self._unit_mean, n_arms, self._domain, names)
+        checked = Recorder(self._observed, self._reward_range, names, monotone=False)
+        seen = Recorder(self._observed, self._reward_range, names)
+        unit_mean = unit_means(seen, self._reward_range)
+        n_even = n_cells(n_arms)
+        check_means(checked, n_arms, self._domain, names, n_even)
+        mean_curves, inverse_curves = build_curves(unit_mean, n_arms, self._domain, names)
+        self._certified = is_certified(mean.joint, arms, self._domain, self._reward_range)
         # What is observed and what a decision is worth: inverses come from the first, regions,
         # gaps and regret from the second.
         self._value: ArmFunctions | None = None
@@ -162,14 +169,20 @@ class RewardModel(Decisions):
             self._value = value.bind(arms, "value", *self._reward_range)
             names = [f"value of arm {arm!r}" for arm in arms]
             self._values = analyse_values(self._value, n_arms, self._reward_range, names)
-            cuts = thetas_at(self._unit_mean, n_arms, self._domain, self._values.marks)
+            cuts = thetas_at(unit_mean, n_arms, self._domain, self._values.marks)
         self._worth = Worth(self._observed, self._value, self._reward_range)
+        looked_at = Worth(seen, self._value, self._reward_range)
         if value is not None:
-            worth = worth_curves(self._worth, mean_curves, self._values, self._domain, cuts, names)
+            worth = worth_curves(looked_at, mean_curves, self._values, self._domain, cuts, names)
         self._probes = self._domain[0] + np.array(_PROBES) * (self._domain[1] - self._domain[0])
         every = np.arange(n_arms), self._probes[:, np.newaxis]
         self._seen = {"mean": self._observed(*every), "value": self._worth(*every)}
-        self._breakpoints, self._best = upper_envelope(self._worth, n_arms, self._domain, cuts)
+        grid = check_grid(self._domain, n_even)
+        self._breakpoints, self._best = upper_envelope(
+            looked_at, n_arms, self._domain, cuts, self._worth, grid
+        )
+        seen.check_monotone()
+        self._resolution = 0.0 if self._certified else (self._domain[1] - self._domain[0]) / n_even
         at_ends = self.best_arms(self._domain[0]), self.best_arms(self._domain[1])
         self._tables = Tables(
             n_arms=n_arms,
@@ -197,10 +210,6 @@ class RewardModel(Decisions):
             verify_holder(holder, self._observed, n_arms, self._domain)
             self.__dict__["holder"] = holder
 
-    def _unit_mean(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
-        low, high = self._reward_range
-        return np.clip((self._observed(arms, thetas) - low) / (high - low), 0.0, 1.0)
-
     def _mean_ends(self) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest mean of each arm, in the user's units."""
         low, high = self._reward_range
@@ -226,6 +235,16 @@ class RewardModel(Decisions):
     def remarks(self) -> tuple[str, ...]:
         """What is allowed in this model but may not be meant: a value that never changes, ..."""
         return self._remarks
+
+    @property
+    def resolution(self) -> float:
+        """How narrow a feature of the curves may be and stay unseen, in units of theta.
+
+        A function is known where it was looked at: a dip, a flat stretch or two crossings
+        narrower than this cannot be excluded. 0 for curves whose derivative is known to have one
+        sign, as those of the catalogues.
+        """
+        return self._resolution
 
     @property
     def tables(self) -> Tables:
@@ -293,7 +312,11 @@ class RewardModel(Decisions):
     def holder(self) -> Holder:
         """Constants and exponents of Assumption 1, per arm, in the user's units."""
         self._watch()
-        return estimate_holder(self._observed, self.n_arms, self._domain)
+        names = [f"mean of arm {arm!r}" for arm in self._arms]
+        seen = Recorder(self._observed, self._reward_range, names)
+        found = estimate_holder(seen, self.n_arms, self._domain)
+        seen.check_monotone()
+        return found
 
     @property
     def unit_holder(self) -> Holder:
@@ -342,7 +365,8 @@ class RewardModel(Decisions):
     def _sampled_curves(self) -> FloatArray:
         self._watch()
         grid = np.linspace(*self._domain, N_SAMPLES)
-        return self._unit_mean(np.arange(self.n_arms)[:, None], np.tile(grid, (self.n_arms, 1)))
+        unit_mean = unit_means(self._observed, self._reward_range)
+        return unit_mean(np.arange(self.n_arms)[:, None], np.tile(grid, (self.n_arms, 1)))
 
     def _watch(self) -> None:
         """Refuse functions that have changed since their tables were made."""

@@ -12,7 +12,7 @@ import numpy as np
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import ModelError
-from globalbandits.model.checks import check_grid
+from globalbandits.model.checks import check_grid, n_cells
 from globalbandits.model.curves import (
     Evaluate,
     build_plain,
@@ -149,7 +149,7 @@ def _scan(
     value: Evaluate, n_arms: int, reward_range: tuple[float, float], names: list[str]
 ) -> _Scan:
     """Look at all values on a grid, twice; refuse what is not finite or changes."""
-    unit = check_grid(_UNIT)
+    unit = check_grid(_UNIT, n_cells(n_arms))
     means = _means(unit, reward_range)
     found: list[FloatArray] = []
     for start in range(0, n_arms, _CHUNK):
