@@ -6,6 +6,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import ModelError
 from globalbandits.model.certificates import CertifiedMean
+from globalbandits.model.tables import evaluate
 from tests.model.families import PRICES, pricing
 
 
@@ -203,3 +204,25 @@ def test_best_arms_together_may_cover_the_domain():
     assert model.suboptimality_distance(0.5) == 1.0
     assert model.suboptimality_distance(0.6) == pytest.approx(0.1)
     assert math.isinf(model.tables.envelope.sub_low[2])
+
+
+@pytest.mark.parametrize("place", [0.137, 0.31, 0.62, 0.955])
+def test_a_steep_narrow_rise_is_in_the_tables(place):
+    # It begins and ends between the points the first segments are made from.
+    def mean(t):
+        return 0.2 + 0.3 * t + 0.1 * np.clip((t - place) / 1e-3, 0.0, 1.0)
+
+    model = with_line(mean)
+    for theta in np.linspace(place - 2e-3, place + 3e-3, 101).tolist():
+        assert evaluate(model.tables.mean, 1, theta) == pytest.approx(float(mean(theta)), abs=2e-12)
+        assert model.invert(1, float(mean(theta))) == pytest.approx(theta, abs=1e-10)
+
+
+def test_a_bump_that_comes_back_is_in_the_tables():
+    # Steep up and down again around a point, so that nothing shows far from it.
+    def mean(t):
+        return 0.2 + 0.5 * t + 2e-4 * np.tanh((t - 0.31) / 1e-3) / np.cosh((t - 0.31) / 1e-3)
+
+    model = with_line(mean)
+    for theta in np.linspace(0.305, 0.315, 101).tolist():
+        assert evaluate(model.tables.mean, 1, theta) == pytest.approx(float(mean(theta)), abs=2e-12)

@@ -30,12 +30,7 @@ class CertifiedMean:
         return self._mean(theta, arm)
 
 
-def is_certified(
-    mean: object,
-    arms: tuple[Any, ...],
-    domain: tuple[float, float],
-    reward_range: tuple[float, float],
-) -> bool:
+def is_certified(mean: object, arms: tuple[Any, ...], domain: tuple[float, float]) -> bool:
     """Whether a certificate comes with the mean; one that does not fit it is refused."""
     if not isinstance(mean, CertifiedMean):
         return False

@@ -17,6 +17,7 @@ import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.errors import ModelError
+from globalbandits.model.missed import missed_places
 from globalbandits.model.polynomials import evaluate_many as evaluate_many
 from globalbandits.model.polynomials import fit, pack, pack_inverse, polynomial
 from globalbandits.model.tables import DEGREE, Curves
@@ -28,6 +29,7 @@ MEAN_TOLERANCE = 1e-12  # of the unit reward range
 INVERSE_TOLERANCE = 1e-11  # of the domain's length
 _N_FIRST = 4  # segments an arm starts with
 _MAX_ROUNDS = 400
+_MOST_BUILDS = 4
 _N_PATIENT = 4  # rounds of plain halving before segments at the ends are graded faster
 _GRADING = 1.0 / 16.0
 _MOST_SEGMENTS = 4_000  # an arm, on average: beyond, a curve is noise
@@ -82,20 +84,31 @@ def cut_pieces(pieces: Pieces, cuts: FloatArray) -> Pieces:
 
 
 def build_curves(
-    evaluate: Evaluate, n_arms: int, domain: tuple[float, float], names: list[str]
+    evaluate: Evaluate,
+    n_arms: int,
+    domain: tuple[float, float],
+    names: list[str],
+    grid: FloatArray,
 ) -> tuple[Curves, Curves]:
     """The mean curves and their inverses, for means on the unit scale.
 
     ``evaluate(arms, thetas)`` is elementwise and monotone in theta; ``names`` are what messages
-    call each arm's mean.
+    call each arm's mean. The curves agree with the means on ``grid``.
     """
     length = domain[1] - domain[0]
 
     def is_accurate(arm: IntArray, theta: FloatArray, mean: FloatArray) -> BoolArray:
         return _is_accurate(theta, mean, length)
 
-    nodes = _split(evaluate, even_pieces(n_arms, domain), domain, is_accurate, names, "theta")
-    return pack(*nodes, n_arms), pack_inverse(*nodes, n_arms, domain)
+    pieces = even_pieces(n_arms, domain)
+    for _ in range(_MOST_BUILDS):
+        nodes = _split(evaluate, pieces, domain, is_accurate, names, "theta")
+        curves = pack(*nodes, n_arms)
+        missed = missed_places(evaluate, curves, grid)
+        if missed.size == 0:
+            break
+        pieces = cut_pieces(pieces, missed)
+    return curves, pack_inverse(*nodes, n_arms, domain)
 
 
 def build_plain(
@@ -105,6 +118,7 @@ def build_plain(
     rounding: Evaluate,
     names: list[str],
     argument: str,
+    grid: FloatArray,
 ) -> tuple[Curves, Nodes]:
     """Curves of any shape on the unit scale, and the nodes they were made from.
 
@@ -115,6 +129,7 @@ def build_plain(
         rounding: ``rounding(arms, arguments)``, the size of the values' rounding error.
         names: What messages call each arm's curve.
         argument: What messages call the argument.
+        grid: Places where the curves must agree with the values.
     """
 
     def is_accurate(arm: IntArray, x: FloatArray, y: FloatArray) -> BoolArray:
@@ -127,8 +142,14 @@ def build_plain(
             good[bad] = error[bad] <= np.minimum(noise, _LARGEST_NOISE)
         return np.asarray(good)
 
-    nodes = _split(evaluate, pieces, domain, is_accurate, names, argument)
-    return pack(*nodes, len(names), monotone=False), nodes
+    for _ in range(_MOST_BUILDS):
+        nodes = _split(evaluate, pieces, domain, is_accurate, names, argument)
+        curves = pack(*nodes, len(names), monotone=False)
+        missed = missed_places(evaluate, curves, grid)
+        if missed.size == 0:
+            break
+        pieces = cut_pieces(pieces, missed)
+    return curves, nodes
 
 
 def _split(
