@@ -99,11 +99,11 @@ def test_an_error_in_a_thread_stops_the_others(monkeypatch):
 
     played = []
 
-    def play(arena, run, tick):
-        played.append(run)
-        if run == 3:
+    def play(arena, first_run, n_runs, records, place, tick):
+        played.append(first_run)
+        if first_run <= 3 < first_run + n_runs:
             raise BrokenError("run 3")
-        return tick(1)
+        return n_runs if tick(n_runs) else 0
 
     monkeypatch.setattr(spreading.Arena, "play", play)
     with pytest.raises(BrokenError, match="run 3"):
