@@ -115,7 +115,7 @@ def test_an_error_in_a_thread_stops_the_others(monkeypatch):
 def test_an_error_in_an_executor_is_raised(monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
 
-    def fail(job, first_run, n_runs):
+    def fail(job, first_run, n_runs, sign):
         raise RuntimeError("worker lost")
 
     monkeypatch.setattr(spreading, "play_shard", fail)

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from importlib import import_module
 from typing import Any
 
 from globalbandits._validation import as_integer, as_seed, require
@@ -82,6 +83,7 @@ def simulate(
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence)
     arena = Arena(job, Engine())  # compiles everything, and warns of what cannot be
+    import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
     with progress_bar(runs * horizon * len(named), progress) as report:
         if executor is not None:
             records, finished = play_in_executor(job, executor, first_run, runs, report)
