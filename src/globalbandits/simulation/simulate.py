@@ -15,7 +15,7 @@ from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
 from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import Job, make_job
-from globalbandits.simulation.progress import progress_bar
+from globalbandits.simulation.progress import compiling, progress_bar
 from globalbandits.simulation.result import SimulationResult, make_result
 from globalbandits.simulation.spreading import available_cores, play_in_executor, play_in_threads
 
@@ -82,7 +82,8 @@ def simulate(
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence)
-    arena = Arena(job, Engine())  # compiles everything, and warns of what cannot be
+    with compiling(len(named), progress):
+        arena = Arena(job, Engine())  # compiles everything, and warns of what cannot be
     import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
     with progress_bar(runs * horizon * len(named), progress) as report:
         if executor is not None:
