@@ -88,7 +88,7 @@ def test_without_a_finished_run_it_goes_on():
 
 
 def test_shards_that_an_executor_has_finished_are_kept():
-    words, _ = interrupt(horizon=10, runs=50_000, how="executor")
+    words, _ = interrupt(horizon=1_000, runs=50_000, how="executor")
     assert words[:1] + words[2:3] == ["result", "True"]
     assert 3 * 6_250 <= int(words[1]) < 50_000
 
@@ -115,7 +115,7 @@ def test_an_error_in_a_thread_stops_the_others(monkeypatch):
 def test_an_error_in_an_executor_is_raised(monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
 
-    def fail(job, first_run, n_runs):
+    def fail(job, first_run, n_runs, sign):
         raise RuntimeError("worker lost")
 
     monkeypatch.setattr(spreading, "play_shard", fail)
