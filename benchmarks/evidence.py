@@ -81,8 +81,8 @@ def add_loop(histogram: Any, rewards: Any, weight: float) -> None:
 
 def update_row() -> Row:
     """A reward into the compiled histogram."""
-    from globalbandits.simulation.compilation import compile_kernel
-    from globalbandits.simulation.views import View
+    from globalbandits.compiling.compilation import compile_kernel
+    from globalbandits.compiling.views import View
 
     view = View(empty(12))
     rewards = np.random.default_rng(0).random(100_000)

@@ -16,12 +16,12 @@ import numpy as np
 import globalbandits as gb
 from benchmarks import Row
 from globalbandits._random import Stream, generator
+from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.policies import registered
 from globalbandits.policies.base import Policy
 from globalbandits.simulation import simulate
 from globalbandits.simulation.arena import BLOCK, Arena
-from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import make_job
 
 PRICES = [round(0.05 * step, 2) for step in range(8, 20)]

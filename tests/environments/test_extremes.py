@@ -136,7 +136,7 @@ SCRIPT = """
 import math
 import numpy as np
 import globalbandits as gb
-from globalbandits.simulation.engine import Engine
+from globalbandits.compiling.engine import Engine
 
 NUMBERS = [0.0, 5e-324, 1e-310, 1e-155, 1e-20, 0.3, 0.5, 1 - 2.0**-53, 1.0, 2.0, 1e308]
 NUMBERS = np.array(NUMBERS + [-x for x in NUMBERS] + [math.inf, -math.inf, math.nan])

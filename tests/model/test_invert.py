@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits.compiling.compilation import compile_kernel
+from globalbandits.compiling.views import View
 from globalbandits.errors import ModelError
 from globalbandits.model.curves import evaluate_many
 from globalbandits.model.tables import evaluate
-from globalbandits.simulation.compilation import compile_kernel
-from globalbandits.simulation.views import View
 from tests.model.families import PRICES, SINGLE, pricing
 
 # Dense inside, and ever closer to both ends, where slopes vanish or explode.

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from globalbandits._random import Stream, generator
+from globalbandits.compiling.engine import Engine
 from globalbandits.environments import (
     BernoulliNoise,
     BetaNoise,
@@ -18,7 +19,6 @@ from globalbandits.environments import (
     UniformBias,
 )
 from globalbandits.policies import UCB1, WAGP, Learner, NonStationaryWAGP, registered
-from globalbandits.simulation.engine import Engine
 from tests.simulation.worlds import assert_same_bits, pricing, records_of
 
 # Policies whose parameters have no defaults; all others are made without.

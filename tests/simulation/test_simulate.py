@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from globalbandits.compiling import engine
+from globalbandits.compiling.engine import Engine
 from globalbandits.environments import (
     BernoulliNoise,
     Environment,
@@ -22,8 +24,7 @@ from globalbandits.environments import (
 from globalbandits.errors import SimulationError
 from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, WAGP, NonStationaryWAGP, ThompsonSampling
-from globalbandits.simulation import engine, simulate
-from globalbandits.simulation.engine import Engine
+from globalbandits.simulation import simulate
 from globalbandits.simulation.job import make_job
 from globalbandits.simulation.spreading import play_shard
 from tests.simulation.worlds import Astray, Wordy, always, pricing, records_of

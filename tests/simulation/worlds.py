@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 
+from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.policies import WAGP, Policy
 from globalbandits.simulation.arena import Arena, empty_records
 from globalbandits.simulation.checkpoints import checkpoint_times
-from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import make_job
 from tests.policies.families import model_of
 

@@ -1,167 +1,206 @@
-"""One thread's memory: a world and the policies that play it, used again run after run."""
+"""One thread's memory: a world and the policies that play it, used again for run after run."""
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._random import Stream, generator
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._random import Source, States, Stream
+from globalbandits.compiling.engine import Engine
+from globalbandits.compiling.packing import pack
 from globalbandits.errors import SimulationError
-from globalbandits.evidence.histogram import DEFAULT_BINS
-from globalbandits.policies.base import Policy
-from globalbandits.simulation.engine import Engine
+from globalbandits.evidence.histogram import Histogram, empty
+from globalbandits.policies.base import State
+from globalbandits.policies.seat import Runs, Seat, play_loop
+from globalbandits.simulation.accounts import new_account
 from globalbandits.simulation.job import Job
-from globalbandits.simulation.loops import (
-    LAST_SUBOPTIMAL,
-    WRONG_ARM,
-    Game,
-    Tally,
-    block_loop,
-    fixed_steps,
-    moving_steps,
-)
-from globalbandits.simulation.worlds import make_world
-from globalbandits.statistics import clear, no_statistics
+from globalbandits.simulation.records import Records
+from globalbandits.simulation.worlds import World, make_world
+from globalbandits.statistics import Statistics, no_statistics
 
-BLOCK = 2**14  # steps: small enough for the processor's cache, large enough to call seldom
-SLOW_BLOCK = 2**10  # in plain Python, so that an interrupt is heard soon
+BLOCK = 2**14  # cells of a call: few enough for the processor's cache, many enough to call seldom
+_FIRST_BLOCK = 2**8  # until it is known how long a step takes
+_QUICK, _SLOW = 0.005, 0.05  # seconds of a call: it grows below, and shrinks above
+_MOST_COPIED = 2**18  # numbers in histograms of one call
 
 
-class Records(NamedTuple):
-    """What is kept of some runs."""
+class Memory(NamedTuple):
+    """All that a run starts afresh, in one piece of memory."""
 
-    regret: FloatArray  # (policy, run, time)
-    nominal_regret: FloatArray  # (policy, run, time)
-    estimate: FloatArray  # (policy, run, time)
-    pulls: IntArray  # (policy, run, arm)
-    last_suboptimal: IntArray  # (policy, run)
-    theta: FloatArray  # (run, time), no time without drift
-    bias: FloatArray  # (run, arm), no arm without bias
-    histograms: FloatArray  # (policy, run, time, arm, knot), no time without evidence
-
-
-def empty_records(job: Job, n_runs: int) -> Records:
-    """Room for some runs."""
-    n_policies, n_times = len(job.policies), len(job.times)
-    curves = (n_policies, n_runs, n_times)
-    return Records(
-        regret=np.zeros(curves),
-        nominal_regret=np.zeros(curves),
-        estimate=np.zeros(curves),
-        pulls=np.zeros((n_policies, n_runs, job.n_arms), np.int64),
-        last_suboptimal=np.zeros((n_policies, n_runs), np.int64),
-        theta=np.zeros((n_runs, 0 if job.drift is None else n_times)),
-        bias=np.zeros((n_runs, 0 if job.bias is None else job.n_arms)),
-        histograms=np.zeros(
-            (n_policies, n_runs, n_times if job.evidence else 0, job.n_arms, DEFAULT_BINS + 1)
-        ),
-    )
+    stats: Statistics
+    state: State
+    histogram: Histogram
 
 
 class Player:
     """A policy at work in the arena's world."""
 
-    def __init__(self, job: Job, at: int, world: Any, engine: Engine) -> None:
+    def __init__(self, job: Job, at: int, world: World, arena: "Arena", engine: Engine) -> None:
         policy, setup = job.policies[at], job.setups[at]
         self.name = job.names[at]
-        self._fresh = policy.rules.init(setup)
-        self._rng = np.random.Generator(np.random.PCG64(0))
-        n_times = len(job.times)
-        self.tally = Tally(
+        self._n_arms = job.n_arms
+        self._states = arena.states
+        self._source = Source()
+        fresh = Memory(no_statistics(job.n_arms), policy.rules.init(setup), empty(job.n_arms))
+        memory, words = pack(fresh)
+        n_rows, n_times = arena.n_rows, len(job.times)
+        self.runs = Runs(
+            fresh=words.copy(),
+            current=words,
+            streams=np.zeros((n_rows, 4), np.uint64),
+            memory=self._source.memory,
+            buffered=self._source.buffered,
+            pay=world.pay.address,
+            world=world.pay.data_address,
+            rewards=world.rewards,
+            ahead=world.ahead,
             times=job.times,
-            numbers=np.zeros(5, np.int64),
-            settled=np.zeros(2),
-            totals=np.zeros(2),
-            pulls=np.zeros(job.n_arms, np.int64),
-            regret=np.zeros(n_times),
-            nominal_regret=np.zeros(n_times),
-            estimates=np.zeros(n_times),
+            estimates=np.zeros((n_rows, n_times)),
+            copies=np.zeros(
+                (n_rows, n_times if job.evidence else 0, *memory.histogram.counts.shape)
+            ),
+            arms=np.zeros(arena.n_cells, np.int64),
+            starts=np.zeros(arena.n_cells, np.int64),
+            n_streaks=np.zeros(n_rows, np.int64),
+            n_played=np.zeros(n_rows, np.int64),
+            choices=np.zeros(n_rows, np.int64),
+            next_time=np.zeros(1, np.int64),
+            wrong_arm=np.zeros(1, np.int64),
         )
-        self.state = policy.rules.init(setup)
-        self.stats = no_statistics(job.n_arms)
-        game = Game(setup, self.stats, self.state, self._rng, world, self.tally)
-        loop = _loop_of(policy, job)
-        self.play = engine.bind(loop, type(policy).__name__, (game,), 0, 0)
+        seat = Seat(
+            setup, memory.stats, memory.state, self._source.rng, memory.histogram, self.runs
+        )
+        self.account = new_account(job.times, n_rows, job.n_arms)
+        play, name = play_loop(policy.rules, job.evidence), type(policy).__name__
+        plain = seat._replace(runs=self.runs._replace(pay=world.pay.function, world=world.pay.data))
+        self._play = engine.bind(
+            play, name, (seat,), 0, 0, 0, False, plain=(plain,), compiled=world.pay.address != 0
+        )
+        data = world.scores, self.runs, self.account
+        self._score = engine.bind(world.score, "the simulator", data, 0, 0, 0)
 
-    def begin(self, rng_state: Any) -> None:
-        """Forget the run before; random numbers from the start of a stream."""
-        self._rng.bit_generator.state = rng_state
-        restore(self.state, self._fresh)
-        clear(self.stats)
-        tally = self.tally
-        for array in (tally.numbers, tally.settled, tally.totals, tally.pulls):
-            array[:] = 0
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Random numbers from the start of some runs."""
+        states = self._states.of(Stream.POLICY, first_run, n_rows)
+        self.runs.streams[:n_rows] = states
+        self._source.set(states[0])
 
-
-def _loop_of(policy: Policy, job: Job) -> Callable[..., None]:
-    rules, noise = policy.rules, job.noise.rules
-    if job.drift is None:
-        steps = fixed_steps(rules.select, rules.update, noise.draw)
-    else:
-        steps = moving_steps(rules.select, rules.update, noise.prepare, noise.draw)
-    return block_loop(steps, rules.estimate)
-
-
-def restore(state: Any, source: Any) -> None:
-    """Copy the arrays of one state into another one's."""
-    for target, value in zip(state, source, strict=True):
-        if hasattr(target, "_fields"):
-            restore(target, value)
-        else:
-            target[...] = value
+    def play(self, start: int, n_steps: int, n_rows: int, is_last: bool) -> None:
+        """Play steps start + 1 to start + n_steps of some runs."""
+        self._play(start, n_steps, n_rows, is_last)
+        wrong = int(self.runs.wrong_arm[0])
+        if wrong != 0:
+            last = self._n_arms - 1
+            raise SimulationError(f"{self.name} must select an arm from 0 to {last}, got {wrong}")
+        self._score(start, n_steps, n_rows)
 
 
 class Arena:
-    """A world with its players."""
+    """A world with its players.
 
-    def __init__(self, job: Job, engine: Engine, block: int | None = None) -> None:
+    Args:
+        job: what to play.
+        engine: compiles it.
+        states: where random numbers start, for all runs this arena may play.
+        block: cells of a call; found by itself by default. It makes no difference to a result.
+    """
+
+    def __init__(self, job: Job, engine: Engine, states: States, block: int | None = None) -> None:
         self.job = job
+        self.states = states
         self._engine = engine
-        self._world = make_world(job, block or BLOCK, engine)
-        content = self._world.content
-        self._players = [Player(job, at, content, engine) for at in range(len(job.policies))]
-        self._block = block or (SLOW_BLOCK if engine.slow else BLOCK)
+        self._block = block
+        self.n_cells = block or BLOCK
+        self.n_rows = max(1, self.n_cells // job.horizon)
+        if job.evidence:
+            copied = len(job.times) * job.n_arms * empty(1).counts.size
+            self.n_rows = max(1, min(self.n_rows, _MOST_COPIED // copied))
+        self._size = block or _FIRST_BLOCK
+        self._world = make_world(job, states, self.n_cells, self.n_rows, engine)
+        self._players = [
+            Player(job, at, self._world, self, engine) for at in range(len(job.policies))
+        ]
 
     def copy(self) -> "Arena":
         """An arena for another thread."""
-        return Arena(self.job, self._engine)
+        return Arena(self.job, self._engine, self.states, self._block)
 
-    def play(self, run: int, tick: Callable[[int], bool]) -> bool:
-        """Play one run; after each block ``tick(steps)`` says whether to go on."""
-        job, players = self.job, self._players
-        self._world.begin(run)
-        rng_state = generator(Stream.POLICY, job.seed, run).bit_generator.state
-        for player in players:
-            player.begin(rng_state)
-        for start in range(0, job.horizon, self._block):
-            n_steps = min(self._block, job.horizon - start)
-            self._world.next_block(start, n_steps)
-            for player in players:
-                player.play(start, n_steps)
-                self._check_arm(player)
-            if not tick(n_steps * len(players)):
+    def n_next(self) -> int:
+        """How many runs should be played by the next call of `play`."""
+        return max(1, min(self.n_rows, self._size // self.job.horizon))
+
+    def play(
+        self,
+        first_run: int,
+        n_runs: int,
+        records: Records,
+        place: int,
+        tick: Callable[[int], bool],
+    ) -> int:
+        """Play some runs and write them into the records; returns how many are finished.
+
+        Args:
+            first_run: number of the first run.
+            n_runs: how many.
+            records: where to write.
+            place: of the first run in the records.
+            tick: called with a number of steps done; says whether to go on.
+        """
+        done = 0
+        while done < n_runs:
+            n_rows = min(self.n_next(), n_runs - done)
+            if not self._play_rows(first_run + done, n_rows, tick):
+                break
+            self._store(records, slice(place + done, place + done + n_rows), n_rows)
+            done += n_rows
+        return done
+
+    def _play_rows(self, first_run: int, n_rows: int, tick: Callable[[int], bool]) -> bool:
+        """Play runs to their end, side by side; whether it was reached."""
+        horizon, world = self.job.horizon, self._world
+        world.begin(first_run, n_rows)
+        for player in self._players:
+            player.begin(first_run, n_rows)
+        start = 0
+        while start < horizon:
+            n_steps = min(max(1, self._size // n_rows), horizon - start)
+            begun = time.perf_counter()
+            world.next_block(start, n_steps, n_rows)
+            for player in self._players:
+                player.play(start, n_steps, n_rows, start + n_steps == horizon)
+            world.check()
+            self._adapt(time.perf_counter() - begun)
+            start += n_steps
+            if not tick(n_steps * n_rows * len(self._players)):
                 return False
         return True
 
-    def store(self, records: Records, at: int) -> None:
-        """Write the run just played into one place of the records."""
-        moving = self.job.drift is not None
-        scale = self.job.scale if moving else 1.0  # moving worlds count on the unit scale
-        for number, player in enumerate(self._players):
-            tally = player.tally
-            records.regret[number, at] = scale * tally.regret
-            records.nominal_regret[number, at] = scale * tally.nominal_regret
-            records.estimate[number, at] = tally.estimates
-            records.pulls[number, at] = tally.pulls
-            records.last_suboptimal[number, at] = tally.numbers[LAST_SUBOPTIMAL]
-            if self.job.evidence:
-                records.histograms[number, at] = player.state.copies
-        records.theta[at] = self._world.path
-        records.bias[at] = self._world.bias
+    def _adapt(self, seconds: float) -> None:
+        """Let calls be long enough to be worth it, and short enough to be interrupted."""
+        if self._block is None:
+            if seconds < _QUICK:
+                self._size = min(2 * self._size, self.n_cells)
+            elif seconds > _SLOW:
+                self._size = max(self._size // 2, 1)
 
-    def _check_arm(self, player: Player) -> None:
-        arm = int(player.tally.numbers[WRONG_ARM])
-        if arm != 0:
-            last = self.job.n_arms - 1
-            raise SimulationError(f"{player.name} must select an arm from 0 to {last}, got {arm}")
+    def _store(self, records: Records, place: slice, n_rows: int) -> None:
+        unit = self._world.unit
+        for number, player in enumerate(self._players):
+            runs, account = player.runs, player.account
+            _scale(account.regret[:n_rows], unit, records.regret[number, place])
+            _scale(account.nominal_regret[:n_rows], unit, records.nominal_regret[number, place])
+            records.estimate[number, place] = runs.estimates[:n_rows]
+            records.pulls[number, place] = account.pulls[:n_rows]
+            records.last_suboptimal[number, place] = account.last_suboptimal[:n_rows]
+            records.choice[number, place] = runs.choices[:n_rows]
+            records.histograms[number, place] = runs.copies[:n_rows]
+        records.theta[place] = self._world.path[:n_rows]
+        records.bias[place] = self._world.bias[:n_rows]
+
+
+def _scale(values: Any, unit: float, out: Any) -> None:
+    if unit == 1.0:
+        out[...] = values
+    else:
+        np.multiply(values, unit, out=out)

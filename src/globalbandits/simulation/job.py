@@ -11,7 +11,6 @@ from globalbandits.environments.drift import Drift
 from globalbandits.environments.noise import Noise
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy
-from globalbandits.simulation.watching import Watched
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,12 +57,9 @@ def make_job(
 ) -> Job:
     """Take from the environment what the shards need."""
     model = env.model
-    playing = tuple(policies.values())
-    if evidence:
-        playing = tuple(Watched(inner=policy, times=tuple(times.tolist())) for policy in playing)
     return Job(
-        policies=playing,
-        setups=tuple(policy.setup(model) for policy in playing),
+        policies=tuple(policies.values()),
+        setups=tuple(policy.setup(model) for policy in policies.values()),
         names=tuple(policies),
         tables=model.tables,
         reward_range=model.reward_range,

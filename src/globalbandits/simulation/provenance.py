@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
+from globalbandits.compiling.fingerprint import FingerprintError, _Reader
 from globalbandits.environments import Environment
 from globalbandits.policies.base import Policy
-from globalbandits.simulation.fingerprint import FingerprintError, _Reader
-from globalbandits.simulation.watching import Watched
 
 _OURS = "globalbandits"
 
@@ -40,11 +39,7 @@ def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]
     hashes: dict[str, Any] = {
         name: content_hash(part) for name, part in parts.items() if _is_own(part)
     }
-    playing = {
-        name: policy.inner if isinstance(policy, Watched) else policy
-        for name, policy in policies.items()
-    }
-    own = {name: content_hash(policy) for name, policy in playing.items() if _is_own(policy)}
+    own = {name: content_hash(policy) for name, policy in policies.items() if _is_own(policy)}
     return {"policies": own, **hashes}
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from globalbandits._types import AnyArray, BoolArray
 from globalbandits.environments import Environment
 from globalbandits.evidence.findings import find_out
-from globalbandits.simulation.arena import Records
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.provenance import made_with, own_code
+from globalbandits.simulation.records import Records
 from globalbandits.simulation.summary import summarize
 
 if TYPE_CHECKING:
@@ -125,13 +125,15 @@ def make_result(
     """Name the axes of what was recorded; runs that are not finished are left out."""
     import xarray as xr
 
-    curves, runs = ("policy", "run", "time"), np.flatnonzero(finished)
+    curves = ("policy", "run", "time")
+    runs: Any = slice(None) if finished.all() else finished  # nothing is copied without need
     variables: dict[str, tuple[tuple[str, ...], AnyArray]] = {
         "regret": (curves, records.regret[:, runs]),
         "nominal_regret": (curves, records.nominal_regret[:, runs]),
         "estimate": (curves, records.estimate[:, runs]),
         "pulls": (("policy", "run", "arm"), records.pulls[:, runs]),
         "last_suboptimal": (("policy", "run"), records.last_suboptimal[:, runs]),
+        "choice": (("policy", "run"), records.choice[:, runs]),
     }
     if env.drift is not None:
         variables["theta"] = ("run", "time"), records.theta[runs]
@@ -145,7 +147,7 @@ def make_result(
         variables["contender"] = (*curves, "arm"), found.contenders
     coordinates = {
         "policy": np.array(job.names),
-        "run": first_run + runs,
+        "run": first_run + np.flatnonzero(finished),
         "time": job.times,
         "arm": _arm_labels(env.model.arms),
     }

@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+from globalbandits._random import States
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits._version import __version__
+from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
-from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import Job, make_job
 from globalbandits.simulation.progress import progress_bar
 from globalbandits.simulation.result import SimulationResult, make_result
@@ -81,7 +82,8 @@ def simulate(
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence)
-    arena = Arena(job, Engine())  # compiles everything, and warns of what cannot be
+    # This compiles everything, and warns of what cannot be compiled.
+    arena = Arena(job, Engine(), States(seed, first_run, runs))
     with progress_bar(runs * horizon * len(named), progress) as report:
         if executor is not None:
             records, finished = play_in_executor(job, executor, first_run, runs, report)

@@ -11,11 +11,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from globalbandits._random import States
 from globalbandits._types import BoolArray
-from globalbandits.simulation.arena import Arena, Records, empty_records
+from globalbandits.compiling.engine import Engine
+from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.control import Control
-from globalbandits.simulation.engine import Engine
 from globalbandits.simulation.job import Job
+from globalbandits.simulation.records import Records, empty_records, keep
 
 _PATIENCE = 0.1  # seconds between looks at the workers; an interrupt is heard at once
 _SHARDS_PER_WORKER = 8  # so that workers end together, and progress is seen
@@ -39,15 +41,15 @@ def play_in_threads(
     """
     records = empty_records(arena.job, n_runs)
     finished = np.zeros(n_runs, np.bool_)
-    control = Control(n_runs, report)
+    n_threads = min(n_threads, n_runs)
+    control = Control(n_runs, n_threads, report)
 
     def work(arena: Arena) -> None:
-        while (place := control.take()) is not None:
-            if arena.play(first_run + place, control.tick):
-                arena.store(records, place)
-                finished[place] = True
+        while (places := control.take(arena.n_next())) is not None:
+            first, n_taken = places.start, places.stop - places.start
+            n_done = arena.play(first_run + first, n_taken, records, first, control.tick)
+            finished[first : first + n_done] = True
 
-    n_threads = min(n_threads, n_runs)
     with ThreadPoolExecutor(n_threads, thread_name_prefix="simulate") as pool:
         futures = [pool.submit(work, arena)]
         futures += [pool.submit(work, arena.copy()) for _ in range(n_threads - 1)]
@@ -65,11 +67,9 @@ def play_in_threads(
 
 def play_shard(job: Job, first_run: int, n_runs: int) -> Records:
     """Play some runs: what a worker of an executor does."""
-    arena = Arena(job, Engine(quiet=True))
+    arena = Arena(job, Engine(quiet=True), States(job.seed, first_run, n_runs))
     records = empty_records(job, n_runs)
-    for place in range(n_runs):
-        arena.play(first_run + place, lambda n_steps: True)
-        arena.store(records, place)
+    arena.play(first_run, n_runs, records, 0, lambda n_steps: True)
     return records
 
 
@@ -95,7 +95,8 @@ def play_in_executor(
         while pending:
             done, pending = wait(pending, _PATIENCE, return_when="FIRST_COMPLETED")
             for future in done:
-                _keep(records, finished, futures[future], future.result())
+                keep(records, futures[future], future.result())
+                finished[futures[future]] = True
             report(int(finished.sum()) * steps_a_run)
     except KeyboardInterrupt:
         for future in futures:
@@ -105,14 +106,6 @@ def play_in_executor(
             future.cancel()
         raise
     return records, finished
-
-
-def _keep(records: Records, finished: BoolArray, place: slice, part: Records) -> None:
-    for name in ("regret", "nominal_regret", "estimate", "pulls", "last_suboptimal", "histograms"):
-        getattr(records, name)[:, place] = getattr(part, name)
-    records.theta[place] = part.theta
-    records.bias[place] = part.bias
-    finished[place] = True
 
 
 def _wait(futures: list[Future[None]]) -> None:

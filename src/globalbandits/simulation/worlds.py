@@ -1,131 +1,265 @@
-"""Worlds in memory: what happens in a run, block by block, before any policy acts.
+"""Worlds in memory: what happens in some runs, before any policy acts.
 
-Neither noise nor drift nor bias depends on the policies, so a world is made once a run and
-played by all of them: they see the same uniform numbers, the same path, the same bias.
+Neither noise nor drift nor bias depends on the policies, so a world is made once for some runs
+and played by all policies: they see the same uniform numbers, the same path, the same bias.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
-from globalbandits._random import Stream, generator
+from globalbandits._random import Source, States, Stream
 from globalbandits._types import FloatArray
-from globalbandits.simulation.engine import Engine
+from globalbandits.compiling.engine import Engine
+from globalbandits.compiling.routines import Routine
+from globalbandits.errors import SimulationError
+from globalbandits.policies.seat import AHEAD
+from globalbandits.simulation.accounts import FixedScores, MovingScores, score_fixed, score_moving
 from globalbandits.simulation.job import Job
-from globalbandits.simulation.loops import (
-    TOLERANCE,
+from globalbandits.simulation.rewards import (
     FixedWorld,
     MovingWorld,
     Path,
+    Uniforms,
+    fill,
+    fixed_pay,
+    moving_pay,
     path_loop,
-    shape_loop,
+    shape_rows,
 )
+
+TOLERANCE = 1e-12  # of the reward range: an arm that falls short by less is as good as the best
 
 
 class World(Protocol):
-    """A world that can be begun anew for every run, and gone through block by block."""
+    """A world that can be begun for any runs, and gone through block by block."""
 
-    content: Any  # the NamedTuple that loops read
-    path: FloatArray  # (n_checkpoints,) the parameter at the checkpoints; empty if it stays
-    bias: FloatArray  # (n_arms,) shifts of this run, in the user's units; empty without bias
+    pay: Routine  # draws rewards
+    rewards: FloatArray  # where it puts them
+    ahead: int  # how many it should draw at once, at most
+    score: Callable[..., None]  # scores what policies have played
+    scores: Any  # what it reads
+    unit: float  # of the scores, in the user's units
+    path: FloatArray  # (n_rows, n_times) the parameter at the checkpoints; no times if it stays
+    bias: FloatArray  # (n_rows, n_arms) shifts in the user's units; no arms without bias
 
-    def begin(self, run: int) -> None:
+    def begin(self, first_run: int, n_rows: int) -> None:
         """Draw what is drawn once a run, and go back to the first step."""
 
-    def next_block(self, start: int, n_steps: int) -> None:
+    def next_block(self, start: int, n_steps: int, n_rows: int) -> None:
         """Draw the steps start + 1 to start + n_steps."""
 
+    def check(self) -> None:
+        """Raise if something cannot be that was drawn since the world was made."""
 
-def make_world(job: Job, block: int, engine: Engine) -> World:
-    """The world of a job, for blocks of up to ``block`` steps."""
-    return Fixed(job, block, engine) if job.drift is None else Moving(job, block, engine)
+
+def make_world(job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> World:
+    """The world of a job, for up to ``n_cells`` steps of up to ``n_rows`` runs at once."""
+    kind = Fixed if job.drift is None else Moving
+    return kind(job, states, n_cells, n_rows, engine)
+
+
+class Tap:
+    """Uniform numbers of one stream, run after run."""
+
+    def __init__(
+        self, stream: Stream, states: States, n_cells: int, n_rows: int, engine: Engine
+    ) -> None:
+        self._stream = stream
+        self._states = states
+        self._source = Source()
+        self._uniforms = Uniforms(
+            rng=self._source.rng,
+            streams=np.zeros((n_rows, 4), np.uint64),
+            memory=self._source.memory,
+            buffered=self._source.buffered,
+            numbers=np.zeros(n_cells),
+        )
+        self.numbers = self._uniforms.numbers
+        self._fill = engine.bind(fill, "the simulator", (self._uniforms,), 0, 0)
+
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Go to the start of some runs."""
+        states = self._states.of(self._stream, first_run, n_rows)
+        self._uniforms.streams[:n_rows] = states
+        self._source.set(states[0])
+
+    def draw(self, n_steps: int, n_rows: int) -> None:
+        """Draw steps: the next ones of one run, or the first ones of several."""
+        if n_rows == 1:
+            self._source.rng.random(out=self.numbers[:n_steps])
+        else:
+            self._fill(n_steps, n_rows)
+
+
+class Biases:
+    """Shifts of the arms' means, drawn for each run."""
+
+    def __init__(self, job: Job, states: States) -> None:
+        self._job = job
+        self._states = states
+        self._source = Source()
+
+    def draw(self, first_run: int, n_rows: int) -> FloatArray:
+        """Shifts in the user's units, shape (n_rows, n_arms); no arms without a bias."""
+        job = self._job
+        if job.bias is None:
+            return np.zeros((n_rows, 0))
+        shifts = np.zeros((n_rows, job.n_arms))
+        for row, state in enumerate(self._states.of(Stream.BIAS, first_run, n_rows)):
+            self._source.set(state)
+            shifts[row] = job.bias.shifts(job.n_arms, self._source.rng)
+        return shifts
+
+
+def worth_of_paid(job: Job, paid: FloatArray) -> FloatArray:
+    """What arms are worth whose means pay this, up to a constant: shape of ``paid``.
+
+    This is the only place of a fixed world that knows; `rewards.worth_of_paid` is that of a
+    moving one. Everything is in the user's units.
+    """
+    return (paid - job.means) - job.gaps
 
 
 class Fixed:
-    """The parameter stays; means change from run to run with the bias only."""
+    """The parameter stays; what pays may change from run to run."""
 
-    def __init__(self, job: Job, block: int, engine: Engine) -> None:
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
         self._job = job
-        self.path = np.zeros(0)
-        self.bias = np.zeros(0)
-        self.content = FixedWorld(
+        self._biases = Biases(job, states)
+        self._tap = Tap(Stream.REWARD, states, n_cells, n_rows, engine)
+        self._n_own = n_rows if job.bias is not None else 1  # rows, where runs differ
+        shape = (self._n_own, job.n_arms)
+        self._means = np.zeros(shape)
+        self._world = FixedWorld(
             noise=job.noise_parameters,
-            shapes=np.zeros(job.n_arms),
-            gaps=np.zeros(job.n_arms),
-            nominal_gaps=job.gaps,
-            negligible=TOLERANCE * job.scale,
-            uniforms=np.zeros(block),
+            shapes=np.zeros(shape),
+            uniforms=self._tap.numbers,
+            rewards=np.zeros(AHEAD),
+            fault=np.zeros(2),
         )
-        self._means = np.zeros(job.n_arms)
-        data = job.noise_parameters, self._means, self.content.shapes
-        loop = shape_loop(job.noise.rules.prepare)
-        self._find_shapes = engine.bind(loop, type(job.noise).__name__, data)
-        self._set_means(np.zeros(job.n_arms))
+        name = type(job.noise).__name__
+        data = job.noise_parameters, self._means, self._world.shapes
+        self._find_shapes = engine.bind(shape_rows(job.noise.rules.prepare), name, data, 0)
+        self.pay = engine.routine(fixed_pay(job.noise.rules.draw), name, self._world)
+        self.rewards, self.ahead = self._world.rewards, AHEAD
+        self.score, self.unit = score_fixed, 1.0
+        self.scores = FixedScores(
+            gaps=np.zeros(shape),
+            nominal_gaps=job.gaps[np.newaxis],
+            negligible=TOLERANCE * job.scale,
+        )
+        self.path = np.zeros((n_rows, 0))
+        self.bias = np.zeros((n_rows, 0))
+        self._set_means(job.means[np.newaxis])
 
-    def _set_means(self, shifts: FloatArray) -> None:
-        job = self._job
-        low, high = job.reward_range
-        paid = np.clip(job.means + shifts, low, high)
-        # A gap is one of worth; a bias moves what an arm is worth as it moves its mean.
-        worth = (paid - job.means) - job.gaps
-        self.content.gaps[:] = worth.max() - worth
-        self._means[:] = (paid - low) / (high - low)
-        self._find_shapes()
+    def _set_means(self, paid: FloatArray) -> None:
+        """Let these means pay, in the user's units: shape (n_rows or 1, n_arms)."""
+        low, high = self._job.reward_range
+        n_rows = len(paid)
+        worth = worth_of_paid(self._job, paid)
+        self.scores.gaps[:n_rows] = worth.max(axis=1, keepdims=True) - worth
+        self._means[:n_rows] = (paid - low) / (high - low)
+        self._find_shapes(n_rows)
 
-    def begin(self, run: int) -> None:
-        """Start the run's stream of rewards; draw its bias."""
-        self._rewards = generator(Stream.REWARD, self._job.seed, run)
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Start the runs' streams of rewards; draw their bias."""
+        self._tap.begin(first_run, n_rows)
         if self._job.bias is not None:
-            self.bias = self._job.bias.shifts(
-                self._job.n_arms, generator(Stream.BIAS, self._job.seed, run)
-            )
-            self._set_means(self.bias)
+            self.bias = self._biases.draw(first_run, n_rows)
+            self._set_means(np.clip(self._job.means + self.bias, *self._job.reward_range))
 
-    def next_block(self, start: int, n_steps: int) -> None:
+    def next_block(self, start: int, n_steps: int, n_rows: int) -> None:
         """Draw one uniform number a step."""
-        self._rewards.random(out=self.content.uniforms[:n_steps])
+        self._tap.draw(n_steps, n_rows)
+
+    def check(self) -> None:
+        """Raise if a reward cannot be."""
+        check_rewards(self._job, self._world.fault)
 
 
 class Moving:
     """The parameter moves, and the means with it."""
 
-    def __init__(self, job: Job, block: int, engine: Engine) -> None:
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
         assert job.drift is not None
         self._job = job
-        self.path = np.zeros(len(job.times))
-        self.bias = np.zeros(0)
-        self.content = MovingWorld(
+        self._biases = Biases(job, states)
+        self._tap = Tap(Stream.REWARD, states, n_cells, n_rows, engine)
+        self._steps = Tap(Stream.DRIFT, states, n_cells, n_rows, engine)
+        self._world = MovingWorld(
             noise=job.noise_parameters,
             tables=job.tables,
             values_differ=job.tables.worth is not job.tables.mean,
             biased=job.bias is not None,
-            shifts=np.zeros(job.n_arms),
-            thetas=np.zeros(block),
-            best=np.zeros(block),
-            nominal_best=np.zeros(block),
-            negligible=TOLERANCE,
-            uniforms=np.zeros(block),
+            shifts=np.zeros((n_rows if job.bias is not None else 1, job.n_arms)),
+            thetas=np.zeros(n_cells),
+            best=np.zeros(n_cells),
+            nominal_best=np.zeros(n_cells),
+            worth=np.zeros(n_cells),
+            nominal_worth=np.zeros(n_cells),
+            uniforms=self._tap.numbers,
+            rewards=np.zeros(AHEAD),
+            fault=np.zeros(2),
         )
-        self._path = Path(job.track, np.zeros(block), np.zeros(1))
+        name, rules = type(job.noise).__name__, job.noise.rules
+        self.pay = engine.routine(moving_pay(rules.prepare, rules.draw), name, self._world)
+        # Preparing a noise may cost much more than drawing: nothing is drawn in vain.
+        self.rewards, self.ahead = self._world.rewards, 1
+        self.score, self.unit = score_moving, job.scale
+        self.scores = MovingScores(
+            best=self._world.best,
+            nominal_best=self._world.nominal_best,
+            worth=self._world.worth,
+            nominal_worth=self._world.nominal_worth,
+            negligible=TOLERANCE,
+        )
+        self._path = Path(job.track, self._steps.numbers, np.zeros(n_rows), np.zeros(2))
         loop = path_loop(job.drift.rules.move)
-        data = self._path, self.content
-        self._move = engine.bind(loop, type(job.drift).__name__, data, 0, 0)
+        data = self._path, self._world
+        self._move = engine.bind(loop, type(job.drift).__name__, data, 0, 0, 0)
+        self.path = np.zeros((n_rows, len(job.times)))
+        self.bias = np.zeros((n_rows, 0))
 
-    def begin(self, run: int) -> None:
-        """Start the run's streams; put the parameter back to its start."""
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Start the runs' streams; put the parameter back to its start."""
         job = self._job
-        self._rewards = generator(Stream.REWARD, job.seed, run)
-        self._steps = generator(Stream.DRIFT, job.seed, run)
-        self._path.now[0] = job.theta
+        self._tap.begin(first_run, n_rows)
+        self._steps.begin(first_run, n_rows)
+        self._path.now[:] = job.theta
+        self.bias = self._biases.draw(first_run, n_rows)
         if job.bias is not None:
-            self.bias = job.bias.shifts(job.n_arms, generator(Stream.BIAS, job.seed, run))
-            self.content.shifts[:] = self.bias / job.scale
+            self._world.shifts[:n_rows] = self.bias / job.scale
 
-    def next_block(self, start: int, n_steps: int) -> None:
+    def next_block(self, start: int, n_steps: int, n_rows: int) -> None:
         """Draw uniform numbers for the rewards and for the path, and move along it."""
-        self._rewards.random(out=self.content.uniforms[:n_steps])
-        self._steps.random(out=self._path.uniforms[:n_steps])
-        self._move(start, n_steps)
+        self._tap.draw(n_steps, n_rows)
+        self._steps.draw(n_steps, n_rows)
+        self._move(start, n_steps, n_rows)
         times = self._job.times
         first, last = np.searchsorted(times, [start, start + n_steps], side="right")
-        self.path[first:last] = self.content.thetas[times[first:last] - start - 1]
+        thetas = self._world.thetas[: n_rows * n_steps].reshape(n_rows, n_steps)
+        self.path[:n_rows, first:last] = thetas[:, times[first:last] - start - 1]
+
+    def check(self) -> None:
+        """Raise if a parameter or a reward cannot be."""
+        check_rewards(self._job, self._world.fault)
+        time, theta = self._path.fault
+        if time > 0:
+            low, high = self._job.tables.low, self._job.tables.high
+            raise SimulationError(
+                f"{type(self._job.drift).__name__} must stay in the domain [{low:g}, {high:g}], "
+                f"got {theta!r} at time {int(time)}"
+            )
+
+
+def check_rewards(job: Job, fault: FloatArray) -> None:
+    """Raise if a noise has drawn a reward that lies outside of the reward range."""
+    if fault[0] > 0:
+        low, high = job.reward_range
+        reward = low + (high - low) * float(fault[1])
+        raise SimulationError(
+            f"{type(job.noise).__name__} must draw rewards in [{low:g}, {high:g}], "
+            f"got {reward!r} for arm {int(fault[0]) - 1}"
+        )

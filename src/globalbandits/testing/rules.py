@@ -193,7 +193,7 @@ def explanations_are_given(subject: Subject) -> None:
         choice = learner.select()
         _expect(explained.choice == choice, f"explained arm {explained.choice}, chose {choice}")
         json.dumps(explained.details)
-        rules, setup, stats, state = learner.parts
+        _, _, stats, state = learner.parts
         used = subject.policy.observed(stats, state)
         _expect(isinstance(used, Statistics), "observed must give Statistics")
 

@@ -12,6 +12,8 @@ from globalbandits.policies import base
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.weighting import (
     Estimates,
+    as_grains,
+    is_between,
     no_estimates,
     weigh,
     weigh_all,
@@ -34,7 +36,7 @@ class State(NamedTuple):
 
     own: Estimates
     choice: IntArray  # (1,) the best arm at theta-hat, -1 if there are several or no theta-hat
-    bounds: FloatArray  # (2,) an open interval of theta-hat for which the choice holds
+    bounds: FloatArray  # (2,) for theta-hat between these the choice holds, see `as_grains`
 
 
 def init(setup: base.Setup) -> State:
@@ -72,21 +74,22 @@ def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
 
 def follow(setup: base.Setup, stats: Statistics, state: State) -> None:
     """Bring the choice in line with the estimate; seldom more than a look at the bounds."""
-    theta = estimate(setup, stats, state)
-    if state.bounds[0] < theta < state.bounds[1]:
+    if is_between(state.own, stats, state.bounds[0], state.bounds[1]):
         return
     state.choice[0] = -1
     state.bounds[0] = math.inf
     state.bounds[1] = -math.inf
     if stats.total[0] > 0:
-        envelope = setup.tables.envelope
-        cell = find_cell(envelope, theta)
+        tables = setup.tables
+        envelope = tables.envelope
+        cell = find_cell(envelope, estimate(setup, stats, state))
         start = envelope.starts[cell]
         if envelope.starts[cell + 1] - start == 1:
             state.choice[0] = envelope.arms[start]
             if cell % 2 == 1:  # an open interval, not an edge
-                state.bounds[0] = envelope.breakpoints[cell // 2]
-                state.bounds[1] = envelope.breakpoints[cell // 2 + 1]
+                left, right = envelope.breakpoints[cell // 2], envelope.breakpoints[cell // 2 + 1]
+                state.bounds[0] = as_grains(tables.low, tables.high, left)
+                state.bounds[1] = as_grains(tables.low, tables.high, right)
 
 
 def estimate(setup: base.Setup, stats: Statistics, state: State) -> float:

@@ -17,15 +17,16 @@ from globalbandits.statistics import Statistics
 _BITS = 25  # of each of the two integers
 _HALF = 1 << _BITS
 _GRAINS = 1 << (2 * _BITS)  # in the domain
+_CLOSE = 1024.0  # grains: far more than rounding, far less than a region of the domain
 
 
 class Estimates(NamedTuple):
-    """Every arm's own estimate, and their weighted sum."""
+    """Every arm's own estimate, and their weighted sum (one for each group, if there are any)."""
 
     thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where N_k > 0
     segments: IntArray  # (n_arms,) where the arm's inverse was read, -1 beyond its ends or unread
     parts: IntArray  # (n_arms, 2) N_k theta-hat_k in grains, the upper and the lower half
-    weighted: IntArray  # (2,) sum over the arms
+    weighted: IntArray  # (2,) or (n_groups, 2) sum over the arms
 
 
 def no_estimates(n_arms: int) -> Estimates:
@@ -38,25 +39,54 @@ def no_estimates(n_arms: int) -> Estimates:
     )
 
 
+def no_group_estimates(n_arms: int, n_groups: int) -> Estimates:
+    """No reward yet, and a sum for each group of arms."""
+    return no_estimates(n_arms)._replace(weighted=np.zeros((n_groups, 2), np.int64))
+
+
 def weigh(tables: Tables, stats: Statistics, own: Estimates, arm: int) -> None:
     """Bring one arm's estimate and the sum in line with the arm's counts and sums."""
+    upper, lower = own.parts[arm, 0], own.parts[arm, 1]
+    weigh_part(tables, tables.low, tables.high, stats, own, arm)
+    own.weighted[0] += own.parts[arm, 0] - upper
+    own.weighted[1] += own.parts[arm, 1] - lower
+
+
+def weigh_in_group(
+    tables: Tables,
+    low: float,
+    high: float,
+    stats: Statistics,
+    own: Estimates,
+    arm: int,
+    group: int,
+) -> None:
+    """`weigh` for an arm of a group whose parameter lies in [low, high]."""
+    upper, lower = own.parts[arm, 0], own.parts[arm, 1]
+    weigh_part(tables, low, high, stats, own, arm)
+    own.weighted[group, 0] += own.parts[arm, 0] - upper
+    own.weighted[group, 1] += own.parts[arm, 1] - lower
+
+
+def weigh_part(
+    tables: Tables, low: float, high: float, stats: Statistics, own: Estimates, arm: int
+) -> None:
+    """Bring one arm's estimate and its part of the sum in line with counts and sums."""
     count = stats.counts[arm]
     upper = 0
     lower = 0
     if count > 0:
         theta = invert(tables, own, arm, stats.sums[arm] / count)
         own.thetas[arm] = theta
-        position = (theta - tables.low) / (tables.high - tables.low) * _GRAINS
+        position = as_grains(low, high, theta)
         grains = 0
         if position > 0.0:  # not for nan
-            grains = min(int(min(position, float(_GRAINS))), _GRAINS)
+            grains = int(min(position, float(_GRAINS)))
         upper = count * (grains >> _BITS)
         lower = count * (grains & (_HALF - 1))
     else:
         own.thetas[arm] = 0.0
         own.segments[arm] = -1
-    own.weighted[0] += upper - own.parts[arm, 0]
-    own.weighted[1] += lower - own.parts[arm, 1]
     own.parts[arm, 0] = upper
     own.parts[arm, 1] = lower
 
@@ -78,10 +108,28 @@ def invert(tables: Tables, own: Estimates, arm: int, mean: float) -> float:
     segment = own.segments[arm]
     if segment >= 0 and is_inside(curves, segment, mean):
         return evaluate_segment(curves, segment, mean)
-    own.segments[arm] = -1
     if curves.low[arm] < mean < curves.high[arm]:
-        own.segments[arm] = find_segment(curves, arm, mean)
+        segment = find_segment(curves, arm, mean)
+        own.segments[arm] = segment
+        return evaluate_segment(curves, segment, mean)
+    own.segments[arm] = -1
     return evaluate(curves, arm, mean)
+
+
+def as_grains(low: float, high: float, theta: float) -> float:
+    """How far a parameter lies inside a domain, in grains."""
+    return (theta - low) * (_GRAINS / (high - low))
+
+
+def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bool:
+    """Whether the weighted estimate certainly lies between two points given by `as_grains`.
+
+    It may say no where the estimate lies very close to one of them. There is no division in it,
+    unlike in `weighted_mean`.
+    """
+    grains = own.weighted[0] * float(_HALF) + own.weighted[1]
+    n_rewards = stats.total[0]
+    return (low + _CLOSE) * n_rewards < grains < (high - _CLOSE) * n_rewards
 
 
 def weighted_mean(tables: Tables, stats: Statistics, own: Estimates) -> float:

@@ -1,0 +1,83 @@
+"""A generator that can be put at the start of any stream without being made anew."""
+
+import ctypes
+
+import numpy as np
+
+from globalbandits._random.keys import Stream, generator
+from globalbandits._random.seeding import UInt64Array, stream_states
+
+
+class Source:
+    """A PCG64 generator whose state is written straight into its memory, where that is known.
+
+    Attributes:
+        rng: the generator.
+        memory: its state, shape (4,), in the order of `stream_states`. Where the layout of
+            NumPy's memory is not known, this is memory of our own, and `set` must be used.
+        buffered: shape (1,); 0 if the generator holds no half of a 64-bit number back.
+    """
+
+    def __init__(self) -> None:
+        self.rng = np.random.Generator(np.random.PCG64(0))
+        self.memory = np.zeros(4, np.uint64)
+        self.buffered = np.zeros(1, np.uint64)
+        if KNOWN_LAYOUT:
+            self.memory, self.buffered = _memory_of(self.rng)
+
+    def set(self, words: UInt64Array) -> None:
+        """Go to the state with these four words.
+
+        >>> source = Source()
+        >>> source.set(stream_states(Stream.REWARD, 7, 3, 1)[0])
+        >>> source.rng.random() == generator(Stream.REWARD, 7, 3).random()
+        True
+        """
+        if KNOWN_LAYOUT:
+            self.memory[:] = words
+            self.buffered[0] = 0
+        else:
+            self.rng.bit_generator.state = as_state(words)
+
+
+def as_state(words: UInt64Array) -> dict[str, object]:
+    """Four words as NumPy writes the state of a PCG64."""
+    low, high, inc_low, inc_high = (int(word) for word in words)
+    return {
+        "bit_generator": "PCG64",
+        "state": {"state": (high << 64) | low, "inc": (inc_high << 64) | inc_low},
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+
+
+def _memory_of(rng: np.random.Generator) -> tuple[UInt64Array, UInt64Array]:
+    """The memory of a generator: its state, and the number it holds back."""
+    address = rng.bit_generator.ctypes.state_address
+    state = ctypes.c_uint64.from_address(address).value
+    words = (ctypes.c_uint64 * 4).from_address(state)
+    buffered = (ctypes.c_uint64 * 1).from_address(address + 8)
+    return np.frombuffer(words, np.uint64), np.frombuffer(buffered, np.uint64)
+
+
+def _is_layout_known() -> bool:
+    """Whether a generator's memory holds what we think, read and written."""
+    if np.random.PCG64(0).state["bit_generator"] != "PCG64" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    words = stream_states(Stream.REWARD, 2**100 + 7, 2**40, 2)
+    plain = [generator(Stream.REWARD, 2**100 + 7, 2**40 + run) for run in range(2)]
+    try:
+        memory, buffered = _memory_of(plain[0])
+        if not np.array_equal(memory, words[0]) or buffered[0] != 0:
+            return False
+        plain[0].integers(2**20, dtype=np.uint32)  # holds half a number back
+        if buffered[0] == 0:
+            return False
+        memory[:] = words[1]
+        buffered[0] = 0
+        return plain[0].bit_generator.state == plain[1].bit_generator.state
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+KNOWN_LAYOUT = _is_layout_known()

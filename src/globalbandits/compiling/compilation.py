@@ -1,0 +1,115 @@
+"""Plain Python functions compiled as they stand, with all the helpers they call.
+
+A function is copied with the plain functions among its globals and closures replaced by
+their compiled copies, and the copy is given to Numba; the original is not changed. No
+`fastmath`: compiled and interpreted code give the same bits.
+"""
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core import config
+from numba.core.errors import NumbaError
+
+from globalbandits.compiling.cache import DiskCache
+from globalbandits.compiling.fingerprint import (
+    FingerprintError,
+    fingerprint,
+    is_known_callable,
+    referenced_names,
+)
+from globalbandits.compiling.pipeline import HELPER, KERNEL
+from globalbandits.compiling.pointers import REPLACEMENTS
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_KERNEL_OPTIONS = {**_OPTIONS, **KERNEL}
+_HELPER_OPTIONS = {**_OPTIONS, **HELPER, "no_cpython_wrapper": True}  # Python never calls them
+
+_KERNELS: dict[str, Any] = {}  # by fingerprint
+_HELPERS: dict[str, Any] = {}  # by fingerprint; kernels share them
+
+
+class CompileError(Exception):
+    """Numba cannot compile a function; the text says why."""
+
+
+def compile_kernel(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """The function compiled for arguments of these types, from disk where it has been before.
+
+    The same function with the same helpers is compiled once a process. Call the result with
+    arguments of exactly these types: they are not looked at again.
+    """
+    return _compile(function, arguments).entry_point  # type: ignore[no-any-return]
+
+
+def compile_routine(function: Callable[..., None], *arguments: Any) -> tuple[int, Any]:
+    """The address of the function compiled for these types, and what keeps it alive."""
+    result = _compile(function, arguments)
+    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name), result
+
+
+def _compile(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    if config.DISABLE_JIT:
+        raise CompileError("NUMBA_DISABLE_JIT is set")
+    kernel = _find_kernel(function)
+    signature = tuple(kernel.typeof_pyval(argument) for argument in arguments)
+    try:
+        kernel.compile(signature)
+    except (NumbaError, NotImplementedError, RecursionError) as error:
+        raise CompileError(_first_words(error)) from error
+    return kernel.overloads[signature]
+
+
+def _find_kernel(function: Any) -> Any:
+    try:
+        key = fingerprint(function)
+    except FingerprintError:
+        return _copy(function, _KERNEL_OPTIONS, {})  # kept neither on disk nor in memory
+    if key not in _KERNELS:
+        kernel = _copy(function, _KERNEL_OPTIONS, {})
+        kernel._cache = DiskCache(key)
+        _KERNELS[key] = kernel
+    return _KERNELS[key]
+
+
+def _copy(function: Any, options: dict[str, Any], begun: dict[int, Any]) -> Any:
+    """A copy of a function for Numba; ``begun`` holds the copies this one is made for."""
+    scope = dict(function.__globals__)
+    cells = tuple(types.CellType() for _ in function.__closure__ or ())
+    copy = types.FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, cells
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    dispatcher = numba.njit(**options)(copy)
+    begun = {**begun, id(function): dispatcher}
+    for cell, original in zip(cells, function.__closure__ or (), strict=True):
+        cell.cell_contents = _replaced(original.cell_contents, begun)
+    for name in referenced_names(function.__code__):
+        if name in scope:
+            scope[name] = _replaced(scope[name], begun)
+    return dispatcher
+
+
+def _replaced(value: Any, begun: dict[int, Any]) -> Any:
+    """A plain function's copy; anything else as it is."""
+    if not isinstance(value, types.FunctionType) or is_known_callable(value):
+        return value
+    if value in REPLACEMENTS:
+        return REPLACEMENTS[value]
+    if id(value) in begun:  # it calls itself
+        return begun[id(value)]
+    try:
+        key = fingerprint(value)
+    except FingerprintError:
+        return _copy(value, _HELPER_OPTIONS, begun)
+    if key not in _HELPERS:
+        _HELPERS[key] = _copy(value, _HELPER_OPTIONS, begun)
+    return _HELPERS[key]
+
+
+def _first_words(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith("Failed in")), str(error))

@@ -1,0 +1,185 @@
+"""A text that changes whenever what a function would compile to changes.
+
+Compiled code inlines everything a function refers to: helpers in other modules, constants,
+closures, defaults. So all of it is read, recursively, and hashed together with the versions
+of what compiles it.
+"""
+
+import dataclasses
+import enum
+import hashlib
+import platform
+import sys
+import types
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Modules that Numba replaces by code of its own: their version says it all.
+_SOURCES = ("compilation.py", "pipeline.py", "pointers.py", "views.py")  # of this room
+_KNOWN_PACKAGES = {"builtins", "cmath", "math", "numba", "numpy", "operator"}
+
+
+class FingerprintError(TypeError):
+    """An object whose content cannot be told."""
+
+
+def fingerprint(function: Any) -> str:
+    """Hash of a function with everything it refers to.
+
+    >>> def twice(x):
+    ...     return 2 * x
+    >>> def thrice(x):
+    ...     return 3 * x
+    >>> fingerprint(twice) == fingerprint(thrice)
+    False
+    """
+    reader = _Reader(hashlib.sha256(repr(surroundings()).encode()))
+    reader.read(function)
+    return str(reader.digest.hexdigest())
+
+
+@cache
+def surroundings() -> tuple[str, ...]:
+    """What compiles the code, and for which machine."""
+    import llvmlite.binding
+    from numba.core import config
+
+    here = Path(__file__).parent
+    ours = [(here / name).read_bytes() for name in _SOURCES]
+    settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "USING_SVML", "CPU_NAME")
+    return (
+        sys.version,
+        platform.machine(),
+        llvmlite.binding.get_process_triple(),
+        llvmlite.binding.get_host_cpu_name(),
+        llvmlite.binding.get_host_cpu_features().flatten(),
+        *(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy")),
+        *(f"{name}={getattr(config, name, None)!r}" for name in settings),
+        *(hashlib.sha256(source).hexdigest() for source in ours),
+    )
+
+
+@dataclasses.dataclass
+class _Reader:
+    """Feeds objects to a hash; an object met before is named by its number."""
+
+    digest: Any
+    seen: dict[int, tuple[int, Any]] = dataclasses.field(default_factory=dict)
+
+    def write(self, *texts: object) -> None:
+        for text in texts:
+            encoded = text if isinstance(text, bytes) else str(text).encode()
+            self.digest.update(b"%d:" % len(encoded))
+            self.digest.update(encoded)
+
+    def read(self, value: Any) -> None:
+        if id(value) in self.seen:
+            self.write("seen", self.seen[id(value)][0])
+            return
+        if isinstance(value, (types.FunctionType, types.CodeType)) or hasattr(value, "py_func"):
+            self.seen[id(value)] = len(self.seen), value
+        self.write(type(value).__qualname__)
+        if is_known_callable(value):
+            self.write(value.__module__, getattr(value, "__qualname__", repr(value)))
+            return
+        for kind, read in _KINDS:
+            if isinstance(value, kind):
+                read(self, value)
+                return
+        if hasattr(value, "py_func"):  # compiled by the user
+            self.write(sorted(value.targetoptions.items()))
+            self.read(value.py_func)
+            return
+        raise FingerprintError(f"cannot tell the content of {value!r}")
+
+    def read_number(self, value: object) -> None:
+        self.write(repr(value))
+
+    def read_array(self, value: Any) -> None:
+        if value.dtype.hasobject:
+            raise FingerprintError(f"cannot tell the content of {value!r}")
+        self.write(value.dtype.str, value.shape, value.tobytes())
+
+    def read_items(self, value: Any) -> None:
+        self.write(len(value), *getattr(value, "_fields", ()))
+        for item in value:
+            self.read(item)
+
+    def read_set(self, value: Any) -> None:
+        self.write(*sorted(map(repr, value)))
+
+    def read_member(self, value: enum.Enum) -> None:
+        self.write(value.name)
+        self.read(value.value)
+
+    def read_class(self, value: type) -> None:
+        self.write(value.__module__, value.__qualname__)
+        if hasattr(value, "_fields"):
+            self.write(*value._fields)
+        elif issubclass(value, enum.Enum):
+            self.read_items(list(value))
+        elif not issubclass(value, BaseException):
+            raise FingerprintError(f"cannot tell the content of {value!r}")
+
+    def read_code(self, code: types.CodeType) -> None:
+        self.write(code.co_code, code.co_names, code.co_varnames, code.co_freevars)
+        self.write(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+        self.write(code.co_flags, code.co_exceptiontable)
+        self.read_items(code.co_consts)
+
+    def read_function(self, function: types.FunctionType) -> None:
+        self.read(function.__code__)
+        self.read(function.__defaults__)
+        self.read(tuple(sorted((function.__kwdefaults__ or {}).items())))
+        names = referenced_names(function.__code__)
+        for cell in function.__closure__ or ():
+            self.read_reference(cell.cell_contents, names)
+        for name in names:
+            if name in function.__globals__:
+                self.write("global", name)
+                self.read_reference(function.__globals__[name], names)
+
+    def read_reference(self, value: Any, names: list[str]) -> None:
+        """What a function refers to; of a module only the attributes that it names somewhere."""
+        if not isinstance(value, types.ModuleType):
+            self.read(value)
+            return
+        self.write("module", value.__name__)
+        if value.__name__.partition(".")[0] not in _KNOWN_PACKAGES:
+            for name in names:
+                if hasattr(value, name):
+                    self.write("attribute", name)
+                    self.read_reference(getattr(value, name), names)
+
+
+def is_known_callable(value: Any) -> bool:
+    """Whether Numba has code of its own for this function or class."""
+    module = getattr(value, "__module__", None)
+    return callable(value) and str(module).partition(".")[0] in _KNOWN_PACKAGES
+
+
+def referenced_names(code: types.CodeType) -> list[str]:
+    """Every global or attribute name in a function, in those inside it too, sorted."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names.update(referenced_names(constant))
+    return sorted(names)
+
+
+_KINDS: tuple[tuple[Any, Callable[[_Reader, Any], None]], ...] = (
+    (enum.Enum, _Reader.read_member),
+    ((type(None), type(...), bool, int, float, complex, str, bytes), _Reader.read_number),
+    ((np.generic, np.ufunc), _Reader.read_number),
+    (np.ndarray, _Reader.read_array),
+    ((tuple, list), _Reader.read_items),
+    (frozenset, _Reader.read_set),
+    (type, _Reader.read_class),
+    (types.CodeType, _Reader.read_code),
+    (types.FunctionType, _Reader.read_function),
+)

@@ -1,0 +1,51 @@
+"""What is kept of runs: arrays over policies, runs and time."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.evidence.histogram import DEFAULT_BINS
+from globalbandits.simulation.job import Job
+
+
+class Records(NamedTuple):
+    """What is kept of some runs."""
+
+    regret: FloatArray  # (policy, run, time)
+    nominal_regret: FloatArray  # (policy, run, time)
+    estimate: FloatArray  # (policy, run, time)
+    pulls: IntArray  # (policy, run, arm)
+    last_suboptimal: IntArray  # (policy, run)
+    choice: IntArray  # (policy, run) the arm the policy would play after the last reward
+    theta: FloatArray  # (run, time), no time without drift
+    bias: FloatArray  # (run, arm), no arm without bias
+    histograms: FloatArray  # (policy, run, time, arm, knot), no time without evidence
+
+
+def empty_records(job: Job, n_runs: int) -> Records:
+    """Room for some runs."""
+    n_policies, n_times = len(job.policies), len(job.times)
+    curves = (n_policies, n_runs, n_times)
+    return Records(
+        regret=np.zeros(curves),
+        nominal_regret=np.zeros(curves),
+        estimate=np.zeros(curves),
+        pulls=np.zeros((n_policies, n_runs, job.n_arms), np.int64),
+        last_suboptimal=np.zeros((n_policies, n_runs), np.int64),
+        choice=np.zeros((n_policies, n_runs), np.int64),
+        theta=np.zeros((n_runs, 0 if job.drift is None else n_times)),
+        bias=np.zeros((n_runs, 0 if job.bias is None else job.n_arms)),
+        histograms=np.zeros(
+            (n_policies, n_runs, n_times if job.evidence else 0, job.n_arms, DEFAULT_BINS + 1)
+        ),
+    )
+
+
+def keep(records: Records, place: slice, part: Records) -> None:
+    """Put the records of some runs into their place."""
+    for name, whole, one in zip(records._fields, records, part, strict=True):
+        if name in ("theta", "bias"):  # the same for all policies
+            whole[place] = one
+        else:
+            whole[:, place] = one

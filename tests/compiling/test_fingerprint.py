@@ -1,0 +1,135 @@
+"""The key of compiled code changes with everything the code was made from."""
+
+import enum
+import math
+import types
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from globalbandits.compiling.fingerprint import (
+    FingerprintError,
+    fingerprint,
+    referenced_names,
+)
+
+SOURCE = """
+import math
+import numpy as np
+from typing import NamedTuple
+import helpers
+
+FACTOR = 2.0
+TABLE = np.array([1.0, 2.0])
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+def helper(x, by=1.0):
+    return math.sqrt(x) * FACTOR + by
+
+def inner(x):
+    return helper(x) + TABLE[0] + helpers.shift(x)
+
+def outer(x):
+    return inner(x) + (lambda y: y + 1)(x) + Point(x, x).x
+"""
+HELPERS = "def shift(x):\n    return x + 3\n\ndef unused(x):\n    return x\n"
+
+
+def key_of(source=SOURCE, helpers=HELPERS):
+    """The fingerprint of `outer` of a module made from these texts."""
+    helper_module = types.ModuleType("helpers")
+    exec(compile(helpers, "helpers.py", "exec"), helper_module.__dict__)
+    scope = {"__name__": "edited"}
+    body = compile(source.replace("import helpers\n", ""), "edited.py", "exec")
+    scope["helpers"] = helper_module
+    exec(body, scope)
+    return fingerprint(scope["outer"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("y + 1", "y + 2"),
+        ("FACTOR = 2.0", "FACTOR = 2.5"),
+        ("[1.0, 2.0]", "[1.5, 2.0]"),
+        ("math.sqrt(x)", "math.exp(x)"),
+        ("by=1.0", "by=1.5"),
+        ("    y: float", "    z: float"),
+        ("helper(x) +", "helper(x) -"),
+        ("helpers.shift", "helpers.unused"),
+    ],
+)
+def test_an_edit_anywhere_changes_the_key(old, new):
+    assert old in SOURCE
+    assert key_of() != key_of(SOURCE.replace(old, new))
+
+
+def test_an_edit_in_another_module_changes_the_key():
+    assert key_of() != key_of(helpers=HELPERS.replace("x + 3", "x + 4"))
+
+
+def test_what_is_not_used_does_not_matter():
+    assert key_of() == key_of()
+    assert key_of() == key_of(SOURCE + "\nother = 5\n# a comment\n")
+    assert key_of() == key_of(helpers=HELPERS.replace("    return x\n", "    return 2 * x\n"))
+
+
+def test_closures_matter():
+    def scaled(factor, function):
+        return lambda x: factor * function(x)
+
+    assert fingerprint(scaled(2.0, math.sqrt)) == fingerprint(scaled(2.0, math.sqrt))
+    assert fingerprint(scaled(2.0, math.sqrt)) != fingerprint(scaled(3.0, math.sqrt))
+    assert fingerprint(scaled(2.0, math.sqrt)) != fingerprint(scaled(2.0, math.exp))
+    assert fingerprint(scaled(2.0, lambda x: x)) != fingerprint(scaled(2.0, lambda x: -x))
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, ..., True, 3, 2.5, 1j, "a", b"a", (1, "b"), [1], frozenset({1}), Pair(1, 2), Pair,
+        Colour, Colour.RED, np.float64(2.0), np.zeros(2), np.zeros, np.sqrt, np.searchsorted, math,
+        ValueError, numba.types.int64, numba.njit(lambda x: x),
+    ],
+    ids=lambda value: str(value)[:20],
+)  # fmt: skip
+def test_constants_can_be_told(value):
+    assert fingerprint(lambda: value) == fingerprint(lambda: value)
+
+
+def test_functions_that_call_themselves():
+    def factorial(n):
+        return 1 if n == 0 else n * factorial(n - 1)
+
+    assert len(fingerprint(factorial)) == 64
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), np.array([{}], dtype=object), type("Thing", (), {})],
+    ids=["object", "array of objects", "class"],
+)
+def test_what_cannot_be_told(value):
+    with pytest.raises(FingerprintError, match="cannot tell the content of"):
+        fingerprint(lambda: value)
+
+
+def test_names_in_inner_functions_count():
+    def outer():
+        return lambda: math.exp(1)
+
+    assert referenced_names(outer.__code__) == ["exp", "math"]
