@@ -91,9 +91,9 @@ def test_forgetting_a_numbered_reward_keeps_the_copies_exact():
     # Copies were taken at other times, but hold the right rewards.
     times, copies = evidence.history()
     assert times.tolist() == [100, 200, 400, 800, 1600, 2000, 2200, 2300, 2350]
-    for time, old in zip(times.tolist(), copies, strict=True):
+    for time, counts in zip(times.tolist(), copies, strict=True):
         seen = kept[kept < time]
-        assert np.array_equal(old, evidence_from_log(model, arms[seen], rewards[seen]).counts)
+        assert np.array_equal(counts, evidence_from_log(model, arms[seen], rewards[seen]).counts)
     restored = Evidence.restore(model, json.loads(json.dumps(evidence.state())))
     assert restored.state() == evidence.state()
     assert restored.drift() == evidence.drift()
