@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from globalbandits.simulation.watching import Watched
 
 import globalbandits as gb
 from benchmarks import Row, median_seconds
@@ -15,7 +16,6 @@ from globalbandits.evidence.histogram import add, empty
 from globalbandits.evidence.pooled import Pooled
 from globalbandits.policies import Guarded, Policy
 from globalbandits.simulation import simulate
-from globalbandits.simulation.watching import Watched
 
 N_ROUNDS = 10_000
 N_RUNS = 20
