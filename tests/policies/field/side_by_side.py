@@ -3,6 +3,7 @@
 import numpy as np
 
 from globalbandits.model import RewardModel
+from globalbandits.statistics import count, no_statistics
 from tests.oracles.field import Problem
 
 PRICES = np.arange(8, 20) * 0.05
@@ -36,6 +37,16 @@ def doses():
     return model, Problem([lambda x, d=d: mean(x, d) for d in values], 0.5, 6.0), 2.5
 
 
+def scaled_pricing():
+    """The pricing example with rewards in other units."""
+    model = RewardModel(
+        lambda theta, p: 50 * p * (1 - p * theta) ** 2 - 20,
+        tuple(PRICES.tolist()),
+        reward_range=(-20.0, 30.0),
+    )
+    return model, pricing()[1], 0.4
+
+
 FAMILIES = {"pricing": pricing, "tangents": tangents}
 
 
@@ -50,16 +61,17 @@ def coin_reward(mean, u):
 def race(policy, oracle, model, means, horizon, reward=beta_reward, seed=0):
     """Run both on the same rewards, each with its own copy of the generator."""
     setup = policy.setup(model)
-    state = policy.rules.init(setup)
+    stats, state = no_statistics(model.n_arms), policy.rules.init(setup)
     mine, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
     draws = np.random.default_rng(seed + 1).random(horizon)
     chosen = np.zeros(horizon, int)
     for t in range(horizon):
-        arm = policy.rules.select(setup, state, mine)
+        arm = policy.rules.select(setup, stats, state, mine)
         expected = oracle.select(theirs)
         assert arm == expected, f"round {t + 1}: policy {arm}, oracle {expected}"
         x = reward(means[arm], draws[t])
-        policy.rules.update(setup, state, arm, x)
+        count(stats, arm, x)
+        policy.rules.update(setup, stats, state, arm, x)
         oracle.update(arm, x)
         chosen[t] = arm
-    return setup, state, chosen
+    return setup, stats, state, chosen

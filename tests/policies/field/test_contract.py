@@ -9,22 +9,12 @@ import pytest
 from globalbandits.errors import PolicyError
 from globalbandits.model import RewardModel
 from globalbandits.policies import (
-    GLMUCB,
-    IDS,
     KLUCB,
-    OFUL,
-    TSC,
-    UCBC,
-    UCBS,
     DiscountedUCB,
     EpsilonGreedy,
     ExploreThenCommit,
-    GridGreedy,
-    GridThompson,
     Learner,
-    LinUCB,
     Policy,
-    RegionalUCB,
     SlidingWindowUCB,
 )
 from tests.policies.field.field_policies import ADDITIVE, POLICIES
@@ -161,30 +151,10 @@ def assert_same_knowledge(policy, one, other):
     ("build", "message"),
     [
         (lambda: KLUCB(c=-1), "c must not be negative, got -1"),
-        (lambda: UCBS(alpha=0), "alpha must be positive, got 0"),
-        (lambda: UCBC(variance=-0.1), "variance must be positive, got -0.1"),
-        (lambda: TSC(variance=float("nan")), "variance must be finite, got nan"),
-        (lambda: OFUL(ridge=0), "ridge must be positive, got 0"),
-        (lambda: OFUL(delta=1), "delta must lie strictly between 0 and 1, got 1"),
-        (lambda: OFUL(features=[[1], [1, 2]]), "features must be vectors of one length"),
-        (lambda: LinUCB(delta=0), "delta must lie strictly between 0 and 1, got 0"),
-        (lambda: LinUCB(features=3), "features must be one vector for each arm, got 3"),
-        (lambda: GLMUCB(scale=0), "scale must be positive, got 0"),
-        (lambda: GLMUCB(delta=2), "delta must lie strictly between 0 and 1, got 2"),
-        (lambda: GLMUCB(features=[1]), "features must be one vector for each arm"),
-        (lambda: GridGreedy(cells=1), "cells must be at least 2, got 1"),
-        (lambda: GridThompson(cells=2.5), "cells must be an integer, got 2.5"),
-        (
-            lambda: GridGreedy(likelihood="normal"),
-            "likelihood must be one of beta, bernoulli, got 'normal'",
-        ),
-        (lambda: IDS(likelihood=None), "likelihood must be one of beta, bernoulli, got None"),
-        (lambda: IDS(cells=0), "cells must be at least 2, got 0"),
         (lambda: SlidingWindowUCB(window=0), "window must be at least 1, got 0"),
         (lambda: SlidingWindowUCB(xi=0), "xi must be positive, got 0"),
         (lambda: DiscountedUCB(discount=1), "discount must lie strictly between 0 and 1, got 1"),
         (lambda: DiscountedUCB(xi=-1), "xi must be positive, got -1"),
-        (lambda: RegionalUCB(alpha=0), "alpha must be positive, got 0"),
         (lambda: EpsilonGreedy(epsilon=1.5), "epsilon must lie in [0, 1], got 1.5"),
         (lambda: ExploreThenCommit(plays=0), "plays must be at least 1, got 0"),
     ],
@@ -193,15 +163,6 @@ def test_a_wrong_parameter_is_named_with_its_rule_and_value(build, message):
     with pytest.raises(PolicyError) as error:
         build()
     assert message in str(error.value)
-
-
-def test_linear_policies_need_features_for_arms_that_are_no_numbers():
-    model = RewardModel(lambda theta, name: theta * len(name) / 10, ["low", "higher"])
-    for policy in (OFUL(), LinUCB()):
-        with pytest.raises(PolicyError, match="arms must be numbers unless features are given"):
-            policy.setup(model)
-    assert LinUCB(features=[[1, 0], [0, 1]]).setup(model).features.shape == (2, 2)
-    assert GLMUCB().setup(model).features.shape[0] == 2
 
 
 def test_windows_and_discounts_refuse_to_forget_or_merge(model):

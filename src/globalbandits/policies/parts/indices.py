@@ -60,8 +60,10 @@ def update_widths(
 
 
 def rebuild_widths(setup: base.Setup, stats: Statistics, state: base.State) -> None:
-    """Means and widths of all arms."""
+    """Means and widths of all arms, whatever was there."""
+    state.played[0] = 0
     for arm in range(setup.tables.n_arms):
+        state.widths[arm] = 0.0
         renew(stats, state, arm)
 
 
