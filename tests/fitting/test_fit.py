@@ -6,7 +6,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import fit, histories, scoring
+from globalbandits.fitting import bootstrap, fit, histories, scoring
 from globalbandits.fitting.prior import error_prior
 from globalbandits.fitting.verdict import OBSERVATIONAL
 from tests.fitting.panels import COLUMNS, rows_of
@@ -394,3 +394,32 @@ def test_the_prior_follows_the_bias_scale():
         assert min(weights) >= 0.001
         assert weights[[0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32].index(size)] == 1.0
     assert error_prior(0.0)[1:] == (0.001,) * 8
+
+
+def small_history(seed):
+    """A few rewards of a few groups: coins, shares, all alike, some groups always sold."""
+    rng = np.random.default_rng(seed)
+    n_groups, n_arms = int(rng.integers(4, 9)), int(rng.integers(2, 5))
+    group, arm = (index.ravel() for index in np.indices((n_groups, n_arms)))
+    repeats = int(rng.choice([1, 2, 9]))
+    group, arm = np.repeat(group, repeats), np.repeat(arm, repeats)
+    rewards = [
+        (rng.random(group.size) < rng.random((n_groups, n_arms))[group, arm]).astype(float),
+        rng.beta(2, 3, group.size),
+        np.full(group.size, 0.25),
+        (arm == 0).astype(float),
+        np.where(group < 2, 1.0, rng.integers(0, 2, group.size)),
+    ][seed % 5]
+    values = np.array([[0.5, 2, 9, 40], [-3, 0, 2, 9]][seed % 2], float)
+    return {"group": group, "arm": values[arm], "reward": rewards}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_small_histories_give_a_model_and_finite_numbers(seed, monkeypatch):
+    monkeypatch.setattr(bootstrap, "N_REFITS", 2)
+    found = fit(small_history(seed), **COLUMNS, reward_range=(0.0, 1.0))
+    assert np.isfinite(found.model.means(np.linspace(0, 1, 5))).all()
+    assert np.isfinite(found.arms.to_numpy(float)).all()
+    assert np.isfinite(found.groups[["theta", "low", "high", "misfit_p"]].to_numpy()).all()
+    assert found.share >= 0 or not found.homogeneity.differ()
+    assert str(found)
