@@ -361,20 +361,6 @@ def test_negative_values_are_named():
     assert slope[0] < 0 < slope[1]
 
 
-def test_flat_arms_are_named():
-    rng = np.random.default_rng(3)
-    curves = np.column_stack([rng.uniform(0.1, 0.9, 60), np.full(60, 0.5)])
-    curves = np.column_stack([curves, 1 - curves[:, 0]])
-    history = histories.draw(np.zeros(60), curves, (1, 2, 3), 3_000, rng)
-    for column in history.values():
-        column.setflags(write=True)
-    fair = history["arm"] == 2
-    history["reward"][fair] = np.arange(fair.sum()) % 2  # one half in every group
-    found = quick(history, arms="labels")
-    assert found.arms.loc[2, "uninformative"] == bool(note_of(found, "arm 2 is flat"))
-    assert found.arms.loc[2, "informativeness"] < 0.05
-
-
 def test_groups_that_do_not_fit_are_listed_not_dropped():
     rows = pd.DataFrame(histories.expo(40, 280, seed=2))
     odd = rows["group"] == 11
