@@ -37,7 +37,7 @@ def variants_of(
 class Gridded(Policy):
     """A spec with a likelihood and a number of cells."""
 
-    likelihood: str = "beta"
+    likelihood: str = "bernoulli"
     cells: int = 2000
 
     variants: ClassVar[Variants]
