@@ -28,7 +28,9 @@ def test_two_numbers_have_the_closed_form():
 def test_numbers_that_pass_singly_can_be_unlikely_together():
     joint = Joint(title="UCB1", deviations=(-2.3, 2.6, 0.9), assumed=False)
     assert max(map(abs, joint.deviations)) < 3
-    assert str(joint).startswith("UCB1: unlikely together, chi-square 12.9 of 3 numbers, p = 0.0049")
+    assert str(joint).startswith(
+        "UCB1: unlikely together, chi-square 12.9 of 3 numbers, p = 0.0049"
+    )
 
 
 def test_tables_of_true_means_are_unlikely_as_often_as_they_should_be():
