@@ -90,7 +90,8 @@ def explain(
         zip(used.counts.tolist(), used.sums.tolist(), strict=True)
     ):
         mean = total / count if count > 0 else math.nan
-        own = evaluate(setup.tables.inverse, arm, mean) if count > 0 else math.nan
+        tells = count > 0 and setup.tables.invertible
+        own = evaluate(setup.tables.inverse, arm, mean) if tells else math.nan
         arms.append(
             ArmReport(
                 arm=arm,

@@ -25,6 +25,7 @@ from globalbandits.policies.parts.indices import (
     renew,
     ucb1_bonus,
 )
+from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.weighting import (
     Estimates,
     no_estimates,
@@ -146,6 +147,7 @@ class BUW(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables, and the constants of its means on the unit reward scale."""
+        require_inverses(model.tables, "BUW")
         holder = model.unit_holder
         return Setup(
             tables=model.tables,

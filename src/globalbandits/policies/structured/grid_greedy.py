@@ -69,7 +69,9 @@ class GridGreedy(Gridded):
 
     The posterior lives on the middles of equal cells of the domain; see `parts.grid`. This is
     the one-step optimal Bayes rule; nothing is added for exploration, because every arm
-    teaches about all.
+    teaches about all. That holds for monotone means. On a model with ``monotone=False`` an arm may
+    look the same at two parameters, and a greedy policy may stay with it for ever: there use
+    `IDS` or `GridThompson`.
 
     Args:
         likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
