@@ -54,8 +54,10 @@ def test_a_greedy_posterior_may_stay_with_an_arm_that_does_not_tell():
     """At 0.8 the second arm looks as it does at 0.2, where it is best: its docstring warns."""
     world = gb.Environment(MODEL, theta=0.8, noise=gb.BernoulliNoise())
     result = gb.simulate(world, [gb.GridGreedy(), gb.IDS()], horizon=3_000, runs=20, seed=0)
-    greedy, directed = result.dataset.regret.values[:, :, -1].max(axis=1)
-    assert greedy > 100 > directed
+    stuck = result.dataset.regret.values[:, :, -1] > 0.99 * 3_000 * MODEL.gaps(0.8)[1]
+    greedy, directed = stuck.mean(axis=1)
+    assert greedy > 0.2
+    assert directed == 0.0
 
 
 def test_the_posterior_mean_of_a_curve_that_turns_is_that_of_both_sides():

@@ -9,6 +9,7 @@ from globalbandits.environments import Environment
 from globalbandits.environments.bias import Bias
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.noise import Noise
+from globalbandits.model import RegionalModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy
 
@@ -58,20 +59,22 @@ def make_job(
 ) -> Job:
     """Take from the environment what the shards need."""
     model = env.model
+    regional = isinstance(model, RegionalModel)
     return Job(
         policies=tuple(policies.values()),
         setups=tuple(policy.setup(model) for policy in policies.values()),
         names=tuple(policies),
-        tables=model.tables,
+        # What the rewards say of one parameter cannot be asked of arms in groups: refused there.
+        tables=model.joint_tables if regional and not evidence else model.tables,
         reward_range=model.reward_range,
         worth_scale=model.worth_range[1] - model.worth_range[0],
-        theta=env.theta,
+        theta=env.parameter,
         means=model.means(env.theta),
         gaps=model.gaps(env.theta),
         noise=env.noise,
         noise_parameters=env.noise.parameters(model),
         drift=env.drift,
-        track=None if env.drift is None else env.drift.track(model.domain, env.theta),
+        track=env.start_drift(),
         bias=env.bias,
         horizon=horizon,
         times=times,
