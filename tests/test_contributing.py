@@ -20,6 +20,8 @@ def test_every_path_it_names_exists():
     named = set(re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]*(?:\.[a-z]+)?)`", TEXT))
     assert len(named) > 8
     missing = [
-        name for name in named if not (source / name).exists() and not (source.parents[1] / name).exists()
+        name
+        for name in named
+        if not (source / name).exists() and not (source.parents[1] / name).exists()
     ]
     assert not missing

@@ -26,9 +26,7 @@ def test_every_policy_and_part_of_ours_is_public():
     }
     assert ours <= set(gb.__all__)
     parts = {
-        name
-        for name in gb.environments.__all__
-        if isinstance(getattr(gb.environments, name), type)
+        name for name in gb.environments.__all__ if isinstance(getattr(gb.environments, name), type)
     }
     assert parts <= set(gb.__all__)
 

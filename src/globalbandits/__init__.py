@@ -10,6 +10,4 @@ WAGP()
 
 import lazy_loader
 
-from globalbandits._version import __version__
-
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,9 +17,9 @@ from .environments import GivenPath as GivenPath
 from .environments import Jumps as Jumps
 from .environments import LinearDrift as LinearDrift
 from .environments import MirroredBetaNoise as MirroredBetaNoise
-from .environments import NoNoise as NoNoise
 from .environments import Noise as Noise
 from .environments import NoiseRules as NoiseRules
+from .environments import NoNoise as NoNoise
 from .environments import RandomWalk as RandomWalk
 from .environments import SaleNoise as SaleNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
@@ -27,6 +27,7 @@ from .environments import TruncatedNormalNoise as TruncatedNormalNoise
 from .environments import UniformBias as UniformBias
 from .errors import ContractError as ContractError
 from .errors import EvidenceError as EvidenceError
+from .errors import FitError as FitError
 from .errors import GlobalBanditsError as GlobalBanditsError
 from .errors import ModelError as ModelError
 from .errors import PolicyError as PolicyError

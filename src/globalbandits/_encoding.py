@@ -77,9 +77,7 @@ def _encode(value: Any) -> Any:
     return value if math.isfinite(value) else str(value)
 
 
-def _flatten(
-    name: str, saved: Any, shape: tuple[int, ...], check: Any, numbers: list[Any]
-) -> None:
+def _flatten(name: str, saved: Any, shape: tuple[int, ...], check: Any, numbers: list[Any]) -> None:
     if not shape:
         numbers.append(check(name, saved))
         return

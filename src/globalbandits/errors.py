@@ -11,7 +11,8 @@
     ├── ScenarioError       (ValueError)  an environment or a spec file that makes no sense
     ├── SimulationError     (ValueError)  a simulation asked for with wrong arguments
     ├── ResultError         (ValueError)  a result file that is damaged or foreign
-    └── ContractError       (ValueError)  a policy that breaks the rules all policies keep
+    ├── ContractError       (ValueError)  a policy that breaks the rules all policies keep
+    └── FitError            (ValueError)  a history from which no model can be fitted
 """
 
 
@@ -53,3 +54,7 @@ class ResultError(GlobalBanditsError, ValueError):
 
 class ContractError(GlobalBanditsError, ValueError):
     """A policy that breaks the rules all policies keep; the text has a line for each."""
+
+
+class FitError(GlobalBanditsError, ValueError):
+    """A history from which no model can be fitted, or a fit asked for with wrong arguments."""

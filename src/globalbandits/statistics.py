@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import AnyArray, FloatArray, IntArray
 
 
 class Statistics(NamedTuple):
@@ -171,7 +171,7 @@ def are_part(part: Statistics, whole: Statistics) -> bool:
     return _can_be(counts, sums, squares, slack)
 
 
-def _can_be(counts: IntArray, sums: FloatArray, squares: FloatArray, slack: FloatArray) -> bool:
+def _can_be(counts: IntArray, sums: FloatArray, squares: FloatArray, slack: AnyArray) -> bool:
     inside = (sums >= -slack) & (sums <= counts + slack)
     # 0 <= x <= 1 gives sum x**2 <= sum x, and N * sum x**2 >= (sum x)**2.
     spread = (squares <= sums + slack) & (squares * counts >= sums * sums - slack * (1.0 + counts))

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from globalbandits.evidence.histogram import MOST_BINS, Histogram, add, add_many, empty, holds, place
+from globalbandits.evidence.histogram import (
+    MOST_BINS,
+    Histogram,
+    add,
+    add_many,
+    empty,
+    holds,
+    place,
+)
 from tests.evidence.compiled import compiled
 
 UNIT = st.floats(0.0, 1.0)
@@ -76,7 +84,7 @@ def test_the_last_reward_below_one_stays_in_the_last_cell():
 def test_a_row_holds_what_was_added_to_it(pairs, reward):
     row = filled([*pairs, (1, reward)])[1]
     assert holds(row, reward)
-    assert not holds(filled([]) [0], reward)
+    assert not holds(filled([])[0], reward)
 
 
 def test_a_row_does_not_hold_what_it_has_no_room_for():

@@ -1,3 +1,4 @@
+import copy
 import json
 import math
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 import globalbandits as gb
 from globalbandits.evidence import Evidence, evidence_from_log
 from globalbandits.model import RewardModel
+from globalbandits.statistics import count, no_statistics
 from tests.evidence.models import TRUTH, log_of, model_of
 
 NAMES = sorted(TRUTH)
@@ -28,14 +30,16 @@ def test_one_by_one_and_all_at_once_agree_to_the_last_bit():
     one_by_one = Evidence(model)
     for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):
         one_by_one.update(arm, reward)
-    assert one_by_one.state() == evidence_from_log(model, arms, rewards).state()
-    assert gb.evidence_from_log(model, arms, rewards).state() == one_by_one.state()
+    assert one_by_one.state() == gb.evidence_from_log(model, arms, rewards).state()
 
 
 def test_the_order_matters_to_drift_alone():
     model, arms, rewards = log_of("pricing", 900, seed=2)
     order = np.random.default_rng(0).permutation(900)
-    one, two = evidence_from_log(model, arms, rewards), evidence_from_log(model, arms[order], rewards[order])
+    one, two = (
+        evidence_from_log(model, arms, rewards),
+        evidence_from_log(model, arms[order], rewards[order]),
+    )
     assert np.array_equal(one.counts, two.counts)
     assert statements(one)[:3] == statements(two)[:3]
 
@@ -43,7 +47,9 @@ def test_the_order_matters_to_drift_alone():
 @given(st.integers(0, 300), st.integers(0, 300))
 def test_merging_is_having_seen_both(n_one, n_two):
     model, arms, rewards = log_of("pricing", n_one + n_two, seed=3)
-    parts = [evidence_from_log(model, arms[s], rewards[s]) for s in (slice(n_one), slice(n_one, None))]
+    parts = [
+        evidence_from_log(model, arms[s], rewards[s]) for s in (slice(n_one), slice(n_one, None))
+    ]
     merged = parts[0].merge(parts[1])
     assert merged is parts[0]
     assert np.array_equal(merged.counts, evidence_from_log(model, arms, rewards).counts)
@@ -53,7 +59,8 @@ def test_merging_is_having_seen_both(n_one, n_two):
 def test_merged_evidence_says_what_the_whole_says():
     model, arms, rewards = log_of("emax", 400, seed=4)
     merged = evidence_from_log(model, arms[:150], rewards[:150]).merge(
-        evidence_from_log(model, arms[150:300], rewards[150:300]), evidence_from_log(model, arms[300:], rewards[300:])
+        evidence_from_log(model, arms[150:300], rewards[150:300]),
+        evidence_from_log(model, arms[300:], rewards[300:]),
     )
     assert statements(merged)[:3] == statements(evidence_from_log(model, arms, rewards))[:3]
 
@@ -63,8 +70,13 @@ def test_forgetting_is_never_having_seen_to_the_last_bit():
     evidence = evidence_from_log(model, arms, rewards)
     for index in range(250, 500):
         evidence.forget(int(arms[index]), float(rewards[index]))
-    assert np.array_equal(evidence.counts, evidence_from_log(model, arms[:250], rewards[:250]).counts)
-    assert statements(evidence)[:3] == statements(evidence_from_log(model, arms[:250], rewards[:250]))[:3]
+    assert np.array_equal(
+        evidence.counts, evidence_from_log(model, arms[:250], rewards[:250]).counts
+    )
+    assert (
+        statements(evidence)[:3]
+        == statements(evidence_from_log(model, arms[:250], rewards[:250]))[:3]
+    )
 
 
 def test_forgetting_a_numbered_reward_keeps_the_copies_exact():
@@ -77,18 +89,46 @@ def test_forgetting_a_numbered_reward_keeps_the_copies_exact():
     shorter = evidence_from_log(model, arms[kept], rewards[kept])
     assert np.array_equal(evidence.counts, shorter.counts)
     # Copies were taken at other times, but hold the right rewards.
-    for _, time, rows in evidence.state()["snapshots"]:
-        seen = [index for index in kept.tolist() if index < time]
-        expected = evidence_from_log(model, arms[seen], rewards[seen]).state()["counts"]
-        assert rows == expected
+    times, copies = evidence.history()
+    assert times.tolist() == [100, 200, 400, 800, 1600, 2000, 2200, 2300, 2350]
+    for time, counts in zip(times.tolist(), copies, strict=True):
+        seen = kept[kept < time]
+        assert np.array_equal(counts, evidence_from_log(model, arms[seen], rewards[seen]).counts)
+    restored = Evidence.restore(model, json.loads(json.dumps(evidence.state())))
+    assert restored.state() == evidence.state()
+    assert restored.drift() == evidence.drift()
+
+
+def test_a_number_in_whose_time_the_reward_was_not_observed_is_refused():
+    # Taken from copies that do not hold it, the reward would leave less than nothing.
+    model, arms, rewards = log_of("pricing", 450, seed=6)
+    arms[:400], arms[400:] = 5, 3
+    evidence = evidence_from_log(model, arms, rewards)
+    before = evidence.state()
+    for number in (1, 100, 250, 400):
+        with pytest.raises(gb.EvidenceError) as caught:
+            evidence.forget(3, float(rewards[420]), number=number)
+        assert str(caught.value) == (
+            f"number must be that of an observation of arm 3 with this reward, got {number}"
+        )
+    assert evidence.state() == before
+    evidence.forget(3, float(rewards[420]), number=421)
+    evidence.forget(5, float(rewards[7]), number=8)
+    assert Evidence.restore(model, evidence.state()).state() == evidence.state()
+    assert evidence.state()["forgotten"] == 2
 
 
 def test_forgetting_without_a_number_begins_the_search_for_drift_anew():
     model, arms, rewards = log_of("pricing", 500, seed=7)
-    evidence = evidence_from_log(model, arms, rewards)
-    assert evidence.state()["snapshots"]
+    evidence = Evidence(model)
+    evidence.add_many(arms, rewards)
+    assert evidence.history()[0].tolist() == [100, 200, 400, 500]
     evidence.forget(int(arms[0]), float(rewards[0]))
-    assert evidence.state()["snapshots"] == []
+    assert evidence.history()[0].tolist() == [500]
+    for arm, reward in zip(arms[:150].tolist(), rewards[:150].tolist(), strict=True):
+        evidence.update(arm, reward)
+    assert evidence.history()[0].tolist() == [600, 650]
+    assert Evidence.restore(model, evidence.state()).state() == evidence.state()
 
 
 @pytest.mark.parametrize("n", [0, 1, 99, 1234])
@@ -134,7 +174,8 @@ def test_a_shifted_and_stretched_parameter_moves_the_interval_with_it():
 def test_bins_change_the_width_and_nothing_else():
     model, arms, rewards = log_of("pricing", 2000, seed=11)
     widths = {
-        bins: evidence_from_log(model, arms, rewards, bins=bins).interval().width for bins in (1, 4, 8, 16)
+        bins: evidence_from_log(model, arms, rewards, bins=bins).interval().width
+        for bins in (1, 4, 8, 16)
     }
     assert widths[1] > widths[4] > widths[8] > widths[16]
     assert widths[8] < 1.1 * widths[16]
@@ -150,8 +191,10 @@ def test_the_interval_alone_does_not_refute_a_model():
 
 
 def test_no_theta_left_is_an_empty_interval(monkeypatch):
-    monkeypatch.setattr("globalbandits.evidence.ledger.find_hull", lambda *_: None)
-    assert Evidence(model_of("emax")).interval().is_empty
+    monkeypatch.setattr("globalbandits.evidence.readings.find_hull", lambda *_: None)
+    evidence = Evidence(model_of("emax"))
+    assert evidence.interval().is_empty
+    assert evidence.contenders().arms == ()
 
 
 @pytest.mark.parametrize(
@@ -175,74 +218,122 @@ def test_wrong_rewards_are_refused(arm, reward, message):
 
 
 def test_forgetting_what_was_never_seen_is_refused():
-    model, arms, rewards = log_of("pricing", 20, seed=12)
+    model, _, rewards = log_of("pricing", 20, seed=12)
     evidence = evidence_from_log(model, np.zeros(20, int), rewards)
     before = evidence.state()
-    for arm, reward in ((1, 0.5), (0, 1.0)):
-        with pytest.raises(gb.RewardError, match=f"reward must be one that arm {arm} has had"):
+    for arm, reward, got in ((1, 0.5, "0.5"), (0, 1.0, "1 on the unit scale")):
+        with pytest.raises(gb.RewardError) as caught:
             evidence.forget(arm, reward)
+        assert str(caught.value) == f"reward must be one that arm {arm} has had, got {got}"
     with pytest.raises(gb.EvidenceError, match="number must be at most 20, got 21"):
         evidence.forget(0, float(rewards[0]), number=21)
     with pytest.raises(gb.EvidenceError, match="number must be at least 1, got 0"):
         evidence.forget(0, float(rewards[0]), number=0)
     assert evidence.state() == before
-    assert arms.size == 20
+
+
+def test_the_statistics_notice_what_the_histogram_cannot():
+    # Two rewards, shared between the same knots: only their squares tell that .5 is not one.
+    model = model_of("pricing")
+    evidence = Evidence(model, bins=1)
+    for reward in (0.25, 0.75):
+        evidence.update(2, reward)
+    with pytest.raises(gb.RewardError, match=r"reward must be one that arm 2 has had, got 0\.5"):
+        evidence.forget(2, 0.5)
+    evidence.forget(2, 0.75)
+    assert evidence.n_observations == 1
+    # And the histogram what the statistics cannot.
+    evidence = evidence_from_log(model, [0] * 4, [0.0, 0.5, 0.5, 1.0])
+    with pytest.raises(gb.RewardError, match=r"arm 0 has had, got 0\.25 on the unit scale"):
+        evidence.forget(0, 0.25)
 
 
 def test_merging_what_does_not_belong_together_is_refused():
-    evidence = Evidence(model_of("pricing"))
-    with pytest.raises(gb.StateError, match="evidence to merge must be another one"):
-        evidence.merge(evidence)
-    with pytest.raises(gb.StateError, match="evidence must be of the model with fingerprint"):
+    evidence, other = Evidence(model_of("pricing")), Evidence(model_of("pricing"))
+    for others in ((evidence,), (other, other)):
+        with pytest.raises(gb.StateError, match="evidence to merge must be different ones"):
+            evidence.merge(*others)
+    with pytest.raises(gb.StateError, match="merge must be given evidence, got 3"):
+        evidence.merge(3)
+    with pytest.raises(gb.StateError, match="evidence must be of a model with the same curves"):
         evidence.merge(Evidence(model_of("emax")))
     with pytest.raises(gb.StateError, match="bins must be 8, got 4"):
         evidence.merge(Evidence(model_of("pricing"), bins=4))
 
 
-@pytest.mark.parametrize("name", ["bins", "every"])
-def test_wrong_parameters_are_refused(name):
+def test_a_common_past_is_merged_once_and_cannot_be_forgotten_twice():
+    model, arms, rewards = log_of("pricing", 300, seed=16)
+    parent = evidence_from_log(model, arms[:100], rewards[:100])
+    past, one, two = parent.counts, parent.copy(), parent.copy()
+    one.add_many(arms[100:200], rewards[100:200])
+    two.add_many(arms[200:], rewards[200:])
+    merged = one.copy()
+    merged.merge_counts(two, past)
+    assert np.array_equal(merged.counts, evidence_from_log(model, arms, rewards).counts)
+    lone = Evidence(model)
+    lone.update(4, 0.3)
+    past, one, two = lone.counts, lone.copy(), lone.copy()
+    for evidence in (one, two):
+        evidence.forget(4, 0.3)
+    with pytest.raises(gb.StateError, match="evidence to merge must still hold the common past"):
+        one.merge_counts(two, past)
+
+
+@pytest.mark.parametrize(("name", "most"), [("bins", 1024), ("every", 1_000_000_000)])
+def test_wrong_parameters_are_refused(name, most):
+    model = model_of("pricing")
     with pytest.raises(gb.EvidenceError, match=f"{name} must be at least 1, got 0"):
-        Evidence(model_of("pricing"), **{name: 0})
+        Evidence(model, **{name: 0})
+    with pytest.raises(gb.EvidenceError, match=f"{name} must be at most {most}, got {10**12}"):
+        Evidence(model, **{name: 10**12})
 
 
-def damaged(**changes):
-    model, arms, rewards = log_of("pricing", 300, seed=13)
-    return evidence_from_log(model, arms, rewards).state() | changes
+def test_evidence_without_statistics_of_its_own_is_changed_by_who_counts():
+    model = model_of("pricing")
+    stats = no_statistics(12)
+    evidence = Evidence(model, statistics=stats)
+    for act, arguments in (
+        ("update", (0, 0.5)),
+        ("add_many", (np.array([0]), np.array([0.5]))),
+        ("forget", (0, 0.5)),
+        ("merge", ()),
+    ):
+        message = f"{act} must be called on evidence with statistics of its own, got that of a l"
+        with pytest.raises(gb.EvidenceError, match=message):
+            getattr(evidence, act)(*arguments)
+    count(stats, 3, 0.25)
+    evidence.note(3, 0.25)
+    assert evidence.n_observations == 1
+    own = evidence.copy()
+    own.update(3, 0.5)
+    assert (own.n_observations, evidence.n_observations) == (2, 1)
+    assert evidence.state()["statistics"] is None
+    assert own.state()["statistics"]["counts"][3] == 2
+    evidence.unnote(3, 0.25)
+    assert not evidence.counts.any()
 
 
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        ([], "evidence must be a dict, got []"),
-        (damaged(extra=1), "evidence must have the keys model, bins, every, clock, counts, snap"),
-        (damaged(model="0"), "evidence must be of the model with fingerprint"),
-        (damaged(clock=-1), "clock must be at least 0, got -1"),
-        (damaged(clock=150), "snapshot time must be at most 150"),
-        (damaged(counts=3), "counts must be a list, got 3"),
-        (damaged(counts=[[1]]), "counts entry must have 2 entries, got 1"),
-        (damaged(counts=[[12, [0.0] * 9]]), "counts arm must be below 12, got 12"),
-        (damaged(counts=[[1, [0.0] * 8]]), "counts row must have 9 entries, got 8"),
-        (damaged(counts=[[1, [-1.0] * 9]]), "counts value must be a finite number of 0 or more"),
-        (damaged(counts=[[1, ["1"] * 9]]), "counts value must be a finite number of 0 or more"),
-        (damaged(snapshots=[[99, 100, []]]), "snapshot slot must be below 48, got 99"),
-        (damaged(snapshots=[[0, 0, []]]), "snapshot time must be at least 1, got 0"),
-    ],
-)
-def test_damaged_states_are_refused(state, message):
-    with pytest.raises(gb.StateError) as caught:
-        Evidence.restore(model_of("pricing"), state)
-    assert str(caught.value).startswith(message)
+def test_evidence_can_be_copied_by_other_means():
+    model, arms, rewards = log_of("pricing", 250, seed=17)
+    evidence = evidence_from_log(model, arms, rewards)
+    for twin in (evidence.copy(), copy.deepcopy(evidence)):
+        twin.update(3, 0.25)
+        assert twin.n_observations == 251
+        assert twin.counts.sum() == 251
+        assert evidence.counts.sum() == 250
+    evidence.update(3, 0.25)
+    assert twin.state() == evidence.state()
 
 
 @pytest.mark.parametrize(
     ("arms", "rewards", "message"),
     [
-        ([0, 1], [0.5], "arms and rewards must be two sequences of one length"),
-        ([0.5], [0.5], "arms must be indices, got values of type float64"),
-        ([0], ["a"], "rewards must be numbers, got values of type <U1"),
-        ([0, 12], [0.5, 0.5], "arms[1] must be an index below 12, got 12"),
-        ([0, 1], [0.5, 1.25], "rewards[1] must lie in [0, 1], got 1.25"),
-        ([0], [math.nan], "rewards[0] must lie in [0, 1], got nan"),
+        ([0, 1], [0.5], "arm and reward must have one length, got (2, 1)"),
+        ([0.5], [0.5], "arm[0] must be an integer, got 0.5"),
+        ([0], ["a"], "reward[0] must be a number, got 'a'"),
+        ([0, 12], [0.5, 0.5], "arm[1] must be an index below 12, got 12"),
+        ([0, 1], [0.5, 1.25], "reward[1] must lie in [0, 1], got 1.25"),
+        ([0], [math.nan], "reward[0] must be finite, got nan"),
     ],
 )
 def test_wrong_logs_are_refused(arms, rewards, message):

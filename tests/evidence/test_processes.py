@@ -83,7 +83,11 @@ def test_for_coins_the_bets_are_likelihood_ratios():
 @pytest.mark.parametrize("process", PROCESSES)
 def test_without_rewards_nothing_is_known(process):
     model = model_of("pricing")
-    assert process(model, empty(12).counts).at(thetas_of(model)).tolist() == [0.0] * 9
+    nothing, edges = process(model, empty(12).counts), thetas_of(model)
+    assert nothing.at(edges).tolist() == [0.0] * 9
+    values, bounds = nothing.survey(edges[:-1], edges[1:], -np.inf)
+    assert values.tolist() == [0.0] * 8
+    np.testing.assert_allclose(bounds, 0.0, atol=0.006)
 
 
 @pytest.mark.parametrize("process", PROCESSES)

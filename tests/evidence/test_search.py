@@ -37,7 +37,9 @@ class Valleys:
 
 
 def p_values_of(model, counts):
-    return model_p_values(model, Pooled(model, counts), likely_edges(model, counts))
+    process, edges = Pooled(model, counts), likely_edges(model, counts)
+    _, bounds = process.survey(edges[:-1], edges[1:], THRESHOLD)
+    return model_p_values(model, process, edges, bounds)
 
 
 def test_a_valley_between_grid_points_is_found():
@@ -181,5 +183,5 @@ def test_a_search_that_gives_up_loses_precision_and_not_validity(monkeypatch):
 
 def test_if_no_theta_is_left_every_arm_is_ruled_out():
     model = model_of("pricing")
-    nowhere = Valleys((0.5, 20.0, 1.0))
-    assert model_p_values(model, nowhere, np.linspace(0, 1, 9)).tolist() == [1e-6] * 12
+    nowhere, edges = Valleys((0.5, 20.0, 1.0)), np.linspace(0, 1, 9)
+    assert model_p_values(model, nowhere, edges, np.full(8, 19.0)).tolist() == [1e-6] * 12

@@ -168,7 +168,9 @@ class PooledSets:
         n, n_bets, n_arms, n_knots = values.shape
         by_arm = values.transpose(2, 0, 1, 3).reshape(n_arms, n * n_bets, n_knots)
         summed = by_arm @ self._counts.transpose(1, 2, 0)
-        return np.asarray(summed.reshape(n_arms, n, n_bets, -1).transpose(1, 2, 0, 3))
+        return np.asarray(
+            summed.reshape(n_arms, n, n_bets, len(self._counts)).transpose(1, 2, 0, 3)
+        )
 
 
 class Pooled:

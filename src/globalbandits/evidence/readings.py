@@ -50,6 +50,7 @@ class Reading:
     def __init__(self, model: "RewardModel", counts: FloatArray) -> None:
         self._model = model
         self._counts = counts
+        self._looks: dict[float, tuple[FloatArray, FloatArray]] = {}
 
     @cached_property
     def _edges(self) -> FloatArray:
@@ -59,13 +60,22 @@ class Reading:
     def _pooled(self) -> Pooled:
         return Pooled(self._model, self._counts)
 
+    def _first_look(self, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """H at the middles of the first cells, and bounds where it is not below the threshold."""
+        if confidence not in self._looks:
+            floor = -math.log(1.0 - confidence)
+            look = self._pooled.survey(self._edges[:-1], self._edges[1:], floor)
+            self._looks[confidence] = look
+        return self._looks[confidence]
+
     @cached_property
     def _free_p_values(self) -> FloatArray:
         return free_p_values(self._counts)
 
     def hull(self, confidence: float) -> Hull:
         """The interval for theta; its ends are nan if no theta is left."""
-        found = find_hull(self._pooled, -math.log(1.0 - confidence), self._edges)
+        threshold, look = -math.log(1.0 - confidence), self._first_look(confidence)
+        found = find_hull(self._pooled, threshold, self._edges, look)
         return Hull(math.nan, math.nan, 0.0) if found is None else found
 
     @cached_property
@@ -106,7 +116,8 @@ class Reading:
         """
         if race.model_free:
             return self._free_p_values
-        p_values = model_p_values(self._model, self._pooled, self._edges)
+        _, bounds = self._first_look(confidence)
+        p_values = model_p_values(self._model, self._pooled, self._edges, bounds)
         alpha = 1.0 - confidence
         return np.where(
             race.arms,

@@ -175,31 +175,33 @@ def check_agreement(stats: Statistics, counts: FloatArray, totals: IntArray) -> 
 def _add_rows(counts: FloatArray, totals: IntArray, rows: Any) -> int:
     """Add pairs of an arm and its row to soft counts and to totals; returns how many rewards."""
     n_arms, n_knots = counts.shape
-    last, n_rewards = -1, 0
-    for entry in _as_list("rows", rows):
-        saved_arm, saved_row = _as_list("row", entry, 2)
-        arm = _decode_integer("arm", saved_arm, last + 1, n_arms - 1)
-        row = decode_array("soft counts", saved_row, np.zeros(n_knots))
-        n = _count_rewards(row)
-        if n == 0:
-            raise StateError(
-                f"soft counts must be those of a whole number of rewards, got {show(saved_row)}"
-            )
-        counts[arm] += row
-        totals[arm] += n
-        n_rewards += n
-        last = arm
-    return n_rewards
+    pairs = [_as_list("row", entry, 2) for entry in _as_list("rows", rows)]
+    arms: list[int] = []
+    for arm, _ in pairs:
+        arms.append(_decode_integer("arm", arm, arms[-1] + 1 if arms else 0, n_arms - 1))
+    saved = [row for _, row in pairs]
+    soft = decode_array("soft counts", saved, np.zeros((len(pairs), n_knots)))
+    n_rewards = _count_rewards(soft)
+    if not n_rewards.all():
+        wrong = saved[int(np.argmin(n_rewards))]
+        raise StateError(
+            f"soft counts must be those of a whole number of rewards, got {show(wrong)}"
+        )
+    counts[arms] += soft
+    totals[arms] += n_rewards
+    return int(n_rewards.sum())
 
 
-def _count_rewards(row: FloatArray) -> int:
-    """How many rewards an arm's soft counts are of; 0 if they cannot be those of any."""
-    if not np.all((row >= 0.0) & (row < _MOST_OBSERVATIONS)) or np.any(row * GRAINS % 1.0 != 0.0):
-        return 0
-    total = float(row.sum())
-    n = round(total)
-    rounding = 0.0 if n <= _EXACT else n / GRAINS
-    return n if abs(total - n) <= rounding else 0
+def _count_rewards(soft: FloatArray) -> IntArray:
+    """How many rewards each row of soft counts is of; 0 if it cannot be those of any."""
+    good = np.all((soft >= 0.0) & (soft < _MOST_OBSERVATIONS), axis=1)
+    kept = np.where(good[:, np.newaxis], soft, 0.0)
+    good &= np.all(kept * GRAINS % 1.0 == 0.0, axis=1)
+    totals = kept.sum(axis=1)
+    n_rewards = np.round(totals)
+    rounding = np.where(n_rewards <= _EXACT, 0.0, n_rewards / GRAINS)
+    good &= np.abs(totals - n_rewards) <= rounding
+    return np.where(good, n_rewards, 0.0).astype(np.int64)
 
 
 def _decode_integer(name: str, saved: Any, low: int, high: int) -> int:

@@ -112,13 +112,20 @@ def find_infimum(
     return Infimum(*(float(part[0]) for part in found))
 
 
-def find_hull(process: Process, threshold: float, edges: FloatArray) -> Hull | None:
+def find_hull(
+    process: Process,
+    threshold: float,
+    edges: FloatArray,
+    first_look: tuple[FloatArray, FloatArray] | None = None,
+) -> Hull | None:
     """The hull of {theta: value < threshold}, rounded outward; None if the set is empty.
 
     Args:
         process: a log e-process.
         threshold: what values must stay below.
         edges: of the cells to begin with, which cover the domain.
+        first_look: the survey of these cells, with a floor of the threshold or less, if there
+            has been one.
     """
     ends = edges[[0, -1]]
     inside = ends[process.at(ends) < threshold]
@@ -126,8 +133,8 @@ def find_hull(process: Process, threshold: float, edges: FloatArray) -> Hull | N
     smallest = _SMALLEST * float(ends[1] - ends[0])
     lows = highs = np.empty(0)
     new_lows, new_highs = edges[:-1], edges[1:]
+    values, bounds = first_look or process.survey(new_lows, new_highs, threshold)
     while True:
-        values, bounds = process.survey(new_lows, new_highs, threshold)
         inside = 0.5 * (new_lows + new_highs)[values < threshold]
         first, last = inside.min(initial=first), inside.max(initial=last)
         alive = bounds < threshold
@@ -147,6 +154,7 @@ def find_hull(process: Process, threshold: float, edges: FloatArray) -> Hull | N
             return Hull(float(low), float(high), float(min(slack, high - low)))
         new_lows, new_highs = _cut(lows[cut], highs[cut])
         lows, highs = lows[~cut], highs[~cut]
+        values, bounds = process.survey(new_lows, new_highs, threshold)
 
 
 def _improve(

@@ -118,8 +118,8 @@ class Tally:
     def moved(self, rows: Sequence[int | None]) -> "Tally":
         """The same rewards with arms in other places; ``rows``: where each arm was, or None."""
         twin = Tally(len(rows), self.bins, self.every)
-        here = [arm for arm, row in enumerate(rows) if row is not None]
-        there = [row for row in rows if row is not None]
+        here = np.array([arm for arm, row in enumerate(rows) if row is not None], np.int64)
+        there = np.array([row for row in rows if row is not None], np.int64)
         twin.counts[here] = self.counts[there]
         used = np.flatnonzero(self.snapshots.times)
         twin.snapshots.times[used] = self.snapshots.times[used]

@@ -1,6 +1,6 @@
 """Policies by room, and the learner that puts one of them to work."""
 
-from globalbandits.policies.base import Policy, Rules, State, register, registered, stateless
+from globalbandits.policies.base import *
 from globalbandits.policies.independent import *
 from globalbandits.policies.learner import *
 from globalbandits.policies.linear import *

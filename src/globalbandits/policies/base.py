@@ -16,6 +16,8 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
+__all__ = ["Policy", "Rules", "Setup", "State", "register", "registered", "stateless"]
+
 Setup = Any  # a NamedTuple whose first field is `tables`
 State = Any  # a NamedTuple of arrays, changed in place
 

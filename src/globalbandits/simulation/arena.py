@@ -68,7 +68,9 @@ class Player:
             next_time=np.zeros(1, np.int64),
             wrong_arm=np.zeros(1, np.int64),
         )
-        seat = Seat(setup, memory.stats, memory.state, self._source.rng, memory.histogram, self.runs)
+        seat = Seat(
+            setup, memory.stats, memory.state, self._source.rng, memory.histogram, self.runs
+        )
         self.account = new_account(job.times, n_rows, job.n_arms)
         play, name = play_loop(policy.rules, job.evidence), type(policy).__name__
         plain = seat._replace(runs=self.runs._replace(pay=world.pay.function, world=world.pay.data))
@@ -104,9 +106,7 @@ class Arena:
         block: cells of a call; found by itself by default. It makes no difference to a result.
     """
 
-    def __init__(
-        self, job: Job, engine: Engine, states: States, block: int | None = None
-    ) -> None:
+    def __init__(self, job: Job, engine: Engine, states: States, block: int | None = None) -> None:
         self.job = job
         self.states = states
         self._engine = engine

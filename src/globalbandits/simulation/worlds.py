@@ -134,9 +134,7 @@ def worth_of_paid(job: Job, paid: FloatArray) -> FloatArray:
 class Fixed:
     """The parameter stays; what pays may change from run to run."""
 
-    def __init__(
-        self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine
-    ) -> None:
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
         self._job = job
         self._biases = Biases(job, states)
         self._tap = Tap(Stream.REWARD, states, n_cells, n_rows, engine)
@@ -193,9 +191,7 @@ class Fixed:
 class Moving:
     """The parameter moves, and the means with it."""
 
-    def __init__(
-        self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine
-    ) -> None:
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
         assert job.drift is not None
         self._job = job
         self._biases = Biases(job, states)

@@ -104,6 +104,8 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
     _expect(
         _close(fed, rebuilt), f"the estimate after rebuild is {rebuilt!r}, after updates {fed!r}"
     )
+    for array in arrays_of(state):  # whatever the state holds
+        array[...] = math.nan if array.dtype.kind == "f" else 987_654_321
     rules.rebuild(setup, statistics.no_statistics(subject.model.n_arms), state)
     first = rules.init(setup)
     empty = statistics.no_statistics(subject.model.n_arms)
@@ -193,7 +195,7 @@ def explanations_are_given(subject: Subject) -> None:
         choice = learner.select()
         _expect(explained.choice == choice, f"explained arm {explained.choice}, chose {choice}")
         json.dumps(explained.details)
-        rules, setup, stats, state = learner.parts
+        _, _, stats, state = learner.parts
         used = subject.policy.observed(stats, state)
         _expect(isinstance(used, Statistics), "observed must give Statistics")
 

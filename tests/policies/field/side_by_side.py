@@ -37,6 +37,16 @@ def doses():
     return model, Problem([lambda x, d=d: mean(x, d) for d in values], 0.5, 6.0), 2.5
 
 
+def scaled_pricing():
+    """The pricing example with rewards in other units."""
+    model = RewardModel(
+        lambda theta, p: 50 * p * (1 - p * theta) ** 2 - 20,
+        tuple(PRICES.tolist()),
+        reward_range=(-20.0, 30.0),
+    )
+    return model, pricing()[1], 0.4
+
+
 FAMILIES = {"pricing": pricing, "tangents": tangents}
 
 

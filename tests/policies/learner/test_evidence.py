@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.evidence import evidence_from_log
+from globalbandits.evidence import Evidence, evidence_from_log
 from globalbandits.policies import NonStationaryWAGP
 from tests.evidence.models import beta_rewards, log_of, model_of, unit_means
 
@@ -82,7 +82,7 @@ def test_evidence_survives_json_bit_for_bit():
     learner, _, _ = played(450, 7)
     state = json.loads(json.dumps(learner.state()))
     again = gb.Learner.restore(gb.WAGP(), learner.model, state)
-    assert again.state() == learner.state()
+    assert again.state()["evidence"] == learner.state()["evidence"]
     assert again.drift() == learner.drift()
 
 
@@ -92,6 +92,22 @@ def test_evidence_of_other_rewards_is_refused():
     state = learner.state() | {"evidence": other.state()["evidence"]}
     with pytest.raises(gb.StateError, match="evidence must agree with the statistics, got"):
         gb.Learner.restore(gb.WAGP(), learner.model, state)
+
+
+def test_statistics_that_do_not_fit_the_evidence_are_refused():
+    learner, arms, _ = played(50, 8)
+    state = json.loads(json.dumps(learner.state()))
+    state["statistics"]["sums"][arms[-1]] += 1e-6
+    with pytest.raises(gb.StateError, match="evidence must agree with the statistics, got"):
+        gb.Learner.restore(gb.WAGP(), learner.model, state)
+
+
+def test_evidence_of_a_learner_is_a_copy():
+    learner, _, _ = played(20, 8)
+    learner.evidence.update(0, 0.5)
+    assert learner.n_observations == learner.evidence.n_observations == 20
+    alone = Evidence.restore(learner.model, learner.evidence.state())
+    assert alone.interval() == learner.interval()
 
 
 def test_a_refuted_model_shows_in_a_learner():

@@ -215,9 +215,13 @@ def test_windows_neither_forget_nor_merge():
     learners = [Learner(NonStationaryWAGP(half_window=5), REVENUE, seed=i) for i in (0, 1)]
     learners[0].update(0, 1.0)
     name = r"NonStationaryWAGP\(half_window=5\)"
-    with pytest.raises(PolicyError, match=f"{name} cannot forget: the order of rewards matters to it"):
+    with pytest.raises(
+        PolicyError, match=f"{name} cannot forget: the order of rewards matters to it"
+    ):
         learners[0].forget(0, 1.0)
-    with pytest.raises(PolicyError, match=f"{name} cannot be merged: the order of rewards matters to it"):
+    with pytest.raises(
+        PolicyError, match=f"{name} cannot be merged: the order of rewards matters to it"
+    ):
         learners[0].merge(learners[1])
 
 

@@ -108,7 +108,10 @@ DAMAGES = [
     (put(["model"], None), "model must be a dict, got None"),
     (put(["model", "arms"], 3), "model must have a list of arms and their samples, got"),
     (put(["model", "arms", 0], 0.41), "state must be of a model with the arms .*, got"),
-    (put(["model", "observed", "means", 0, 5], 0.9), "state must be of a model with the same curves"),
+    (
+        put(["model", "observed", "means", 0, 5], 0.9),
+        "state must be of a model with the same curves",
+    ),
     (put(["generator"], 5), "generator must be the state of one of PCG64, .*, got 5"),
     (put(["generator", "bit_generator"], "Dice"), "generator must be the state of one of PCG64"),
     (put(["generator", "bit_generator"], []), "generator must be the state of one of PCG64"),
@@ -129,10 +132,16 @@ DAMAGES = [
     (put(["statistics", "sums", 3], True), "statistics.sums must hold finite numbers, got True"),
     (put(["statistics", "sums", 3], None), "statistics.sums must hold finite numbers, got None"),
     (put(["statistics", "sums", 3], 10**400), "statistics.sums must hold finite numbers, got 100"),
-    (put(["statistics", "sums"], [0.0]), "statistics.sums must be a list of 12 entries, got a list"),
+    (
+        put(["statistics", "sums"], [0.0]),
+        "statistics.sums must be a list of 12 entries, got a list",
+    ),
     (put(["statistics", "sums"], 3), "statistics.sums must be a list of 12 entries, got 3"),
     (put(["statistics", "counts", 3], 1.0), "statistics.counts must hold 64-bit integers, got 1.0"),
-    (put(["statistics", "counts", 3], 2**63), "statistics.counts must hold 64-bit integers, got 92"),
+    (
+        put(["statistics", "counts", 3], 2**63),
+        "statistics.counts must hold 64-bit integers, got 92",
+    ),
     (put(["kept"], {"choice": [3]}), r"kept must have the keys , got missing \[\] and extra"),
     (put(["evidence"], None), "evidence must be a dict, got None"),
 ]
@@ -215,12 +224,16 @@ def test_a_new_price_keeps_the_data_of_the_others():
     assert wider.pulls.tolist() == [0, pulls[0], pulls[1], 0, pulls[2]]
     assert wider.estimate == pytest.approx(learner.estimate)
     assert wider.interval().low == pytest.approx(learner.interval().low)
-    assert Learner.restore(WAGP(), wider.model, wider.state()).pulls.tolist() == wider.pulls.tolist()
+    assert (
+        Learner.restore(WAGP(), wider.model, wider.state()).pulls.tolist() == wider.pulls.tolist()
+    )
 
 
 def test_data_that_would_be_lost_or_mean_something_else_is_refused():
     learner = sold(Learner(WAGP(), shop([2.0, 4.0, 6.0], 1.0), seed=1))
-    with pytest.raises(StateError, match=r"must keep the arms that have rewards, got one without \[4"):
+    with pytest.raises(
+        StateError, match=r"must keep the arms that have rewards, got one without \[4"
+    ):
         learner.with_model(shop([2.0, 6.0], 1.0))
     other = gb.demand.exponential([2.0, 4.0, 6.0], cost=1.0, domain=(0.0, 2.0))
     with pytest.raises(StateError, match="must have the same domain and reward range and the same"):

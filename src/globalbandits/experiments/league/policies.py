@@ -38,7 +38,9 @@ def league_policies(policies: Policies | None = None) -> dict[str, Policy]:
     return found
 
 
-def _find(wanted: "str | Policy", content: Mapping[str, Mapping[str, object]]) -> tuple[str, Policy]:
+def _find(
+    wanted: "str | Policy", content: Mapping[str, Mapping[str, object]]
+) -> tuple[str, Policy]:
     if isinstance(wanted, Policy):
         return wanted.label, wanted
     if isinstance(wanted, str) and is_object_name(wanted):

@@ -51,7 +51,9 @@ def match_arms(model: "RewardModel", saved: Any, stats: Statistics) -> list[int 
     rows = [arms.index(arm) if arm in arms else None for arm in mine]
     lost = [arm for row, arm in enumerate(arms) if row not in rows and stats.counts[row] > 0]
     if lost:
-        raise StateError(f"model must keep the arms that have rewards, got one without {show(lost)}")
+        raise StateError(
+            f"model must keep the arms that have rewards, got one without {show(lost)}"
+        )
     if not model.same_observed(saved["observed"], rows):
         raise StateError(
             "model must have the same domain and reward range and the same curves for the arms "

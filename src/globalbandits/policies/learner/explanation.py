@@ -86,7 +86,9 @@ def explain(
     model_means = [None] * model.n_arms if estimate is None else model.means(estimate).tolist()
     used = policy.observed(stats, state)
     arms = []
-    for arm, (count, total) in enumerate(zip(used.counts.tolist(), used.sums.tolist(), strict=True)):
+    for arm, (count, total) in enumerate(
+        zip(used.counts.tolist(), used.sums.tolist(), strict=True)
+    ):
         mean = total / count if count > 0 else math.nan
         own = evaluate(setup.tables.inverse, arm, mean) if count > 0 else math.nan
         arms.append(

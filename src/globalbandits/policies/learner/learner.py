@@ -122,12 +122,13 @@ class Learner:
         """Undo one earlier `update` with the same arm and reward.
 
         What is left is what a learner has that saw only the other rewards, up to rounding of
-        the sums. A policy for which the order of rewards matters refuses.
+        the sums. A policy whose state does not follow from counts and sums refuses.
         """
         rebuild = self._rules.rebuild
         if rebuild is None:
             raise PolicyError(
-                f"{self._policy.label} cannot forget: the order of rewards matters to it"
+                f"{self._policy.label} cannot forget: the order of rewards matters to it, "
+                "or more of them than their number, sum and squares"
             )
         index = as_arm("arm", arm, self._model.n_arms)
         unit = as_unit("reward", reward, self._model.reward_range)
@@ -143,13 +144,14 @@ class Learner:
 
         The result is what one learner has that saw all the rewards, up to rounding of the
         sums. A past that learners share, because they were forked or restored from one state,
-        is counted once; what cannot be told apart is refused, and so is a policy for which
-        the order of rewards matters.
+        is counted once; what cannot be told apart is refused, and so is a policy whose state
+        does not follow from counts and sums.
         """
         rebuild = self._rules.rebuild
         if rebuild is None:
             raise PolicyError(
-                f"{self._policy.label} cannot be merged: the order of rewards matters to it"
+                f"{self._policy.label} cannot be merged: the order of rewards matters to it, "
+                "or more of them than their number, sum and squares"
             )
         if len({id(learner) for learner in (self, *others)}) <= len(others):
             raise StateError("learners to merge must be different ones, got one of them twice")
@@ -321,9 +323,7 @@ class Learner:
         rows = match_arms(self._model, state["model"], old)
         statistics.assign(self._stats, move(old, rows))
         self._rules.rebuild(self._setup, self._stats, self._state)
-        self._evidence = Evidence.take_over(
-            self._model, state["evidence"], old, rows, self._stats
-        )
+        self._evidence = Evidence.take_over(self._model, state["evidence"], old, rows, self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
         return self
 

@@ -109,7 +109,7 @@ def _new_mark() -> str:
 
 
 def _as_marks(name: str, saved: Any) -> tuple[str, ...]:
-    good = isinstance(saved, list) and 0 < len(saved)
+    good = isinstance(saved, list) and len(saved) > 0
     if not good or not all(isinstance(mark, str) and len(mark) == 2 * _N_BYTES for mark in saved):
         raise StateError(
             f"{name} must be a list of texts of {2 * _N_BYTES} characters, got {show(saved)}"

@@ -114,9 +114,7 @@ def decode_policy(saved: Any) -> Policy:
     try:
         return Policy.from_dict(saved)
     except (PolicyError, TypeError, OverflowError, RecursionError) as error:
-        raise StateError(
-            f"policy must be a known spec, got {show(saved)}: {show(error)}"
-        ) from None
+        raise StateError(f"policy must be a known spec, got {show(saved)}: {show(error)}") from None
 
 
 def _check_close(name: str, saved: Any, derived: Any) -> None:

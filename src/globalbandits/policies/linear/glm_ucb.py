@@ -11,17 +11,17 @@ from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_upper_bound
-from globalbandits.policies.features import arm_features, as_features, spread_arms
-from globalbandits.policies.logistic import (
-    State,
-    estimate,
-    first_missing,
-    forget,
-    init,
-    refresh,
-    update,
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.features import (
+    arm_features,
+    as_features,
+    first_unobserved,
+    independent_columns,
+    spread_arms,
 )
+from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.policies.parts.logistic import KEPT, State, init, rebuild, resume, update
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -41,16 +41,16 @@ class Setup(NamedTuple):
     confidence: float  # log(2 d / delta)
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The arms of the design first; then the largest prediction with its bonus."""
     if state.ready[0] == 0:
-        return first_missing(setup, state)
-    return choose_upper_bound(state.means, state.widths, bonus(setup, state), rng)
+        return first_unobserved(setup.design, stats)
+    return choose_upper_bound(state.means, state.spread.widths, bonus(setup, stats), rng)
 
 
-def bonus(setup: Setup, state: State) -> float:
+def bonus(setup: Setup, stats: Statistics) -> float:
     """The paper's rho(t), with the current round in place of the horizon."""
-    log_t = math.log(state.total[0] + 1)
+    log_t = math.log(stats.total[0] + 1)
     return setup.factor * math.sqrt(log_t * (setup.confidence + log_t))
 
 
@@ -103,7 +103,7 @@ class GLMUCB(Policy):
     scale: float = 1.0
     delta: float = 0.05
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -121,6 +121,7 @@ class GLMUCB(Policy):
             features = logit_features(means)
         else:
             features = arm_features(self.features, model.arms)
+            independent_columns(features)
         d = features.shape[1]
         design = spread_arms(features)
         smallest = float(np.linalg.svd(features[design], compute_uv=False)[-1]) ** 2
@@ -135,14 +136,14 @@ class GLMUCB(Policy):
             confidence=math.log(2.0 * d / self.delta),
         )
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The first plays, or the largest index."""
         if state.ready[0] == 0:
             return f"first plays: {len(setup.design)} linearly independent arms"
-        largest = float(np.max(state.means + bonus(setup, state) * state.widths))
+        largest = float(np.max(state.means + bonus(setup, stats) * state.spread.widths))
         return f"largest prediction with its bonus: {largest:.6g} on the unit reward scale"
 
-    def details(self, setup: Setup, state: State) -> dict[str, Any]:
+    def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The estimated coefficients, and the factor of the widths now."""
-        factor = bonus(setup, state) if state.ready[0] == 1 else math.inf
+        factor = bonus(setup, stats) if state.ready[0] == 1 else math.inf
         return {"coefficients": state.coefficients.tolist(), "bonus": factor}

@@ -11,9 +11,11 @@ from globalbandits._validation import as_fraction
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_upper_bound
-from globalbandits.policies.features import arm_features, as_features
-from globalbandits.policies.ridge import State, estimate, forget, init, refresh, update
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.features import arm_features, as_features
+from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.policies.parts.ridge import KEPT, State, init, rebuild, resume, update
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -29,9 +31,9 @@ class Setup(NamedTuple):
     width: float  # alpha
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest upper bound of a prediction."""
-    return choose_upper_bound(state.means, state.widths, setup.width, rng)
+    return choose_upper_bound(state.means, state.spread.widths, setup.width, rng)
 
 
 @register("lin_ucb")
@@ -39,7 +41,7 @@ def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
 class LinUCB(Policy):
     """Ridge regression with ridge 1, and a bonus of constant width.
 
-    The index of an arm with features u is ``u'z + alpha * sqrt(u' V**-1 u)`` with ``alpha = 1 +
+    The index of an arm with features u is ``u'z + alpha * sqrt(u' M**-1 u)`` with ``alpha = 1 +
     sqrt(log(2 / delta) / 2)`` (Li and others 2010, equation 5). Their arms have coefficients
     each, and contexts that change; here all arms share the coefficients and an arm's context
     is its own constant vector of features.
@@ -56,7 +58,7 @@ class LinUCB(Policy):
     features: tuple[tuple[float, ...], ...] | None = None
     delta: float = 0.05
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -75,7 +77,7 @@ class LinUCB(Policy):
             width=1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0),
         )
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
-        largest = float(np.max(state.means + setup.width * state.widths))
+        largest = float(np.max(state.means + setup.width * state.spread.widths))
         return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_upper_bound
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _N_GRID = 257
+_SLACK = 1e-9  # rounding of sums of many rewards
 
 
 class Setup(NamedTuple):
@@ -26,65 +28,54 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Statistics per arm, and the two sums of the regression through one number."""
+    """The two sums of the regression through one number."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    total: IntArray  # (1,) number of observations
     moment: FloatArray  # (1,) sum of u (X - eta)
     precision: FloatArray  # (1,) sum of u**2
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
-    n = setup.tables.n_arms
-    return State(
-        np.zeros(n, np.int64), np.zeros(n), np.zeros(1, np.int64), np.zeros(1), np.zeros(1)
-    )
+    """No reward yet."""
+    return State(np.zeros(1), np.zeros(1))
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The best line at the estimate; any arm at random before the first reward."""
-    if state.total[0] == 0:
+    if stats.total[0] == 0:
         return int(rng.random() * setup.tables.n_arms)
-    return choose_upper_bound(setup.intercepts, setup.slopes, estimate(setup, state), rng)
+    return choose_upper_bound(setup.intercepts, setup.slopes, estimate(setup, stats, state), rng)
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    change(setup, state, arm, reward, 1)
-
-
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    change(setup, state, arm, -reward, -1)
-
-
-def change(setup: Setup, state: State, arm: int, reward: float, by: int) -> None:
-    """Add ``by`` observations whose rewards sum to ``reward``."""
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Add one reward to the two sums."""
     slope = setup.slopes[arm]
-    state.counts[arm] += by
-    state.sums[arm] += reward
-    state.total[0] += by
-    state.moment[0] += slope * (reward - by * setup.intercepts[arm])
-    state.precision[0] += by * slope * slope
+    state.moment[0] += slope * (reward - setup.intercepts[arm])
+    state.precision[0] += slope * slope
 
 
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    state.total[0] = 0
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """The two sums from counts and sums."""
     state.moment[0] = 0.0
     state.precision[0] = 0.0
     for arm in range(setup.tables.n_arms):
-        slope, count = setup.slopes[arm], state.counts[arm]
-        state.total[0] += count
-        state.moment[0] += slope * (state.sums[arm] - count * setup.intercepts[arm])
+        slope, count = setup.slopes[arm], stats.counts[arm]
+        state.moment[0] += slope * (stats.sums[arm] - count * setup.intercepts[arm])
         state.precision[0] += count * slope * slope
 
 
-def estimate(setup: Setup, state: State) -> float:
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether saved sums are those of the statistics, up to the rounding of their terms."""
+    fresh = init(setup)
+    rebuild(setup, stats, fresh)
+    terms = stats.sums + stats.counts * (np.abs(setup.intercepts) + np.abs(setup.slopes))
+    slack = _SLACK * float(np.abs(setup.slopes) @ terms)
+    moves = abs(state.moment[0] - fresh.moment[0]), abs(state.precision[0] - fresh.precision[0])
+    return bool(moves[0] <= slack and moves[1] <= slack)
+
+
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
     """The least-squares parameter, kept inside the domain; nan before any reward."""
-    if state.total[0] == 0:
+    if stats.total[0] == 0:
         return math.nan
     if state.precision[0] <= 0.0:
         return 0.5 * (setup.tables.low + setup.tables.high)
@@ -107,7 +98,7 @@ class LinearGreedy(Policy):
     {'policy': 'linear_greedy'}
     """
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild, State._fields, resume)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The lines nearest to the model's means."""
@@ -119,8 +110,8 @@ class LinearGreedy(Policy):
         intercepts = means.mean(axis=0) - slopes * centre
         return Setup(model.tables, intercepts, slopes)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Greedy, or random at the start."""
-        if state.total[0] == 0:
+        if stats.total[0] == 0:
             return "no reward yet: any arm, at random"
-        return f"greedy: the best line at the estimate {estimate(setup, state):.6g}"
+        return f"greedy: the best line at the estimate {estimate(setup, stats, state):.6g}"

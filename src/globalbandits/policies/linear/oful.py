@@ -11,14 +11,26 @@ from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_upper_bound
-from globalbandits.policies.features import arm_features, as_features
-from globalbandits.policies.ridge import State, estimate, forget, init, refresh, update
+from globalbandits.policies.parts import ridge
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.features import arm_features, as_features
+from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.policies.parts.least_squares import (
+    Spread,
+    Work,
+    is_due,
+    is_near,
+    slack_of,
+)
+from globalbandits.policies.parts.ridge import rebuild as rebuild_regression
+from globalbandits.policies.parts.ridge import update as update_regression
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _N_GRID = 257
+_KEPT = (*ridge.KEPT, "log_det")
 
 
 class Setup(NamedTuple):
@@ -33,13 +45,60 @@ class Setup(NamedTuple):
     confidence: float  # 2 log(1 / delta)
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+class State(NamedTuple):
+    """The ridge regression, as in `ridge.State`, and the determinant of its matrix."""
+
+    spread: Spread
+    means: FloatArray  # (n_arms,) predictions
+    work: Work
+    log_det: FloatArray  # (1,) log(det M / lambda**r)
+
+
+def init(setup: Setup) -> State:
+    """No reward yet."""
+    return State(*ridge.init(setup), log_det=np.zeros(1))
+
+
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest upper bound of a prediction."""
-    return choose_upper_bound(state.means, state.widths, radius(setup, state), rng)
+    return choose_upper_bound(state.means, state.spread.widths, radius(setup, state), rng)
+
+
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """One more reward u multiplies the determinant of M by 1 + u' M**-1 u."""
+    due, growth = is_due(stats, state.spread, arm), 1.0 + state.spread.variances[arm]
+    update_regression(setup, stats, state, arm, reward)
+    if due:
+        state.log_det[0] = log_determinant(setup, stats, state)
+    else:
+        state.log_det[0] += math.log(growth)
+
+
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Regression and determinant from counts and sums."""
+    rebuild_regression(setup, stats, state)
+    state.log_det[0] = log_determinant(setup, stats, state)
+
+
+def log_determinant(setup: Setup, stats: Statistics, state: State) -> float:
+    """log(det M / lambda**r), right after the regression was rebuilt."""
+    log_det = 0.0
+    if stats.total[0] > 0:
+        for i in range(setup.features.shape[1]):
+            log_det -= 2.0 * math.log(state.work.matrix[i, i]) + math.log(setup.ridge)
+    return max(0.0, log_det)  # rounding aside, it is never below
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether saved numbers are those of the statistics, up to rounding."""
+    fresh = init(setup)
+    rebuild(setup, stats, fresh)
+    slack = slack_of(setup.features, stats.counts, setup.ridge)
+    return ridge.resume(setup, stats, state) and is_near(state.log_det, fresh.log_det, slack)
 
 
 def radius(setup: Setup, state: State) -> float:
-    """Theorem 2 of the paper: R sqrt(2 log(1/delta) + log(det V / lambda**r)) + sqrt(lambda) S."""
+    """Theorem 2 of the paper: R sqrt(2 log(1/delta) + log(det M / lambda**r)) + sqrt(lambda) S."""
     spread = setup.confidence + state.log_det[0]
     return float(setup.noise * math.sqrt(spread) + math.sqrt(setup.ridge) * setup.norm)
 
@@ -57,12 +116,11 @@ def coefficient_norm(features: FloatArray, model: "RewardModel") -> float:
 class OFUL(Policy):
     """Ridge regression on features of the arms, and the largest upper bound of a prediction.
 
-    The index of an arm with features u is ``u'z + radius * sqrt(u' V**-1 u)``, z the ridge
-    coefficients, ``V = ridge * 1 + sum uu'``, and ``radius = R * sqrt(2 * log(1 / delta) +
-    log(det V / ridge**r)) + sqrt(ridge) * S`` (their Theorem 2; the expression was checked in
-    public code). R = 1/2 covers all
-    rewards in [0, 1]; S, a bound on the coefficients, is taken from the model: the longest
-    vector of least-squares coefficients of its means over the domain.
+    The index of an arm with features u is ``u'z + radius * sqrt(u' M**-1 u)``, z the ridge
+    coefficients, ``M = ridge * 1 + sum uu'``, and ``radius = R * sqrt(2 * log(1 / delta) +
+    log(det M / ridge**r)) + sqrt(ridge) * S`` (their Theorem 2; the expression was checked in
+    public code). R = 1/2 covers all rewards in [0, 1]; S, a bound on the coefficients, is taken
+    from the model: the longest vector of least-squares coefficients of its means over the domain.
 
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
@@ -78,7 +136,7 @@ class OFUL(Policy):
     ridge: float = 1.0
     delta: float = 0.05
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, no_estimate, rebuild, _KEPT, resume)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -101,11 +159,11 @@ class OFUL(Policy):
             confidence=2.0 * math.log(1.0 / self.delta),
         )
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
-        largest = float(np.max(state.means + radius(setup, state) * state.widths))
+        largest = float(np.max(state.means + radius(setup, state) * state.spread.widths))
         return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
 
-    def details(self, setup: Setup, state: State) -> dict[str, Any]:
+    def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The radius of the ellipsoid and the bound S in it."""
         return {"radius": radius(setup, state), "norm": setup.norm}

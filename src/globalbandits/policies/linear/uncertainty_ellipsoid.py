@@ -15,14 +15,33 @@ from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_upper_bound
-from globalbandits.policies.features import arm_features, as_features, spread_arms, whiten
+from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.features import (
+    arm_features,
+    as_features,
+    first_unobserved,
+    spread_arms,
+    whiten,
+)
+from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.policies.parts.least_squares import (
+    Spread,
+    Work,
+    absorb,
+    clear,
+    is_due,
+    is_near,
+    measure,
+    no_spread,
+    predict,
+    room,
+    slack_of,
+)
+from globalbandits.policies.parts.least_squares import resume as resume_spread
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
-
-# Sherman-Morrison updates gather rounding errors; so often all is rebuilt from the counts.
-REFRESH_EVERY = 1000
 
 
 class Setup(NamedTuple):
@@ -36,163 +55,66 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Statistics per arm, and least squares kept current from them."""
+    """Least squares; M is ``sum_k N_k u_k u_k'`` once all arms of the design are observed."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    total: IntArray  # (1,) number of observations
-    ready: IntArray  # (1,) 1 once all arms of the design are observed
-    inverse: FloatArray  # (r, r) C = (sum_k N_k u_k u_k')**-1
+    spread: Spread
     means: FloatArray  # (n_arms,) u_k' z, z the coefficients of least squares
-    variances: FloatArray  # (n_arms,) u_k' C u_k
-    widths: FloatArray  # (n_arms,) square roots of the variances
+    ready: IntArray  # (1,) 1 once all arms of the design are observed
+    work: Work
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
-    n, r = setup.features.shape
+    """No reward yet."""
     return State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        total=np.zeros(1, np.int64),
+        spread=no_spread(setup.features),
+        means=np.zeros(setup.features.shape[0]),
         ready=np.zeros(1, np.int64),
-        inverse=np.zeros((r, r)),
-        means=np.zeros(n),
-        variances=np.zeros(n),
-        widths=np.zeros(n),
+        work=room(setup.features),
     )
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The arms of the design first; then the largest upper bound of a prediction."""
     if state.ready[0] == 0:
-        return int(setup.design[n_designed(setup, state)])
-    return choose_upper_bound(state.means, state.widths, bonus(setup, state), rng)
+        return first_unobserved(setup.design, stats)
+    return choose_upper_bound(state.means, state.spread.widths, bonus(setup, stats), rng)
 
 
-def n_designed(setup: Setup, state: State) -> int:
-    """How many arms of the design, from its first on, have been observed."""
-    n = 0
-    while n < setup.design.shape[0] and state.counts[setup.design[n]] > 0:
-        n += 1
-    return n
-
-
-def bonus(setup: Setup, state: State) -> float:
+def bonus(setup: Setup, stats: Statistics) -> float:
     """What a width is multiplied by: alpha sqrt(log t) sqrt(min(r log t, n_arms))."""
     n, r = setup.features.shape
-    log_t = math.log(state.total[0])
+    log_t = math.log(stats.total[0])
     return setup.alpha * math.sqrt(log_t) * math.sqrt(min(r * log_t, float(n)))
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward; Sherman-Morrison, O(r**2) for the matrix and O(n_arms r) for the index."""
-    state.counts[arm] += 1
-    state.sums[arm] += reward
-    state.total[0] += 1
-    if state.ready[0] == 0 or state.total[0] % REFRESH_EVERY == 0:
-        refresh(setup, state)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Absorb one reward; from time to time all is rebuilt, so that rounding does not pile up."""
+    if state.ready[0] == 0 or is_due(stats, state.spread, arm):
+        rebuild(setup, stats, state)
     else:
-        absorb(setup, state, arm, reward)
+        error = reward + setup.offset - state.means[arm]
+        absorb(setup.features, state.spread, state.work, state.means, arm, error)
 
 
-def absorb(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Add one observation to the least squares: C becomes C - (Cu)(Cu)' / (1 + u'Cu)."""
-    features = setup.features
-    n, r = features.shape
-    inverse = state.inverse
-    direction = np.zeros(r)
-    for i in range(r):
-        for j in range(r):
-            direction[i] += inverse[i, j] * features[arm, j]
-    scale = 1.0 / (1.0 + state.variances[arm])
-    for i in range(r):
-        for j in range(r):
-            inverse[i, j] -= scale * (direction[i] * direction[j])
-    # The coefficients z move along the old C u, by the error of the prediction.
-    error = scale * (reward + setup.offset - state.means[arm])
-    for k in range(n):
-        along = 0.0
-        for i in range(r):
-            along += features[k, i] * direction[i]
-        state.means[k] += along * error
-        state.variances[k] = max(0.0, state.variances[k] - scale * (along * along))
-        state.widths[k] = math.sqrt(state.variances[k])
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Least squares from counts and sums."""
+    state.ready[0] = 1 if first_unobserved(setup.design, stats) < 0 else 0
+    if state.ready[0] == 1:
+        measure(setup.features, stats.counts, 0.0, state.spread, state.work)
+        predict(setup.features, stats, setup.offset, state.spread, state.work, state.means)
+    else:
+        clear(state.spread)
+        state.means[:] = 0.0
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back, and rebuild the rest."""
-    state.counts[arm] -= 1
-    state.sums[arm] -= reward
-    if state.counts[arm] == 0:
-        state.sums[arm] = 0.0
-    refresh(setup, state)
-
-
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums: least squares from scratch."""
-    features = setup.features
-    n, r = features.shape
-    gram = np.zeros((r, r))
-    moments = np.zeros(r)
-    state.total[0] = 0
-    for k in range(n):
-        count = state.counts[k]
-        state.total[0] += count
-        for i in range(r):
-            moments[i] += (state.sums[k] + count * setup.offset) * features[k, i]
-            for j in range(r):
-                gram[i, j] += count * (features[k, i] * features[k, j])
-    state.inverse[:] = 0.0
-    state.ready[0] = 0
-    if n_designed(setup, state) == r:
-        state.ready[0] = 1
-        invert(gram, state.inverse)
-    coefficients = np.zeros(r)
-    for i in range(r):
-        for j in range(r):
-            coefficients[i] += state.inverse[i, j] * moments[j]
-    for k in range(n):
-        mean = 0.0
-        variance = 0.0
-        for i in range(r):
-            mean += features[k, i] * coefficients[i]
-            for j in range(r):
-                variance += features[k, i] * state.inverse[i, j] * features[k, j]
-        state.means[k] = mean
-        state.variances[k] = max(0.0, variance)
-        state.widths[k] = math.sqrt(state.variances[k])
-
-
-def invert(matrix: FloatArray, out: FloatArray) -> None:
-    """Inverse of a symmetric positive definite matrix by Cholesky; the matrix is overwritten."""
-    r = matrix.shape[0]
-    # matrix = L L', L in the lower triangle; then L is replaced by its inverse.
-    for j in range(r):
-        for k in range(j):
-            matrix[j, j] -= matrix[j, k] * matrix[j, k]
-        matrix[j, j] = math.sqrt(matrix[j, j])
-        for i in range(j + 1, r):
-            for k in range(j):
-                matrix[i, j] -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] /= matrix[j, j]
-    for j in range(r):
-        matrix[j, j] = 1.0 / matrix[j, j]
-        for i in range(j + 1, r):
-            entry = 0.0
-            for k in range(j, i):
-                entry -= matrix[i, k] * matrix[k, j]
-            matrix[i, j] = entry / matrix[i, i]
-    for i in range(r):
-        for j in range(r):
-            out[i, j] = 0.0
-            for k in range(max(i, j), r):
-                out[i, j] += matrix[k, i] * matrix[k, j]
-
-
-def estimate(setup: Setup, state: State) -> float:
-    """The policy knows a vector of coefficients, not the model's parameter."""
-    return math.nan
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether saved numbers are those of the statistics, up to rounding."""
+    fresh = init(setup)
+    rebuild(setup, stats, fresh)
+    slack = slack_of(setup.features, stats.counts, 0.0) if fresh.ready[0] == 1 else 0.0
+    return resume_spread(state.spread, fresh.spread, slack) and is_near(
+        state.means, fresh.means, slack
+    )
 
 
 @register("uncertainty_ellipsoid")
@@ -219,7 +141,8 @@ class UncertaintyEllipsoid(Policy):
     features: tuple[tuple[float, ...], ...] | None = None
     scale: float = 1.0
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    # The order of rewards shows in the last bits of what is kept.
+    rules = Rules(init, select, update, no_estimate, rebuild, ("spread", "means"), resume)
 
     def __post_init__(self) -> None:
         """Check features and scale."""
@@ -244,14 +167,14 @@ class UncertaintyEllipsoid(Policy):
             offset=low / (high - low),
         )
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The first plays, or the largest index."""
         if state.ready[0] == 0:
             return f"first plays: {len(setup.design)} linearly independent arms"
-        largest = float(np.max(state.means + bonus(setup, state) * state.widths))
+        largest = float(np.max(state.means + bonus(setup, stats) * state.spread.widths))
         return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
 
-    def details(self, setup: Setup, state: State) -> dict[str, Any]:
+    def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The constant alpha, and the factor of the widths now."""
-        factor = bonus(setup, state) if state.ready[0] == 1 else math.inf
+        factor = bonus(setup, stats) if state.ready[0] == 1 else math.inf
         return {"alpha": setup.alpha, "bonus": factor}

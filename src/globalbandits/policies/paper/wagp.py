@@ -87,8 +87,9 @@ def follow(setup: base.Setup, stats: Statistics, state: State) -> None:
         if envelope.starts[cell + 1] - start == 1:
             state.choice[0] = envelope.arms[start]
             if cell % 2 == 1:  # an open interval, not an edge
-                state.bounds[0] = as_grains(tables, envelope.breakpoints[cell // 2])
-                state.bounds[1] = as_grains(tables, envelope.breakpoints[cell // 2 + 1])
+                left, right = envelope.breakpoints[cell // 2], envelope.breakpoints[cell // 2 + 1]
+                state.bounds[0] = as_grains(tables.low, tables.high, left)
+                state.bounds[1] = as_grains(tables.low, tables.high, right)
 
 
 def estimate(setup: base.Setup, stats: Statistics, state: State) -> float:

@@ -6,7 +6,8 @@ of all arms' intervals.
 
 Radii grow with log t, so the interval of an arm that is not played only widens. Its ends as
 they were when last looked up therefore bound the present ones, and only the arms that seem to
-bind the intersection have to be looked up again: O(K) comparisons and a few look-ups a round.
+bind the intersection have to be looked up again: O(K) comparisons and a few look-ups per round.
+The set is the same, to the last bit, as if all arms had been looked up.
 """
 
 import math
@@ -15,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.model.tables import Tables, evaluate, find_cell
+from globalbandits.model.tables import Tables, evaluate
 from globalbandits.policies import base
-from globalbandits.policies.indices import record, recount
+from globalbandits.policies.parts.indices import init_widths, rebuild_widths, renew
+from globalbandits.statistics import Statistics
 
 
 class Setup(NamedTuple):
@@ -31,19 +33,15 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """UCB1's statistics, the confidence set, and the indices of the next round."""
+    """Means and widths, and the confidence set."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    total: IntArray  # (1,) number of observations
-    means: FloatArray  # (n_arms,) mean reward, 0 where N_k = 0
-    widths: FloatArray  # (n_arms,) 1 / sqrt(N_k), 0 where N_k = 0
-    played: IntArray  # (1,) number of arms with N_k > 0
+    means: FloatArray  # (n_arms,) as in `indices.Widths`
+    widths: FloatArray  # (n_arms,)
+    played: IntArray  # (1,)
     lows: FloatArray  # (n_arms,) left end of each arm's interval when last looked up
     highs: FloatArray  # (n_arms,) right end
-    seen: IntArray  # (n_arms,) the number of observations at that time
+    seen: IntArray  # (n_arms,) the number of rewards at that time
     interval: FloatArray  # (2,) the confidence set [low, high]; empty where low > high
-    indices: FloatArray  # (n_arms,) of the next round, for the policies that have one
 
 
 def build(tables: Tables, factor: float, variance: float) -> Setup:
@@ -57,36 +55,30 @@ def build(tables: Tables, factor: float, variance: float) -> Setup:
 
 
 def init(setup: base.Setup) -> State:
-    """No observation yet; the confidence set is the domain."""
+    """No reward yet; the confidence set is the domain."""
     n = setup.tables.n_arms
     return State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        total=np.zeros(1, np.int64),
-        means=np.zeros(n),
-        widths=np.zeros(n),
-        played=np.zeros(1, np.int64),
+        *init_widths(setup),
         lows=np.full(n, setup.tables.low),
         highs=np.full(n, setup.tables.high),
         seen=np.zeros(n, np.int64),
         interval=np.array([setup.tables.low, setup.tables.high]),
-        indices=np.zeros(n),
     )
 
 
-def absorb(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward, and intersect anew."""
-    record(state, arm, reward, 1)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Bring one arm in line with its counts and sums, and intersect anew."""
+    renew(stats, state, arm)
     unsettle(state, arm)
-    intersect(setup, state)
+    intersect(setup, stats, state)
 
 
-def rebuild(setup: Setup, state: State) -> None:
-    """Statistics and confidence set from counts and sums."""
-    recount(state)
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Means, widths and the confidence set from counts and sums."""
+    rebuild_widths(setup, stats, state)
     for arm in range(setup.tables.n_arms):
         unsettle(state, arm)
-    intersect(setup, state)
+    intersect(setup, stats, state)
 
 
 def unsettle(state: State, arm: int) -> None:
@@ -96,7 +88,7 @@ def unsettle(state: State, arm: int) -> None:
     state.seen[arm] = -1
 
 
-def intersect(setup: Setup, state: State) -> None:
+def intersect(setup: Setup, stats: Statistics, state: State) -> None:
     """The parameters that no arm's mean reward contradicts at the next round."""
     lowest, highest = 0, 0
     binding = 0
@@ -107,22 +99,22 @@ def intersect(setup: Setup, state: State) -> None:
             if state.highs[arm] < state.highs[highest]:
                 highest = arm
         binding = -1
-        if state.seen[lowest] < state.total[0]:
+        if state.seen[lowest] < stats.total[0]:
             binding = lowest
-        elif state.seen[highest] < state.total[0]:
+        elif state.seen[highest] < stats.total[0]:
             binding = highest
         if binding >= 0:
-            look_up(setup, state, binding)
+            look_up(setup, stats, state, binding)
     state.interval[0] = state.lows[lowest]
     state.interval[1] = state.highs[highest]
 
 
-def look_up(setup: Setup, state: State, arm: int) -> None:
+def look_up(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
     """The interval of one arm at the next round t; low > high where no parameter fits."""
     inverse = setup.tables.inverse
     low, high = setup.tables.low, setup.tables.high
-    if state.counts[arm] > 0:
-        radius = math.sqrt(setup.factor * math.log(state.total[0] + 1)) * state.widths[arm]
+    if stats.counts[arm] > 0:
+        radius = math.sqrt(setup.factor * math.log(stats.total[0] + 1)) * state.widths[arm]
         low, high = math.inf, -math.inf
         value = state.means[arm] - radius
         if value <= inverse.high[arm] and value + 2.0 * radius >= inverse.low[arm]:
@@ -132,7 +124,7 @@ def look_up(setup: Setup, state: State, arm: int) -> None:
                 value = state.means[arm] + radius
     state.lows[arm] = low
     state.highs[arm] = high
-    state.seen[arm] = state.total[0]
+    state.seen[arm] = stats.total[0]
 
 
 def is_empty(state: State) -> bool:
@@ -140,42 +132,9 @@ def is_empty(state: State) -> bool:
     return bool(state.interval[0] > state.interval[1])
 
 
-def score_competitive(setup: Setup, state: State) -> None:
-    """UCB indices of the arms that are best somewhere in the set, -inf for the others.
-
-    All arms compete when the set is empty. An arm that was never played has an infinite index.
-    """
-    first, last = 0, setup.tables.envelope.starts.shape[0] - 2
-    everyone = is_empty(state)
-    if not everyone:
-        first = find_cell(setup.tables.envelope, state.interval[0])
-        last = find_cell(setup.tables.envelope, state.interval[1])
-    root = math.sqrt(setup.factor * math.log(state.total[0] + 1))
-    for arm in range(setup.tables.n_arms):
-        if not everyone and not is_best_within(setup, arm, first, last):
-            state.indices[arm] = -math.inf
-        elif state.counts[arm] == 0:
-            state.indices[arm] = math.inf
-        else:
-            state.indices[arm] = state.means[arm] + root * state.widths[arm]
-
-
-def is_best_within(setup: Setup, arm: int, first: int, last: int) -> bool:
-    """Whether the arm is best in one of the cells first..last, by bisection over its cells."""
-    low, high = setup.starts[arm], setup.starts[arm + 1]
-    end = high
-    while low < high:
-        probe = (low + high) // 2
-        if setup.cells[probe] < first:
-            low = probe + 1
-        else:
-            high = probe
-    return bool(low < end and setup.cells[low] <= last)
-
-
-def estimate(setup: Setup, state: State) -> float:
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
     """The middle of the confidence set; nan without a reward, or when the set is empty."""
-    if state.total[0] == 0 or is_empty(state):
+    if stats.total[0] == 0 or is_empty(state):
         return math.nan
     return float(0.5 * (state.interval[0] + state.interval[1]))
 

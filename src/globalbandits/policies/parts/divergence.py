@@ -1,6 +1,23 @@
-"""The Bernoulli Kullback-Leibler divergence, cut so that a round needs few logarithms."""
+"""Coins: their log-likelihood and their Kullback-Leibler divergence, with few logarithms."""
 
 import math
+
+
+def coin_loss(heads: float, tails: float, log_q: float, log_rest: float) -> float:
+    """``-heads log q - tails log(1 - q)`` from the two logarithms; 0 log 0 counts as 0.
+
+    Minus the log-likelihood of so many heads and tails of a coin that shows heads with
+    probability q. Heads and tails need not be whole: rewards in [0, 1] may be added up.
+
+    >>> round(coin_loss(1.0, 3.0, math.log(0.25), math.log(0.75)), 6)
+    2.249341
+    """
+    value = 0.0
+    if heads > 0.0:
+        value -= heads * log_q
+    if tails > 0.0:
+        value -= tails * log_rest
+    return value
 
 
 def negative_entropy(p: float) -> float:
@@ -9,12 +26,7 @@ def negative_entropy(p: float) -> float:
     >>> negative_entropy(0.5) == -math.log(2.0)
     True
     """
-    value = 0.0
-    if p > 0.0:
-        value += p * math.log(p)
-    if p < 1.0:
-        value += (1.0 - p) * math.log(1.0 - p)
-    return value
+    return -cross_entropy(p, log_or_minus_infinity(p), log_or_minus_infinity(1.0 - p))
 
 
 def cross_entropy(p: float, log_q: float, log_rest: float) -> float:
@@ -23,12 +35,7 @@ def cross_entropy(p: float, log_q: float, log_rest: float) -> float:
     >>> round(negative_entropy(0.5) + cross_entropy(0.5, math.log(0.25), math.log(0.75)), 6)
     0.143841
     """
-    value = 0.0
-    if p > 0.0:
-        value -= p * log_q
-    if p < 1.0:
-        value -= (1.0 - p) * log_rest
-    return value
+    return coin_loss(p, 1.0 - p, log_q, log_rest)
 
 
 def log_or_minus_infinity(x: float) -> float:

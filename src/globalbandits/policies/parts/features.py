@@ -8,8 +8,11 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
+from globalbandits.statistics import Statistics
 
 POWERS = 3
+MOST_FEATURES = 1000  # of an arm: matrices have its square as many entries
+_LARGEST = 1e50  # so that no product of two features, many times over, is infinite
 _RANK_TOLERANCE = 1e-10
 _TIE = 1e-9  # relative: prices 0.70 and 0.75 are equally far from 0.40 and 0.95
 
@@ -27,6 +30,8 @@ def as_features(features: Any) -> tuple[tuple[float, ...], ...]:
     lengths = sorted({len(row) for row in rows})
     one_length = len(lengths) == 1 and lengths[0] > 0
     require(one_length, "features", "be vectors of one length, at least 1", lengths, PolicyError)
+    rule = f"be vectors of at most {MOST_FEATURES} numbers"
+    require(lengths[0] <= MOST_FEATURES, "features", rule, lengths[0], PolicyError)
     return tuple(tuple(as_float("features", x, PolicyError) for x in row) for row in rows)
 
 
@@ -39,12 +44,19 @@ def arm_features(features: Sequence[Sequence[float]] | None, arms: Sequence[Any]
     n = len(arms)
     if features is not None:
         require(len(features) == n, "features", f"have {n} rows", len(features), PolicyError)
-        return np.array(features, dtype=np.float64)
+        return _checked(np.array(features, dtype=np.float64))
     try:
         values = [as_float("arm", arm, PolicyError) for arm in arms]
     except PolicyError:
         raise PolicyError(f"arms must be numbers unless features are given, got {arms!r}") from None
-    return np.array([[x**power for power in range(1, min(POWERS, n) + 1)] for x in values])
+    with np.errstate(over="ignore"):
+        return _checked(np.power.outer(values, np.arange(1, min(POWERS, n) + 1)))
+
+
+def _checked(features: FloatArray) -> FloatArray:
+    largest = float(np.max(np.abs(features)))
+    require(largest <= _LARGEST, "features", f"be at most {_LARGEST:g}", largest, PolicyError)
+    return features
 
 
 def whiten(features: FloatArray) -> FloatArray:
@@ -53,6 +65,11 @@ def whiten(features: FloatArray) -> FloatArray:
     Predictions of least squares and their variances do not change with the coordinates; the
     rounding errors do, by many digits for the powers of a price.
     """
+    return np.ascontiguousarray(np.linalg.qr(independent_columns(features))[0])
+
+
+def independent_columns(features: FloatArray) -> FloatArray:
+    """The features with columns of length 1, which must be linearly independent."""
     n, r = features.shape
     lengths = np.sqrt(np.sum(features * features, axis=0))
     scaled = features / np.where(lengths > 0.0, lengths, 1.0)
@@ -62,7 +79,7 @@ def whiten(features: FloatArray) -> FloatArray:
             f"features must have linearly independent columns: {r} features of {n} arms have "
             f"rank {rank}; pass fewer features"
         )
-    return np.ascontiguousarray(np.linalg.qr(scaled)[0])
+    return scaled
 
 
 def spread_arms(features: FloatArray) -> IntArray:
@@ -82,3 +99,18 @@ def spread_arms(features: FloatArray) -> IntArray:
         axis = rest[arms[i]] / np.linalg.norm(rest[arms[i]])
         rest = rest - np.outer(rest @ axis, axis)
     return arms
+
+
+def first_unobserved(design: IntArray, stats: Statistics) -> int:
+    """The first arm of the design without a reward; -1 if all have one.
+
+    >>> from globalbandits.statistics import count, no_statistics
+    >>> stats = no_statistics(3)
+    >>> count(stats, 2, 0.5)
+    >>> first_unobserved(np.array([2, 0]), stats)
+    0
+    """
+    for i in range(design.shape[0]):
+        if stats.counts[design[i]] == 0:
+            return int(design[i])
+    return -1

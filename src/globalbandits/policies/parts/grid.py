@@ -4,7 +4,8 @@ The log-likelihood of a reward x of arm k at theta is ``constant_k(theta) + slop
 s(x)``, so all rewards of an arm enter through their number and the sum of s(x):
 
 - ``beta``: rewards are Beta(1, b) with b = (1 - m) / m, whose mean is m. The density ``b * (1 -
-  x)**(b - 1)`` gives s(x) = log(1 - x), constant log b, slope b - 1.
+  x)**(b - 1)`` gives s(x) = log(1 - x), constant log b, slope b - 1. The sum of s(x) is kept in
+  the state: counts and sums of rewards do not give it, so there is no `rebuild`.
 - ``bernoulli``: ``x log m + (1 - x) log(1 - m)``, exact for rewards 0 and 1 and a
   quasi-likelihood for all others in [0, 1]: s(x) = x, constant log(1 - m), slope log(m / (1 - m)).
 
@@ -19,20 +20,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.curves import evaluate_many
 from globalbandits.model.tables import Tables
-from globalbandits.policies import base
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 LIKELIHOODS = ("beta", "bernoulli")
+MOST_CELLS = 10**6
+MOST_ENTRIES = 2 * 10**7  # of one table, arms times cells; there are three or four tables
 
-_DEPTH = 30.0
+DEPTH = 30.0  # nats
+LEAST_REST = 1e-12  # a reward of 1 counts as 1 minus this much, for its logarithm
 _CLIP = 1e-9  # means are kept this far from 0 and 1, where a likelihood is infinite
-_LEAST_REST = 1e-12  # a reward of 1 counts as 1 minus this much, for its logarithm
 
 
 class Setup(NamedTuple):
@@ -47,91 +50,107 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Statistics per arm, and the posterior that follows from them."""
+    """The posterior in a window of cells; outside the window all is 0."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    statistics: FloatArray  # (n_arms,) sum of s(x)
-    total: IntArray  # (1,) number of observations
-    window: IntArray  # (2,) first and last cell kept current
-    logs: FloatArray  # (n_cells,) log-likelihood, current in the window
-    weights: FloatArray  # (n_cells,) posterior, not normalised, current in the window
+    rests: FloatArray  # (n_arms,) sum of log(1 - x) where that is s(x), else 0
+    window: IntArray  # (2,) first and last cell
+    logs: FloatArray  # (n_cells,) log-likelihood
+    weights: FloatArray  # (n_cells,) posterior, not normalised
     mass: FloatArray  # (1,) sum of the weights
-    values: FloatArray  # (n_arms,) posterior means of the arms' worths
+
+
+def as_cells(cells: object) -> int:
+    """The number of cells, from 2 to 10**6."""
+    number = as_integer("cells", cells, 2, PolicyError)
+    require(number <= MOST_CELLS, "cells", f"be at most {MOST_CELLS}", cells, PolicyError)
+    return number
+
+
+def as_likelihood(likelihood: object) -> str:
+    """One of the two likelihoods, by name."""
+    known = isinstance(likelihood, str) and likelihood in LIKELIHOODS
+    rule = f"be one of {', '.join(LIKELIHOODS)}"
+    require(known, "likelihood", rule, likelihood, PolicyError)
+    return str(likelihood)
 
 
 def build(model: "RewardModel", likelihood: str, n_cells: int) -> Setup:
     """Curves and likelihoods of a model in the middles of equal cells."""
     tables = model.tables
+    most = MOST_ENTRIES // tables.n_arms
+    rule = f"be at most {most} for {tables.n_arms} arms"
+    require(n_cells <= most, "cells", rule, n_cells, PolicyError)
     low, high = model.domain
     thetas = low + (high - low) * (np.arange(n_cells) + 0.5) / n_cells
-    least, most = model.reward_range
-    means = (model.means(thetas).T - least) / (most - least)
     worths = np.stack([evaluate_many(tables.worth, k, thetas) for k in range(tables.n_arms)])
-    m = np.clip(means, _CLIP, 1.0 - _CLIP)
+    m = np.clip(unit_means(model, thetas), _CLIP, 1.0 - _CLIP)
     odds = (1.0 - m) / m
     logarithmic = likelihood == "beta"
     return Setup(
         tables=tables,
         thetas=thetas,
-        constants=np.ascontiguousarray(np.log(odds) if logarithmic else np.log1p(-m)),
-        slopes=np.ascontiguousarray(odds - 1.0 if logarithmic else -np.log(odds)),
+        constants=np.log(odds) if logarithmic else np.log1p(-m),
+        slopes=odds - 1.0 if logarithmic else -np.log(odds),
         worths=worths,
         logarithmic=logarithmic,
     )
 
 
-def check_likelihood(likelihood: object) -> None:
-    """Refuse an unknown likelihood."""
-    known = ", ".join(LIKELIHOODS)
-    require(likelihood in LIKELIHOODS, "likelihood", f"be one of {known}", likelihood, PolicyError)
+def unit_means(model: "RewardModel", thetas: FloatArray) -> FloatArray:
+    """Means of what is observed on the unit scale: shape (n_arms, n_thetas)."""
+    low, high = model.reward_range
+    return np.ascontiguousarray((model.means(thetas).T - low) / (high - low))
 
 
-def init(setup: base.Setup) -> State:
-    """No observation yet: all cells weigh the same."""
+def init(setup: Setup) -> State:
+    """No reward yet: all cells weigh the same."""
     n, n_cells = setup.constants.shape
-    state = State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        statistics=np.zeros(n),
-        total=np.zeros(1, np.int64),
+    return State(
+        rests=np.zeros(n),
         window=np.array([0, n_cells - 1]),
         logs=np.zeros(n_cells),
         weights=np.ones(n_cells),
         mass=np.full(1, float(n_cells)),
-        values=np.zeros(n),
     )
-    average(setup, state)
-    return state
 
 
-def absorb(setup: base.Setup, state: base.State, arm: int, reward: float, by: int) -> None:
-    """Count one reward (``by`` = 1), or take it back (-1), and weigh the cells anew."""
-    statistic = by * reward
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Weigh the cells with one more reward."""
+    statistic = reward
     if setup.logarithmic:
-        statistic = by * math.log(max(1.0 - reward, _LEAST_REST))
-    state.counts[arm] += by
-    state.sums[arm] += by * reward
-    state.statistics[arm] += statistic
-    state.total[0] += by
-    total = state.total[0]
+        statistic = math.log(max(LEAST_REST, 1.0 - reward))
+        state.rests[arm] += statistic
+    total = stats.total[0]
     if total & (total - 1) == 0:
-        recompute(setup, state)
+        recompute(setup, stats, state)
     else:
-        for cell in range(state.window[0], state.window[1] + 1):
-            state.logs[cell] += (
-                by * setup.constants[arm, cell] + statistic * setup.slopes[arm, cell]
-            )
-    weigh(setup, state)
+        first, end = state.window[0], state.window[1] + 1
+        logs = state.logs[first:end]
+        constants, slopes = setup.constants[arm, first:end], setup.slopes[arm, first:end]
+        for i in range(end - first):
+            logs[i] += constants[i] + statistic * slopes[i]
+    settle(setup, stats, state)
 
 
-def recompute(setup: base.Setup, state: base.State) -> None:
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """The posterior from counts and sums, where s(x) is x."""
+    state.rests[:] = 0.0
+    recompute(setup, stats, state)
+    settle(setup, stats, state)
+
+
+def sum_of_statistics(setup: Setup, stats: Statistics, state: State, arm: int) -> float:
+    """The sum of s(x) over the rewards of an arm."""
+    return float(state.rests[arm] if setup.logarithmic else stats.sums[arm])
+
+
+def recompute(setup: Setup, stats: Statistics, state: State) -> None:
     """The log-likelihood of all cells from the statistics."""
     n, n_cells = setup.constants.shape
     for cell in range(n_cells):
         state.logs[cell] = 0.0
     for arm in range(n):
-        count, statistic = state.counts[arm], state.statistics[arm]
+        count, statistic = stats.counts[arm], sum_of_statistics(setup, stats, state, arm)
         if count > 0:
             for cell in range(n_cells):
                 state.logs[cell] += (
@@ -141,48 +160,64 @@ def recompute(setup: base.Setup, state: base.State) -> None:
     state.window[1] = n_cells - 1
 
 
-def log_likelihood(setup: base.Setup, state: base.State, cell: int) -> float:
+def log_likelihood(setup: Setup, stats: Statistics, state: State, cell: int) -> float:
     """The log-likelihood of one cell from the statistics."""
     value = 0.0
     for arm in range(setup.constants.shape[0]):
-        if state.counts[arm] > 0:
-            value += state.counts[arm] * setup.constants[arm, cell]
-            value += state.statistics[arm] * setup.slopes[arm, cell]
+        if stats.counts[arm] > 0:
+            value += stats.counts[arm] * setup.constants[arm, cell]
+            value += sum_of_statistics(setup, stats, state, arm) * setup.slopes[arm, cell]
     return value
 
 
-def weigh(setup: base.Setup, state: base.State) -> None:
+def settle(setup: Setup, stats: Statistics, state: State) -> None:
     """Move the window to where the likelihood is, and exponentiate it."""
+    logs = state.logs
     first, last = state.window[0], state.window[1]
-    top = state.logs[first]
-    for cell in range(first + 1, last + 1):
-        top = max(top, state.logs[cell])
-    while first > 0 and state.logs[first] > top - _DEPTH:
+    top = largest_log(state)
+    while first > 0 and logs[first] > top - DEPTH:
         first -= 1
-        state.logs[first] = log_likelihood(setup, state, first)
-        top = max(top, state.logs[first])
-    while last < state.logs.shape[0] - 1 and state.logs[last] > top - _DEPTH:
+        logs[first] = log_likelihood(setup, stats, state, first)
+        top = max(top, logs[first])
+    while last < logs.shape[0] - 1 and logs[last] > top - DEPTH:
         last += 1
-        state.logs[last] = log_likelihood(setup, state, last)
-        top = max(top, state.logs[last])
-    while state.logs[first] < top - _DEPTH:
+        logs[last] = log_likelihood(setup, stats, state, last)
+        top = max(top, logs[last])
+    while logs[first] < top - DEPTH:
+        logs[first] = 0.0
+        state.weights[first] = 0.0
         first += 1
-    while state.logs[last] < top - _DEPTH:
+    while logs[last] < top - DEPTH:
+        logs[last] = 0.0
+        state.weights[last] = 0.0
         last -= 1
-    mass = 0.0
-    for cell in range(first, last + 1):
-        state.weights[cell] = math.exp(state.logs[cell] - top)
-        mass += state.weights[cell]
     state.window[0] = first
     state.window[1] = last
+    exponentiate(state, top)
+
+
+def largest_log(state: State) -> float:
+    """The largest log-likelihood in the window."""
+    top = state.logs[state.window[0]]
+    for cell in range(state.window[0] + 1, state.window[1] + 1):
+        top = max(top, state.logs[cell])
+    return float(top)
+
+
+def exponentiate(state: State, top: float) -> None:
+    """Weights and their sum from the log-likelihood in the window."""
+    mass = 0.0
+    for cell in range(state.window[0], state.window[1] + 1):
+        state.weights[cell] = math.exp(state.logs[cell] - top)
+        mass += state.weights[cell]
     state.mass[0] = mass
 
 
-def average(setup: base.Setup, state: base.State) -> None:
+def average(setup: Setup, state: State, values: FloatArray) -> None:
     """Posterior means of the arms' worths."""
     for arm in range(setup.constants.shape[0]):
         whole = weighted_sum(state.weights, setup.worths, arm, state.window[0], state.window[1])
-        state.values[arm] = whole / state.mass[0]
+        values[arm] = whole / state.mass[0]
 
 
 def weighted_sum(weights: FloatArray, curves: FloatArray, arm: int, first: int, last: int) -> float:
@@ -204,7 +239,7 @@ def weighted_sum(weights: FloatArray, curves: FloatArray, arm: int, first: int, 
     return (one + two) + (three + four)
 
 
-def draw_theta(setup: base.Setup, state: base.State, rng: np.random.Generator) -> float:
+def draw_theta(setup: Setup, state: State, rng: np.random.Generator) -> float:
     """The middle of a cell drawn from the posterior."""
     left = rng.random() * state.mass[0]
     cell = state.window[0]
@@ -214,19 +249,9 @@ def draw_theta(setup: base.Setup, state: base.State, rng: np.random.Generator) -
     return float(setup.thetas[cell])
 
 
-def refresh(setup: base.Setup, state: base.State) -> None:
-    """Rebuild what follows from counts, sums and statistics."""
-    state.total[0] = 0
-    for arm in range(setup.constants.shape[0]):
-        state.total[0] += state.counts[arm]
-    recompute(setup, state)
-    weigh(setup, state)
-    average(setup, state)
-
-
-def estimate(setup: base.Setup, state: base.State) -> float:
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
     """The posterior mean of the parameter; nan before any reward."""
-    if state.total[0] == 0:
+    if stats.total[0] == 0:
         return math.nan
     theta = 0.0
     for cell in range(state.window[0], state.window[1] + 1):

@@ -21,12 +21,12 @@ _CLOSE = 1024.0  # grains: far more than rounding, far less than a region of the
 
 
 class Estimates(NamedTuple):
-    """Every arm's own estimate, and their weighted sum."""
+    """Every arm's own estimate, and their weighted sum (one for each group, if there are any)."""
 
     thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where N_k > 0
     segments: IntArray  # (n_arms,) where the arm's inverse was read, -1 beyond its ends or unread
     parts: IntArray  # (n_arms, 2) N_k theta-hat_k in grains, the upper and the lower half
-    weighted: IntArray  # (2,) sum over the arms
+    weighted: IntArray  # (2,) or (n_groups, 2) sum over the arms
 
 
 def no_estimates(n_arms: int) -> Estimates:
@@ -39,15 +39,46 @@ def no_estimates(n_arms: int) -> Estimates:
     )
 
 
+def no_group_estimates(n_arms: int, n_groups: int) -> Estimates:
+    """No reward yet, and a sum for each group of arms."""
+    return no_estimates(n_arms)._replace(weighted=np.zeros((n_groups, 2), np.int64))
+
+
 def weigh(tables: Tables, stats: Statistics, own: Estimates, arm: int) -> None:
     """Bring one arm's estimate and the sum in line with the arm's counts and sums."""
+    upper, lower = own.parts[arm, 0], own.parts[arm, 1]
+    weigh_part(tables, tables.low, tables.high, stats, own, arm)
+    own.weighted[0] += own.parts[arm, 0] - upper
+    own.weighted[1] += own.parts[arm, 1] - lower
+
+
+def weigh_in_group(
+    tables: Tables,
+    low: float,
+    high: float,
+    stats: Statistics,
+    own: Estimates,
+    arm: int,
+    group: int,
+) -> None:
+    """`weigh` for an arm of a group whose parameter lies in [low, high]."""
+    upper, lower = own.parts[arm, 0], own.parts[arm, 1]
+    weigh_part(tables, low, high, stats, own, arm)
+    own.weighted[group, 0] += own.parts[arm, 0] - upper
+    own.weighted[group, 1] += own.parts[arm, 1] - lower
+
+
+def weigh_part(
+    tables: Tables, low: float, high: float, stats: Statistics, own: Estimates, arm: int
+) -> None:
+    """Bring one arm's estimate and its part of the sum in line with counts and sums."""
     count = stats.counts[arm]
     upper = 0
     lower = 0
     if count > 0:
         theta = invert(tables, own, arm, stats.sums[arm] / count)
         own.thetas[arm] = theta
-        position = as_grains(tables, theta)
+        position = as_grains(low, high, theta)
         grains = 0
         if position > 0.0:  # not for nan
             grains = int(min(position, float(_GRAINS)))
@@ -56,8 +87,6 @@ def weigh(tables: Tables, stats: Statistics, own: Estimates, arm: int) -> None:
     else:
         own.thetas[arm] = 0.0
         own.segments[arm] = -1
-    own.weighted[0] += upper - own.parts[arm, 0]
-    own.weighted[1] += lower - own.parts[arm, 1]
     own.parts[arm, 0] = upper
     own.parts[arm, 1] = lower
 
@@ -87,9 +116,9 @@ def invert(tables: Tables, own: Estimates, arm: int, mean: float) -> float:
     return evaluate(curves, arm, mean)
 
 
-def as_grains(tables: Tables, theta: float) -> float:
-    """How far a parameter lies inside the domain, in grains."""
-    return (theta - tables.low) * (_GRAINS / (tables.high - tables.low))
+def as_grains(low: float, high: float, theta: float) -> float:
+    """How far a parameter lies inside a domain, in grains."""
+    return (theta - low) * (_GRAINS / (high - low))
 
 
 def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bool:

@@ -1,131 +1,88 @@
-"""Greedy and Thompson sampling on a posterior over the parameter."""
+"""The greedy policy on a posterior over the parameter."""
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
-from globalbandits._validation import as_integer
-from globalbandits.errors import PolicyError
-from globalbandits.model.tables import choose_in_cell, find_cell
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_largest
-from globalbandits.policies.grid import (
-    Setup,
-    State,
-    absorb,
-    average,
-    build,
-    check_likelihood,
-    draw_theta,
-    estimate,
-    init,
-    refresh,
-)
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
-ADDITIVE = ("counts", "sums", "statistics")
+from globalbandits._types import FloatArray
+from globalbandits.policies.base import register
+from globalbandits.policies.parts import grid
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.grid import Setup, average
+from globalbandits.policies.parts.grid import estimate as estimate_parameter
+from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
+from globalbandits.policies.parts.grid import update as update_posterior
+from globalbandits.policies.parts.grid_saving import resume as resume_posterior
+from globalbandits.policies.parts.gridded import Gridded, variants_of
+from globalbandits.statistics import Statistics
 
 
-def select_greedy(setup: Setup, state: State, rng: np.random.Generator) -> int:
+class State(NamedTuple):
+    """The posterior, and what the arms are worth under it."""
+
+    posterior: grid.State
+    values: FloatArray  # (n_arms,) posterior means of the arms' worths
+
+
+def init(setup: Setup) -> State:
+    """No reward yet: all cells weigh the same."""
+    state = State(grid.init(setup), np.zeros(setup.tables.n_arms))
+    average(setup, state.posterior, state.values)
+    return state
+
+
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest posterior mean of an arm's worth."""
     return choose_largest(state.values, rng)
 
 
-def select_draw(setup: Setup, state: State, rng: np.random.Generator) -> int:
-    """The best arm at a parameter drawn from the posterior."""
-    envelope = setup.tables.envelope
-    return choose_in_cell(envelope, find_cell(envelope, draw_theta(setup, state, rng)), rng)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Weigh the cells with one more reward, and average the arms' worths."""
+    update_posterior(setup, stats, state.posterior, arm, reward)
+    average(setup, state.posterior, state.values)
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    absorb(setup, state, arm, reward, 1)
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Posterior and averages from counts and sums."""
+    rebuild_posterior(setup, stats, state.posterior)
+    average(setup, state.posterior, state.values)
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    absorb(setup, state, arm, reward, -1)
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Complete a saved posterior, and average; False if it is not that of the statistics."""
+    fits = resume_posterior(setup, stats, state.posterior)
+    if fits:
+        average(setup, state.posterior, state.values)
+    return fits
 
 
-def update_values(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward, and average the arms' worths."""
-    absorb(setup, state, arm, reward, 1)
-    average(setup, state)
-
-
-def forget_values(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back, and average the arms' worths."""
-    absorb(setup, state, arm, reward, -1)
-    average(setup, state)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _GridPolicy(Policy):
-    """What both policies have in common: the likelihood and the grid."""
-
-    likelihood: str = "beta"
-    cells: int = 2000
-
-    def __post_init__(self) -> None:
-        """Check the likelihood and the number of cells."""
-        check_likelihood(self.likelihood)
-        object.__setattr__(self, "cells", as_integer("cells", self.cells, 2, PolicyError))
-
-    def setup(self, model: "RewardModel") -> Setup:
-        """The model's curves and likelihoods on the grid."""
-        return build(model, self.likelihood, self.cells)
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """The posterior mean of the parameter; nan before any reward."""
+    return estimate_parameter(setup, stats, state.posterior)
 
 
 @register("grid_greedy")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GridGreedy(_GridPolicy):
+class GridGreedy(Gridded):
     """Play the arm with the largest posterior mean, the prior being uniform over the domain.
 
-    The posterior lives on the middles of equal cells of the domain; see `grid`. This is the
-    one-step optimal Bayes rule; nothing is added for exploration, because every arm teaches
-    about all.
+    The posterior lives on the middles of equal cells of the domain; see `parts.grid`. This is
+    the one-step optimal Bayes rule; nothing is added for exploration, because every arm
+    teaches about all.
 
     Args:
         likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise
             of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
-            others in [0, 1].
-        cells: number of cells; at least 2.
+            others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
+        cells: number of cells, from 2 to 1,000,000.
 
     >>> GridGreedy(likelihood="bernoulli").label
     "GridGreedy(likelihood='bernoulli')"
     """
 
-    rules = Rules(init, select_greedy, update_values, estimate, forget_values, ADDITIVE, refresh)
+    variants = variants_of(init, select, update, estimate, rebuild, resume)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest posterior mean."""
         return f"largest posterior mean: {float(np.max(state.values)):.6g} on the unit reward scale"
-
-
-@register("grid_thompson")
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class GridThompson(_GridPolicy):
-    """Draw a parameter from the posterior and play the arm that is best there.
-
-    Thompson sampling (Thompson 1933) on the parameter itself, with a uniform prior on the
-    middles of equal cells of the domain; see `grid`.
-
-    Args:
-        likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise
-            of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
-            others in [0, 1].
-        cells: number of cells; at least 2.
-
-    >>> GridThompson().to_dict()
-    {'policy': 'grid_thompson', 'likelihood': 'beta', 'cells': 2000}
-    """
-
-    rules = Rules(init, select_draw, update, estimate, forget, ADDITIVE, refresh)
-
-    def reason(self, setup: Setup, state: State) -> str:
-        """A draw, and where the posterior is."""
-        low, high = setup.thetas[state.window[0]], setup.thetas[state.window[1]]
-        return f"best arm at a draw of theta from the posterior on [{low:.6g}, {high:.6g}]"

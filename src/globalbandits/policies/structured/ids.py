@@ -7,20 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer
-from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies import grid
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.grid import (
-    absorb,
-    average,
-    build,
-    check_likelihood,
-    estimate,
-    weighted_sum,
-)
-from globalbandits.policies.grid import refresh as refresh_posterior
+from globalbandits.policies.base import register
+from globalbandits.policies.parts import grid
+from globalbandits.policies.parts.grid import average, build, unit_means, weighted_sum
+from globalbandits.policies.parts.grid import estimate as estimate_parameter
+from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
+from globalbandits.policies.parts.grid import update as update_posterior
+from globalbandits.policies.parts.grid_saving import resume as resume_posterior
+from globalbandits.policies.parts.gridded import Gridded, variants_of
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -33,30 +29,20 @@ class Setup(NamedTuple):
     """The grid's setup, the means, and runs of cells with the same best arm."""
 
     tables: Tables
-    thetas: FloatArray  # (n_cells,) middles of the cells
-    constants: FloatArray  # (n_arms, n_cells) of the log-likelihood
-    slopes: FloatArray  # (n_arms, n_cells)
-    worths: FloatArray  # (n_arms, n_cells) what a decision is worth
-    logarithmic: bool  # whether s(x) is log(1 - x), else x
+    grid: grid.Setup
     means: FloatArray  # (n_arms, n_cells) what is observed
     runs: IntArray  # (n_runs + 1,) where each run starts, and the number of cells
     best: IntArray  # (n_runs,) the best arm of the run
+    winner: IntArray  # (n_runs,) its place among the arms that are best in some run
 
 
 class State(NamedTuple):
     """The posterior on the grid, and the mixture of two arms it asks for."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    statistics: FloatArray  # (n_arms,) sum of s(x)
-    total: IntArray  # (1,) number of observations
-    window: IntArray  # (2,) first and last cell kept current
-    logs: FloatArray  # (n_cells,) log-likelihood, current in the window
-    weights: FloatArray  # (n_cells,) posterior, not normalised, current in the window
-    mass: FloatArray  # (1,) sum of the weights
+    posterior: grid.State
     values: FloatArray  # (n_arms,) posterior means of the arms' worths
-    shares: FloatArray  # (n_arms,) weight of the cells where the arm is best
-    parts: FloatArray  # (n_arms, n_arms) sum of weight * mean of arm k where arm a is best
+    shares: FloatArray  # (n_winners,) weight of the cells where the arm is best
+    parts: FloatArray  # (n_winners, n_arms) sum of weight * mean of arm k where the arm is best
     expected: FloatArray  # (n_arms,) posterior means of what is observed
     regrets: FloatArray  # (n_arms,) expected regret of playing the arm
     gains: FloatArray  # (n_arms,) variance of the arm's mean explained by which arm is best
@@ -65,12 +51,13 @@ class State(NamedTuple):
 
 
 def init(setup: Setup) -> State:
-    """No observation yet: all cells weigh the same."""
-    n = setup.tables.n_arms
+    """No reward yet: all cells weigh the same."""
+    n, n_winners = setup.tables.n_arms, int(setup.winner.max()) + 1
     state = State(
-        *grid.init(setup),
-        shares=np.zeros(n),
-        parts=np.zeros((n, n)),
+        posterior=grid.init(setup.grid),
+        values=np.zeros(n),
+        shares=np.zeros(n_winners),
+        parts=np.zeros((n_winners, n)),
         expected=np.zeros(n),
         regrets=np.zeros(n),
         gains=np.zeros(n),
@@ -81,68 +68,76 @@ def init(setup: Setup) -> State:
     return state
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """One of the two arms of the mixture."""
     if state.chance[0] >= 1.0 or rng.random() < state.chance[0]:
         return int(state.pair[0])
     return int(state.pair[1])
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    absorb(setup, state, arm, reward, 1)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Weigh the cells with one more reward, and plan."""
+    update_posterior(setup.grid, stats, state.posterior, arm, reward)
     plan(setup, state)
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    absorb(setup, state, arm, reward, -1)
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Posterior and plan from counts and sums."""
+    rebuild_posterior(setup.grid, stats, state.posterior)
     plan(setup, state)
 
 
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts, sums and statistics."""
-    refresh_posterior(setup, state)
-    plan(setup, state)
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Complete a saved posterior, and plan; False if it is not that of the statistics."""
+    fits = resume_posterior(setup.grid, stats, state.posterior)
+    if fits:
+        plan(setup, state)
+    return fits
+
+
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """The posterior mean of the parameter; nan before any reward."""
+    return estimate_parameter(setup.grid, stats, state.posterior)
 
 
 def plan(setup: Setup, state: State) -> None:
     """Regrets and gains under the posterior, and the best mixture."""
-    average(setup, state)
+    average(setup.grid, state.posterior, state.values)
     inform(setup, state)
     mix(state)
 
 
 def inform(setup: Setup, state: State) -> None:
     """Expected regret of each arm, and how much its mean varies with which arm is best."""
-    n, n_runs = setup.tables.n_arms, setup.best.shape[0]
-    mass = state.mass[0]
+    n, n_winners = setup.tables.n_arms, state.shares.shape[0]
+    weights, window, mass = state.posterior.weights, state.posterior.window, state.posterior.mass[0]
+    for winner in range(n_winners):
+        state.shares[winner] = 0.0
     for arm in range(n):
-        state.shares[arm] = 0.0
         state.expected[arm] = 0.0
         state.gains[arm] = 0.0
     top = 0.0
-    for run in range(n_runs):
-        first = max(state.window[0], setup.runs[run])
-        last = min(state.window[1], setup.runs[run + 1] - 1)
+    for run in range(setup.best.shape[0]):
+        first = max(window[0], setup.runs[run])
+        last = min(window[1], setup.runs[run + 1] - 1)
         if first > last:
             continue
-        best = setup.best[run]
-        if state.shares[best] == 0.0:  # an arm may be best in several runs
+        winner = setup.winner[run]
+        if state.shares[winner] == 0.0:  # an arm may be best in several runs
             for arm in range(n):
-                state.parts[best, arm] = 0.0
+                state.parts[winner, arm] = 0.0
         for cell in range(first, last + 1):
-            state.shares[best] += state.weights[cell]
-        top += weighted_sum(state.weights, setup.worths, best, first, last)
+            state.shares[winner] += weights[cell]
+        top += weighted_sum(weights, setup.grid.worths, setup.best[run], first, last)
         for arm in range(n):
-            part = weighted_sum(state.weights, setup.means, arm, first, last)
-            state.parts[best, arm] += part
+            part = weighted_sum(weights, setup.means, arm, first, last)
+            state.parts[winner, arm] += part
             state.expected[arm] += part / mass
-    for best in range(n):
-        share = state.shares[best]
+    for winner in range(n_winners):
+        share = state.shares[winner]
         if share > 0.0:
             for arm in range(n):
-                surprise = state.parts[best, arm] / share - state.expected[arm]
+                surprise = state.parts[winner, arm] / share - state.expected[arm]
                 state.gains[arm] += share / mass * surprise * surprise
     for arm in range(n):
         regret = top / mass - state.values[arm]
@@ -191,50 +186,44 @@ def mix(state: State) -> None:
 
 @register("ids")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class IDS(Policy):
+class IDS(Gridded):
     """Play the mixture of two arms with the least squared regret per information gained.
 
-    Under the posterior on a grid (see `grid`), arm k has the expected regret ``D_k = E[largest
-    worth] - E[worth of k]`` and the gain ``V_k = Var(E[mean of k | which arm is best])``; the
-    mixture minimises ``D**2 / V`` of its averages (Russo and Van Roy 2014, the variance-based
-    ratio, which bounds the one with mutual information from above and needs no distribution of
-    rewards beyond the posterior; checked in public code). Some best mixture has at most two
-    arms. An arm without regret is played at once.
+    Under the posterior on a grid (see `parts.grid`), arm k has the expected regret ``D_k =
+    E[largest worth] - E[worth of k]`` and the gain ``V_k = Var(E[mean of k | which arm is
+    best])``; the mixture minimises ``D**2 / V`` of its averages (Russo and Van Roy 2014, the
+    variance-based ratio, which bounds the one with mutual information from above and needs no
+    distribution of rewards beyond the posterior; checked in public code). Some best mixture has
+    at most two arms. An arm without regret is played at once.
 
     Args:
         likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise
             of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
-            others in [0, 1].
-        cells: number of cells of the grid; at least 2.
+            others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
+        cells: number of cells of the grid, from 2 to 1,000,000.
 
     >>> IDS(cells=500).label
     'IDS(cells=500)'
     """
 
-    likelihood: str = "beta"
-    cells: int = 2000
-
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums", "statistics"), refresh)
-
-    def __post_init__(self) -> None:
-        """Check the likelihood and the number of cells."""
-        check_likelihood(self.likelihood)
-        object.__setattr__(self, "cells", as_integer("cells", self.cells, 2, PolicyError))
+    variants = variants_of(init, select, update, estimate, rebuild, resume)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The grid's setup, the means, and where the best arm changes."""
         base = build(model, self.likelihood, self.cells)
-        low, high = model.reward_range
         best = np.argmax(base.worths, axis=0).astype(np.int64)
         starts = np.concatenate(([0], np.flatnonzero(np.diff(best)) + 1))
+        _, winner = np.unique(best[starts], return_inverse=True)
         return Setup(
-            *base,
-            means=np.ascontiguousarray((model.means(base.thetas).T - low) / (high - low)),
+            tables=model.tables,
+            grid=base,
+            means=unit_means(model, base.thetas),
             runs=np.concatenate((starts, [self.cells])),
             best=best[starts],
+            winner=winner.astype(np.int64),
         )
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The mixture."""
         one, other = state.pair
         if state.chance[0] >= 1.0:

@@ -16,15 +16,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.parts.divergence import coin_loss
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 _CLIP = 1e-12  # means are kept this far from 0 and 1, where the divergence is infinite
+_TOLERANCE = 3e-8  # of the domain: closer than this the distance does not differ in floats
+_NEAR = 1e-6  # of the domain: a minimum must be lower than its neighbours so far away
+_ROUNDING = 1e-12  # of a distance
 
 
 class Setup(NamedTuple):
@@ -34,113 +39,107 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Statistics per arm, and the parameter nearest to them."""
+    """The parameter nearest to each mean, and to all of them."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    total: IntArray  # (1,) number of observations
-    thetas: FloatArray  # (n_arms,) parameter of each arm's mean, meaningful where N_k > 0
+    thetas: FloatArray  # (n_arms,) parameter of each arm's mean, 0 where N_k = 0
     theta: FloatArray  # (1,) the projection of all means onto the model
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
-    n = setup.tables.n_arms
-    return State(
-        np.zeros(n, np.int64), np.zeros(n), np.zeros(1, np.int64), np.zeros(n), np.zeros(1)
-    )
+    """No reward yet."""
+    return State(np.zeros(setup.tables.n_arms), np.zeros(1))
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Greedy at the projection; any arm at random before the first reward."""
-    if state.total[0] == 0:
+    if stats.total[0] == 0:
         return int(rng.random() * setup.tables.n_arms)
     envelope = setup.tables.envelope
     return choose_in_cell(envelope, find_cell(envelope, state.theta[0]), rng)
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    change(setup, state, arm, reward, 1)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """One arm's mean has changed: project anew."""
+    invert_mean(setup, stats, state, arm)
+    project(setup, stats, state)
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    change(setup, state, arm, -reward, -1)
-
-
-def change(setup: Setup, state: State, arm: int, reward: float, by: int) -> None:
-    """Add ``by`` observations whose rewards sum to ``reward``, and project anew."""
-    state.counts[arm] += by
-    state.sums[arm] += reward
-    state.total[0] += by
-    invert_mean(setup, state, arm)
-    project(setup, state)
-
-
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    state.total[0] = 0
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Every arm's parameter, and the projection, from counts and sums."""
     for arm in range(setup.tables.n_arms):
-        state.total[0] += state.counts[arm]
-        invert_mean(setup, state, arm)
-    project(setup, state)
+        invert_mean(setup, stats, state, arm)
+    state.theta[0] = 0.0
+    if stats.total[0] > 0:
+        state.theta[0] = math.nan  # no last estimate
+        project(setup, stats, state)
 
 
-def invert_mean(setup: Setup, state: State, arm: int) -> None:
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether the saved projection is a minimum of the distance, as well as floats can tell."""
+    if stats.total[0] == 0:
+        return bool(state.theta[0] == 0.0)
+    theta, own = float(state.theta[0]), state.thetas[stats.counts > 0]
+    if not own.min() <= theta <= own.max():
+        return False
+    near = _NEAR * (setup.tables.high - setup.tables.low)
+    around = [x for x in (theta - near, theta + near) if own.min() <= x <= own.max()]
+    found = distance(setup, stats, theta) * (1.0 - _ROUNDING) - _ROUNDING
+    return all(found <= distance(setup, stats, x) for x in around)
+
+
+def invert_mean(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
     """The parameter of the arm's own mean."""
-    if state.counts[arm] > 0:
-        mean = state.sums[arm] / state.counts[arm]
+    state.thetas[arm] = 0.0
+    if stats.counts[arm] > 0:
+        mean = stats.sums[arm] / stats.counts[arm]
         state.thetas[arm] = evaluate(setup.tables.inverse, arm, mean)
 
 
-def distance(setup: Setup, state: State, theta: float) -> float:
+def distance(setup: Setup, stats: Statistics, theta: float) -> float:
     """``sum_k N_k kl(mean_k, mu_k(theta))`` up to a constant: minus the log-likelihood."""
     value = 0.0
     for arm in range(setup.tables.n_arms):
-        if state.counts[arm] > 0:
+        if stats.counts[arm] > 0:
             mu = evaluate(setup.tables.mean, arm, theta)
             mu = min(max(mu, _CLIP), 1.0 - _CLIP)
-            rest = state.counts[arm] - state.sums[arm]
-            value -= state.sums[arm] * math.log(mu) + rest * math.log(1.0 - mu)
+            rest = stats.counts[arm] - stats.sums[arm]
+            value += coin_loss(stats.sums[arm], rest, math.log(mu), math.log(1.0 - mu))
     return value
 
 
-def project(setup: Setup, state: State) -> None:
+def project(setup: Setup, stats: Statistics, state: State) -> None:
     """The minimum of the distance, by Brent's method.
 
     Every arm's part falls towards the parameter of its own mean and rises beyond, so the
     minimum lies between the smallest and the largest of these.
     """
-    if state.total[0] == 0:
-        return
     low, high = setup.tables.high, setup.tables.low
     for arm in range(setup.tables.n_arms):
-        if state.counts[arm] > 0:
+        if stats.counts[arm] > 0:
             low = min(low, state.thetas[arm])
             high = max(high, state.thetas[arm])
-    state.theta[0] = minimise(setup, state, low, high)
+    state.theta[0] = minimise(setup, stats, state.theta[0], low, high)
 
 
-def minimise(setup: Setup, state: State, low: float, high: float) -> float:
-    """Brent's minimisation of the distance on [low, high]: parabolas, golden sections as a guard.
+def minimise(setup: Setup, stats: Statistics, last: float, low: float, high: float) -> float:
+    """Brent's minimisation of the distance on [low, high]: parabolas, or else golden sections.
 
     One more reward moves the minimum by the order of 1/t, so a bracket of that width about the
     last estimate is tried first.
     """
     length = setup.tables.high - setup.tables.low
-    tolerance = 3e-8 * length  # closer than this the distance does not differ in floats
+    tolerance = _TOLERANCE * length
     if high - low <= 2.0 * tolerance:
         return 0.5 * (low + high)
-    x = state.theta[0]
+    x = last
     if not low < x < high:
         x = low + _GOLDEN * (high - low)
-    f = distance(setup, state, x)
-    second, f_second = max(low, x - 4.0 * length / state.total[0]), math.inf
-    third, f_third = min(high, x + 4.0 * length / state.total[0]), math.inf
-    if state.total[0] > 8:
-        f_second = distance(setup, state, second)
-        f_third = distance(setup, state, third)
+    f = distance(setup, stats, x)
+    second, f_second = max(low, x - 4.0 * length / stats.total[0]), math.inf
+    third, f_third = min(high, x + 4.0 * length / stats.total[0]), math.inf
+    if stats.total[0] > 8:
+        f_second = distance(setup, stats, second)
+        f_third = distance(setup, stats, third)
     if f_second > f and f_third > f and not math.isinf(f_second):
         low, high = second, third
         if f_third < f_second:
@@ -173,7 +172,7 @@ def minimise(setup: Setup, state: State, low: float, high: float) -> float:
             trial = x + step
         elif abs(step) < tolerance:
             trial = x + (tolerance if step > 0.0 else -tolerance)
-        value = distance(setup, state, trial)
+        value = distance(setup, stats, trial)
         if value <= f:
             if trial < x:
                 high = x
@@ -195,9 +194,9 @@ def minimise(setup: Setup, state: State, low: float, high: float) -> float:
     return float(x)
 
 
-def estimate(setup: Setup, state: State) -> float:
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
     """The projection; nan before any reward."""
-    return math.nan if state.total[0] == 0 else float(state.theta[0])
+    return math.nan if stats.total[0] == 0 else float(state.theta[0])
 
 
 @register("ossb")
@@ -207,24 +206,24 @@ class OSSB(Policy):
 
     The estimate minimises ``sum_k N_k * kl(mean_k, mu_k(theta))`` with the Bernoulli divergence:
     quasi-likelihood, as good for any reward in [0, 1]. Why there is nothing to explore is
-    told at the top of this file. When the means contradict the model the distance can have
+    written at the top of this file. When the means contradict the model the distance can have
     several minima; the one found from the last estimate is used.
 
     >>> OSSB().to_dict()
     {'policy': 'ossb'}
     """
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild, ("theta",), resume)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
         return Setup(model.tables)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Greedy, or random at the start."""
-        if state.total[0] == 0:
+        if stats.total[0] == 0:
             return "no reward yet: any arm, at random"
         return (
             "no parameter is confusing, so greedy: the best arm at the estimate "
-            f"{estimate(setup, state):.6g}"
+            f"{estimate(setup, stats, state):.6g}"
         )

@@ -12,7 +12,14 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.regional import RegionalModel
 from globalbandits.model.tables import Tables, evaluate, find_cell_among
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_largest
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.weighting import (
+    Estimates,
+    mean_of,
+    no_group_estimates,
+    weigh_in_group,
+)
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -36,38 +43,28 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """WAGP's statistics, group by group, and the groups' indices."""
+    """WAGP's estimates, group by group, and the groups' indices."""
 
-    counts: IntArray  # (n_arms,) N_k
-    sums: FloatArray  # (n_arms,) sum of rewards
-    thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where N_k > 0
-    total: IntArray  # (1,) number of observations
+    own: Estimates  # with a sum for each group
     plays: IntArray  # (n_groups,) N_m
-    weighted: FloatArray  # (n_groups,) sum of N_k theta-hat_k over the group
     cells: IntArray  # (n_groups,) cell of the group's estimate
     tops: FloatArray  # (n_groups,) worth of the best arm there
     indices: FloatArray  # (n_groups,) of the next round
 
 
 def init(setup: Setup) -> State:
-    """No observation yet."""
-    n, n_groups = setup.tables.n_arms, len(setup.lows)
-    state = State(
-        counts=np.zeros(n, np.int64),
-        sums=np.zeros(n),
-        thetas=np.zeros(n),
-        total=np.zeros(1, np.int64),
+    """No reward yet: every group comes first."""
+    n_groups = len(setup.lows)
+    return State(
+        own=no_group_estimates(setup.tables.n_arms, n_groups),
         plays=np.zeros(n_groups, np.int64),
-        weighted=np.zeros(n_groups),
         cells=np.zeros(n_groups, np.int64),
         tops=np.zeros(n_groups),
-        indices=np.zeros(n_groups),
+        indices=np.full(n_groups, math.inf),
     )
-    score(setup, state)
-    return state
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """A group without plays first, with any of its arms; else greedy in the best group."""
     group = choose_largest(state.indices, rng)
     if state.plays[group] == 0:
@@ -80,85 +77,72 @@ def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
     return int(setup.best[start])
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    change(setup, state, arm, reward, 1)
-    score(setup, state)
-
-
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    change(setup, state, arm, -reward, -1)
-    score(setup, state)
-
-
-def change(setup: Setup, state: State, arm: int, reward: float, by: int) -> None:
-    """Add ``by`` observations whose rewards sum to ``reward``: only the arm's group changes."""
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Only the arm's group has learned, but all indices change with time."""
     group = setup.group_of[arm]
-    old = state.counts[arm] * state.thetas[arm]
-    count = state.counts[arm] + by
-    state.counts[arm] = count
-    state.sums[arm] += reward
-    state.total[0] += by
-    state.plays[group] += by
-    theta = 0.0
-    if count > 0:
-        theta = evaluate(setup.tables.inverse, arm, state.sums[arm] / count)
-    state.thetas[arm] = theta
-    state.weighted[group] += count * theta - old
+    state.plays[group] += 1
+    weigh_arm(setup, stats, state, arm)
     locate(setup, state, group)
+    score(setup, stats, state)
 
 
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    state.total[0] = 0
-    for group in range(setup.lows.shape[0]):
-        state.plays[group] = 0
-        state.weighted[group] = 0.0
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """All estimates and indices from counts and sums."""
+    state.own.weighted[:] = 0
+    state.own.parts[:] = 0
+    state.own.segments[:] = -1
+    state.plays[:] = 0
     for arm in range(setup.tables.n_arms):
-        count, group = state.counts[arm], setup.group_of[arm]
-        state.thetas[arm] = 0.0
-        if count > 0:
-            state.thetas[arm] = evaluate(setup.tables.inverse, arm, state.sums[arm] / count)
-        state.total[0] += count
-        state.plays[group] += count
-        state.weighted[group] += count * state.thetas[arm]
+        state.plays[setup.group_of[arm]] += stats.counts[arm]
+        weigh_arm(setup, stats, state, arm)
     for group in range(setup.lows.shape[0]):
         locate(setup, state, group)
-    score(setup, state)
+    score(setup, stats, state)
+
+
+def weigh_arm(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
+    """Bring one arm's estimate and its group's sum in line with the arm's counts and sums."""
+    group = setup.group_of[arm]
+    low, high = setup.lows[group], setup.highs[group]
+    weigh_in_group(setup.tables, low, high, stats, state.own, arm, group)
 
 
 def group_estimate(setup: Setup, state: State, group: int) -> float:
     """WAGP's weighted estimate from the rewards of one group, which must have some."""
-    theta = state.weighted[group] / state.plays[group]
-    return float(min(max(theta, setup.lows[group]), setup.highs[group]))
+    upper, lower = state.own.weighted[group, 0], state.own.weighted[group, 1]
+    return mean_of(setup.lows[group], setup.highs[group], upper, lower, state.plays[group])
 
 
 def locate(setup: Setup, state: State, group: int) -> None:
     """The cell of the group's envelope at its estimate, and the best worth there."""
-    if state.plays[group] == 0:
-        return
-    theta = group_estimate(setup, state, group)
-    first, last = setup.first_point[group], setup.first_point[group + 1] - 1
-    cell = setup.first_cell[group] + find_cell_among(setup.points, first, last, theta)
-    state.cells[group] = cell
-    state.tops[group] = evaluate(setup.tables.worth, setup.best[setup.starts[cell]], theta)
+    state.cells[group] = 0
+    state.tops[group] = 0.0
+    if state.plays[group] > 0:
+        theta = group_estimate(setup, state, group)
+        first, last = setup.first_point[group], setup.first_point[group + 1] - 1
+        cell = setup.first_cell[group] + find_cell_among(setup.points, first, last, theta)
+        state.cells[group] = cell
+        state.tops[group] = evaluate(setup.tables.worth, setup.best[setup.starts[cell]], theta)
 
 
-def score(setup: Setup, state: State) -> None:
+def score(setup: Setup, stats: Statistics, state: State) -> None:
     """The indices of the next round; a group without plays comes before all others."""
-    log_t = math.log(state.total[0] + 1)
+    log_t = math.log(stats.total[0] + 1)
     for group in range(setup.lows.shape[0]):
         if state.plays[group] == 0:
             state.indices[group] = math.inf
         else:
-            spread = math.pow(log_t / state.plays[group], setup.exponents[group])
+            spread = log_t / state.plays[group]
+            if setup.exponents[group] == 0.5:  # means with slopes neither 0 nor infinite
+                spread = math.sqrt(spread)
+            else:
+                spread = math.pow(spread, setup.exponents[group])
             state.indices[group] = state.tops[group] + setup.factors[group] * spread
 
 
-def estimate(setup: Setup, state: State) -> float:
-    """The parameter, if there is but one; nan before any reward."""
-    if state.total[0] == 0 or setup.lows.shape[0] > 1:
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """The parameter, if there is only one; nan before any reward."""
+    if stats.total[0] == 0 or setup.lows.shape[0] > 1:
         return math.nan
     return group_estimate(setup, state, 0)
 
@@ -186,7 +170,7 @@ class RegionalUCB(Policy):
 
     alpha: float = 1.0
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild)
 
     def __post_init__(self) -> None:
         """Check alpha."""
@@ -227,7 +211,7 @@ class RegionalUCB(Policy):
             exponents=inner * outer,
         )
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The group and its estimate."""
         group = int(np.argmax(state.indices))
         if state.plays[group] == 0:

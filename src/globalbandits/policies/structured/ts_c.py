@@ -9,14 +9,15 @@ import numpy as np
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.confidence import Setup, State, build, estimate, explain
-from globalbandits.policies.ucb_c import forget, init, refresh, update
+from globalbandits.policies.parts.confidence import Setup, build, explain
+from globalbandits.policies.structured.ucb_c import State, estimate, init, rebuild, update
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest draw among competitive arms; one without a reward at once, the lowest first."""
     for arm in range(setup.tables.n_arms):
         if state.indices[arm] == math.inf:
@@ -24,11 +25,12 @@ def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
     best = -1
     largest = -math.inf
     scale = math.sqrt(setup.variance)
+    allowed = state.allowed
     for arm in range(setup.tables.n_arms):
         if state.indices[arm] == -math.inf:
             continue
-        value = state.means[arm] + scale * state.widths[arm] * rng.standard_normal()
-        if value > largest:
+        value = allowed.means[arm] + scale * allowed.widths[arm] * rng.standard_normal()
+        if best < 0 or value > largest:
             best = arm
             largest = value
     return best
@@ -54,7 +56,7 @@ class TSC(Policy):
     alpha: float = 3.0
     variance: float = 0.25
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild)
 
     def __post_init__(self) -> None:
         """Check the two factors."""
@@ -65,7 +67,7 @@ class TSC(Policy):
         """The model's tables and the radius."""
         return build(model.tables, 2.0 * self.alpha * self.variance, self.variance)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""
         competing = int(np.sum(state.indices > -np.inf))
-        return f"largest draw of {competing} competitive arms: {explain(state)}"
+        return f"largest draw of {competing} competitive arms: {explain(state.allowed)}"

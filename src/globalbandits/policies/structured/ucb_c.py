@@ -1,59 +1,95 @@
 """UCB-C (Gupta, Chaudhari, Mukherjee, Joshi and Yagan 2020): UCB among competitive arms."""
 
 import dataclasses
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import FloatArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
-from globalbandits.policies import confidence
+from globalbandits.model.tables import find_cell
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.choice import choose_largest
-from globalbandits.policies.confidence import (
-    Setup,
-    State,
-    absorb,
-    build,
-    estimate,
-    explain,
-    rebuild,
-    score_competitive,
-)
-from globalbandits.policies.indices import record
+from globalbandits.policies.parts import confidence
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.confidence import Setup, build, explain, is_empty
+from globalbandits.policies.parts.confidence import estimate as estimate_parameter
+from globalbandits.policies.parts.confidence import rebuild as rebuild_set
+from globalbandits.policies.parts.confidence import update as update_set
+from globalbandits.statistics import Statistics, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
+class State(NamedTuple):
+    """The confidence set, and the indices of the next round."""
+
+    allowed: confidence.State
+    indices: FloatArray  # (n_arms,) -inf where an arm does not compete
+
+
 def init(setup: Setup) -> State:
-    """No observation yet."""
-    state = confidence.init(setup)
-    score_competitive(setup, state)
+    """No reward yet."""
+    state = State(confidence.init(setup), np.zeros(setup.tables.n_arms))
+    score(setup, no_statistics(setup.tables.n_arms), state)
     return state
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest index among competitive arms; arms without a reward tie at infinity."""
     return choose_largest(state.indices, rng)
 
 
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    absorb(setup, state, arm, reward)
-    score_competitive(setup, state)
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Narrow the set, and score the arms."""
+    update_set(setup, stats, state.allowed, arm, reward)
+    score(setup, stats, state)
 
 
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    record(state, arm, -reward, -1)
-    refresh(setup, state)
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """The set and the indices from counts and sums."""
+    rebuild_set(setup, stats, state.allowed)
+    score(setup, stats, state)
 
 
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    rebuild(setup, state)
-    score_competitive(setup, state)
+def score(setup: Setup, stats: Statistics, state: State) -> None:
+    """UCB indices of the arms that are best somewhere in the set, -inf for the others.
+
+    All arms compete when the set is empty. An arm that was never played has an infinite index.
+    """
+    first, last = 0, setup.tables.envelope.starts.shape[0] - 2
+    everyone = is_empty(state.allowed)
+    if not everyone:
+        first = find_cell(setup.tables.envelope, state.allowed.interval[0])
+        last = find_cell(setup.tables.envelope, state.allowed.interval[1])
+    root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
+    for arm in range(setup.tables.n_arms):
+        if not everyone and not is_best_within(setup, arm, first, last):
+            state.indices[arm] = -math.inf
+        elif stats.counts[arm] == 0:
+            state.indices[arm] = math.inf
+        else:
+            state.indices[arm] = state.allowed.means[arm] + root * state.allowed.widths[arm]
+
+
+def is_best_within(setup: Setup, arm: int, first: int, last: int) -> bool:
+    """Whether the arm is best in one of the cells first..last, by bisection over its cells."""
+    low, high = setup.starts[arm], setup.starts[arm + 1]
+    end = high
+    while low < high:
+        probe = (low + high) // 2
+        if setup.cells[probe] < first:
+            low = probe + 1
+        else:
+            high = probe
+    return bool(low < end and setup.cells[low] <= last)
+
+
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """The middle of the confidence set; nan without a reward, or when the set is empty."""
+    return estimate_parameter(setup, stats, state.allowed)
 
 
 @register("ucb_c")
@@ -78,7 +114,7 @@ class UCBC(Policy):
     alpha: float = 3.0
     variance: float = 0.25
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild)
 
     def __post_init__(self) -> None:
         """Check the two factors."""
@@ -89,7 +125,7 @@ class UCBC(Policy):
         """The model's tables and the radius."""
         return build(model.tables, 2.0 * self.alpha * self.variance, self.variance)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""
         competing = int(np.sum(state.indices > -np.inf))
-        return f"largest index of {competing} competitive arms: {explain(state)}"
+        return f"largest index of {competing} competitive arms: {explain(state.allowed)}"

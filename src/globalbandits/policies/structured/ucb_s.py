@@ -10,24 +10,24 @@ from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.confidence import (
+from globalbandits.policies.parts.confidence import (
     Setup,
     State,
-    absorb,
     build,
     estimate,
     explain,
     init,
     is_empty,
     rebuild,
+    update,
 )
-from globalbandits.policies.indices import record
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The best arm at the end of the set where the envelope is higher; any if it is empty.
 
     Means are monotone, so the supremum of each over the set is at one of the two ends, and the
@@ -45,22 +45,6 @@ def select(setup: Setup, state: State, rng: np.random.Generator) -> int:
         if worth > largest or tied:
             chosen, largest = cell, worth
     return choose_in_cell(envelope, chosen, rng)
-
-
-def update(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Count one reward."""
-    absorb(setup, state, arm, reward)
-
-
-def forget(setup: Setup, state: State, arm: int, reward: float) -> None:
-    """Take one observation back."""
-    record(state, arm, -reward, -1)
-    rebuild(setup, state)
-
-
-def refresh(setup: Setup, state: State) -> None:
-    """Rebuild what follows from counts and sums."""
-    rebuild(setup, state)
 
 
 @register("ucb_s")
@@ -84,7 +68,7 @@ class UCBS(Policy):
     alpha: float = 3.0
     variance: float = 0.25
 
-    rules = Rules(init, select, update, estimate, forget, ("counts", "sums"), refresh)
+    rules = Rules(init, select, update, estimate, rebuild)
 
     def __post_init__(self) -> None:
         """Check the two factors."""
@@ -95,7 +79,7 @@ class UCBS(Policy):
         """The model's tables and the radius."""
         return build(model.tables, self.alpha * self.variance, self.variance)
 
-    def reason(self, setup: Setup, state: State) -> str:
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and the largest index."""
         if is_empty(state):
             return f"any arm: {explain(state)}"

@@ -8,8 +8,11 @@ import pytest
 
 from globalbandits.model import RewardModel
 from globalbandits.policies import Learner, UncertaintyEllipsoid
-from globalbandits.policies import uncertainty_ellipsoid as rules
-from globalbandits.policies.features import spread_arms, whiten
+from globalbandits.policies.linear import uncertainty_ellipsoid as rules
+from globalbandits.policies.parts.features import spread_arms, whiten
+from globalbandits.policies.parts.least_squares import REBUILD_EVERY, invert
+from globalbandits.statistics import count, no_statistics
+from tests.policies.contract import assert_same_state
 from tests.policies.families import PRICES, model_of
 
 POWERS = np.array([[p, p**2, p**3] for p in PRICES])
@@ -17,41 +20,50 @@ POWERS = np.array([[p, p**2, p**3] for p in PRICES])
 
 def feed(policy, model, n, seed=0):
     setup = policy.setup(model)
-    state = rules.init(setup)
+    stats, state = no_statistics(model.n_arms), rules.init(setup)
     rng = np.random.default_rng(seed)
     arms = np.concatenate([setup.design, rng.integers(model.n_arms, size=n)])
     rewards = rng.random(len(arms))
     for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):
-        rules.update(setup, state, arm, reward)
-    return setup, state, arms, rewards
+        count(stats, arm, reward)
+        rules.update(setup, stats, state, arm, reward)
+    return state, arms, rewards
+
+
+def rebuilt(policy, model, arms, rewards):
+    """Least squares from scratch on the same rewards."""
+    setup = policy.setup(model)
+    stats, state = no_statistics(model.n_arms), rules.init(setup)
+    for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):
+        count(stats, arm, reward)
+    rules.rebuild(setup, stats, state)
+    return state
 
 
 @pytest.mark.parametrize("n", [0, 1, 50, 995, 998, 4_990])
 def test_predictions_are_those_of_direct_least_squares(n):
-    """Also just before (998 observations) and after the exact refresh, and long after it."""
-    _, state, arms, rewards = feed(UncertaintyEllipsoid(), model_of("pricing"), n)
+    """Also just before (998 observations) and after the exact rebuild, and long after it."""
+    state, arms, rewards = feed(UncertaintyEllipsoid(), model_of("pricing"), n)
     z, *_ = np.linalg.lstsq(POWERS[arms], rewards, rcond=None)
     np.testing.assert_allclose(state.means, POWERS @ z, rtol=0, atol=1e-9)
     inverse = np.linalg.pinv(POWERS[arms].T @ POWERS[arms], rcond=1e-14)
     variances = np.einsum("ki,ij,kj->k", POWERS, inverse, POWERS)
-    np.testing.assert_allclose(state.variances, variances, rtol=1e-6)
-    np.testing.assert_allclose(state.widths**2, state.variances, rtol=1e-14)
+    np.testing.assert_allclose(state.spread.variances, variances, rtol=1e-6)
+    np.testing.assert_allclose(state.spread.widths**2, state.spread.variances, rtol=1e-14)
 
 
-def test_sherman_morrison_hardly_drifts_between_refreshes():
-    setup, state, *_ = feed(UncertaintyEllipsoid(), model_of("pricing"), 990)
-    exact = rules.State(*(array.copy() for array in state))
-    rules.refresh(setup, exact)
-    for ours, theirs in zip(state, exact, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-13)
-    assert not np.array_equal(state.inverse, exact.inverse)
+def test_sherman_morrison_hardly_drifts_between_rebuilds():
+    policy, model = UncertaintyEllipsoid(), model_of("pricing")
+    state, *data = feed(policy, model, 990)
+    exact = rebuilt(policy, model, *data)
+    assert_same_state(state, exact, ("work.",), rtol=1e-11, atol=1e-13)
+    assert not np.array_equal(state.spread.inverse, exact.spread.inverse)
 
 
-def test_a_refresh_happens_at_every_thousandth_observation():
-    setup, state, *_ = feed(UncertaintyEllipsoid(), model_of("pricing"), rules.REFRESH_EVERY - 3)
-    exact = rules.State(*(array.copy() for array in state))
-    rules.refresh(setup, exact)
-    assert all(np.array_equal(a, b) for a, b in zip(state, exact, strict=True))
+def test_all_is_rebuilt_at_every_thousandth_reward():
+    policy, model = UncertaintyEllipsoid(), model_of("pricing")
+    state, *data = feed(policy, model, REBUILD_EVERY - 3)
+    assert_same_state(state, rebuilt(policy, model, *data), ("work.",), rtol=0)
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 5, 8])
@@ -60,7 +72,7 @@ def test_own_inverse(r):
     root = rng.normal(size=(r, r + 2))
     matrix = root @ root.T
     out = np.empty((r, r))
-    rules.invert(matrix.copy(), out)
+    invert(matrix.copy(), out)
     np.testing.assert_allclose(out @ matrix, np.eye(r), atol=1e-10)
     assert np.array_equal(out, out.T)
 
@@ -120,10 +132,10 @@ def test_other_coordinates_change_nothing_but_rounding():
     model = model_of("linear")
     features = np.array([[1.0, x] for x in range(1, 7)])
     turned = features @ np.array([[1e3, 2.0], [0.5, -1e-2]])
-    _, one, *_ = feed(UncertaintyEllipsoid(features=features), model, 300, seed=5)
-    _, other, *_ = feed(UncertaintyEllipsoid(features=turned), model, 300, seed=5)
+    one, *_ = feed(UncertaintyEllipsoid(features=features), model, 300, seed=5)
+    other, *_ = feed(UncertaintyEllipsoid(features=turned), model, 300, seed=5)
     np.testing.assert_allclose(one.means, other.means, rtol=1e-9)
-    np.testing.assert_allclose(one.widths, other.widths, rtol=1e-9)
+    np.testing.assert_allclose(one.spread.widths, other.spread.widths, rtol=1e-9)
 
 
 def test_prices_in_thousands_are_no_harder():
@@ -133,7 +145,7 @@ def test_prices_in_thousands_are_no_harder():
         [1e4 * p for p in PRICES],
         reward_range=(0.0, 1e4),
     )
-    _, state, arms, rewards = feed(UncertaintyEllipsoid(), model, 500)
+    state, arms, rewards = feed(UncertaintyEllipsoid(), model, 500)
     z, *_ = np.linalg.lstsq(POWERS[arms], rewards, rcond=None)
     np.testing.assert_allclose(state.means, POWERS @ z, rtol=0, atol=1e-9)
 
@@ -155,7 +167,7 @@ def test_forgetting_an_arm_of_the_design_brings_back_its_first_play():
     learner.update([11, 0, 7, 5], [0.2, 0.3, 0.4, 0.1])
     learner.forget(0, 0.3)
     assert learner.select() == 0
-    assert learner._state.widths.tolist() == [0.0] * 12
+    assert learner._state.spread.widths.tolist() == [0.0] * 12
     learner.update(0, 0.3)
     fresh = Learner(UncertaintyEllipsoid(), model, seed=0)
     fresh.update([11, 7, 5, 0], [0.2, 0.4, 0.1, 0.3])

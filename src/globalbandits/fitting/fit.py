@@ -1,0 +1,150 @@
+"""From history to a model: `fit`."""
+
+import time as clock
+import warnings
+from collections.abc import Collection
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from globalbandits._validation import as_integer, require
+from globalbandits.errors import FitError
+from globalbandits.fitting.aggregation import Wanted
+from globalbandits.fitting.arms import arm_scale
+from globalbandits.fitting.bootstrap import bootstrap_errors
+from globalbandits.fitting.checks import ENOUGH_GROUPS, check_panel, few_groups
+from globalbandits.fitting.factor import fit_independent, fit_shared
+from globalbandits.fitting.given import fit_given, read_curves
+from globalbandits.fitting.homogeneity import check_homogeneity
+from globalbandits.fitting.knowing import arm_facts, worth_of_knowing
+from globalbandits.fitting.offer import as_offered, offer_arms
+from globalbandits.fitting.reading import Progress
+from globalbandits.fitting.remarks import remarks
+from globalbandits.fitting.result import Fit
+from globalbandits.fitting.scoring import choose_curves, score_groups, score_later
+from globalbandits.fitting.share import explained_share
+from globalbandits.fitting.sources import leave_out, read_history
+from globalbandits.fitting.theta import quantile_scale, straight_scale
+from globalbandits.fitting.verdict import decide
+from globalbandits.fitting.worth import Offset, Value, Worth
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+def fit(
+    history: Any,
+    *,
+    group: str,
+    arm: str,
+    reward: str | None = None,
+    value: Value | None = None,
+    offset: Offset | None = None,
+    cost: float | None = None,
+    reward_range: tuple[float, float] | None = None,
+    arms: Any = None,
+    curves: "RewardModel | None" = None,
+    time: str | None = None,
+    exclude: Collection[Any] = (),
+    dropna: bool = False,
+    verdict: bool = True,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Fit:
+    """Learn from many groups what a new group's model is, and what it is worth.
+
+    Args:
+        history: One reward per row: a pandas or polars frame, a dict of arrays, or the path of
+            a CSV or Parquet file. Without ``reward``: one row per group and arm, with the
+            columns n, mean and variance, as a GROUP BY gives it.
+        group: Name of the column that tells groups apart: stores, patients, markets.
+        arm: Name of the column of what was decided: prices, doses, labels.
+        reward: Name of the column of what was observed.
+        value: ``value(mean, arm)``: what a decision is worth; None: the mean reward.
+        offset: What an arm is worth beside that: a number, ``offset(arm)``, or a dict by arm.
+        cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
+        reward_range: The lowest and the highest a reward can be; needed unless they are 0 or 1.
+        arms: None for the history's arms; "labels" for arms whose numbers mean nothing; a list
+            for some of them, or for new ones between them.
+        curves: Your own model, to be tested against the history, and used if it holds.
+        time: Name of a column of times: the fit is then also tested on the last third of it.
+        exclude: Groups to leave out.
+        dropna: Whether rows without a reward are left out instead of refused.
+        verdict: Whether to compute standard errors over groups; most of the time goes there.
+        seed: Of folds, draws and splits.
+        progress: Called with the number of rows read so far, for files read in blocks.
+
+    Examples:
+        >>> from globalbandits.fitting import fit, histories
+        >>> history = histories.expo(groups=20, seed=1)
+        >>> found = fit(history, group="group", arm="arm", reward="reward", cost=1.0,
+        ...             verdict=False)
+        >>> found.model.n_arms, found.share > 0.5
+        (7, True)
+    """
+    started = clock.perf_counter()
+    seed = as_integer("seed", seed, 0, FitError)
+    wanted = Wanted(group, arm, reward, time, reward_range, dropna)
+    panel, late = read_history(history, wanted, progress)
+    panel, late = leave_out(panel, late, exclude)
+    scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
+    offered = as_offered(arms, panel, scale)
+    valued = partial(Worth, reward_range=panel.reward_range, value=value, offset=offset, cost=cost)
+    worth, offered_worth = valued(panel.arms), valued(offered)
+    offered_worth.check()
+    check_panel(panel, scale)
+    if panel.n_groups < ENOUGH_GROUPS and not scale.ordered:
+        warnings.warn(few_groups(panel.n_groups), stacklevel=2)
+
+    given = None if curves is None else read_curves(curves, panel)
+    shared, independent = fit_shared(panel, scale, seed=seed), fit_independent(panel, scale)
+    homogeneity = check_homogeneity(panel)
+    held_out = score_groups(panel, scale, worth, given=given, seed=seed)
+    later = None if late is None else score_later(panel, late, scale, given)
+    chosen = choose_curves(held_out)
+    if given is not None and chosen == "given":
+        require(offered == panel.arms, "arms", "be left out where curves are kept", arms, FitError)
+        used = fit_given(panel, scale, given)
+        theta_scale = straight_scale(used, given.domain)
+    else:
+        used, theta_scale = shared, quantile_scale(shared)
+    share = explained_share(used, independent, worth)
+    final = offer_arms(used, offered, panel, scale)
+    knowing = worth_of_knowing(final, offered_worth, seed)
+    errors = None
+    if verdict:
+        errors = bootstrap_errors(
+            panel,
+            scale,
+            worth,
+            used,
+            independent,
+            lambda refit: (offer_arms(refit, offered, panel, scale), offered_worth),
+            seed,
+        )
+    return Fit(
+        panel=panel.with_arms(offered),
+        fitted=final,
+        chosen=chosen,
+        worth=offered_worth,
+        theta_scale=theta_scale,
+        share=share if homogeneity.differ() else float("nan"),
+        homogeneity=homogeneity,
+        held_out=held_out,
+        later=later,
+        knowing=knowing,
+        facts=arm_facts(final, offered_worth),
+        errors=errors,
+        verdict=decide(
+            homogeneity,
+            share,
+            held_out.over_independent(chosen),
+            None if later is None else later.over_independent(chosen),
+            knowing,
+            offered[knowing.fixed],
+            panel.n_groups,
+        ),
+        notes=tuple(remarks(panel, scale, used, final, offered_worth, held_out)),
+        seconds=clock.perf_counter() - started,
+        columns=(arm, reward),
+        given_model=curves if chosen == "given" else None,
+    )

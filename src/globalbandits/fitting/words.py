@@ -1,0 +1,101 @@
+"""The printout of a fit."""
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from globalbandits.fitting.result import Fit
+
+_WIDTH = 27  # of the questions
+_TOTAL = 110
+
+
+def describe(fit: "Fit") -> str:
+    """Questions and answers, the arms, the notes, the verdict."""
+    panel = fit.panel
+    kind = "0 or 1" if panel.binary else "continuous"
+    lines = [
+        f"{panel.n_groups} groups, {panel.n_arms} arms, {panel.n_rewards} rewards ({kind}), "
+        f"fitted in {fit.seconds:.1f} s",
+        _line("Do groups differ?", _differ(fit)),
+        _line("One number explains", _explained(fit)),
+        _line("Held-out groups", _held_out(fit)),
+    ]
+    if fit.later is not None:
+        later = fit.later.over_independent(fit.chosen)
+        lines.append(_line("Last third of the time", _score(later.mean, later.se)))
+    lines.append(_line("Worth of knowing the group", _worth(fit)))
+    lines.append(_line("Arms", _arms(fit)))
+    stalling = [arm for arm, stalls in zip(fit.offered, fit.facts.stalls, strict=True) if stalls]
+    if stalling:
+        lines.append(_line("Stalls greedy play", ", ".join(repr(arm) for arm in stalling)))
+    misfits = int(fit.groups["misfit"].sum())
+    if misfits:
+        lines.append(_line("Groups that do not fit", f"{misfits} of {panel.n_groups}"))
+    lines += [_line("Note", note) for note in fit.notes]
+    lines.append(_line("Verdict", str(fit.verdict)))
+    return "\n".join(lines)
+
+
+def _line(question: str, answer: str) -> str:
+    """A question and its answer, wrapped; a non-breaking space is printed as a space."""
+    return textwrap.fill(
+        answer,
+        width=_TOTAL,
+        initial_indent=f"{question:<{_WIDTH}}",
+        subsequent_indent=" " * _WIDTH,
+        break_long_words=False,
+    ).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _plus_minus(value: float, error: float | None, pattern: str = ".3g") -> str:
+    return f"{value:{pattern}}" if error is None else f"{value:{pattern}} ± {error:.2g}"
+
+
+def _differ(fit: "Fit") -> str:
+    found = fit.homogeneity
+    if np.isnan(found.p_value):
+        return "cannot be told: every group has one reward per arm"
+    shown = f"{found.p_value:.2g}" if found.p_value >= 1e-300 else "0"
+    return f"chi² {found.statistic:.0f} on {found.freedom}: p = {shown}"
+
+
+def _explained(fit: "Fit") -> str:
+    errors = fit.errors
+    bias = _plus_minus(fit.bias_scale, None if errors is None else errors.bias_scale)
+    off = f"curves off by {bias} of the range (rms over arms)"
+    if np.isnan(fit.share):
+        return f"nothing to explain; {off}"
+    share = f"{fit.share:.0%}"
+    if errors is not None:
+        share += f" ± {errors.share:.0%}"
+    return f"{share} of how they differ; {off}"
+
+
+def _score(mean: float, error: float) -> str:
+    return f"log score {mean:+.2f} ± {error:.2f} per group against every arm for itself"
+
+
+def _held_out(fit: "Fit") -> str:
+    found = fit.held_out.over_independent(fit.chosen)
+    return _score(found.mean, found.se)
+
+
+def _worth(fit: "Fit") -> str:
+    errors, knowing = fit.errors, fit.knowing
+    total = _plus_minus(knowing.total, None if errors is None else errors.total)
+    through = _plus_minus(knowing.through, None if errors is None else errors.through)
+    always = fit.offered[knowing.fixed]
+    return f"{total} per round beyond always {always!r}; {through} of it through the one number"
+
+
+def _arms(fit: "Fit") -> str:
+    cells = [
+        f"{arm!r}: info {information:.2f}, best {best:.0%}"
+        for arm, information, best in zip(
+            fit.offered, fit.facts.information, fit.facts.best, strict=True
+        )
+    ]
+    return "; ".join(cell.replace(" ", "\N{NO-BREAK SPACE}") for cell in cells)

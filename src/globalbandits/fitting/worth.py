@@ -1,0 +1,116 @@
+"""What a decision is worth: a function of the arm's mean, which need not be the mean itself."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_float, require
+from globalbandits.errors import FitError
+from globalbandits.fitting.arms import is_number
+
+Value = Callable[..., Any]
+Offset = float | Mapping[Any, float] | Callable[[Any], float]
+
+
+class Worth:
+    """``value(mean, arm) + offset`` of every arm, from means on the unit scale.
+
+    Args:
+        arms: The arms' values.
+        reward_range: What the unit scale stands for.
+        value: ``value(mean, arm)``, with the mean in the rewards' own units; None: the mean.
+        offset: What an arm is worth beside it: one number, ``offset(arm)``, or a dict by arm.
+        cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[Any],
+        reward_range: tuple[float, float],
+        *,
+        value: Value | None = None,
+        offset: Offset | None = None,
+        cost: float | None = None,
+    ) -> None:
+        if cost is not None:
+            require(value is None, "value", "be left out where cost is given", value, FitError)
+            value = _profit(arms, as_float("cost", cost, FitError))
+        require(value is None or callable(value), "value", "be a function", value, FitError)
+        self.arms = tuple(arms)
+        self.reward_range = reward_range
+        self.value = value
+        self.offsets = np.array([_offset_of(arm, offset) for arm in arms])
+
+    @property
+    def plain(self) -> bool:
+        """Whether an arm is worth its mean, no more and no less."""
+        return self.value is None and not self.offsets.any()
+
+    def __call__(self, means: FloatArray) -> FloatArray:
+        """Worth of means on the unit scale: shape (..., n_arms), the arms last."""
+        low, high = self.reward_range
+        observed = low + (high - low) * means
+        if self.value is None:
+            return np.asarray(observed + self.offsets)
+        worth = np.empty(observed.shape)
+        for place, arm in enumerate(self.arms):
+            worth[..., place] = _valued(self.value, observed[..., place], arm)
+        return np.asarray(worth + self.offsets)
+
+    def slopes(self, curves: FloatArray, weights: FloatArray) -> FloatArray:
+        """|v_k|: how much worth changes per unit of the mean, rms over the population."""
+        step = 1e-3
+        above, below = np.minimum(curves + step, 1.0), np.maximum(curves - step, 0.0)
+        slope = (self(above) - self(below)) / (above - below)
+        return np.asarray(np.sqrt(weights @ slope**2))
+
+    def check(self) -> None:
+        """Refuse values that are not finite, and arms whose mean does not matter."""
+        probes = np.linspace(0.0, 1.0, 11)[:, None].repeat(len(self.arms), axis=1)
+        worth = self(probes)
+        for place, arm in enumerate(self.arms):
+            column = worth[:, place]
+            require(
+                bool(np.isfinite(column).all()), f"value of arm {arm!r}", "be finite",
+                column.tolist(), FitError,
+            )  # fmt: skip
+            if np.ptp(column) == 0.0:
+                raise FitError(
+                    f"value of arm {arm!r} must not be 0: its profit would not depend on sales"
+                )
+
+    def falling(self) -> list[Any]:
+        """Arms that are worth less the higher their mean is."""
+        ends = self(np.array([[0.0], [1.0]]).repeat(len(self.arms), axis=1))
+        return [arm for arm, low, high in zip(self.arms, *ends, strict=True) if high < low]
+
+
+def _profit(arms: Sequence[Any], cost: float) -> Value:
+    for arm in arms:
+        require(is_number(arm), "arms", "be numbers where cost is given", arm, FitError)
+    return lambda mean, arm: (arm - cost) * mean
+
+
+def _offset_of(arm: Any, offset: Offset | None) -> float:
+    if offset is None:
+        return 0.0
+    if isinstance(offset, Mapping):
+        require(arm in offset, "offset", f"have the arm {arm!r}", sorted(offset), FitError)
+        return as_float(f"offset of arm {arm!r}", offset[arm], FitError)
+    if callable(offset):
+        return as_float(f"offset of arm {arm!r}", offset(arm), FitError)
+    return as_float("offset", offset, FitError)
+
+
+def _valued(value: Value, means: FloatArray, arm: Any) -> FloatArray:
+    """``value(mean, arm)`` elementwise, also of a function that takes single numbers only."""
+    try:
+        found = np.asarray(value(means, arm), dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape == means.shape:
+        return found
+    single = [float(value(mean, arm)) for mean in means.ravel().tolist()]
+    return np.array(single).reshape(means.shape)

@@ -1,0 +1,81 @@
+"""Thompson sampling on a posterior over the parameter."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits.model.tables import choose_in_cell, find_cell
+from globalbandits.policies.base import register
+from globalbandits.policies.parts import grid
+from globalbandits.policies.parts.grid import Setup, draw_theta
+from globalbandits.policies.parts.grid import estimate as estimate_parameter
+from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
+from globalbandits.policies.parts.grid import update as update_posterior
+from globalbandits.policies.parts.grid_saving import resume as resume_posterior
+from globalbandits.policies.parts.gridded import Gridded, variants_of
+from globalbandits.statistics import Statistics
+
+
+class State(NamedTuple):
+    """The posterior."""
+
+    posterior: grid.State
+
+
+def init(setup: Setup) -> State:
+    """No reward yet: all cells weigh the same."""
+    return State(grid.init(setup))
+
+
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+    """The best arm at a parameter drawn from the posterior."""
+    envelope = setup.tables.envelope
+    theta = draw_theta(setup, state.posterior, rng)
+    return choose_in_cell(envelope, find_cell(envelope, theta), rng)
+
+
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Weigh the cells with one more reward."""
+    update_posterior(setup, stats, state.posterior, arm, reward)
+
+
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """The posterior from counts and sums."""
+    rebuild_posterior(setup, stats, state.posterior)
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Complete a saved posterior; False if it is not that of the statistics."""
+    return resume_posterior(setup, stats, state.posterior)
+
+
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """The posterior mean of the parameter; nan before any reward."""
+    return estimate_parameter(setup, stats, state.posterior)
+
+
+@register("grid_thompson")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GridThompson(Gridded):
+    """Draw a parameter from the posterior and play the arm that is best there.
+
+    Thompson sampling (Thompson 1933) on the parameter itself, with a uniform prior on the
+    middles of equal cells of the domain; see `parts.grid`.
+
+    Args:
+        likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise
+            of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
+            others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
+        cells: number of cells, from 2 to 1,000,000.
+
+    >>> GridThompson().to_dict()
+    {'policy': 'grid_thompson', 'likelihood': 'beta', 'cells': 2000}
+    """
+
+    variants = variants_of(init, select, update, estimate, rebuild, resume)
+
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """A draw, and where the posterior is."""
+        low, high = setup.thetas[state.posterior.window]
+        return f"best arm at a draw of theta from the posterior on [{low:.6g}, {high:.6g}]"

@@ -1,0 +1,81 @@
+"""The user's own curves, tested against the history."""
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.errors import FitError
+from globalbandits.fitting import fit, histories, scoring
+from globalbandits.fitting.given import read_curves
+from tests.fitting.panels import COLUMNS, panel_of
+
+PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+
+
+@pytest.fixture(autouse=True)
+def _two_folds(monkeypatch):
+    """Folds take most of the time; tests of scores with all ten are in test_scoring.py."""
+    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+
+
+def right_curves():
+    return gb.RewardModel(lambda theta, price: np.exp(-theta * price), PRICES, (0.02, 1.0))
+
+
+def wrong_curves():
+    return gb.RewardModel(lambda theta, price: 0.1 + 0.8 * theta - 0.01 * price, PRICES, (0.0, 1.0))
+
+
+def test_right_curves_are_kept_and_named():
+    found = fit(histories.expo(8, 140, seed=5), **COLUMNS, curves=right_curves(), verdict=False)
+    assert found.chosen == "given"
+    assert found.model.fingerprint == right_curves().fingerprint
+    assert any(note.startswith("your curves are kept") for note in found.notes)
+    assert found.bias_scale < 0.06
+    assert ("held-out groups", "given - independent") in found.scores.index
+    np.testing.assert_allclose(
+        found.curves.means, right_curves().means(found.curves.theta), atol=1e-12
+    )
+
+
+def test_theta_of_groups_is_the_model_s_own():
+    history = histories.expo(30, 700, seed=6)
+    found = fit(history, **COLUMNS, curves=right_curves(), verdict=False)
+    assert found.chosen == "given"
+    inside = (found.groups["low"] <= history.theta) & (history.theta <= found.groups["high"])
+    assert inside.mean() > 0.7
+    assert np.corrcoef(found.groups["theta"], history.theta)[0, 1] > 0.97
+
+
+def test_wrong_curves_are_not_kept():
+    found = fit(histories.expo(40, 280, seed=5), **COLUMNS, curves=wrong_curves(), verdict=False)
+    assert found.chosen == "shared"
+    assert any(note.startswith("your curves are not kept") for note in found.notes)
+    assert found.model.domain == (0.0, 1.0)
+
+
+def test_a_policy_for_given_curves_takes_their_bias():
+    history = histories.expo(20, 140, seed=5, rho=0.02)
+    found = fit(history, **COLUMNS, curves=right_curves(), verdict=False)
+    assert (found.chosen, found.verdict.action) == ("given", "elastic")
+    weights = np.array(found.policy.prior)
+    scales = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
+    assert np.log(scales[weights.argmax()] / found.bias_scale) == pytest.approx(0, abs=0.5)
+
+
+def test_curves_that_do_not_fit_the_history_are_refused():
+    panel = panel_of(histories.expo(5, 70, seed=1))
+    fewer = gb.RewardModel(lambda theta, price: np.exp(-theta * price), PRICES[:3], (0.02, 1.0))
+    with pytest.raises(FitError, match=r"curves must have the history's arm 5.0, has: 2.0, 3.0"):
+        read_curves(fewer, panel)
+    revenue = gb.RewardModel(
+        lambda theta, price: price * np.exp(-theta * price), PRICES, (0.02, 0.12),
+        reward_range=(0, 8),
+    )  # fmt: skip
+    with pytest.raises(FitError, match=r"curves must lie in the history's reward_range \[0, 1\]"):
+        read_curves(revenue, panel)
+    with pytest.raises(FitError, match="arms must be left out where curves are kept"):
+        fit(
+            histories.expo(8, 140, seed=5), **COLUMNS, curves=right_curves(), verdict=False,
+            arms=[2.0, 3.0],
+        )  # fmt: skip

@@ -1,0 +1,211 @@
+"""Files: the same panel as from memory, whichever way they are read."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from globalbandits.errors import FitError
+from globalbandits.fitting import histories, reading
+from globalbandits.fitting.aggregation import Wanted, panels_from_rows
+from globalbandits.fitting.duck import panels_by_duckdb
+from globalbandits.fitting.growing import MOST_ARMS
+from globalbandits.fitting.reading import panels_by_pandas, panels_from_file
+from globalbandits.fitting.texts import as_values
+
+duckdb = pytest.importorskip("duckdb")
+
+WANTED = Wanted("store", "price", "sold", "day")
+READERS = {"pandas": panels_by_pandas, "duckdb": panels_by_duckdb}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    history = histories.expo(40, 2_500, seed=1, uneven=True)  # 100,000 rows
+    rng = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "store": np.array([f"store {g}" for g in range(40)])[history["group"]],
+            "price": history["arm"] + 0.5,
+            "sold": history["reward"].astype(int),
+            "day": rng.integers(0, 90, history["group"].size),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def files(frame, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("history")
+    paths = {end: folder / f"history.{end}" for end in ("csv", "tsv", "csv.gz", "parquet")}
+    frame.to_csv(paths["csv"], index=False)
+    frame.to_csv(paths["csv.gz"], index=False)
+    frame.to_csv(paths["tsv"], index=False, sep="\t")
+    duckdb.sql(f"COPY (SELECT * FROM read_csv('{paths['csv']}')) TO '{paths['parquet']}'")
+    return paths
+
+
+def assert_same_panels(found, expected):
+    for first, second in zip(found, expected, strict=True):
+        assert (first.groups, first.arms, first.binary) == (
+            second.groups,
+            second.arms,
+            second.binary,
+        )
+        for name in ("counts", "sums", "squares"):
+            np.testing.assert_allclose(getattr(first, name), getattr(second, name), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("reader", "ending"),
+    [("pandas", "csv"), ("pandas", "tsv"), ("pandas", "csv.gz"), ("duckdb", "csv"),
+     ("duckdb", "tsv"), ("duckdb", "csv.gz"), ("duckdb", "parquet")],
+)  # fmt: skip
+def test_a_file_gives_the_panel_of_its_rows(frame, files, reader, ending, monkeypatch):
+    monkeypatch.setattr(reading, "CHUNK", 7_001)  # many blocks
+    assert_same_panels(READERS[reader](files[ending], WANTED), panels_from_rows(frame, WANTED))
+
+
+def test_the_path_chooses_the_reader(files, monkeypatch):
+    with_duckdb = panels_from_file(files["csv"], WANTED)
+    monkeypatch.setattr(reading, "find_spec", lambda name: None)
+    seen = []
+    assert_same_panels(panels_from_file(files["csv"], WANTED, seen.append), with_duckdb)
+    assert seen == [100_000]
+    with pytest.raises(FitError, match=r"reading 'history.parquet' needs DuckDB: pip install"):
+        panels_from_file(files["parquet"], WANTED)
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    with pytest.raises(FitError, match="history must be a file that exists, got"):
+        panels_from_file(tmp_path / "none.csv", WANTED)
+    other = tmp_path / "history.xlsx"
+    other.write_text("store")
+    with pytest.raises(FitError, match=r"history must be a file that ends with \.csv, "):
+        panels_from_file(other, WANTED)
+
+
+def written(tmp_path, lines):
+    path = tmp_path / "some.csv"
+    path.write_text("store,price,sold,day\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("lines", "more", "message"),
+    [
+        (["a,2,1,1", "a,2,,2"], {}, "reward must be finite, row 1 has nan"),
+        (["a,2,1,1", "a,2,inf,2"], {"dropna": True}, "reward must be finite, row 1 has inf"),
+        (["a,2,1,1", "a,2,0.5,2"], {}, "reward_range is needed for rewards that are not 0 or 1"),
+        (["a,2,1,1", "a,2,3.5,2"], {"reward_range": (0, 1)},
+         "reward must lie in [0, 1], row 1 has 3.5: give reward_range=(low, high)"),
+        (["a,2,1,1", "a,2,much,2"], {}, "reward must be numbers, got a column with other values"),
+        (["a,2,1,1", ",2,1,2"], {}, "group must not be missing, "),
+        (["a,2,1,1", "a,,1,2"], {}, "arm must not be missing, "),
+        (["a,2,1,1", "a,2,1,"], {}, "time must not be missing, column 'day' has empty rows"),
+        (["a,2,1,1", "a,2,1,1"], {}, "time must have at least two values, has only 1"),
+        ([], {"time": None}, "history must have rows, has none"),
+        (["a,2,1,1", "a,2,1,2"], {"group": "stroe"},
+         "history must have a column 'stroe', has: store, price, sold, day"),
+    ],
+)  # fmt: skip
+def test_wrong_files_are_refused_alike(reader, lines, more, message, tmp_path):
+    path = written(tmp_path, lines)
+    if not lines:
+        path.write_text("store,price,sold,day\n")
+    with pytest.raises(FitError) as caught:
+        READERS[reader](path, WANTED._replace(**more))
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_texts_are_read_alike(reader, tmp_path):
+    """Codes with zeros stay texts, equal prices are one arm, NA can be a store's name."""
+    path = written(tmp_path, ["07,2,True,9", "07,2.0,true,10", "NA,2.50,False,11", "12,2.5,NA,12"])
+    panel, late = READERS[reader](path, WANTED._replace(dropna=True))
+    assert (panel.groups, panel.arms, panel.dropped) == (("07", "12", "NA"), (2.0, 2.5), 1)
+    assert panel.counts.tolist() == [[2, 0], [0, 0], [0, 1]]
+    assert panel.sums.tolist() == [[2, 0], [0, 0], [0, 0]]
+    # Days are numbers: 9 comes before 10, and two thirds of four rows are two.
+    assert late.counts.tolist() == [[0, 0], [0, 0], [0, 1]]
+
+
+def test_names_of_columns_and_files_may_hold_anything(tmp_path):
+    path = tmp_path / 'it\'s "odd".csv'
+    frame = pd.DataFrame({'the "store"': [1, 2], "pri'ce": [1, 1], "sold; DROP": [0, 1]})
+    frame.to_csv(path, index=False)
+    wanted = Wanted('the "store"', "pri'ce", "sold; DROP")
+    for read in READERS.values():
+        assert read(path, wanted)[0].sums.tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_arms_that_hardly_repeat_are_refused(reader, tmp_path):
+    path = written(tmp_path, [f"{n % 9},{n / 7},1,{n}" for n in range(300)])
+    with pytest.raises(FitError, match="arms must be few enough to repeat, got 300, of which 300"):
+        READERS[reader](path, WANTED)
+
+
+def test_arms_without_end_are_refused_while_reading(tmp_path):
+    path = written(tmp_path, [f"a,{n},1,{n}" for n in range(MOST_ARMS + 1)])
+    with pytest.raises(FitError, match="arms must be few enough to repeat, got more than 100000"):
+        panels_by_pandas(path, WANTED._replace(time=None))
+
+
+def test_values_of_typed_files_stay_what_they_are():
+    assert as_values([3, 1, 2])[0] == [1, 2, 3]
+    assert as_values(["b", "a"])[0] == ["a", "b"]
+    assert as_values(["1.5", "nan"])[0] == ["1.5", "nan"]
+    assert as_values([1, "a"])[0] == [1, "a"]
+
+
+SOAK = """
+import json, resource, sys, time
+import numpy as np
+from globalbandits.fitting.aggregation import Wanted
+from globalbandits.fitting.reading import panels_by_pandas
+from globalbandits.fitting.duck import panels_by_duckdb
+path, reader = sys.argv[1:]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+started = time.perf_counter()
+read = {"pandas": panels_by_pandas, "duckdb": panels_by_duckdb}[reader]
+panel, _ = read(path, Wanted("store", "price", "sold"))
+seconds = time.perf_counter() - started
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps([panel.n_rewards, float(panel.sums.sum()), seconds, (peak - before) / 1024]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no resource module on Windows")
+@pytest.mark.parametrize(
+    ("reader", "ending"), [("pandas", "csv"), ("duckdb", "csv"), ("duckdb", "parquet")]
+)
+def test_memory_does_not_grow_with_the_file(reader, ending, tmp_path, record_property):
+    """10^5 rows here; 10^7 with GLOBALBANDITS_SOAK=1 (a CSV file of 190 MB).
+
+    Held in memory, 10^7 rows of a store's name and two numbers take more than 500 MB.
+    """
+    soak = os.environ.get("GLOBALBANDITS_SOAK") == "1"
+    n_rows = 10_000_000 if soak else 100_000
+    path = tmp_path / f"large.{ending}"
+    query = f"""SELECT 'store ' || (i * 7919 % 500) AS store, 2 + i * 104729 % 7 AS price,
+        (hash(i) % 3 = 0)::INT AS sold FROM range({n_rows}) AS rows(i)"""
+    duckdb.sql(f"COPY ({query}) TO '{path}'")
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", SOAK, str(path), reader], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    n_rewards, total, seconds, megabytes = json.loads(done.stdout)
+    record_property("seconds", seconds)
+    record_property("megabytes", megabytes)
+    print(f"{reader} {ending}: {n_rows} rows in {seconds:.1f} s, {megabytes:.0f} MB more")
+    assert n_rewards == n_rows
+    assert total == pytest.approx(n_rows / 3, rel=0.02)
+    assert megabytes < 400
+    assert time.perf_counter() - started < 300

@@ -1,0 +1,62 @@
+"""Each structured policy makes the choices of its naive version on the same rewards."""
+
+import pytest
+
+from globalbandits.model.regional import RegionalModel
+from globalbandits.policies import OSSB, TSC, UCBC, UCBS, GridGreedy, GridThompson, RegionalUCB
+from tests.oracles import field
+from tests.policies.field.side_by_side import FAMILIES, doses, pricing, race, scaled_pricing
+
+CASES = {
+    "ucb_s": (UCBS(), lambda p: field.NaiveUcbS(p, 0.75, 0.25), 1500),
+    "ucb_s narrow": (UCBS(alpha=0.02), lambda p: field.NaiveUcbS(p, 0.005, 0.25), 500),
+    "ucb_c": (UCBC(variance=0.06), lambda p: field.NaiveUcbC(p, 0.36, 0.06), 1500),
+    "ucb_c narrow": (UCBC(alpha=0.02), lambda p: field.NaiveUcbC(p, 0.01, 0.25), 500),
+    "ts_c": (TSC(), lambda p: field.NaiveTsC(p, 1.5, 0.25), 1500),
+    "grid_greedy": (GridGreedy(cells=300), lambda p: field.NaiveGridGreedy(p, "beta", 300), 1500),
+    "grid_greedy quasi": (
+        GridGreedy(cells=300, likelihood="bernoulli"),
+        lambda p: field.NaiveGridGreedy(p, "bernoulli", 300),
+        1500,
+    ),
+    "grid_thompson": (
+        GridThompson(cells=300),
+        lambda p: field.NaiveGridThompson(p, "beta", 300),
+        1500,
+    ),
+    "grid_thompson quasi": (
+        GridThompson(cells=310, likelihood="bernoulli"),  # no middle where two tangents cross
+        lambda p: field.NaiveGridThompson(p, "bernoulli", 310),
+        1500,
+    ),
+    "ossb": (OSSB(), field.NaiveOssb, 500),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("case", CASES)
+def test_same_choices(case, family):
+    policy, oracle, horizon = CASES[case]
+    model, problem, theta = FAMILIES[family]()
+    race(policy, oracle(problem), model, problem.means(theta), horizon)
+
+
+@pytest.mark.parametrize("case", ["ucb_s", "grid_greedy", "ossb"])
+def test_rewards_in_other_units_lead_to_the_same_choices(case):
+    policy, oracle, _ = CASES[case]
+    model, problem, theta = scaled_pricing()
+    race(policy, oracle(problem), model, problem.means(theta), 200)
+
+
+def test_regional_ucb_makes_the_choices_of_its_naive_version():
+    model, problem, _ = pricing()
+    other, other_problem, _ = doses()
+    joint = RegionalModel([model, other])
+    constants = [
+        (h.inverse_constant, h.inverse_exponent, h.constant, h.exponent)
+        for h in (model.holder, other.holder)
+    ]
+    oracle = field.NaiveRegional([problem, other_problem], constants, alpha=0.001)
+    means = joint.means([0.4, 2.5])
+    *_, chosen = race(RegionalUCB(alpha=0.001), oracle, joint, means, 800)
+    assert {0, 1} <= set(joint.group_of[chosen].tolist())
