@@ -9,6 +9,7 @@ from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.indices import (
     NOT_PLAYED,
     Widths,
@@ -38,6 +39,8 @@ def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Genera
         return first_unplayed(stats)
     if rng.random() < setup.epsilon:
         return int(rng.random() * setup.tables.n_arms)
+    if not setup.tables.valued:
+        return choose_largest(state.means, rng)
     return choose_by_worth(setup.tables, state.means, 0.0, state.widths, 0.0, rng)
 
 

@@ -14,6 +14,7 @@ from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, evaluate, largest_value
 from globalbandits.policies.parts.choice import choose_upper_bound
 
+TIE = 1e-9  # of the worth range: what decides between arms that can be worth as much
 _HALVINGS = 40
 
 
@@ -34,6 +35,10 @@ def worth_of(tables: Tables, arm: int, mean: float) -> float:
 def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
     """The most a decision for the arm can be worth if its mean lies in [low, high].
 
+    A value with a peak, such as a target, is often largest inside the intervals of several arms,
+    which would all be equal. So a tiny part of the worth of the interval's middle is added: of
+    arms that can be worth as much, the one that is likely to be goes first.
+
     >>> from globalbandits.model import dose
     >>> trial = dose.power([0.1, 0.3], target=0.25).tables
     >>> worth_within(trial, 0, 0.0, 0.1) < worth_within(trial, 0, 0.1, 0.9)
@@ -43,7 +48,8 @@ def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
         return high
     if tables.affine_increasing:
         return float(tables.value_slope[arm] * high + tables.value_offset[arm])
-    return largest_value(tables, arm, low, high)
+    middle = evaluate(tables.value, arm, 0.5 * (low + high))
+    return largest_value(tables, arm, low, high) + TIE * middle
 
 
 def choose_by_worth(

@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
-from globalbandits.model.tables import choose_in_cell, evaluate, find_cell, largest_value
+from globalbandits.model.tables import choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.confidence import (
@@ -22,6 +22,7 @@ from globalbandits.policies.parts.confidence import (
     rebuild,
     update,
 )
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def choose_within(setup: Setup, state: State, rng: np.random.Generator) -> int:
     for arm in range(tables.n_arms):
         one = evaluate(tables.mean, arm, state.interval[0])
         other = evaluate(tables.mean, arm, state.interval[1])
-        worths[arm] = largest_value(tables, arm, min(one, other), max(one, other))
+        worths[arm] = worth_within(tables, arm, min(one, other), max(one, other))
     return choose_largest(worths, rng)
 
 
