@@ -255,7 +255,7 @@ def test_merging_what_does_not_belong_together_is_refused():
             evidence.merge(*others)
     with pytest.raises(gb.StateError, match="merge must be given evidence, got 3"):
         evidence.merge(3)
-    with pytest.raises(gb.StateError, match="evidence must be of the model with fingerprint"):
+    with pytest.raises(gb.StateError, match="evidence must be of a model with the same curves"):
         evidence.merge(Evidence(model_of("emax")))
     with pytest.raises(gb.StateError, match="bins must be 8, got 4"):
         evidence.merge(Evidence(model_of("pricing"), bins=4))

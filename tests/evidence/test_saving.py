@@ -47,10 +47,10 @@ RANGE = "statistics must be counts and sums that rewards in the range can have, 
         (damaged(extra=1), "evidence must have the keys version, model, bins, every, since, fo"),
         (damaged(version=1), "evidence must have version 2, got 1: states of other versions"),
         (damaged(version=True), "evidence must have version 2, got True"),
-        (damaged(model="0"), "evidence must be of the model with fingerprint"),
-        (damaged(model=np.zeros(3)), "evidence must be of the model with fingerprint"),
+        (damaged(model="0"), "evidence must be of a model with the same curves, domain"),
+        (damaged(model=np.zeros(3)), "evidence must be of a model with the same curves, domain"),
         (damaged(bins=10**12), "bins must lie between 1 and 1024, got 1000000000000"),
-        (damaged(bins=10**5000), "bins must hold 64-bit integers, got a int that cannot be"),
+        (damaged(bins=10**5000), "bins must hold 64-bit integers, got an integer of 16610 bits"),
         (damaged(bins=8.0), "bins must hold 64-bit integers, got 8.0"),
         (damaged(bins=16), "soft counts must be a list of 17 entries, got a list of 9"),
         (damaged(every=0), "every must lie between 1 and 1000000000, got 0"),
@@ -114,10 +114,12 @@ def test_statistics_and_histogram_must_agree(field, change, message):
 
 def test_statistics_that_are_kept_elsewhere_are_not_read_twice():
     stats = no_statistics(12)
-    with pytest.raises(gb.StateError, match="statistics must be null where they are kept else"):
+    with pytest.raises(gb.StateError, match="statistics and model must be null where they"):
         Evidence.restore(model_of("pricing"), saved(), statistics=stats)
     with pytest.raises(gb.StateError, match="evidence must agree with the statistics, got 27 rew"):
-        Evidence.restore(model_of("pricing"), damaged(statistics=None), statistics=stats)
+        Evidence.restore(
+            model_of("pricing"), damaged(statistics=None, model=None), statistics=stats
+        )
 
 
 @given(st.integers(0, 40), st.integers(0, 5000), st.integers(1, 40))

@@ -15,8 +15,8 @@ HORIZON, SEED, TIMES = 200, 6, [4, 50, 200]
 def learners(env, policy, thetas):
     """The live learner at the checkpoints, playing run 0."""
     rules, parameters = env.noise.rules, env.noise.parameters(env.model)
-    uniforms = generator(SEED, 0, Stream.REWARD).random(HORIZON)
-    learner = Learner(policy, env.model, seed=generator(SEED, 0, Stream.POLICY))
+    uniforms = generator(Stream.REWARD, SEED).random(HORIZON)
+    learner = Learner(policy, env.model, seed=generator(Stream.POLICY, SEED))
     for step, u in enumerate(uniforms):
         arm = learner.select()
         mean = env.model.means(thetas[step])[arm]

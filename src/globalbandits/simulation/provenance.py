@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
+from globalbandits.compiling.fingerprint import FingerprintError, _Reader
 from globalbandits.environments import Environment
 from globalbandits.policies.base import Policy
-from globalbandits.compiling.fingerprint import FingerprintError, _Reader
 
 _OURS = "globalbandits"
 

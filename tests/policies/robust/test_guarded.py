@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits.compiling.engine import Engine
 from globalbandits.environments import BetaNoise, FixedBias
 from globalbandits.errors import StateError
 from globalbandits.policies import Policy
@@ -14,7 +15,6 @@ from globalbandits.policies.base import Rules
 from globalbandits.policies.learner import Learner
 from globalbandits.policies.parts.guarding import explores, guard
 from globalbandits.policies.robust.guarded import Guarded
-from globalbandits.compiling.engine import Engine
 from globalbandits.statistics import count, no_statistics
 from tests.evidence.models import beta_rewards, model_of, unit_means
 from tests.policies.states import assert_same_state
