@@ -192,8 +192,13 @@ class RegionalModel:
         """What the groups observe, as plain data that a saved state can carry."""
         return {"groups": [group.observed_samples() for group in self._groups]}
 
-    def same_observed(self, samples: object) -> bool:
-        """Whether `observed_samples` of another model show the same curves, group by group."""
+    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
+        """Whether `observed_samples` of another model show the same curves, group by group.
+
+        ``rows`` are all arms in their order, if they are given: arms in groups stay where they are.
+        """
+        if rows is not None and list(rows) != list(range(self.n_arms)):
+            raise ModelError(f"rows must be all arms in their order, got {list(rows)!r}")
         groups = samples.get("groups") if isinstance(samples, dict) else None
         if not isinstance(groups, list) or len(groups) != self.n_groups:
             return False
