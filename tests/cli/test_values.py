@@ -29,9 +29,10 @@ def test_a_grid_that_goes_nowhere_is_refused(text):
         parse_arms(text)
 
 
-def test_a_grid_too_large_to_hold_is_refused():
-    with pytest.raises(ScenarioError, match="arms must be at most 1,000,000, got '0:1:1e-9'"):
-        parse_arms("0:1:1e-9")
+@pytest.mark.parametrize("text", ["0:1:1e-9", "0:1:1e-4002891", "0:9e999999:1e-999999"])
+def test_a_grid_too_large_to_hold_is_refused(text):
+    with pytest.raises(ScenarioError, match=f"arms must be at most 1,000,000, got '{text}'"):
+        parse_arms(text)
 
 
 def test_domains():

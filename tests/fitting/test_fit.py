@@ -6,7 +6,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import fit, histories, scoring
+from globalbandits.fitting import bootstrap, fit, histories, scoring
 from globalbandits.fitting.prior import error_prior
 from globalbandits.fitting.verdict import OBSERVATIONAL
 from tests.fitting.panels import COLUMNS, rows_of
@@ -361,20 +361,6 @@ def test_negative_values_are_named():
     assert slope[0] < 0 < slope[1]
 
 
-def test_flat_arms_are_named():
-    rng = np.random.default_rng(3)
-    curves = np.column_stack([rng.uniform(0.1, 0.9, 60), np.full(60, 0.5)])
-    curves = np.column_stack([curves, 1 - curves[:, 0]])
-    history = histories.draw(np.zeros(60), curves, (1, 2, 3), 3_000, rng)
-    for column in history.values():
-        column.setflags(write=True)
-    fair = history["arm"] == 2
-    history["reward"][fair] = np.arange(fair.sum()) % 2  # one half in every group
-    found = quick(history, arms="labels")
-    assert found.arms.loc[2, "uninformative"] == bool(note_of(found, "arm 2 is flat"))
-    assert found.arms.loc[2, "informativeness"] < 0.05
-
-
 def test_groups_that_do_not_fit_are_listed_not_dropped():
     rows = pd.DataFrame(histories.expo(40, 280, seed=2))
     odd = rows["group"] == 11
@@ -394,3 +380,32 @@ def test_the_prior_follows_the_bias_scale():
         assert min(weights) >= 0.001
         assert weights[[0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32].index(size)] == 1.0
     assert error_prior(0.0)[1:] == (0.001,) * 8
+
+
+def small_history(seed):
+    """A few rewards of a few groups: coins, shares, all alike, some groups always sold."""
+    rng = np.random.default_rng(seed)
+    n_groups, n_arms = int(rng.integers(4, 9)), int(rng.integers(2, 5))
+    group, arm = (index.ravel() for index in np.indices((n_groups, n_arms)))
+    repeats = int(rng.choice([1, 2, 9]))
+    group, arm = np.repeat(group, repeats), np.repeat(arm, repeats)
+    rewards = [
+        (rng.random(group.size) < rng.random((n_groups, n_arms))[group, arm]).astype(float),
+        rng.beta(2, 3, group.size),
+        np.full(group.size, 0.25),
+        (arm == 0).astype(float),
+        np.where(group < 2, 1.0, rng.integers(0, 2, group.size)),
+    ][seed % 5]
+    values = np.array([[0.5, 2, 9, 40], [-3, 0, 2, 9]][seed % 2], float)
+    return {"group": group, "arm": values[arm], "reward": rewards}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_small_histories_give_a_model_and_finite_numbers(seed, monkeypatch):
+    monkeypatch.setattr(bootstrap, "N_REFITS", 2)
+    found = fit(small_history(seed), **COLUMNS, reward_range=(0.0, 1.0))
+    assert np.isfinite(found.model.means(np.linspace(0, 1, 5))).all()
+    assert np.isfinite(found.arms.to_numpy(float)).all()
+    assert np.isfinite(found.groups[["theta", "low", "high", "misfit_p"]].to_numpy()).all()
+    assert found.share >= 0 or not found.homogeneity.differ()
+    assert str(found)

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.model import RewardModel
 from globalbandits.policies import Learner, Policy
-from globalbandits.simulation.engine import Engine
 from globalbandits.statistics import no_statistics
 from tests.policies.families import beta_reward
 from tests.simulation.worlds import assert_same_bits, records_of

@@ -20,7 +20,7 @@ from globalbandits.policies import (
     register,
     registered,
 )
-from globalbandits.policies import wagp as wagp_rules
+from globalbandits.policies.paper import wagp as wagp_rules
 from tests.policies.families import model_of
 
 SPECS = [
@@ -103,7 +103,9 @@ def test_wrong_parameters_are_refused(make, message):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"scale": 1.0}, "a policy spec must have the key 'policy', got {'scale': 1.0}"),
+        ({"scale": 1.0}, "spec must be a dict with the key 'policy', got {'scale': 1.0}"),
+        ("wagp", "a policy spec must be a dict with the key 'policy', got 'wagp'"),
+        ({"policy": ["wagp"]}, r"policy must be one of .*, got \['wagp'\]"),
         ({"policy": "nothing"}, "policy must be one of .*buw.*wagp.*, got 'nothing'"),
         ({"policy": "buw", "size": 1}, "parameter of buw must be one of scale, got 'size'"),
         ({"policy": "wagp", "scale": 1}, "parameter of wagp must be one of none, got 'scale'"),
@@ -124,7 +126,7 @@ class Stubborn(Policy):
 
     rules = Rules(
         init=wagp_rules.init,
-        select=lambda setup, state, rng: setup[1],
+        select=lambda setup, stats, state, rng: setup[1],
         update=wagp_rules.update,
         estimate=wagp_rules.estimate,
     )

@@ -88,7 +88,7 @@ def test_without_a_finished_run_it_goes_on():
 
 
 def test_shards_that_an_executor_has_finished_are_kept():
-    words, _ = interrupt(horizon=10, runs=50_000, how="executor")
+    words, _ = interrupt(horizon=1_000, runs=50_000, how="executor")
     assert words[:1] + words[2:3] == ["result", "True"]
     assert 3 * 6_250 <= int(words[1]) < 50_000
 
@@ -99,11 +99,11 @@ def test_an_error_in_a_thread_stops_the_others(monkeypatch):
 
     played = []
 
-    def play(arena, run, tick):
-        played.append(run)
-        if run == 3:
+    def play(arena, first_run, n_runs, records, place, tick):
+        played.append(first_run)
+        if first_run <= 3 < first_run + n_runs:
             raise BrokenError("run 3")
-        return tick(1)
+        return n_runs if tick(n_runs) else 0
 
     monkeypatch.setattr(spreading.Arena, "play", play)
     with pytest.raises(BrokenError, match="run 3"):
@@ -115,7 +115,7 @@ def test_an_error_in_a_thread_stops_the_others(monkeypatch):
 def test_an_error_in_an_executor_is_raised(monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
 
-    def fail(job, first_run, n_runs):
+    def fail(job, first_run, n_runs, sign):
         raise RuntimeError("worker lost")
 
     monkeypatch.setattr(spreading, "play_shard", fail)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from globalbandits.policies import UCB1, WAGP, ThompsonSampling
-from globalbandits.simulation.arena import BLOCK, empty_records
+from globalbandits.simulation.arena import BLOCK
 from globalbandits.simulation.checkpoints import checkpoint_times
 from globalbandits.simulation.job import make_job
+from globalbandits.simulation.records import empty_records
 from tests.simulation.worlds import pricing
 
 MEGABYTE = 2**20

@@ -34,13 +34,13 @@ def helper(arm):
 def init(setup):
     return State(np.zeros(setup.n_arms, np.int64))
 
-def select(setup, state, rng):
+def select(setup, stats, state, rng):
     return int(np.argmin(state.counts))
 
-def update(setup, state, arm, reward):
+def update(setup, stats, state, arm, reward):
     state.counts[arm] += helper(arm)
 
-def estimate(setup, state):
+def estimate(setup, stats, state):
     return np.nan
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,5 @@
 """`simulate`: the same bits whatever runs it, and the numbers an independent simulation gives."""
 
-import dataclasses
 import json
 import math
 import multiprocessing
@@ -25,8 +24,6 @@ from globalbandits.errors import SimulationError
 from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, WAGP, NonStationaryWAGP, ThompsonSampling
 from globalbandits.simulation import simulate
-from globalbandits.simulation.job import make_job
-from globalbandits.simulation.spreading import play_shard
 from tests.simulation.worlds import Astray, Wordy, always, pricing, records_of
 
 STORED = Path(__file__).parent.parent / "experiments" / "oracle_numbers.json"
@@ -236,23 +233,6 @@ def test_an_arm_that_does_not_exist_later_on(interpreted):
     message = r"Astray must select an arm from 0 to 11, got 12"
     with pytest.raises(SimulationError, match=message):
         records_of(pricing(), [Astray()], 50, engine=Engine(interpreted=interpreted))
-
-
-def test_what_is_observed_and_what_it_is_worth_may_differ():
-    env = pricing(drift=GivenPath(values=np.linspace(0.4, 0.9, 40).tolist()))
-    profit = RewardModel(lambda theta, p: (p - 0.3) * (1 - p * theta), env.model.arms)
-    tables = env.model.tables._replace(worth=profit.tables.mean, envelope=profit.tables.envelope)
-    policy = always(3)
-    job = make_job(env, {"always 3": policy}, 40, np.arange(1, 41), 0)
-    for biased in (None, FixedBias(np.linspace(0, 0.1, 12))):
-        changed = dataclasses.replace(job, tables=tables, bias=biased)
-        records = play_shard(changed, 0, 1)
-        gaps = profit.gaps(np.linspace(0.4, 0.9, 40))[:, 3]
-        np.testing.assert_allclose(records.nominal_regret[0, 0], np.cumsum(gaps), rtol=1e-9)
-        shifts = 0 if biased is None else np.linspace(0, 0.1, 12)
-        paid = profit.means(np.linspace(0.4, 0.9, 40)) + shifts
-        gaps = paid.max(axis=1) - paid[:, 3]
-        np.testing.assert_allclose(records.regret[0, 0], np.cumsum(gaps), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from globalbandits.evidence import Evidence
 from globalbandits.evidence.findings import find_out
 from globalbandits.policies import UCB1, WAGP, Guarded
 from globalbandits.simulation import SimulationResult, simulate
-from globalbandits.simulation.watching import Watched
-from tests.simulation.worlds import pricing
+from tests.simulation.worlds import pricing, records_of
 
 TIMES = [1, 5, 40, 300]
 
@@ -33,29 +32,6 @@ def test_watching_changes_nothing(watched):
     for name, variable in plain.dataset.items():
         np.testing.assert_array_equal(watched.dataset[name], variable)
     assert "interval_low" not in plain.dataset
-
-
-def test_what_is_recorded_is_what_the_rewards_say():
-    # Played by hand: the rules themselves, step by step, and a ledger beside them.
-    env = pricing()
-    model, rng = env.model, np.random.default_rng(2)
-    policy = Watched(inner=WAGP(), times=(3, 50, 120))
-    rules, setup, evidence = policy.rules, policy.setup(env.model), Evidence(env.model)
-    state = rules.init(setup)
-    expected = []
-    for step in range(120):
-        arm = rules.select(setup, state, rng)
-        reward = float(rng.random() < model.means(0.4)[arm])
-        rules.update(setup, state, arm, reward)
-        evidence.update(arm, reward)
-        if step + 1 in policy.times:
-            expected.append((evidence.counts, evidence.interval(), evidence.against_model()))
-    found = find_out(model, state.copies)
-    assert rules.estimate(setup, state) == WAGP().rules.estimate(setup.inner, state.inner)
-    for at, (counts, interval, against) in enumerate(expected):
-        assert np.array_equal(state.copies[at], counts)
-        assert (found.low[at], found.high[at]) == (interval.low, interval.high)
-        assert found.log_e_value[at] == against.log_e_value
 
 
 def test_contenders_are_those_of_the_ledger(watched):
@@ -97,20 +73,9 @@ def test_evidence_in_shards_and_under_drift():
 
 
 def test_a_policy_with_policies_inside_can_be_watched():
-    policy = Watched(inner=Guarded(WAGP()), times=(20,))
-    rules, setup = policy.rules, policy.setup(pricing().model)
-    state, rng = rules.init(setup), np.random.default_rng(0)
-    for _ in range(20):
-        rules.update(setup, state, rules.select(setup, state, rng), rng.random())
-    assert state.copies.sum() == 20
-    assert np.array_equal(state.inner.histogram.counts, state.copies[0])
-
-
-def test_a_watched_policy_goes_by_its_own_name():
-    policy = Watched(inner=UCB1(), times=(1,))
-    assert repr(policy) == "UCB1()"
-    assert policy.kind == "ucb1"
-    assert policy.to_dict() == {"policy": "ucb1"}
+    records = records_of(pricing(), [Guarded(WAGP())], 20, times=1, evidence=True)
+    assert records.histograms.shape == (1, 1, 1, 12, 9)
+    assert records.histograms.sum() == 20
 
 
 def test_a_result_draws_its_evidence(watched):

@@ -6,12 +6,14 @@ from functools import cache
 
 import numpy as np
 
+from globalbandits._random import States
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.policies import WAGP, Policy
-from globalbandits.simulation.arena import Arena, empty_records
+from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import checkpoint_times
 from globalbandits.simulation.job import make_job
+from globalbandits.simulation.records import empty_records
 from tests.policies.families import model_of
 
 
@@ -21,15 +23,26 @@ def pricing(**parts):
     return Environment(model_of("pricing"), theta=0.4, **parts)
 
 
-def records_of(env, policies, horizon, *, runs=1, seed=3, engine=None, block=None, times=20):
+def records_of(
+    env,
+    policies,
+    horizon,
+    *,
+    runs=1,
+    seed=3,
+    engine=None,
+    block=None,
+    times=20,
+    first_run=0,
+    evidence=False,
+):
     """Everything that is recorded, without threads."""
     named = {policy.label: policy for policy in policies}
-    job = make_job(env, named, horizon, checkpoint_times(horizon, times), seed)
-    arena = Arena(job, engine or Engine(), block)
+    checkpoints = checkpoint_times(horizon, times)
+    job = make_job(env, named, horizon, checkpoints, seed, evidence=evidence)
+    arena = Arena(job, engine or Engine(), States(seed, first_run, runs), block)
     records = empty_records(job, runs)
-    for run in range(runs):
-        assert arena.play(run, lambda n_steps: True)
-        arena.store(records, run)
+    assert arena.play(first_run, runs, records, 0, lambda n_steps: True) == runs
     return records
 
 
@@ -38,9 +51,9 @@ def assert_same_bits(first, second):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
 
 
-def greedy_in_words(setup, state, rng):
+def greedy_in_words(setup, stats, state, rng):
     """WAGP's choice, in Python that Numba does not take."""
-    words = {"arm": WAGP.rules.select(setup, state, rng)}
+    words = {"arm": WAGP.rules.select(setup, stats, state, rng)}
     return eval("words['arm']", {}, {"words": words})
 
 
@@ -54,8 +67,8 @@ class Wordy(Policy):
         return WAGP().setup(model)
 
 
-def go_astray(setup, state, rng):
-    return 12 if state.total[0] >= 5 else 0
+def go_astray(setup, stats, state, rng):
+    return 12 if stats.total[0] >= 5 else 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,7 +84,7 @@ class Astray(Policy):
 def always(arm):
     """A policy that always selects this arm, be there one or not."""
 
-    def select(setup, state, rng):
+    def select(setup, stats, state, rng):
         return arm
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,5 +97,5 @@ def always(arm):
     return Always()
 
 
-def no_estimate(setup, state):
+def no_estimate(setup, stats, state):
     return math.nan

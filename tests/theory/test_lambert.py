@@ -43,14 +43,15 @@ def test_linear_beats_log_is_where_the_inequality_starts_to_hold_for_good():
         t = np.arange(1, 4_000)
         broken = t[t < factor * np.log(t)]
         expected = broken[-1] + 1 if broken.size else 1
-        found = linear_beats_log(factor).item()
-        if factor < math.e:
-            assert found == 1.0
-        elif broken.size:
-            assert found == expected
-        else:
-            # The root lies between two integers that both satisfy the inequality.
-            assert found == math.ceil(factor * largest_root(factor))
+        assert linear_beats_log(factor).item() == expected
+
+
+@pytest.mark.parametrize("factor", [math.e, 2.72, 2.73, 3.0 / math.log(3.0)])
+def test_between_e_and_three_over_log_three_every_integer_satisfies_it(factor):
+    t = np.arange(1, 1000)
+    assert (t >= factor * np.log(t) - 1e-12).all()
+    assert linear_beats_log(factor).item() == 1.0
+    assert linear_beats_log(2.7308).item() == 4.0
 
 
 def test_linear_beats_log_never_overflows():

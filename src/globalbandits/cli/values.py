@@ -31,7 +31,10 @@ def parse_arms(text: str) -> list[Number | str]:
         ) from None
     if step <= 0 or last < first:
         raise ScenarioError(f"arms must have first <= last and a positive step, got {text!r}")
-    n_steps = (last - first) / step
+    try:
+        n_steps = (last - first) / step
+    except ArithmeticError:  # more digits than decimals have
+        n_steps = Decimal(MAX_GRID)
     if n_steps >= MAX_GRID:
         raise ScenarioError(f"arms must be at most {MAX_GRID:,}, got {text!r}")
     return [float(first + index * step) for index in range(int(n_steps) + 1)]

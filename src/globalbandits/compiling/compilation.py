@@ -20,12 +20,13 @@ from globalbandits.compiling.fingerprint import (
     is_known_callable,
     referenced_names,
 )
-from globalbandits.compiling.pipeline import HELPER, KERNEL
+from globalbandits.compiling.pipeline import HelperPipeline, KernelPipeline
 from globalbandits.compiling.pointers import REPLACEMENTS
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_KERNEL_OPTIONS = {**_OPTIONS, **KERNEL}
-_HELPER_OPTIONS = {**_OPTIONS, **HELPER, "no_cpython_wrapper": True}  # Python never calls them
+_KERNEL_OPTIONS = {**_OPTIONS, "pipeline_class": KernelPipeline}
+# Helpers are never called from Python.
+_HELPER_OPTIONS = {**_OPTIONS, "pipeline_class": HelperPipeline, "no_cpython_wrapper": True}
 
 _KERNELS: dict[str, Any] = {}  # by fingerprint
 _HELPERS: dict[str, Any] = {}  # by fingerprint; kernels share them

@@ -41,7 +41,7 @@ class UniformBias(Bias):
         """Check the size."""
         size = as_size("size", self.size)
         require(size >= 0.0, "size", "be at least 0", self.size, ScenarioError)
-        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "size", abs(size))  # -0.0 would be drawn from nothing
 
     def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
         """Uniform shifts."""

@@ -1,4 +1,7 @@
-"""Is this a model at all: finite, in range, strictly monotone means."""
+"""Is this a model at all: strictly monotone means, as far as a grid can tell.
+
+That means are finite and in range is checked wherever they are looked at (`recorder`).
+"""
 
 import numpy as np
 
@@ -8,6 +11,8 @@ from globalbandits.model.curves import Evaluate
 from globalbandits.model.refinement import bisect
 
 _N_UNIFORM = 512
+_N_FINEST = 4096
+_POINTS_AT_MOST = 4_000_000  # of all arms together
 _N_GRADED = 40  # halvings towards each end of the domain
 _CHUNK = 500  # arms looked at together
 _SHARP = 1e-6  # of an arm's range: how fast a curve leaves a flat stretch that is real
@@ -15,68 +20,36 @@ _WIDEST_FLAT = 0.1  # of the domain: nothing flatter than rounding may be wider
 _EPS = float(np.finfo(float).eps)
 
 
-def check_grid(domain: tuple[float, float]) -> FloatArray:
+def n_cells(n_arms: int) -> int:
+    """How many even cells each arm's curve is looked at in: fewer where arms are many.
+
+    >>> n_cells(12), n_cells(10_000)
+    (4096, 512)
+    """
+    return int(np.clip(_POINTS_AT_MOST // n_arms, _N_UNIFORM, _N_FINEST))
+
+
+def check_grid(domain: tuple[float, float], n_even: int = _N_UNIFORM) -> FloatArray:
     """Where means are looked at: evenly, and ever closer towards both ends."""
     low, high = domain
     graded = (high - low) * 0.5 ** np.arange(9, 9 + _N_GRADED)
-    even = np.linspace(low, high, _N_UNIFORM + 1)
+    even = np.linspace(low, high, n_even + 1)
     return np.unique(np.concatenate([even, low + graded, high - graded]))
 
 
 def check_means(
-    evaluate: Evaluate,
-    n_arms: int,
-    domain: tuple[float, float],
-    reward_range: tuple[float, float],
-    names: list[str],
+    evaluate: Evaluate, n_arms: int, domain: tuple[float, float], names: list[str], n_even: int
 ) -> None:
-    """Raise ModelError, naming the arm and the place, unless all means can be used.
+    """Raise ModelError, naming the arm and the place, unless all means are strictly monotone.
 
     ``evaluate(arms, thetas)`` is elementwise, in the user's units; ``names`` are what messages
     call each arm's mean.
     """
-    grid = check_grid(domain)
+    grid = check_grid(domain, n_even)
     for start in range(0, n_arms, _CHUNK):
         arms = np.arange(start, min(start + _CHUNK, n_arms))
         values = evaluate(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
-        _check_finite(values, arms, grid, names)
-        _check_range(values, arms, grid, reward_range, names)
         _check_monotone(values, arms, grid, names, evaluate)
-
-
-def _first(bad: BoolArray) -> tuple[int, int] | None:
-    """Row and column of the first True, row by row."""
-    if not bad.any():
-        return None
-    row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    return int(row), int(column)
-
-
-def _check_finite(values: FloatArray, arms: IntArray, grid: FloatArray, names: list[str]) -> None:
-    place = _first(~np.isfinite(values))
-    if place is not None:
-        row, column = place
-        raise ModelError(
-            f"{names[arms[row]]} must be finite, got {values[place]} at theta = {grid[column]:.6g}"
-        )
-
-
-def _check_range(
-    values: FloatArray,
-    arms: IntArray,
-    grid: FloatArray,
-    reward_range: tuple[float, float],
-    names: list[str],
-) -> None:
-    low, high = reward_range
-    slack = 1e-9 * (high - low)
-    place = _first((values < low - slack) | (values > high + slack))
-    if place is not None:
-        row, column = place
-        raise ModelError(
-            f"{names[arms[row]]} must lie in the reward range [{low:g}, {high:g}], "
-            f"got {values[place]:.6g} at theta = {grid[column]:.6g}"
-        )
 
 
 def _check_monotone(
@@ -87,7 +60,6 @@ def _check_monotone(
     evaluate: Evaluate,
 ) -> None:
     steps = np.diff(values, axis=1)
-    total = values[:, -1] - values[:, 0]
     rounding = 8.0 * _EPS * np.abs(values).max(axis=1, keepdims=True)
     rising = (steps > rounding).any(axis=1)
     falling = (steps < -rounding).any(axis=1)
@@ -98,7 +70,8 @@ def _check_monotone(
         )
     flat = np.abs(steps) <= rounding
     for row in np.flatnonzero(flat.any(axis=1)):
-        stretch = _flat_stretch(flat[row], values[row], grid, abs(total[row]))
+        narrowest = 1.5 * float(np.max(np.diff(grid)))
+        stretch = flat_stretch(flat[row], values[row], grid, narrowest)
         if stretch is not None:
             low, high = _exact_stretch(stretch, rounding[row, 0], int(arms[row]), grid, evaluate)
             raise ModelError(
@@ -123,15 +96,19 @@ def _turning_point(
     return float(0.5 * (low + high))
 
 
-def _flat_stretch(
-    flat: BoolArray, values: FloatArray, grid: FloatArray, total: float
+def flat_stretch(
+    flat: BoolArray, values: FloatArray, grid: FloatArray, narrowest: float
 ) -> tuple[int, int] | None:
     """First and last grid point of the first stretch that is flat in earnest.
+
+    ``flat`` tells which steps of the grid do not move the values; ``narrowest`` is how wide a
+    stretch must at least be.
 
     Near a point where the slope vanishes (1 - theta**7 at 0) a strictly monotone curve is
     flat in floating point. There the curve also leaves the stretch slowly; a curve with a
     real flat piece leaves it at once.
     """
+    total = abs(values[-1] - values[0])
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flat, [False]]).astype(int)))
     for start, stop in edges.reshape(-1, 2):
         low, high = grid[start], grid[stop]
@@ -141,7 +118,7 @@ def _flat_stretch(
         sharp = max(abs(after), abs(before)) > _SHARP * total
         if total == 0.0 or width > _WIDEST_FLAT * (grid[-1] - grid[0]):
             return int(start), int(stop)
-        if sharp and width > 1.5 * (grid[-1] - grid[0]) / _N_UNIFORM:
+        if sharp and width > narrowest:
             return int(start), int(stop)
     return None
 

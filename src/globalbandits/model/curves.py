@@ -17,6 +17,7 @@ import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.errors import ModelError
+from globalbandits.model.missed import missed_places
 from globalbandits.model.polynomials import evaluate_many as evaluate_many
 from globalbandits.model.polynomials import fit, pack, pack_inverse, polynomial
 from globalbandits.model.tables import DEGREE, Curves
@@ -28,10 +29,13 @@ MEAN_TOLERANCE = 1e-12  # of the unit reward range
 INVERSE_TOLERANCE = 1e-11  # of the domain's length
 _N_FIRST = 4  # segments an arm starts with
 _MAX_ROUNDS = 400
+_MOST_BUILDS = 4
 _N_PATIENT = 4  # rounds of plain halving before segments at the ends are graded faster
 _GRADING = 1.0 / 16.0
 _MOST_SEGMENTS = 4_000  # an arm, on average: beyond, a curve is noise
-_LARGEST_STEP = 1e-2  # of the unit range: a jump in an unsplittable segment
+_LARGEST_STEP = 1e-2  # of the unit range: a rise over one bit that is too large to be slope
+_SMALLEST_JUMP = 1e-8  # of the unit range
+_STEEPER = 1.2
 _LARGEST_NOISE = 1e-4  # of the unit range: more is not rounding but a jump
 _EPS = float(np.finfo(float).eps)
 
@@ -80,20 +84,31 @@ def cut_pieces(pieces: Pieces, cuts: FloatArray) -> Pieces:
 
 
 def build_curves(
-    evaluate: Evaluate, n_arms: int, domain: tuple[float, float], names: list[str]
+    evaluate: Evaluate,
+    n_arms: int,
+    domain: tuple[float, float],
+    names: list[str],
+    grid: FloatArray,
 ) -> tuple[Curves, Curves]:
     """The mean curves and their inverses, for means on the unit scale.
 
     ``evaluate(arms, thetas)`` is elementwise and monotone in theta; ``names`` are what messages
-    call each arm's mean.
+    call each arm's mean. The curves agree with the means on ``grid``.
     """
     length = domain[1] - domain[0]
 
     def is_accurate(arm: IntArray, theta: FloatArray, mean: FloatArray) -> BoolArray:
         return _is_accurate(theta, mean, length)
 
-    nodes = _split(evaluate, even_pieces(n_arms, domain), domain, is_accurate, names, "theta")
-    return pack(*nodes, n_arms), pack_inverse(*nodes, n_arms, domain)
+    pieces = even_pieces(n_arms, domain)
+    for _ in range(_MOST_BUILDS):
+        nodes = _split(evaluate, pieces, domain, is_accurate, names, "theta")
+        curves = pack(*nodes, n_arms)
+        missed = missed_places(evaluate, curves, grid)
+        if missed.size == 0:
+            break
+        pieces = cut_pieces(pieces, missed)
+    return curves, pack_inverse(*nodes, n_arms, domain)
 
 
 def build_plain(
@@ -103,6 +118,7 @@ def build_plain(
     rounding: Evaluate,
     names: list[str],
     argument: str,
+    grid: FloatArray,
 ) -> tuple[Curves, Nodes]:
     """Curves of any shape on the unit scale, and the nodes they were made from.
 
@@ -113,6 +129,7 @@ def build_plain(
         rounding: ``rounding(arms, arguments)``, the size of the values' rounding error.
         names: What messages call each arm's curve.
         argument: What messages call the argument.
+        grid: Places where the curves must agree with the values.
     """
 
     def is_accurate(arm: IntArray, x: FloatArray, y: FloatArray) -> BoolArray:
@@ -125,8 +142,14 @@ def build_plain(
             good[bad] = error[bad] <= np.minimum(noise, _LARGEST_NOISE)
         return np.asarray(good)
 
-    nodes = _split(evaluate, pieces, domain, is_accurate, names, argument)
-    return pack(*nodes, len(names), monotone=False), nodes
+    for _ in range(_MOST_BUILDS):
+        nodes = _split(evaluate, pieces, domain, is_accurate, names, argument)
+        curves = pack(*nodes, len(names), monotone=False)
+        missed = missed_places(evaluate, curves, grid)
+        if missed.size == 0:
+            break
+        pieces = cut_pieces(pieces, missed)
+    return curves, nodes
 
 
 def _split(
@@ -152,7 +175,7 @@ def _split(
         y = evaluate(arm[:, None], x)
         good = is_accurate(arm, x, y)
         atomic = (middle <= left) | (middle >= right)
-        _refuse_jumps(arm, x, y, atomic & ~good, names, argument)
+        _refuse_jumps(evaluate, arm, x, y, atomic & ~good, domain, names, argument)
         keep = good | atomic
         nodes = slice(0, DEGREE + 1)
         done.append((arm[keep], x[keep, nodes], y[keep, nodes]))
@@ -211,17 +234,28 @@ def _is_accurate(theta: FloatArray, mean: FloatArray, length: float) -> BoolArra
 
 
 def _refuse_jumps(
+    evaluate: Evaluate,
     arm: IntArray,
     x: FloatArray,
     y: FloatArray,
     suspects: BoolArray,
+    domain: tuple[float, float],
     names: list[str],
     argument: str,
 ) -> None:
-    """An interval that cannot be halved any more must not hold a visible jump."""
-    jump = np.abs(y[:, DEGREE] - y[:, 0])
-    for index in np.flatnonzero(suspects & (jump > _LARGEST_STEP)):
-        raise ModelError(
-            f"{names[arm[index]]} must be continuous enough to tabulate, "
-            f"jumps by {jump[index]:.3g} of the whole range at {argument} = {x[index, 0]:.6g}"
-        )
+    """An interval that cannot be halved any more must not hold a jump.
+
+    A steep curve rises by much over the last bit too, but by clearly more over a thousand of
+    them; a jump does not.
+    """
+    rise = np.abs(y[:, DEGREE] - y[:, 0])
+    for index in np.flatnonzero(suspects & (rise > _SMALLEST_JUMP)):
+        left, right = x[index, 0], x[index, DEGREE]
+        reach = 512.0 * np.spacing(max(abs(left), abs(right)))
+        around = np.clip([left - reach, right + reach], *domain)
+        wide = np.abs(np.diff(evaluate(np.full(2, arm[index]), around))).item()
+        if rise[index] > _LARGEST_STEP or wide < _STEEPER * rise[index]:
+            raise ModelError(
+                f"{names[arm[index]]} must be continuous enough to tabulate, jumps by "
+                f"{rise[index]:.3g} of the whole range at {argument} = {left:.6g}"
+            )

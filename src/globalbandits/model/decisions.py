@@ -10,7 +10,7 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import ModelError
 from globalbandits.model.envelope import suboptimal_sides
-from globalbandits.model.intervals import as_numbers
+from globalbandits.model.intervals import as_thetas
 from globalbandits.model.worth import Worth
 
 _EDGE = 1e-12  # of the domain's length: closer to an edge than this is on it
@@ -59,7 +59,7 @@ class Decisions:
     def worth(self, theta: ArrayLike) -> FloatArray:
         """What a decision for every arm is worth at theta: shape (..., n_arms)."""
         self._watch()
-        thetas = self._as_thetas(theta)
+        thetas = as_thetas(theta, self._domain)
         return self._worth(np.arange(self.n_arms), thetas[..., np.newaxis])
 
     @cached_property
@@ -100,7 +100,8 @@ class Decisions:
     def suboptimality_distance(self, theta: float) -> float:
         """Delta_min of Definition 3: how far theta is from where its best arms stop being best.
 
-        The domain's length if some arm that is best at theta is best everywhere.
+        The domain's length if the arms that are best at theta together cover the domain: at
+        every parameter one of them is best.
         """
         theta = self._as_theta(theta)
         first, last = self._intervals_at(theta)
@@ -125,12 +126,3 @@ class Decisions:
         low, high = self._domain
         require(low <= number <= high, "theta", f"lie in [{low:g}, {high:g}]", theta, ModelError)
         return number
-
-    def _as_thetas(self, theta: ArrayLike) -> FloatArray:
-        thetas = as_numbers("theta", theta)
-        low, high = self._domain
-        inside = (thetas >= low) & (thetas <= high)
-        if not inside.all():
-            wrong = float(thetas[~inside].flat[0]) if thetas.ndim else float(thetas)
-            raise ModelError(f"theta must lie in [{low:g}, {high:g}], got {wrong!r}")
-        return thetas

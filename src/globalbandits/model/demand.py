@@ -22,6 +22,7 @@ from functools import partial
 from globalbandits._validation import as_float, as_interval, as_positive, require
 from globalbandits.errors import ModelError
 from globalbandits.model import demand_curves as curves
+from globalbandits.model.certificates import CertifiedMean
 from globalbandits.model.levels import as_levels
 from globalbandits.model.named_values import Profit
 from globalbandits.model.reward_model import RewardModel
@@ -101,7 +102,10 @@ def linear_power(
         chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
     )
     return _build(
-        partial(curves.linear_power, power=power),
+        CertifiedMean(
+            partial(curves.linear_power, power=power),
+            partial(curves.slope_linear_power, power=power),
+        ),
         partial(curves.inverse_linear_power, power=power),
         levels,
         chosen,
@@ -144,7 +148,8 @@ def exponential(
     last = min(1.0 / min(levels), 20.0 / max(levels))
     chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
-    return _build(curves.exponential, curves.inverse_exponential, levels, chosen, cost, observe)
+    certified = CertifiedMean(curves.exponential, curves.slope_exponential)
+    return _build(certified, curves.inverse_exponential, levels, chosen, cost, observe)
 
 
 def logit(
@@ -182,7 +187,10 @@ def logit(
     span = known * min(levels) - 3.0, known * max(levels) + 3.0
     chosen = as_interval("domain", span if domain is None else domain, ModelError)
     return _build(
-        partial(curves.logit, sensitivity=known),
+        CertifiedMean(
+            partial(curves.logit, sensitivity=known),
+            partial(curves.slope_logit, sensitivity=known),
+        ),
         partial(curves.inverse_logit, sensitivity=known),
         levels,
         chosen,
@@ -224,7 +232,10 @@ def isoelastic(
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
-        partial(curves.isoelastic, reference=reference),
+        CertifiedMean(
+            partial(curves.isoelastic, reference=reference),
+            partial(curves.slope_isoelastic, reference=reference),
+        ),
         partial(curves.inverse_isoelastic, reference=reference),
         levels,
         chosen,
@@ -276,7 +287,10 @@ def log_log(
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
-        partial(curves.log_log, reference=reference, cutoff=cutoff),
+        CertifiedMean(
+            partial(curves.log_log, reference=reference, cutoff=cutoff),
+            partial(curves.slope_log_log, reference=reference, cutoff=cutoff),
+        ),
         None,
         levels,
         chosen,
@@ -286,7 +300,7 @@ def log_log(
 
 
 def _build(
-    demand: curves.Curve,
+    demand: CertifiedMean,
     inverse: curves.Curve | None,
     prices: tuple[float, ...],
     domain: Domain,
@@ -305,7 +319,7 @@ def _build(
     if observe == "sales":
         return RewardModel(demand, prices, domain, inverse=inverse)
     return RewardModel(
-        partial(curves.revenue, demand),
+        CertifiedMean(partial(curves.revenue, demand), partial(curves.slope_revenue, demand.slope)),
         prices,
         domain,
         reward_range=(0.0, max(1.0, *prices)),

@@ -10,22 +10,19 @@ f - penalty * dose. With ``target`` the response is one to hit and not to exceed
 a side effect that is still accepted: a dose is worth -abs(f - target), less the penalty.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
-import numpy as np
-
-from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require
 from globalbandits.errors import ModelError
+from globalbandits.model import dose_curves as curves
+from globalbandits.model.certificates import CertifiedMean
 from globalbandits.model.levels import as_levels
 from globalbandits.model.named_values import Benefit
 from globalbandits.model.reward_model import RewardModel
 
 __all__ = ["emax", "hyperbolic_tangent", "linear", "logistic", "power"]
 
-Curve = Callable[..., FloatArray]  # of (theta, dose), or for inverses of (response, dose)
 Domain = tuple[float, float]
 
 
@@ -60,7 +57,8 @@ def linear(
     require(
         chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
     )
-    return _build(_linear, _inverse_linear, levels, chosen, penalty, target)
+    certified = CertifiedMean(curves.linear, curves.slope_linear)
+    return _build(certified, curves.inverse_linear, levels, chosen, penalty, target)
 
 
 def logistic(
@@ -95,8 +93,11 @@ def logistic(
     usual = 0.0, 6.0 / max(levels)
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     return _build(
-        partial(_logistic, intercept=intercept),
-        partial(_inverse_logistic, intercept=intercept),
+        CertifiedMean(
+            partial(curves.logistic, intercept=intercept),
+            partial(curves.slope_logistic, intercept=intercept),
+        ),
+        partial(curves.inverse_logistic, intercept=intercept),
         levels,
         chosen,
         penalty,
@@ -141,8 +142,8 @@ def emax(
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
     return _build(
-        partial(_emax, hill=hill),
-        partial(_inverse_emax, hill=hill),
+        CertifiedMean(partial(curves.emax, hill=hill), partial(curves.slope_emax, hill=hill)),
+        partial(curves.inverse_emax, hill=hill),
         levels,
         chosen,
         penalty,
@@ -188,7 +189,8 @@ def power(
     rule = "lie strictly between 0 and 1"
     levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
     chosen = as_interval("domain", domain, ModelError)
-    return _build(_power, _inverse_power, levels, chosen, penalty, target)
+    certified = CertifiedMean(curves.power, curves.slope_power)
+    return _build(certified, curves.inverse_power, levels, chosen, penalty, target)
 
 
 def hyperbolic_tangent(
@@ -220,12 +222,13 @@ def hyperbolic_tangent(
     levels = as_levels("doses", doses, -3.0, 3.0, rule)
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
-    return _build(_hyperbolic_tangent, _inverse_hyperbolic_tangent, levels, chosen, penalty, target)
+    certified = CertifiedMean(curves.hyperbolic_tangent, curves.slope_hyperbolic_tangent)
+    return _build(certified, curves.inverse_hyperbolic_tangent, levels, chosen, penalty, target)
 
 
 def _build(
-    response: Curve,
-    inverse: Curve,
+    response: CertifiedMean,
+    inverse: curves.Curve,
     doses: tuple[float, ...],
     domain: Domain,
     penalty: float,
@@ -238,44 +241,3 @@ def _build(
         target = as_fraction("target", target, ModelError)
     value = Benefit(target, penalty) if penalty > 0.0 or target is not None else None
     return RewardModel(response, doses, domain, inverse=inverse, value=value)
-
-
-def _linear(theta: Any, dose: Any) -> FloatArray:
-    return np.asarray(theta * dose)
-
-
-def _inverse_linear(response: Any, dose: Any) -> FloatArray:
-    return np.asarray(response / dose)
-
-
-def _logistic(theta: Any, dose: Any, intercept: float) -> FloatArray:
-    return np.asarray(1.0 / (1.0 + np.exp(-intercept - theta * dose)))
-
-
-def _inverse_logistic(response: Any, dose: Any, intercept: float) -> FloatArray:
-    return np.asarray((np.log(response) - np.log1p(-response) - intercept) / dose)
-
-
-def _emax(theta: Any, dose: Any, hill: float) -> FloatArray:
-    return np.asarray(1.0 / (1.0 + (theta / dose) ** hill))
-
-
-def _inverse_emax(response: Any, dose: Any, hill: float) -> FloatArray:
-    return np.asarray(dose * (1.0 / response - 1.0) ** (1.0 / hill))
-
-
-def _power(theta: Any, guess: Any) -> FloatArray:
-    return np.asarray(guess ** np.exp(theta))
-
-
-def _inverse_power(response: Any, guess: Any) -> FloatArray:
-    return np.asarray(np.log(np.log(response) / np.log(guess)))
-
-
-def _hyperbolic_tangent(theta: Any, dose: Any) -> FloatArray:
-    # (tanh(x) + 1) / 2 = 1 / (1 + exp(-2 x)), which keeps its digits at negative doses.
-    return np.asarray((1.0 + np.exp(-2.0 * dose)) ** (-theta))
-
-
-def _inverse_hyperbolic_tangent(response: Any, dose: Any) -> FloatArray:
-    return np.asarray(-np.log(response) / np.log1p(np.exp(-2.0 * dose)))

@@ -1,4 +1,4 @@
-"""The upper envelope: which arms are best where, exactly.
+"""The upper envelope: which arms are best where.
 
 Divide and conquer over the arms. The envelope of one arm is the arm itself; two envelopes are
 merged interval by interval, where only two arms meet: their difference is sampled, every sign
@@ -14,15 +14,19 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
+from globalbandits.errors import ModelError
 from globalbandits.model.curves import Pieces, cut_pieces
 from globalbandits.model.refinement import bisect, find_minimum
 from globalbandits.model.tables import Envelope
 from globalbandits.model.worth import Worth
 
-_N_BASE = 16  # intervals the domain is cut into for sampling
+_N_BASE = 16  # intervals the domain is cut into for sampling, at first
+_MOST_BASE = 1024
+_CHUNK = 500  # arms looked at together
 _N_NODES = 9  # samples per interval
 _NARROWEST = 1e-13  # of the domain's length: a part that is only rounding
 _NARROWEST_TIE = 1e-6
+_CLEARLY = 1e-11  # of the range of worth: arms that differ by less are as good as tied
 _NODES = 0.5 - 0.5 * np.cos(np.pi * np.arange(_N_NODES) / (_N_NODES - 1))
 
 
@@ -61,21 +65,69 @@ class _Labels:
 
 
 def upper_envelope(
-    worth: Worth, n_arms: int, domain: tuple[float, float], cuts: FloatArray
+    worth: Worth,
+    n_arms: int,
+    domain: tuple[float, float],
+    cuts: FloatArray,
+    known: Worth,
+    grid: FloatArray,
 ) -> tuple[FloatArray, list[tuple[int, ...]]]:
     """Breakpoints (domain ends included) and the best arms of each interval between them.
 
-    ``cuts`` holds one row per arm: where its worth is not smooth, or turns; nan for none.
+    The regions found must agree with the ``known`` worth on ``grid``. Where they do not, curves
+    cross more often than the sampling saw, and it is made finer; a model whose regions never
+    settle is refused. ``cuts`` holds one row per arm: where its worth is not smooth, or turns; nan
+    for none.
     """
+    n_base = _N_BASE
+    while True:
+        breakpoints, best = _sampled_envelope(worth, n_arms, domain, cuts, n_base)
+        missed = _first_missed(known, n_arms, breakpoints, best, grid)
+        if missed is None:
+            return breakpoints, best
+        n_base *= 4
+        if n_base > _MOST_BASE:
+            raise ModelError(
+                "arms must change places seldom enough to find all regions, fails near "
+                f"theta = {missed:.6g}"
+            )
+
+
+def _sampled_envelope(
+    worth: Worth, n_arms: int, domain: tuple[float, float], cuts: FloatArray, n_base: int
+) -> tuple[FloatArray, list[tuple[int, ...]]]:
+    """The envelope as a sampling with ``n_base`` intervals finds it."""
     low, high = domain
     labels = _Labels(n_arms)
     pieces = _Pieces(
         np.arange(n_arms), np.full(n_arms, low), np.full(n_arms, high), np.arange(n_arms)
     )
     while pieces.group.size and pieces.group[-1] > 0:
-        pieces = _merge_level(worth, pieces, labels, domain, cuts)
+        pieces = _merge_level(worth, pieces, labels, domain, cuts, n_base)
     breakpoints = np.append(pieces.left, high)
     return breakpoints, [labels.arms(label) for label in pieces.label]
+
+
+def _first_missed(
+    worth: Worth,
+    n_arms: int,
+    breakpoints: FloatArray,
+    best: list[tuple[int, ...]],
+    grid: FloatArray,
+) -> float | None:
+    """The first place of the grid where some arm clearly beats the region's; None if nowhere."""
+    first = np.array([arms[0] for arms in best])
+    region = np.searchsorted(breakpoints[1:-1], grid, side="right")
+    chosen, rounding = worth.with_rounding(first[region], grid)
+    top = chosen.copy()
+    lowest = float(chosen.min())
+    for start in range(0, n_arms, _CHUNK):
+        arms = np.arange(start, min(start + _CHUNK, n_arms))
+        values = worth(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
+        top = np.maximum(top, values.max(axis=0))
+        lowest = min(lowest, float(values.min()))
+    missed = top - chosen > 4.0 * rounding + _CLEARLY * (float(top.max()) - lowest)
+    return float(grid[np.argmax(missed)]) if missed.any() else None
 
 
 def _merge_level(
@@ -84,12 +136,13 @@ def _merge_level(
     labels: _Labels,
     domain: tuple[float, float],
     cuts: FloatArray,
+    n_base: int,
 ) -> _Pieces:
     """Merge the envelopes of groups 2g and 2g + 1 into group g, for all g at once."""
     n_groups = int(pieces.group[-1]) + 1
     has_partner = pieces.group < 2 * (n_groups // 2)
     alone, paired = pieces.where(~has_partner), pieces.where(has_partner)
-    pair, left, right, one, other = _overlay(paired, domain)
+    pair, left, right, one, other = _overlay(paired, domain, n_base)
     if cuts.size:
         both = np.concatenate([cuts[labels.first[one]], cuts[labels.first[other]]], axis=1)
         whole = Pieces(np.arange(left.size), left, right)
@@ -109,15 +162,15 @@ def _merge_level(
 
 
 def _overlay(
-    pieces: _Pieces, domain: tuple[float, float]
+    pieces: _Pieces, domain: tuple[float, float], n_base: int
 ) -> tuple[IntArray, FloatArray, FloatArray, IntArray, IntArray]:
     """Common refinement of both envelopes of every pair, cut at the base points too."""
     n_pairs = (int(pieces.group[-1]) + 1) // 2
-    base = np.linspace(domain[0], domain[1], _N_BASE + 1)[:-1]
-    pair = np.concatenate([pieces.group // 2, np.repeat(np.arange(n_pairs), _N_BASE)])
+    base = np.linspace(domain[0], domain[1], n_base + 1)[:-1]
+    pair = np.concatenate([pieces.group // 2, np.repeat(np.arange(n_pairs), n_base)])
     left = np.concatenate([pieces.left, np.tile(base, n_pairs)])
-    side = np.concatenate([pieces.group % 2, np.full(n_pairs * _N_BASE, 2)])
-    label = np.concatenate([pieces.label, np.zeros(n_pairs * _N_BASE, np.int64)])
+    side = np.concatenate([pieces.group % 2, np.full(n_pairs * n_base, 2)])
+    label = np.concatenate([pieces.label, np.zeros(n_pairs * n_base, np.int64)])
     order = np.lexsort((left, pair))
     pair, left, side, label = pair[order], left[order], side[order], label[order]
     places = np.arange(left.size)

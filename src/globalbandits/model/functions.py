@@ -48,6 +48,10 @@ class ArmFunctions:
         self._functions: list[Function] = []
         if joint is not None and self._broadcasts(joint, functions, probes, names):
             self._joint = joint
+            self._functions = [
+                partial(_call_singly, function, name=name)
+                for function, name in zip(functions, names, strict=True)
+            ]
         else:
             self._functions = [
                 _as_vectorised(function, probes[index], names[index])
@@ -60,12 +64,8 @@ class ArmFunctions:
         """Whether one call with arrays of arguments and arms gives what single calls give."""
         if self._values.size == 0:
             return False
-        try:
-            with np.errstate(all="ignore"):
-                table = np.asarray(joint(probes, self._values[:, np.newaxis]), dtype=float)
-        except Exception:
-            return False  # any failure only means: call it arm by arm
-        if table.shape != probes.shape:
+        table = _try(joint, probes.shape, probes, self._values[:, np.newaxis])
+        if table is None:
             return False
         n_arms = len(functions)
         sample = np.unique(np.linspace(0, n_arms - 1, min(n_arms, _N_PROBED_ARMS)).astype(int))
@@ -74,11 +74,11 @@ class ArmFunctions:
 
     def __call__(self, arms: IntArray, arguments: FloatArray) -> FloatArray:
         """Values of the given arms at the given arguments; both are broadcast together."""
-        if self._joint is not None:
-            with np.errstate(all="ignore"):
-                values = np.asarray(self._joint(arguments, self._values[arms]), dtype=float)
-            return np.array(np.broadcast_to(values, np.broadcast_shapes(arms.shape, values.shape)))
         shape = np.broadcast_shapes(np.shape(arms), np.shape(arguments))
+        if self._joint is not None:
+            values = _try(self._joint, shape, arguments, self._values[arms])
+            if values is not None:
+                return values
         flat_arms = np.broadcast_to(arms, shape).ravel()
         flat_arguments = np.broadcast_to(arguments, shape).ravel()
         out = np.empty(flat_arms.size)
@@ -163,6 +163,20 @@ def _as_number(found: Any, argument: float, name: str) -> float:
     return float(array.item())
 
 
+def _try(function: Function, shape: tuple[int, ...], *arguments: Any) -> FloatArray | None:
+    """The function called with arrays, or None if it raises or gives another shape.
+
+    Any failure only means: call it with single numbers, which tells the place.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = function(*arguments)
+            values = np.array(found, dtype=float)  # a copy: nobody else may change it
+    except Exception:
+        return None
+    return None if found is None or values.shape != shape else values
+
+
 def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Function:
     """The function itself if it maps arrays elementwise, else a loop over it."""
 
@@ -172,17 +186,12 @@ def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Functio
     def all_at_once(arguments: FloatArray) -> FloatArray:
         if arguments.size == 0:
             return np.empty(0)
-        with np.errstate(all="ignore"):
-            return np.asarray(function(arguments), dtype=float)
+        values = _try(function, arguments.shape, arguments)
+        return one_at_a_time(arguments) if values is None else values
 
     expected = one_at_a_time(probes)
-    try:
-        values = all_at_once(probes)
-    except Exception:
-        return one_at_a_time
-    if values.shape != probes.shape:
-        return one_at_a_time
-    if not np.allclose(values, expected, rtol=1e-12, atol=0.0, equal_nan=True):
+    values = _try(function, probes.shape, probes)
+    if values is None or not np.allclose(values, expected, rtol=1e-12, atol=0.0, equal_nan=True):
         return one_at_a_time
     return all_at_once
 

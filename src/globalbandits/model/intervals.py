@@ -38,3 +38,14 @@ def as_numbers(name: str, value: Any) -> FloatArray:
         return np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{name} must be a number or numbers, got {value!r}") from None
+
+
+def as_thetas(theta: Any, domain: tuple[float, float]) -> FloatArray:
+    """Parameters as an array of floats inside the domain."""
+    thetas = as_numbers("theta", theta)
+    low, high = domain
+    inside = (thetas >= low) & (thetas <= high)
+    if not inside.all():
+        wrong = float(thetas[~inside].flat[0]) if thetas.ndim else float(thetas)
+        raise ModelError(f"theta must lie in [{low:g}, {high:g}], got {wrong!r}")
+    return thetas

@@ -179,6 +179,7 @@ class RegionalModel:
             mean=mean,
             inverse=self.joint_curves("inverse"),
             worth=self.joint_curves("worth") if self.valued else mean,
+            invertible=all(tables.invertible for tables in groups),
             valued=self.valued,
             value=self.joint_curves("value"),
             peaks=peaks,
@@ -186,6 +187,18 @@ class RegionalModel:
             value_offset=np.concatenate(offsets),
             affine_increasing=all(tables.affine_increasing for tables in groups),
         )
+
+    def observed_samples(self) -> dict[str, Any]:
+        """What the groups observe, as plain data that a saved state can carry."""
+        return {"groups": [group.observed_samples() for group in self._groups]}
+
+    def same_observed(self, samples: object) -> bool:
+        """Whether `observed_samples` of another model show the same curves, group by group."""
+        groups = samples.get("groups") if isinstance(samples, dict) else None
+        if not isinstance(groups, list) or len(groups) != self.n_groups:
+            return False
+        pairs = zip(self._groups, groups, strict=True)
+        return all(group.same_observed(found) for group, found in pairs)
 
     @cached_property
     def fingerprint(self) -> str:

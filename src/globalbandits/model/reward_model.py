@@ -7,34 +7,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
+from globalbandits.model.analysis import analyse
 from globalbandits.model.arms import as_arms
-from globalbandits.model.checks import check_means
-from globalbandits.model.curves import build_curves, evaluate_many
+from globalbandits.model.certificates import is_certified
+from globalbandits.model.curves import evaluate_many
 from globalbandits.model.decisions import Decisions
-from globalbandits.model.envelope import envelope_table, upper_envelope
+from globalbandits.model.envelope import envelope_table
 from globalbandits.model.functions import ArmFunctions, PerArm, as_functions
 from globalbandits.model.holder import Holder, estimate_holder, verify_holder
-from globalbandits.model.identity import N_SAMPLES, as_samples, is_same, short_text
 from globalbandits.model.intervals import as_numbers, as_span
 from globalbandits.model.inverses import verify_inverse
 from globalbandits.model.lipschitz import largest_slope
+from globalbandits.model.observations import Observations
+from globalbandits.model.recorder import Recorder
 from globalbandits.model.tables import Tables
 from globalbandits.model.values import (
-    analyse_values,
-    plain_values,
-    thetas_at,
     unit_value,
-    worth_curves,
 )
 from globalbandits.model.worth import Worth
 
-_PROBES = (0.2360679774997897, 0.8541019662496847)  # of the domain: where changes are watched
+_ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
 
-class RewardModel(Decisions):
+class RewardModel(Observations, Decisions):
     """Arms whose mean rewards are known functions of one unknown number.
 
     Args:
@@ -48,6 +46,8 @@ class RewardModel(Decisions):
             a target. Rewards are still what is observed. Any continuous function.
         inverse: ``inverse(value, arm)``, if a closed form is known; it is checked against ``mean``.
         holder: Constants of Assumption 1, if they are known; they are checked. Estimated else.
+        monotone: False for means that are flat somewhere, or turn. They cannot be inverted; all
+            that compares arms works, and so do policies that do not invert.
 
     Functions are analysed once and must not change afterwards, as a closure over a variable
     can: `means`, `worth`, `gaps`, `holder` and `observed_samples` refuse when two probes show a
@@ -81,6 +81,7 @@ class RewardModel(Decisions):
         value: Callable[..., Any] | None = None,
         inverse: Callable[..., Any] | None = None,
         holder: Holder | None = None,
+        monotone: bool = True,
     ) -> None:
         require(callable(mean), "mean", "be a function of (theta, arm)", mean, ModelError)
         allowed = value is None or callable(value)
@@ -93,6 +94,7 @@ class RewardModel(Decisions):
             None if value is None else PerArm(joint=value),
             None if inverse is None else PerArm(joint=inverse),
             holder,
+            monotone,
         )
 
     @classmethod
@@ -106,6 +108,7 @@ class RewardModel(Decisions):
         values: Sequence[Callable[..., Any]] | None = None,
         inverses: Sequence[Callable[..., Any]] | None = None,
         holder: Holder | None = None,
+        monotone: bool = True,
     ) -> "RewardModel":
         """A model from one function of theta per arm; arms are 0, 1, 2, ... unless named.
 
@@ -132,6 +135,7 @@ class RewardModel(Decisions):
             None if values is None else PerArm(as_functions("values", values, n_arms)),
             None if inverses is None else PerArm(as_functions("inverses", inverses, n_arms)),
             holder,
+            monotone,
         )
         return model
 
@@ -144,42 +148,35 @@ class RewardModel(Decisions):
         value: PerArm | None,
         inverse: PerArm | None,
         holder: Holder | None,
+        monotone: bool,
     ) -> None:
         self._arms = arms
         self._domain = as_span("domain", domain)
         self._reward_range = as_span("reward_range", reward_range)
-        n_arms = len(arms)
-        names = [f"mean of arm {arm!r}" for arm in arms]
+        require(isinstance(monotone, bool), "monotone", "be True or False", monotone, ModelError)
         self._observed = mean.bind(arms, "mean", *self._domain)
-        check_means(self._observed, n_arms, self._domain, self._reward_range, names)
-        mean_curves, inverse_curves = build_curves(self._unit_mean, n_arms, self._domain, names)
         # What is observed and what a decision is worth: inverses come from the first, regions,
         # gaps and regret from the second.
-        self._value: ArmFunctions | None = None
-        self._values = plain_values(n_arms, self._reward_range)
-        worth, cuts = mean_curves, np.empty((n_arms, 0))
-        if value is not None:
-            self._value = value.bind(arms, "value", *self._reward_range)
-            names = [f"value of arm {arm!r}" for arm in arms]
-            self._values = analyse_values(self._value, n_arms, self._reward_range, names)
-            cuts = thetas_at(self._unit_mean, n_arms, self._domain, self._values.marks)
+        self._value = None if value is None else value.bind(arms, "value", *self._reward_range)
         self._worth = Worth(self._observed, self._value, self._reward_range)
-        if value is not None:
-            worth = worth_curves(self._worth, mean_curves, self._values, self._domain, cuts, names)
-        self._probes = self._domain[0] + np.array(_PROBES) * (self._domain[1] - self._domain[0])
-        every = np.arange(n_arms), self._probes[:, np.newaxis]
-        self._seen = {"mean": self._observed(*every), "value": self._worth(*every)}
-        self._breakpoints, self._best = upper_envelope(self._worth, n_arms, self._domain, cuts)
+        certified = monotone and is_certified(mean.joint, arms, self._domain)
+        found = analyse(
+            self._observed, self._value, arms, self._domain, self._reward_range, monotone
+        )
+        self._values = found.values
+        self._breakpoints, self._best = found.breakpoints, found.best
+        self._resolution = 0.0 if certified else found.resolution
+        self._remember()
         at_ends = self.best_arms(self._domain[0]), self.best_arms(self._domain[1])
         self._tables = Tables(
-            n_arms=n_arms,
+            n_arms=len(arms),
             low=self._domain[0],
             high=self._domain[1],
-            mean=mean_curves,
-            inverse=inverse_curves,
-            worth=worth,
+            mean=found.mean,
+            inverse=found.inverse,
+            worth=found.worth,
             envelope=envelope_table(self._breakpoints, self._best, at_ends),
-            invertible=True,
+            invertible=monotone,
             valued=value is not None,
             value=self._values.curves,
             peaks=self._values.peaks,
@@ -191,15 +188,13 @@ class RewardModel(Decisions):
         self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
         self._inverse: ArmFunctions | None = None
         if inverse is not None:
+            require(monotone, "inverse", _ONLY_MONOTONE, "monotone=False", ModelError)
             self._inverse = inverse.bind(arms, "inverse", *self._mean_ends())
             verify_inverse(self._inverse, self._observed, arms, self._domain, self._reward_range)
         if holder is not None:
-            verify_holder(holder, self._observed, n_arms, self._domain)
+            require(monotone, "holder", _ONLY_MONOTONE, "monotone=False", ModelError)
+            verify_holder(holder, self._observed, len(arms), self._domain)
             self.__dict__["holder"] = holder
-
-    def _unit_mean(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
-        low, high = self._reward_range
-        return np.clip((self._observed(arms, thetas) - low) / (high - low), 0.0, 1.0)
 
     def _mean_ends(self) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest mean of each arm, in the user's units."""
@@ -211,6 +206,11 @@ class RewardModel(Decisions):
     def reward_range(self) -> tuple[float, float]:
         """The interval rewards lie in."""
         return self._reward_range
+
+    @property
+    def monotone(self) -> bool:
+        """Whether every mean is strictly monotone, so that rewards tell the parameter."""
+        return self._tables.invertible
 
     @property
     def valued(self) -> bool:
@@ -228,15 +228,19 @@ class RewardModel(Decisions):
         return self._remarks
 
     @property
+    def resolution(self) -> float:
+        """How narrow a feature of the curves may be and stay unseen, in units of theta.
+
+        A function is known where it was looked at: a dip, a flat stretch or two crossings
+        narrower than this cannot be excluded. 0 for curves whose derivative is known to have one
+        sign, as those of the catalogues.
+        """
+        return self._resolution
+
+    @property
     def tables(self) -> Tables:
         """Flat arrays for loops, on the unit scales of rewards and of worth."""
         return self._tables
-
-    def means(self, theta: ArrayLike) -> FloatArray:
-        """Mean reward of every arm at theta: shape (..., n_arms)."""
-        self._watch()
-        thetas = self._as_thetas(theta)
-        return self._observed(np.arange(self.n_arms), thetas[..., np.newaxis])
 
     def worth_of(self, arm: int, mean: ArrayLike) -> Any:
         """What a decision for this arm (an index) is worth if its mean reward is ``mean``.
@@ -276,6 +280,7 @@ class RewardModel(Decisions):
 
         Values beyond the arm's range give the nearer end of the domain.
         """
+        self._require_monotone("inverted")
         arm = self._as_arm(arm)
         values = as_numbers("value", value)
         require(bool(np.isfinite(values).all()), "value", "be finite", value, ModelError)
@@ -292,8 +297,13 @@ class RewardModel(Decisions):
     @cached_property
     def holder(self) -> Holder:
         """Constants and exponents of Assumption 1, per arm, in the user's units."""
+        self._require_monotone("given constants of Assumption 1")
         self._watch()
-        return estimate_holder(self._observed, self.n_arms, self._domain)
+        names = [f"mean of arm {arm!r}" for arm in self._arms]
+        seen = Recorder(self._observed, self._reward_range, names)
+        found = estimate_holder(seen, self.n_arms, self._domain)
+        seen.check_monotone()
+        return found
 
     @property
     def unit_holder(self) -> Holder:
@@ -306,60 +316,9 @@ class RewardModel(Decisions):
         """The gamma of Definition 2: min_k(1 / g1_k) * min_k(g2_k)."""
         return self.holder.informativeness
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A short text to show and to log: arms, domain, range and observed curves.
-
-        Two models that differ in the last bit of a mean may have different ones: never refuse
-        anything because of it. `same_observed` compares models.
-        """
-        return short_text(self._arms, self._domain, self._reward_range, self._sampled_curves())
-
-    def observed_samples(self) -> dict[str, Any]:
-        """What this model observes, as plain data that a saved state can carry.
-
-        Domain, reward range, and 33 samples of each arm's mean on the unit scale. Arms' names
-        and what decisions are worth are not part of it.
-        """
-        return as_samples(self._sampled_curves(), self._domain, self._reward_range)
-
-    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
-        """Whether `observed_samples` of another model show the same curves, to 1e-7.
-
-        Args:
-            samples: What `observed_samples` gave, perhaps read from a file.
-            rows: For each arm of this model the arm of the other one to compare it with, or None
-                for an arm the other one does not have. By default the same arms in order.
-
-        >>> import globalbandits as gb
-        >>> one = gb.RewardModel(lambda t, q: q * (1 - q * t), [0.4, 0.6])
-        >>> other = gb.RewardModel(lambda t, q: q - q * q * t, [0.4, 0.6])
-        >>> one.same_observed(other.observed_samples())
-        True
-        """
-        return is_same(self.observed_samples(), samples, rows)
-
-    def _sampled_curves(self) -> FloatArray:
-        self._watch()
-        grid = np.linspace(*self._domain, N_SAMPLES)
-        return self._unit_mean(np.arange(self.n_arms)[:, None], np.tile(grid, (self.n_arms, 1)))
-
-    def _watch(self) -> None:
-        """Refuse functions that have changed since their tables were made."""
-        arms = np.arange(self.n_arms)
-        for what, seen in (("mean", self._observed), ("value", self._worth)):
-            if what == "value" and self._value is None:
-                continue
-            now = seen(arms, self._probes[:, np.newaxis])
-            was = self._seen[what]
-            changed = ~(np.abs(now - was) <= 1e-9 * np.maximum(np.abs(was), 1.0))
-            if changed.any():
-                row, arm = np.argwhere(changed)[0]
-                raise ModelError(
-                    f"{what} of arm {self._arms[arm]!r} must not change after the model was "
-                    f"built, got {now[row, arm]:.6g}, was {was[row, arm]:.6g} "
-                    f"at theta = {self._probes[row]:.6g}"
-                )
+    def _require_monotone(self, what: str) -> None:
+        rule = f"be monotone to be {what}: a mean that is flat or turns does not tell theta"
+        require(self.monotone, "model", rule, "monotone=False", ModelError)
 
     def _as_arm(self, arm: object) -> int:
         index = as_integer("arm", arm, 0, ModelError)

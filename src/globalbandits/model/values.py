@@ -12,7 +12,7 @@ import numpy as np
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import ModelError
-from globalbandits.model.checks import check_grid
+from globalbandits.model.checks import check_grid, n_cells
 from globalbandits.model.curves import (
     Evaluate,
     build_plain,
@@ -149,7 +149,7 @@ def _scan(
     value: Evaluate, n_arms: int, reward_range: tuple[float, float], names: list[str]
 ) -> _Scan:
     """Look at all values on a grid, twice; refuse what is not finite or changes."""
-    unit = check_grid(_UNIT)
+    unit = check_grid(_UNIT, n_cells(n_arms))
     means = _means(unit, reward_range)
     found: list[FloatArray] = []
     for start in range(0, n_arms, _CHUNK):
@@ -194,13 +194,13 @@ def _tabulate(
         size = value_rounding(value, arms, means, value(arms, means), reward_range)
         return size / (worth_range[1] - worth_range[0])
 
-    pieces = even_pieces(n_arms, _UNIT)
-    curves, nodes = build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean")
+    pieces, grid = even_pieces(n_arms, _UNIT), check_grid(_UNIT, n_cells(n_arms))
+    curves, nodes = build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean", grid)
     arm, place = find_kinks(unit, nodes)
     kinks = as_rows(arm, place, n_arms)
     if arm.size:
         pieces = cut_pieces(pieces, kinks)
-        curves, nodes = build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean")
+        curves, nodes = build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean", grid)
     return curves, find_turns(unit, nodes, rounding), kinks
 
 
@@ -214,12 +214,16 @@ def as_rows(arm: IntArray, place: FloatArray, n_arms: int) -> FloatArray:
 
 
 def thetas_at(
-    unit_mean: Evaluate, n_arms: int, domain: tuple[float, float], marks: FloatArray
+    unit_mean: Evaluate,
+    n_arms: int,
+    domain: tuple[float, float],
+    marks: FloatArray,
+    n_even: int,
 ) -> FloatArray:
     """The parameters at which each arm's mean crosses its marks: one row per arm, nan for none."""
     if np.isnan(marks).all():
         return np.empty((n_arms, 0))
-    grid = check_grid(domain)
+    grid = check_grid(domain, n_even)
     found: list[tuple[IntArray, FloatArray]] = []
     for start in range(0, n_arms, _CHUNK):
         arms = np.arange(start, min(start + _CHUNK, n_arms))
@@ -253,6 +257,7 @@ def worth_curves(
     domain: tuple[float, float],
     cuts: FloatArray,
     names: list[str],
+    grid: FloatArray,
 ) -> Curves:
     """Parameter -> worth on the unit scale; straight values only stretch the curves of means."""
     if values.affine.all():
@@ -266,4 +271,4 @@ def worth_curves(
         return worth.with_rounding(arms, thetas)[1] / (high - low)
 
     pieces = cut_pieces(even_pieces(len(names), domain), cuts)
-    return build_plain(unit_worth, pieces, domain, rounding, names, "theta")[0]
+    return build_plain(unit_worth, pieces, domain, rounding, names, "theta", grid)[0]

@@ -20,7 +20,7 @@ class Worth:
 
     def __init__(
         self,
-        observed: ArmFunctions,
+        observed: Evaluate,
         value: ArmFunctions | None,
         reward_range: tuple[float, float],
     ) -> None:

@@ -107,7 +107,7 @@ def play_loop(rules: Rules, watched: bool) -> Play:
             ahead = 1
             for step in range(n_choices):
                 arm = int(select(setup, stats, state, rng))
-                if arm != current:
+                if arm != current or arm < 0:
                     if not 0 <= arm < n_arms:
                         runs.wrong_arm[0] = arm
                         return

@@ -22,6 +22,7 @@ class Job:
     names: tuple[str, ...]
     tables: Tables
     reward_range: tuple[float, float]
+    worth_scale: float  # length of the range of what decisions are worth
     theta: float
     means: FloatArray  # (n_arms,) the model's, at theta
     gaps: FloatArray  # (n_arms,) the model's, at theta
@@ -63,6 +64,7 @@ def make_job(
         names=tuple(policies),
         tables=model.tables,
         reward_range=model.reward_range,
+        worth_scale=model.worth_range[1] - model.worth_range[0],
         theta=env.theta,
         means=model.means(env.theta),
         gaps=model.gaps(env.theta),

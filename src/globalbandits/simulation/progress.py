@@ -1,10 +1,43 @@
-"""A progress bar for long simulations: steps a second, and the time left."""
+"""What a person sees of long simulations: that code is compiled, steps a second, the time left."""
 
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _SELDOM = 0.05  # seconds: workers report more often than anyone can see
+_UNNOTICED = 1.0  # seconds that nobody minds to wait without a word
+
+
+@contextmanager
+def compiling(n_policies: int, shown: bool) -> Iterator[None]:
+    """Say on standard error that code is compiled, where it takes long and somebody is there.
+
+    Args:
+        n_policies: how many policies are compiled.
+        shown: say it even if standard error is no terminal.
+
+    >>> with compiling(3, shown=False):
+    ...     pass
+    """
+    stream = sys.stderr
+    if stream is None or stream.closed or not (shown or stream.isatty()):
+        yield
+        return
+    what = "1 policy" if n_policies == 1 else f"{n_policies} policies"
+
+    def say() -> None:
+        with suppress(OSError, ValueError):
+            print(f"compiling {what} (once)", file=stream, flush=True)
+
+    timer = threading.Timer(_UNNOTICED, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager

@@ -4,13 +4,14 @@ import dataclasses
 import json
 import numbers
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from globalbandits._types import AnyArray, BoolArray
+from globalbandits._types import AnyArray, BoolArray, IntArray
 from globalbandits.environments import Environment
-from globalbandits.evidence.findings import find_out
+from globalbandits.evidence.findings import Findings, find_out
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.provenance import made_with, own_code
 from globalbandits.simulation.records import Records
@@ -122,32 +123,74 @@ def make_result(
     first_run: int,
     spec: dict[str, Any],
 ) -> SimulationResult:
-    """Name the axes of what was recorded; runs that are not finished are left out."""
+    """Name the axes of what was recorded; runs that are not finished are left out.
+
+    An interrupt loses no finished run: what takes long ends with the runs done so far, what
+    takes a moment is done again.
+    """
+    runs = np.flatnonzero(finished)
+    found = None
+    if job.evidence:
+        found = _find_out(env, records, runs)
+        if found.low.shape[1] < len(runs):
+            warnings.warn(
+                f"interrupted: the result holds {found.low.shape[1]} of {len(runs)} runs",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            runs = runs[: found.low.shape[1]]
+    try:
+        return _assemble(job, env, records, found, runs, first_run, spec)
+    except KeyboardInterrupt:
+        return _assemble(job, env, records, found, runs, first_run, spec)
+
+
+def _find_out(env: Environment, records: Records, runs: IntArray) -> Findings:
+    """What the rewards of each run said: (policy, run, time); the first runs if interrupted."""
+    parts: list[Findings] = []
+    try:
+        for run in runs:
+            parts.append(find_out(env.model, records.histograms[:, run]))
+    except KeyboardInterrupt:
+        if not parts:
+            raise
+    return Findings(*(np.stack(columns, axis=1) for columns in zip(*parts, strict=True)))
+
+
+def _assemble(
+    job: Job,
+    env: Environment,
+    records: Records,
+    found: Findings | None,
+    runs: IntArray,
+    first_run: int,
+    spec: dict[str, Any],
+) -> SimulationResult:
     import xarray as xr
 
     curves = ("policy", "run", "time")
-    runs: Any = slice(None) if finished.all() else finished  # nothing is copied without need
+    # Nothing is copied without need: of short runs that would be a good part of all work.
+    kept: Any = slice(None) if len(runs) == records.regret.shape[1] else runs
     variables: dict[str, tuple[tuple[str, ...], AnyArray]] = {
-        "regret": (curves, records.regret[:, runs]),
-        "nominal_regret": (curves, records.nominal_regret[:, runs]),
-        "estimate": (curves, records.estimate[:, runs]),
-        "pulls": (("policy", "run", "arm"), records.pulls[:, runs]),
-        "last_suboptimal": (("policy", "run"), records.last_suboptimal[:, runs]),
-        "choice": (("policy", "run"), records.choice[:, runs]),
+        "regret": (curves, records.regret[:, kept]),
+        "nominal_regret": (curves, records.nominal_regret[:, kept]),
+        "estimate": (curves, records.estimate[:, kept]),
+        "pulls": (("policy", "run", "arm"), records.pulls[:, kept]),
+        "last_suboptimal": (("policy", "run"), records.last_suboptimal[:, kept]),
+        "choice": (("policy", "run"), records.choice[:, kept]),
     }
     if env.drift is not None:
-        variables["theta"] = ("run", "time"), records.theta[runs]
+        variables["theta"] = ("run", "time"), records.theta[kept]
     if env.bias is not None:
-        variables["bias"] = ("run", "arm"), records.bias[runs]
-    if job.evidence:
-        found = find_out(env.model, records.histograms[:, runs])
+        variables["bias"] = ("run", "arm"), records.bias[kept]
+    if found is not None:
         variables["interval_low"] = curves, found.low
         variables["interval_high"] = curves, found.high
         variables["log_e_value"] = curves, found.log_e_value
         variables["contender"] = (*curves, "arm"), found.contenders
     coordinates = {
         "policy": np.array(job.names),
-        "run": first_run + np.flatnonzero(finished),
+        "run": first_run + runs,
         "time": job.times,
         "arm": _arm_labels(env.model.arms),
     }

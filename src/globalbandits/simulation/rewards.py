@@ -4,7 +4,7 @@ Each factory takes the functions of a noise or a drift and gives one function ov
 arguments. That function runs as it stands, or compiled: there is no second version of it.
 
 A call is about some rows (runs) of some steps each; cell ``row * n_steps + step`` is one step.
-Means and rewards are on the unit scale. What is the same for all runs has one row only.
+Means and rewards are on the unit scale, worth on that of its own. What is the same for all runs has one row only.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from globalbandits._types import FloatArray
-from globalbandits.model.tables import Tables, evaluate, find_cell
+from globalbandits.model.tables import Tables, evaluate, find_cell, value_of
 
 UInt64Array = NDArray[np.uint64]
 Pay = Callable[[Any, int, int, int, int], None]  # (world, row, arm, at, n)
@@ -76,7 +76,6 @@ class MovingWorld(NamedTuple):
 
     noise: Any
     tables: Tables
-    values_differ: bool  # whether a decision is worth something else than what is observed
     biased: bool
     shifts: FloatArray  # (n_rows or 1, n_arms) the bias, 0 without one
     thetas: FloatArray  # (n_cells,) the parameter
@@ -105,27 +104,30 @@ def moving_pay(prepare: Any, draw: Any) -> Pay:
             if not -_SLACK <= reward <= 1.0 + _SLACK:
                 world.fault[0] = arm + 1
                 world.fault[1] = reward
-            nominal = nominal_worth(world, arm, world.thetas[cell], mean)
+            nominal = mean
+            if world.tables.valued:
+                nominal = evaluate(world.tables.worth, arm, world.thetas[cell])
             world.nominal_worth[cell] = nominal
-            world.worth[cell] = worth_of_paid(nominal, mean, paid)
+            world.worth[cell] = worth_of_paid(world.tables, arm, nominal, mean, paid)
 
     return pay
 
 
-def nominal_worth(world: MovingWorld, arm: int, theta: float, mean: float) -> float:
-    """What an arm is worth by the model's curves."""
-    if world.values_differ:
-        return evaluate(world.tables.worth, arm, theta)
-    return mean
-
-
-def worth_of_paid(nominal: float, mean: float, paid: float) -> float:
+def worth_of_paid(tables: Tables, arm: int, nominal: float, mean: float, paid: float) -> float:
     """What an arm is worth whose mean pays something else than the model says.
 
-    This is the only place of a moving world that knows; `worlds.worth_of_paid` is that of a
-    fixed one.
+    This is where a moving world knows it; a fixed one has `worlds.worth_of_paid`.
+
+    Args:
+        tables: the model's.
+        arm: the arm.
+        nominal: what it is worth by the model.
+        mean: its mean by the model.
+        paid: the mean that pays.
     """
-    return nominal + (paid - mean)
+    if paid == mean:
+        return nominal
+    return value_of(tables, arm, paid)
 
 
 @cache
@@ -185,5 +187,5 @@ def look_around(world: MovingWorld, row: int, cell: int, theta: float) -> None:
             shift = world.shifts[min(row, world.shifts.shape[0] - 1), other]
             paid = min(max(mean + shift, 0.0), 1.0)
             nominal = evaluate(tables.worth, other, theta)
-            worth = max(worth, worth_of_paid(nominal, mean, paid))
+            worth = max(worth, worth_of_paid(tables, other, nominal, mean, paid))
     world.best[cell] = worth

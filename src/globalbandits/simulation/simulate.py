@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from importlib import import_module
 from typing import Any
 
 from globalbandits._random import States
@@ -15,7 +16,7 @@ from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
 from globalbandits.simulation.job import Job, make_job
-from globalbandits.simulation.progress import progress_bar
+from globalbandits.simulation.progress import compiling, progress_bar
 from globalbandits.simulation.result import SimulationResult, make_result
 from globalbandits.simulation.spreading import available_cores, play_in_executor, play_in_threads
 
@@ -82,8 +83,10 @@ def simulate(
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence)
-    # This compiles everything, and warns of what cannot be compiled.
-    arena = Arena(job, Engine(), States(seed, first_run, runs))
+    with compiling(len(named), progress):
+        # This compiles everything, and warns of what cannot be compiled.
+        arena = Arena(job, Engine(), States(seed, first_run, runs))
+    import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
     with progress_bar(runs * horizon * len(named), progress) as report:
         if executor is not None:
             records, finished = play_in_executor(job, executor, first_run, runs, report)

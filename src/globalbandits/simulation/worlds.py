@@ -14,6 +14,7 @@ from globalbandits._types import FloatArray
 from globalbandits.compiling.engine import Engine
 from globalbandits.compiling.routines import Routine
 from globalbandits.errors import SimulationError
+from globalbandits.model.polynomials import evaluate_many
 from globalbandits.policies.seat import AHEAD
 from globalbandits.simulation.accounts import FixedScores, MovingScores, score_fixed, score_moving
 from globalbandits.simulation.job import Job
@@ -29,7 +30,7 @@ from globalbandits.simulation.rewards import (
     shape_rows,
 )
 
-TOLERANCE = 1e-12  # of the reward range: an arm that falls short by less is as good as the best
+TOLERANCE = 1e-12  # of the range of worth: an arm that falls short by less is as good as the best
 
 
 class World(Protocol):
@@ -114,12 +115,20 @@ class Biases:
 
 
 def worth_of_paid(job: Job, paid: FloatArray) -> FloatArray:
-    """What arms are worth whose means pay this, up to a constant: shape of ``paid``.
+    """What arms are worth whose means pay this, less what the model's best arm is worth.
 
-    This is the only place of a fixed world that knows; `rewards.worth_of_paid` is that of a
-    moving one. Everything is in the user's units.
+    This is where a fixed world knows it; a moving one has `rewards.worth_of_paid`. Everything is
+    in the user's units, shape (n_rows, n_arms).
     """
-    return (paid - job.means) - job.gaps
+    if not job.tables.valued:
+        return (paid - job.means) - job.gaps
+    low, high = job.reward_range
+    gained = np.empty(paid.shape)
+    for arm in range(job.n_arms):
+        means = np.append(paid[:, arm], job.means[arm])
+        worth = evaluate_many(job.tables.value, arm, (means - low) / (high - low))
+        gained[:, arm] = worth[:-1] - worth[-1]
+    return job.worth_scale * gained - job.gaps
 
 
 class Fixed:
@@ -148,7 +157,7 @@ class Fixed:
         self.scores = FixedScores(
             gaps=np.zeros(shape),
             nominal_gaps=job.gaps[np.newaxis],
-            negligible=TOLERANCE * job.scale,
+            negligible=TOLERANCE * job.worth_scale,
         )
         self.path = np.zeros((n_rows, 0))
         self.bias = np.zeros((n_rows, 0))
@@ -191,7 +200,6 @@ class Moving:
         self._world = MovingWorld(
             noise=job.noise_parameters,
             tables=job.tables,
-            values_differ=job.tables.worth is not job.tables.mean,
             biased=job.bias is not None,
             shifts=np.zeros((n_rows if job.bias is not None else 1, job.n_arms)),
             thetas=np.zeros(n_cells),
@@ -207,7 +215,7 @@ class Moving:
         self.pay = engine.routine(moving_pay(rules.prepare, rules.draw), name, self._world)
         # Preparing a noise may cost much more than drawing: nothing is drawn in vain.
         self.rewards, self.ahead = self._world.rewards, 1
-        self.score, self.unit = score_moving, job.scale
+        self.score, self.unit = score_moving, job.worth_scale
         self.scores = MovingScores(
             best=self._world.best,
             nominal_best=self._world.nominal_best,

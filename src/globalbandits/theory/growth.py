@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def logarithmic_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
     """C1: the time from which WAGP's regret grows at most logarithmically.
 
-    ``ceil(A/2 glog(A/2))`` with ``A = (D1bar K / distance)**(2 / g1bar)``; 1 where A/2 < e,
+    ``ceil(A/2 glog(A/2))`` with ``A = (D1bar K / distance)**(2 / g1bar)``; 1 where A/2 < 2.73,
     inf at distance 0 and where the number exceeds a float.
 
     Args:
@@ -42,7 +42,7 @@ def logarithmic_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
 def bounded_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
     """C2: the time from which WAGP's further regret is bounded by a constant.
 
-    ``ceil(A glog(A))`` with ``A = (D1bar K / distance)**(2 / g1bar)``; 1 where A < e, inf at
+    ``ceil(A glog(A))`` with ``A = (D1bar K / distance)**(2 / g1bar)``; 1 where A < 2.73, inf at
     distance 0 and where the number exceeds a float.
 
     Args:

@@ -34,17 +34,18 @@ def glog(x: ArrayLike) -> FloatArray:
 def linear_beats_log(factor: ArrayLike) -> FloatArray:
     """The first integer from which on ``t >= factor * log(t)`` holds for good.
 
-    This is ``ceil(A glog(A))`` for A = factor >= e. Below e the inequality always holds and
-    the answer is 1. Where the number exceeds a float the answer is inf.
+    This is ``ceil(A glog(A))`` for A = factor > 3 / log(3) = 2.7307. Up to there the inequality
+    holds for every integer (between e and there it fails only strictly between 2 and 3) and the
+    answer is 1. Where the number exceeds a float the answer is inf.
 
     Args:
         factor: A, a number or an array, not negative.
 
-    >>> linear_beats_log(np.array([1.0, 10.0, 1e307, math.inf])).tolist()
-    [1.0, 36.0, inf, inf]
+    >>> linear_beats_log(np.array([1.0, 2.73, 10.0, 1e307, math.inf])).tolist()
+    [1.0, 1.0, 36.0, inf, inf]
     """
     a = np.asarray(factor, dtype=np.float64)
     large = np.maximum(a, math.e)
     with np.errstate(over="ignore"):
         root = np.ceil(large * glog(large))
-    return np.where(a < math.e, 1.0, root)
+    return np.where(a <= 3.0 / math.log(3.0), 1.0, root)

@@ -1,0 +1,30 @@
+"""Wrong parameters of the policies that do not use the model."""
+
+import pytest
+
+from globalbandits.errors import PolicyError
+from globalbandits.policies import (
+    KLUCB,
+    DiscountedUCB,
+    EpsilonGreedy,
+    ExploreThenCommit,
+    SlidingWindowUCB,
+)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: KLUCB(c=-1), "c must not be negative, got -1"),
+        (lambda: SlidingWindowUCB(window=0), "window must be at least 1, got 0"),
+        (lambda: SlidingWindowUCB(xi=0), "xi must be positive, got 0"),
+        (lambda: DiscountedUCB(discount=1), "discount must lie strictly between 0 and 1, got 1"),
+        (lambda: DiscountedUCB(xi=-1), "xi must be positive, got -1"),
+        (lambda: EpsilonGreedy(epsilon=1.5), "epsilon must lie in [0, 1], got 1.5"),
+        (lambda: ExploreThenCommit(plays=0), "plays must be at least 1, got 0"),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_its_rule_and_value(build, message):
+    with pytest.raises(PolicyError) as error:
+        build()
+    assert message in str(error.value)

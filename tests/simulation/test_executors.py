@@ -1,0 +1,252 @@
+"""Executors whose workers die, or are told to stop: finished runs are kept, and it ends soon."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from globalbandits.errors import SimulationError
+from globalbandits.policies import WAGP
+from globalbandits.simulation import result, simulate
+from globalbandits.simulation.job import make_job
+from globalbandits.simulation.spreading import play_in_executor
+from globalbandits.simulation.stopping import StopSign, go_on
+from tests.simulation.worlds import pricing
+
+
+class Fragile(ProcessPoolExecutor):
+    """Two processes, one of which is killed when so many shards are done."""
+
+    def __init__(self, n_shards):
+        super().__init__(2, mp_context=multiprocessing.get_context("spawn"))
+        self.left = n_shards
+
+    def submit(self, *call):
+        future = super().submit(*call)
+        if self.left == 0:
+            self.kill()
+        future.add_done_callback(self.count)
+        return future
+
+    def count(self, future):
+        self.left -= 1
+        if self.left == 0:
+            self.kill()
+
+    def kill(self):
+        self.left = -1
+        os.kill(next(iter(self._processes)), signal.SIGKILL)
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """The folder for temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_dead_worker_leaves_the_finished_runs(scratch):
+    horizon, runs = 2_000_000, 48
+    with Fragile(2) as pool, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        data = simulate(pricing(), [WAGP()], horizon, runs, checkpoints=1, executor=pool).dataset
+    n_finished = data.sizes["run"]
+    assert 6 <= n_finished < runs
+    assert (data["pulls"].sum("arm") == horizon).all()
+    texts = [str(warning.message) for warning in said]
+    assert texts[0].startswith("a worker of the executor died, and the runs not finished are lost")
+    assert texts[1] == f"interrupted: the result holds {n_finished} of {runs} runs"
+    run = int(data["run"].values[-1])
+    alone = simulate(pricing(), [WAGP()], horizon, 1, first_run=run, checkpoints=1).dataset
+    assert alone.identical(data.sel(run=[run]))
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_worker_that_dies_before_any_run_is_finished(scratch):
+    message = "executor must keep its workers until a run is finished, but one died: A"
+    with Fragile(0) as pool, pytest.raises(SimulationError, match=message):
+        simulate(pricing(), [WAGP()], 2_000_000, 16, executor=pool)
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_broken_pool(scratch):
+    with Fragile(1) as pool:
+        pool.submit(int).result()
+        with pytest.raises(Exception, match="terminated abruptly"):
+            pool.submit(time.sleep, 60).result()
+        with pytest.raises(SimulationError, match="executor must keep its workers until"):
+            simulate(pricing(), [WAGP()], 10, 16, executor=pool)
+    assert list(scratch.iterdir()) == []
+
+
+SCRIPT = """
+import multiprocessing, warnings
+from concurrent.futures import ProcessPoolExecutor
+from globalbandits.environments import Environment
+from globalbandits.model import RewardModel
+from globalbandits.policies import WAGP
+from globalbandits.simulation import simulate
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    model = RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
+    env = Environment(model, 0.4)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        simulate(env, [WAGP()], 1_000, 1, executor=pool)  # its worker is there now
+        print("ready", flush=True)
+        try:
+            simulate(env, [WAGP()], 10**10, 9, executor=pool)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    print("left", flush=True)
+"""
+
+
+@pytest.mark.parametrize("everybody", [False, True], ids=["parent", "terminal"])
+def test_an_interrupt_ends_the_workers_too(tmp_path, everybody):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "script.py")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1.0)  # now the worker is at a run of hours
+        begin = time.perf_counter()
+        if everybody:  # as a terminal does
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        assert time.perf_counter() - begin < 1.0
+        assert process.stdout.readline() == "left\n"
+        assert time.perf_counter() - begin < 5.0
+        process.wait()
+        assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_shards_that_end_at_the_moment_of_an_interrupt_are_kept(scratch):
+    def report(steps):
+        if steps > 0:
+            time.sleep(1.0)  # the other shards end meanwhile
+            raise KeyboardInterrupt
+
+    job = make_job(pricing(), {"WAGP": WAGP()}, 10, np.array([10]), 0)
+    with ThreadPoolExecutor(1) as pool:
+        _, finished = play_in_executor(job, pool, 0, 16, report)
+    assert finished.all()
+    assert list(scratch.iterdir()) == []
+
+
+class Interrupting:
+    """Calls a function, but raises an interrupt instead in one of the calls."""
+
+    def __init__(self, function, at):
+        self.function, self.left = function, at
+
+    def __call__(self, *arguments):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return self.function(*arguments)
+
+
+def test_an_interrupt_when_all_runs_are_finished_loses_none(monkeypatch):
+    whole = simulate(pricing(), [WAGP()], 20, 5)
+    monkeypatch.setattr(result, "made_with", Interrupting(result.made_with, 1))
+    again = simulate(pricing(), [WAGP()], 20, 5)
+    assert again.dataset.identical(whole.dataset)
+    assert again.spec == whole.spec
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_while_evidence_is_weighed_keeps_the_runs_before(monkeypatch, threads):
+    options = {"evidence": True, "checkpoints": 2, "threads": threads}
+    whole = simulate(pricing(), [WAGP()], 20, 5, **options).dataset
+    monkeypatch.setattr(result, "find_out", Interrupting(result.find_out, 4))
+    with pytest.warns(RuntimeWarning, match="interrupted: the result holds 3 of 5 runs"):
+        kept = simulate(pricing(), [WAGP()], 20, 5, **options).dataset
+    assert kept.identical(whole.isel(run=slice(0, 3)))
+    monkeypatch.setattr(result, "find_out", Interrupting(result.find_out, 1))
+    with pytest.raises(KeyboardInterrupt):
+        simulate(pricing(), [WAGP()], 20, 5, **options)
+
+
+LATE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import globalbandits as gb
+
+class Pool(ThreadPoolExecutor):
+    n_left = 16
+
+    def submit(self, *call):
+        future = super().submit(*call)
+        future.add_done_callback(self.count)
+        return future
+
+    def count(self, future):
+        self.n_left -= 1
+        if self.n_left == 0:
+            print("ready", flush=True)
+
+model = gb.demand.linear([0.4, 0.6, 0.8])
+result = gb.simulate(gb.Environment(model, 0.4), [gb.WAGP()], 100, runs=16, executor=Pool(2))
+try:
+    print("result", result.dataset.sizes["run"], flush=True)
+except KeyboardInterrupt:
+    print("result", result.dataset.sizes["run"], flush=True)
+"""
+
+
+def test_ctrl_c_just_after_the_last_run():
+    process = subprocess.Popen([sys.executable, "-c", LATE], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        begin = time.perf_counter()
+        assert process.stdout.readline() == "result 16\n"
+        assert time.perf_counter() - begin < 1.0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_the_sign(scratch):
+    sign = StopSign()
+    assert go_on(sign.path)
+    done, open_one = Future(), Future()
+    done.set_result(None)
+    sign.raise_for([done, open_one])
+    assert not go_on(sign.path)
+    open_one.set_result(None)
+    assert go_on(sign.path)
+    assert list(scratch.iterdir()) == []
+    StopSign().raise_for([])
+    assert list(scratch.iterdir()) == []
+
+
+def test_without_a_place_for_temporary_files_there_is_no_sign(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    sign = StopSign()
+    assert sign.path is None
+    assert go_on(sign.path)
+    sign.raise_for([Future()])
+    sign.remove()
