@@ -5,7 +5,7 @@ global bandit, one arm per group is a classical one.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -192,8 +192,13 @@ class RegionalModel:
         """What the groups observe, as plain data that a saved state can carry."""
         return {"groups": [group.observed_samples() for group in self._groups]}
 
-    def same_observed(self, samples: object) -> bool:
-        """Whether `observed_samples` of another model show the same curves, group by group."""
+    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
+        """Whether `observed_samples` of another model show the same curves, group by group.
+
+        ``rows`` are all arms in their order, if they are given: arms in groups stay where they are.
+        """
+        if rows is not None and list(rows) != list(range(self.n_arms)):
+            raise ModelError(f"rows must be all arms in their order, got {list(rows)!r}")
         groups = samples.get("groups") if isinstance(samples, dict) else None
         if not isinstance(groups, list) or len(groups) != self.n_groups:
             return False
@@ -207,24 +212,6 @@ class RegionalModel:
         for group in self._groups:
             digest.update(group.fingerprint.encode())
         return digest.hexdigest()[:32]
-
-    def observed_samples(self) -> dict[str, Any]:
-        """What the groups observe, one after the other, as plain data."""
-        return {"groups": [group.observed_samples() for group in self._groups]}
-
-    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
-        """Whether samples of another model show the same curves in the same groups."""
-        if rows is not None and list(rows) != list(range(self.n_arms)):
-            raise ModelError(f"rows must be all arms in order for arms in groups, got {rows!r}")
-        groups = samples.get("groups") if isinstance(samples, Mapping) else None
-        return (
-            isinstance(groups, list)
-            and len(groups) == self.n_groups
-            and all(
-                group.same_observed(saved)
-                for group, saved in zip(self._groups, groups, strict=True)
-            )
-        )
 
     def __repr__(self) -> str:
         """The number of groups and arms."""

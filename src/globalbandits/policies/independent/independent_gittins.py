@@ -22,6 +22,7 @@ from globalbandits.policies.parts.learned_noise import (
     renew_variance,
 )
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.policies.parts.valuing import unit_scale, worth_within
 from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ def renew_index(setup: Setup, stats: Statistics, state: State, arm: int) -> None
         trust = setup.variance / (setup.variance + noise)
         rest = trust * noise
         mean += trust * (stats.sums[arm] / count - MIDDLE)
-    bonus = psi(state.horizon[0] * rest / variance, setup.form)
-    state.indices[arm] = mean + math.sqrt(rest) * bonus
+    bonus = math.sqrt(rest) * psi(state.horizon[0] * rest / variance, setup.form)
+    state.indices[arm] = worth_within(setup.tables, arm, mean - bonus, mean + bonus)
 
 
 @register("independent_gittins")
@@ -152,4 +153,5 @@ class IndependentGittins(Policy):
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
-        return f"largest index: {float(np.max(state.indices)):.6g} on the unit reward scale"
+        largest = float(np.max(state.indices))
+        return f"largest index: {largest:.6g} on {unit_scale(setup.tables)}"

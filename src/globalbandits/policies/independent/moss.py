@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.parts.indices import Setup, State, explain, index_rules
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -22,9 +23,10 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
     log_t = math.log(stats.total[0] + 1)
     for arm in range(setup.tables.n_arms):
         excess = log_t - state.memo[arm]
-        state.indices[arm] = state.means[arm]
+        mean, width = state.means[arm], 0.0
         if excess > 0.0:
-            state.indices[arm] += math.sqrt(excess) * state.widths[arm]
+            width = math.sqrt(excess) * state.widths[arm]
+        state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
 
 
 @register("moss")

@@ -11,7 +11,6 @@ from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import (
     arm_features,
     as_features,
@@ -21,6 +20,7 @@ from globalbandits.policies.parts.features import (
 )
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.logistic import KEPT, State, init, rebuild, resume, update
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     """The arms of the design first; then the largest prediction with its bonus."""
     if state.ready[0] == 0:
         return first_unobserved(setup.design, stats)
-    return choose_upper_bound(state.means, state.spread.widths, bonus(setup, stats), rng)
+    widths, factor = state.spread.widths, bonus(setup, stats)
+    return choose_by_worth(setup.tables, state.means, 0.0, widths, factor, rng)
 
 
 def bonus(setup: Setup, stats: Statistics) -> float:
@@ -140,8 +141,9 @@ class GLMUCB(Policy):
         """The first plays, or the largest index."""
         if state.ready[0] == 0:
             return f"first plays: {len(setup.design)} linearly independent arms"
-        largest = float(np.max(state.means + bonus(setup, stats) * state.spread.widths))
-        return f"largest prediction with its bonus: {largest:.6g} on the unit reward scale"
+        widths, factor = state.spread.widths, bonus(setup, stats)
+        largest = largest_bound(setup.tables, state.means, 0.0, widths, factor)
+        return f"largest prediction with its bonus: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The estimated coefficients, and the factor of the widths now."""

@@ -11,10 +11,10 @@ from globalbandits._validation import as_fraction
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import arm_features, as_features
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.ridge import KEPT, State, init, rebuild, resume, update
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ class Setup(NamedTuple):
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest upper bound of a prediction."""
-    return choose_upper_bound(state.means, state.spread.widths, setup.width, rng)
+    widths, factor = state.spread.widths, setup.width
+    return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
 
 
 @register("lin_ucb")
@@ -79,5 +80,6 @@ class LinUCB(Policy):
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
-        largest = float(np.max(state.means + setup.width * state.spread.widths))
-        return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
+        widths, factor = state.spread.widths, setup.width
+        largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
+        return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"

@@ -9,7 +9,8 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.choice import choose_largest, choose_upper_bound
+from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -43,7 +44,14 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     """The best line at the estimate; any arm at random before the first reward."""
     if stats.total[0] == 0:
         return int(rng.random() * setup.tables.n_arms)
-    return choose_upper_bound(setup.intercepts, setup.slopes, estimate(setup, stats, state), rng)
+    theta = estimate(setup, stats, state)
+    if not setup.tables.valued:
+        return choose_upper_bound(setup.intercepts, setup.slopes, theta, rng)
+    worths = np.empty(setup.tables.n_arms)
+    for arm in range(setup.tables.n_arms):
+        mean = setup.intercepts[arm] + theta * setup.slopes[arm]
+        worths[arm] = worth_of(setup.tables, arm, mean)
+    return choose_largest(worths, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:

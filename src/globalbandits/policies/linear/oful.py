@@ -12,7 +12,6 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts import ridge
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import arm_features, as_features
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.least_squares import (
@@ -24,6 +23,7 @@ from globalbandits.policies.parts.least_squares import (
 )
 from globalbandits.policies.parts.ridge import rebuild as rebuild_regression
 from globalbandits.policies.parts.ridge import update as update_regression
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def init(setup: Setup) -> State:
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest upper bound of a prediction."""
-    return choose_upper_bound(state.means, state.spread.widths, radius(setup, state), rng)
+    widths, factor = state.spread.widths, radius(setup, state)
+    return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -161,8 +162,9 @@ class OFUL(Policy):
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
-        largest = float(np.max(state.means + radius(setup, state) * state.spread.widths))
-        return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
+        widths, factor = state.spread.widths, radius(setup, state)
+        largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
+        return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The radius of the ellipsoid and the bound S in it."""

@@ -15,7 +15,6 @@ from globalbandits.model.tables import (
     suboptimality_distance,
 )
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.indices import (
     NOT_PLAYED,
     Widths,
@@ -25,6 +24,7 @@ from globalbandits.policies.parts.indices import (
     renew,
     ucb1_bonus,
 )
+from globalbandits.policies.parts.valuing import choose_by_worth
 from globalbandits.policies.parts.weighting import (
     Estimates,
     no_estimates,
@@ -65,7 +65,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         return first_unplayed(stats)
     theta = estimate(setup, stats, state)
     if is_waiting(setup, stats, theta):
-        return choose_upper_bound(bounds.means, bounds.widths, ucb1_bonus(stats), rng)
+        bonus = ucb1_bonus(stats)
+        return choose_by_worth(setup.tables, bounds.means, 0.0, bounds.widths, bonus, rng)
     envelope = setup.tables.envelope
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
 

@@ -4,6 +4,7 @@ import math
 
 from globalbandits.policies import base
 from globalbandits.policies.parts.gittins import psi
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 SLAB = 0.0625  # variance of the error of an arm whose curve is badly wrong
@@ -60,7 +61,7 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         bonus = psi(chance * state.horizons[1] * rest / variance, setup.form)
         index = max(index, model + math.sqrt(rest) * bonus)
     state.means[arm] = mean
-    state.indices[arm] = index
+    state.indices[arm] = worth_within(setup.tables, arm, 2.0 * mean - index, index)
 
 
 def chance_of_exception(exception: float, surprise: float, spread: float) -> float:

@@ -25,6 +25,7 @@ from globalbandits.policies.parts.curve_grid import (
 )
 from globalbandits.policies.parts.learned_noise import Noise, learn_noise, no_noise, renew_variance
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
                 value += trust * (stats.sums[arm] / stats.counts[arm] - value)
                 rest = trust * noise
             value += math.sqrt(rest) * rng.standard_normal()
+        value = worth_of(setup.tables, arm, value)
         if value > largest:
             best = arm
             largest = value

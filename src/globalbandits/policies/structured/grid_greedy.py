@@ -15,6 +15,7 @@ from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
 from globalbandits.policies.parts.grid import update as update_posterior
 from globalbandits.policies.parts.grid_saving import resume as resume_posterior
 from globalbandits.policies.parts.gridded import Gridded, variants_of
+from globalbandits.policies.parts.valuing import unit_scale
 from globalbandits.statistics import Statistics
 
 
@@ -85,4 +86,5 @@ class GridGreedy(Gridded):
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest posterior mean."""
-        return f"largest posterior mean: {float(np.max(state.values)):.6g} on the unit reward scale"
+        largest = float(np.max(state.values))
+        return f"largest posterior mean: {largest:.6g} on {unit_scale(setup.tables)}"

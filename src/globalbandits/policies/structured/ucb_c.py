@@ -17,6 +17,7 @@ from globalbandits.policies.parts.confidence import Setup, build, explain, is_em
 from globalbandits.policies.parts.confidence import estimate as estimate_parameter
 from globalbandits.policies.parts.confidence import rebuild as rebuild_set
 from globalbandits.policies.parts.confidence import update as update_set
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics, no_statistics
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
         elif stats.counts[arm] == 0:
             state.indices[arm] = math.inf
         else:
-            state.indices[arm] = state.allowed.means[arm] + root * state.allowed.widths[arm]
+            mean, width = state.allowed.means[arm], root * state.allowed.widths[arm]
+            state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
 
 
 def is_best_within(setup: Setup, arm: int, first: int, last: int) -> bool:
