@@ -99,11 +99,11 @@ def update_row() -> Row:
 
 def note_row() -> Row:
     """A reward into the evidence of a live learner."""
-    rng = np.random.default_rng(0)
+    model, rng = pricing(12), np.random.default_rng(0)
     arms, rewards = rng.integers(12, size=N_ROUNDS).tolist(), rng.random(N_ROUNDS).tolist()
 
     def note_all() -> None:
-        note = Evidence(pricing(12)).note
+        note = Evidence(model).note
         for arm, reward in zip(arms, rewards, strict=True):
             note(arm, reward)
 
