@@ -258,12 +258,12 @@ def test_what_no_guard_can_have_is_refused(spoil):
 
 
 def test_specs_are_plain_and_round_trip():
-    policy = Guarded(gb.Elastic(patience=2), fallback=gb.WAGP(), level=0.01, restarts=0)
+    policy = Guarded(gb.Elastic(horizon=2000), fallback=gb.WAGP(), level=0.01, restarts=0)
     spec = json.loads(json.dumps(policy.to_dict()))
-    assert spec["inner"] == gb.Elastic(patience=2.0).to_dict()
+    assert spec["inner"] == gb.Elastic(horizon=2000).to_dict()
     assert Policy.from_dict(spec) == policy
     assert hash(Policy.from_dict(spec)) == hash(policy)
-    assert policy.label == "Guarded(Elastic(patience=2.0), fallback=WAGP(), level=0.01, restarts=0)"
+    assert policy.label == "Guarded(Elastic(horizon=2000), fallback=WAGP(), level=0.01, restarts=0)"
     assert Guarded(gb.WAGP()).label == "Guarded(WAGP)"
     assert Guarded() == Guarded(gb.WAGP(), fallback=gb.IndependentGittins())
 

@@ -1,12 +1,13 @@
 """The posterior of the parameter and of the size of the curves' errors, in two passes of a grid.
 
 The mean of arm k is taken to be ``mu_k(theta) + b_k``, all ``b_k`` Normal with mean 0 and one
-standard deviation s. Given the arms' sample means, the weight of (s, theta) is ::
+standard deviation s; but one arm may be an exception, with an error of variance s**2 + z. Given
+the arms' sample means, the weight of (s, theta) is ::
 
     prior(s) * prod_k Normal(mean_k; mu_k(theta), s**2 + v_k / N_k)
 
-and what an index needs of it are the weights of the scales s, and mean and variance of
-``mu_k(theta)`` given each s.
+times the odds of the arm that is most likely an exception, if they are above 1. What an index
+needs of it are the weights of the scales s, and mean and variance of ``mu_k(theta)`` given each s.
 """
 
 import math
@@ -18,6 +19,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies.parts.curve_grid import Prior
 from globalbandits.statistics import Statistics
 
+EXCEPTION = 0.015  # z, variance of the error of an arm whose curve is badly wrong
 NATS = 14.0  # what is left out weighs less than exp(-14) of the largest
 
 
@@ -39,6 +41,8 @@ class Pulled(NamedTuple):
     means: FloatArray  # (n_arms,) mean reward
     noise: FloatArray  # (n_arms,) v_k / N_k
     precisions: FloatArray  # (n_arms,) 1 / (2 (s**2 + noise))
+    gains: FloatArray  # (n_arms,) what an exception's precision is less
+    odds: FloatArray  # (n_arms,) logarithm of the odds of an exception without a gap
 
 
 def no_fit(prior: Prior) -> Fit:
@@ -54,22 +58,37 @@ def no_fit(prior: Prior) -> Fit:
     )
 
 
-def fit_errors(prior: Prior, stats: Statistics, variances: FloatArray, fit: Fit) -> None:
-    """Bring a fit in line with the statistics; ``variances`` are those of the arms' rewards."""
+def fit_errors(
+    prior: Prior, exception: float, stats: Statistics, variances: FloatArray, fit: Fit
+) -> None:
+    """Bring a fit in line with the statistics.
+
+    Args:
+        prior: the grid.
+        exception: the prior probability that an arm is the exception; 0 for none.
+        stats: the rewards.
+        variances: (n_arms,) of the arms' rewards.
+        fit: takes the result.
+    """
     n_scales = prior.scales.shape[0]
     n_arms = stats.counts.shape[0]
     pulled = Pulled(
-        np.empty(n_arms, np.int64), np.empty(n_arms), np.empty(n_arms), np.empty(n_arms)
+        np.empty(n_arms, np.int64),
+        np.empty(n_arms),
+        np.empty(n_arms),
+        np.empty(n_arms),
+        np.empty(n_arms),
+        np.empty(n_arms),
     )
     n_pulled = gather(stats, variances, pulled)
     thetas = np.empty(n_scales)
     first = np.empty(n_arms)
     second = np.empty(n_arms)
     for i in range(n_scales):
-        log = prior.log_weights[i] + sharpen(pulled, n_pulled, prior.scales[i])
+        log = prior.log_weights[i] + sharpen(pulled, n_pulled, prior.scales[i], exception)
         window = fit.windows[i]
         weights = fit.weights[i]
-        top = locate(prior, pulled, n_pulled, window, weights)
+        top = locate(prior, pulled, n_pulled, exception, window, weights)
         mass = 0.0
         theta = 0.0
         first[:] = 0.0
@@ -117,18 +136,30 @@ def gather(stats: Statistics, variances: FloatArray, pulled: Pulled) -> int:
     return n_pulled
 
 
-def sharpen(pulled: Pulled, n_pulled: int, scale: float) -> float:
+def sharpen(pulled: Pulled, n_pulled: int, scale: float, exception: float) -> float:
     """Set the precisions for one scale; returns the part of the weight that has no theta."""
     log = 0.0
     for j in range(n_pulled):
         spread = scale * scale + pulled.noise[j]
         pulled.precisions[j] = 0.5 / spread
-        log -= 0.5 * math.log(spread)
+        log_spread = math.log(spread)
+        log -= 0.5 * log_spread
+        if exception > 0.0:
+            wide = spread + EXCEPTION
+            pulled.gains[j] = 0.5 / spread - 0.5 / wide
+            pulled.odds[j] = math.log(exception / (1.0 - exception)) - 0.5 * (
+                math.log(wide) - log_spread
+            )
     return log
 
 
 def locate(
-    prior: Prior, pulled: Pulled, n_pulled: int, window: IntArray, logs: FloatArray
+    prior: Prior,
+    pulled: Pulled,
+    n_pulled: int,
+    exception: float,
+    window: IntArray,
+    logs: FloatArray,
 ) -> float:
     """Log weights on the few cells that matter; returns the largest.
 
@@ -150,9 +181,17 @@ def locate(
         for j in range(n_blocks):
             cell = block_middle(window, j)
             log = 0.0
-            for k in range(n_pulled):
-                gap = pulled.means[k] - prior.means[cell, pulled.arms[k]]
-                log -= gap * gap * pulled.precisions[k]
+            odds = 0.0
+            if exception > 0.0:
+                for k in range(n_pulled):
+                    gap = pulled.means[k] - prior.means[cell, pulled.arms[k]]
+                    log -= gap * gap * pulled.precisions[k]
+                    odds = max(odds, gap * gap * pulled.gains[k] + pulled.odds[k])
+            else:
+                for k in range(n_pulled):
+                    gap = pulled.means[k] - prior.means[cell, pulled.arms[k]]
+                    log -= gap * gap * pulled.precisions[k]
+            log += odds
             logs[j] = log
             top = max(top, log)
         first = 0

@@ -1,20 +1,22 @@
 """The curves on a grid of the parameter, and a prior for the size of their errors."""
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
-from globalbandits.model.tables import Tables, evaluate
 from globalbandits.policies.parts.learned_noise import Noise, guess_mean
 from globalbandits.statistics import Statistics
 
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
 SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 UNIFORM = (1.0,) * 9
-HALF_ON_ZERO = (8.0,) + (1.0,) * 8
+MOST_ON_ZERO = (32.0,) + (1.0,) * 8  # four fifths
 N_CELLS = 2000  # of the parameter's domain
 N_COARSE, N_FINE = 32, 48  # points at which a scale's weight is computed in each pass
 
@@ -47,17 +49,12 @@ def as_weights(value: Any) -> tuple[float, ...]:
     return weights
 
 
-def build_prior(tables: Tables, weights: tuple[float, ...] | None) -> Prior:
-    """The grid of one model; ``weights`` of the scales need not sum to 1, None: half on 0."""
-    step = (tables.high - tables.low) / N_CELLS
-    thetas = np.asarray(tables.low + step * (np.arange(N_CELLS) + 0.5), dtype=np.float64)
-    means = np.array(
-        [
-            [evaluate(tables.mean, arm, theta) for arm in range(tables.n_arms)]
-            for theta in thetas.tolist()
-        ]
-    )
-    mass = np.array(HALF_ON_ZERO if weights is None else weights)
+def build_prior(model: "RewardModel", weights: tuple[float, ...]) -> Prior:
+    """The grid of one model; ``weights`` of the scales need not sum to 1."""
+    (low, high), (least, most) = model.domain, model.reward_range
+    thetas = low + (high - low) * (np.arange(N_CELLS) + 0.5) / N_CELLS
+    means = np.ascontiguousarray((model.means(thetas) - least) / (most - least))
+    mass = np.array(weights)
     used = mass > 0.0
     return Prior(
         means=means,

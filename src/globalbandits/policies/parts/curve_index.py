@@ -3,10 +3,10 @@
 import math
 
 from globalbandits.policies import base
-from globalbandits.policies.parts.gittins import psi
+from globalbandits.policies.parts.curve_errors import EXCEPTION
+from globalbandits.policies.parts.gittins import LOG, psi
 from globalbandits.statistics import Statistics
 
-SLAB = 0.0625  # variance of the error of an arm whose curve is badly wrong
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
 
 
@@ -21,7 +21,6 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         noise = variance / count
         own = stats.sums[arm] / count
     mean = 0.0
-    square = 0.0
     index = 0.0
     model = 0.0
     spread = 0.0
@@ -40,25 +39,24 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         mean_i = (1.0 - trust) * model_mean + trust * own
         variance_i = rest + (1.0 - trust) * (1.0 - trust) * model_variance
         mean += weight * mean_i
-        square += weight * (mean_i * mean_i + variance_i)
         model += weight * model_mean
         spread += weight * (error + model_variance)
-        if setup.by_scale:
-            bonus = psi(state.horizons[0] * variance_i / variance, setup.form)
-            index += weight * (mean_i + math.sqrt(variance_i) * bonus)
-    if not setup.by_scale:
-        doubt = max(0.0, square - mean * mean)
-        index = mean + math.sqrt(doubt) * psi(state.horizons[0] * doubt / variance, setup.form)
+        bonus = psi(state.horizons[0] * variance_i / variance, LOG)
+        index += weight * (mean_i + math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
         chance = setup.exception
-        rest = SLAB
+        rest = EXCEPTION
         if count > 0:
             chance = chance_of_exception(setup.exception, own - model, noise + spread)
-            trust = SLAB / (SLAB + noise)
+            trust = EXCEPTION / (EXCEPTION + noise)
             rest = trust * noise
             model += trust * (own - model)
-        bonus = psi(chance * state.horizons[1] * rest / variance, setup.form)
-        index = max(index, model + math.sqrt(rest) * bonus)
+        if chance > 0.5:  # the arm is an exception: its curve says nothing any more
+            mean = model
+            index = model + math.sqrt(rest) * psi(state.horizons[0] * rest / variance, LOG)
+        else:
+            bonus = psi(chance * state.horizons[1] * rest / variance, LOG)
+            index = max(index, model + math.sqrt(rest) * bonus)
     state.means[arm] = mean
     state.indices[arm] = index
 
@@ -75,7 +73,7 @@ def chance_of_exception(exception: float, surprise: float, spread: float) -> flo
     >>> 0.0 < low < 0.01 < high < 1.0
     True
     """
-    wide = spread + SLAB
+    wide = spread + EXCEPTION
     log = 0.5 * math.log(spread / wide)
     log += 0.5 * surprise * surprise * (1.0 / spread - 1.0 / wide)
     odds = exception * math.exp(min(30.0, log))
