@@ -12,6 +12,7 @@ import numpy as np
 SCALES = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 MOST_ON_ZERO = np.array([0.8] + [0.025] * 8)
 Z = 0.015
+Z2 = 0.001
 
 
 def psi_brezzi_lai(x):
@@ -33,10 +34,10 @@ def psi_log(x):
 class Elastic:
     """One learner; ``curves`` is (2000, n_arms), the means at the middles of 2,000 cells."""
 
-    def __init__(self, curves, *, horizon=None, exception=0.12, prior=MOST_ON_ZERO):
+    def __init__(self, curves, *, horizon=None, exception=0.12, caution=0.36, prior=MOST_ON_ZERO):
         self.curves, self.prior, self.T = curves, prior, horizon
         self.K = curves.shape[1]
-        self.pi = exception / self.K
+        self.pi, self.eps = exception / self.K, caution / self.K
         self.rewards = [[] for _ in range(self.K)]
         self.next_fit = 0
         self.fit()
@@ -59,8 +60,9 @@ class Elastic:
         a = b = 0.5
         for x in self.rewards:
             if len(x) >= 2:
-                a += np.sum((x - np.mean(x)) ** 2)
-                b += (len(x) - 1) * max(np.mean(x) * (1 - np.mean(x)), 0.001)
+                few = min(1, 20 / (len(x) - 1))
+                a += few * np.sum((x - np.mean(x)) ** 2)
+                b += few * (len(x) - 1) * max(np.mean(x) * (1 - np.mean(x)), 0.001)
         c = min(1, a / b)
         # 2. and 3. an arm's variance
         e = self.guess()
@@ -89,7 +91,9 @@ class Elastic:
         self.V = np.maximum((given @ self.curves**2).T - self.M**2, 0)
         # 6. how far to look ahead
         self.H = t + 1 if self.T is None else max(1, min(t + 1, self.T - t))
-        self.HG = t + 1 if self.T is None else max(1, self.T - t)
+        self.t = t
+        ahead = max(t + 1, 1e4 * ((t + 1) / 1e4) ** 0.75)
+        self.HG = ahead if self.T is None else max(1, self.T - t)
         self.index = np.array([self.score(k) for k in arms])
         self.renewed = [len(x) for x in self.rewards]
 
@@ -108,7 +112,7 @@ class Elastic:
         x = self.rewards[k]
         if len(x) < 2:
             return max(self.pv[k], 1e-5)
-        return max((20 * self.pv[k] + np.sum((x - np.mean(x)) ** 2)) / (19 + len(x)), 1e-5)
+        return max((5 * self.pv[k] + np.sum((x - np.mean(x)) ** 2)) / (4 + len(x)), 1e-5)
 
     def score(self, k):
         n, v, s2 = len(self.rewards[k]), self.v[k], SCALES**2
@@ -127,7 +131,21 @@ class Elastic:
             else:
                 test = centre + math.sqrt(rest) * psi_log(q * self.HG * rest / v)
                 index = max(index, test)
-        return index
+        return index if n == 0 else min(max(index, self.floor(k)), self.ceiling(k))
+
+    def floor(self, k):
+        if self.eps == 0:
+            return -math.inf
+        n, v, own = len(self.rewards[k]), self.v[k], np.mean(self.rewards[k])
+        mp = np.sum(self.p * self.M[k])
+        r = Z2 / (Z2 + v / n)
+        rest = r * v / n
+        return mp + r * (own - mp) + math.sqrt(rest) * psi_log(self.eps * self.HG * rest / v)
+
+    def ceiling(self, k):
+        x = np.array(self.rewards[k])
+        v = max(self.v[k], (0.5 + np.sum((x - x.mean()) ** 2)) / (2 + len(x)))
+        return x.mean() + math.sqrt(v / len(x)) * psi_log(10 * (self.t + 1) / len(x))
 
     def excepted(self, k):
         """Probability that the arm is an exception; mean and variance of its mean if it is."""

@@ -1,4 +1,9 @@
-"""The index of one arm under Elastic, from the last fit and the arm's own rewards."""
+"""The index of one arm under Elastic, from the last fit and the arm's own rewards.
+
+Whatever the fit says, the index of an arm with rewards lies between a floor and a ceiling. The
+floor keeps an arm from being given up that may be better than its curve; the ceiling keeps an
+arm from being played on that its own rewards speak against.
+"""
 
 import math
 
@@ -8,6 +13,8 @@ from globalbandits.policies.parts.gittins import LOG, psi
 from globalbandits.statistics import Statistics
 
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
+SMALL = 0.001  # variance of the error that the floor allows for
+GENEROUS = 10.0  # how many times the rounds so far the ceiling looks ahead
 
 
 def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
@@ -46,19 +53,49 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
     if setup.exception > 0.0:
         chance = setup.exception
         rest = EXCEPTION
+        centre = model
         if count > 0:
             chance = chance_of_exception(setup.exception, own - model, noise + spread)
             trust = EXCEPTION / (EXCEPTION + noise)
             rest = trust * noise
-            model += trust * (own - model)
+            centre += trust * (own - model)
         if chance > 0.5:  # the arm is an exception: its curve says nothing any more
-            mean = model
-            index = model + math.sqrt(rest) * psi(state.horizons[0] * rest / variance, LOG)
+            mean = centre
+            index = centre + math.sqrt(rest) * psi(state.horizons[0] * rest / variance, LOG)
         else:
             bonus = psi(chance * state.horizons[1] * rest / variance, LOG)
-            index = max(index, model + math.sqrt(rest) * bonus)
+            index = max(index, centre + math.sqrt(rest) * bonus)
+    if count > 0:
+        if setup.caution > 0.0:
+            ahead = setup.caution * state.horizons[1]
+            index = max(index, floor(model, own, noise, variance, ahead))
+        index = min(index, ceiling(stats, arm, variance, state.horizons[2]))
     state.means[arm] = mean
     state.indices[arm] = index
+
+
+def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:
+    """What an arm is worth at least: its curve may be off by a little, whatever the fit says.
+
+    Args:
+        model: what the curve says.
+        own: mean of the arm's rewards.
+        noise: variance of that mean.
+        variance: of one reward.
+        ahead: rounds to look ahead, times the chance that the curve is off.
+    """
+    trust = SMALL / (SMALL + noise)
+    rest = trust * noise
+    return model + trust * (own - model) + math.sqrt(rest) * psi(ahead * rest / variance, LOG)
+
+
+def ceiling(stats: Statistics, arm: int, variance: float, rounds: float) -> float:
+    """What an arm with rewards is worth at most: its own mean, and a bonus without any curve."""
+    count = stats.counts[arm]
+    own = stats.sums[arm] / count
+    squares = max(0.0, stats.squares[arm] - stats.sums[arm] * own)
+    largest = max(variance, (0.5 + squares) / (2.0 + count))
+    return float(own + math.sqrt(largest / count) * psi(GENEROUS * rounds / count, LOG))
 
 
 def chance_of_exception(exception: float, surprise: float, spread: float) -> float:
