@@ -34,10 +34,25 @@ def psi_log(x):
 class Elastic:
     """One learner; ``curves`` is (2000, n_arms), the means at the middles of 2,000 cells."""
 
-    def __init__(self, curves, *, horizon=None, exception=0.12, caution=0.36, prior=MOST_ON_ZERO):
-        self.curves, self.prior, self.T = curves, prior, horizon
+    def __init__(
+        self,
+        curves,
+        *,
+        horizon=None,
+        exception=0.12,
+        caution=0.36,
+        prior=MOST_ON_ZERO,
+        theta_prior=(1,),
+        arm_errors=None,
+    ):
+        self.curves, self.prior, self.T = curves, np.array(prior) / sum(prior), horizon
         self.K = curves.shape[1]
         self.pi, self.eps = exception / self.K, caution / self.K
+        part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)
+        line = np.interp((np.arange(2000) + 0.5) / 2000, (np.arange(m) + 0.5) / m, part)
+        self.log_theta = np.log(np.maximum(1e-6, line))
+        r = np.ones(self.K) if arm_errors is None else np.array(arm_errors)
+        self.s2 = [SCALES**2 * r[k] ** 2 for k in range(self.K)]
         self.rewards = [[] for _ in range(self.K)]
         self.next_fit = 0
         self.fit()
@@ -71,11 +86,11 @@ class Elastic:
         self.pv = c * np.maximum(q, 0.001)
         self.v = np.array([self.variance(k) for k in arms])
         # 4. weights of (scale, theta), at most one arm being an exception
-        log = np.log(self.prior)[:, None] + np.zeros(len(self.curves))
+        log = np.log(self.prior)[:, None] + self.log_theta
         odds = np.zeros((self.K + 1, len(SCALES), len(self.curves)))
         for k in arms:
             if self.rewards[k]:
-                w = (SCALES**2 + self.v[k] / len(self.rewards[k]))[:, None]
+                w = (self.s2[k] + self.v[k] / len(self.rewards[k]))[:, None]
                 gap = np.mean(self.rewards[k]) - self.curves[:, k]
                 usual = -(gap**2) / (2 * w) - np.log(w) / 2
                 wide = -(gap**2) / (2 * (w + Z)) - np.log(w + Z) / 2
@@ -100,7 +115,7 @@ class Elastic:
     def guess(self):
         """The arms' means at a glance: coins, at every 50th cell, at most 100 of an arm."""
         few = self.curves[25::50]
-        log = np.zeros(len(few))
+        log = self.log_theta[25::50].copy()
         for k, x in enumerate(self.rewards):
             if x:
                 log -= min(100, len(x)) * (np.mean(x) - few[:, k]) ** 2 / (2 * 0.25)
@@ -115,7 +130,7 @@ class Elastic:
         return max((5 * self.pv[k] + np.sum((x - np.mean(x)) ** 2)) / (4 + len(x)), 1e-5)
 
     def score(self, k):
-        n, v, s2 = len(self.rewards[k]), self.v[k], SCALES**2
+        n, v, s2 = len(self.rewards[k]), self.v[k], self.s2[k]
         if n == 0:
             mean, var = self.M[k], s2 + self.V[k]
         else:
@@ -154,7 +169,7 @@ class Elastic:
         if n == 0:
             return self.pi, mp, Z
         own = np.mean(self.rewards[k])
-        a = v / n + np.sum(self.p * (SCALES**2 + self.V[k]))
+        a = v / n + np.sum(self.p * (self.s2[k] + self.V[k]))
         log = 0.5 * math.log(a / (a + Z)) + 0.5 * (own - mp) ** 2 * (1 / a - 1 / (a + Z))
         o = self.pi * math.exp(min(30, log))
         r = Z / (Z + v / n)

@@ -8,8 +8,8 @@ arm from being played on that its own rewards speak against.
 import math
 
 from globalbandits.policies import base
-from globalbandits.policies.parts.curve_errors import EXCEPTION
-from globalbandits.policies.parts.gittins import LOG, psi
+from globalbandits.policies.parts.curve_scan import EXCEPTION
+from globalbandits.policies.parts.gittins import psi_log
 from globalbandits.statistics import Statistics
 
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
@@ -22,6 +22,7 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
     fit = state.fit
     count = stats.counts[arm]
     variance = state.noise.variances[arm]
+    relative = setup.prior.relative[arm]
     noise = 0.0
     own = 0.0
     if count > 0:
@@ -37,7 +38,7 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
             continue
         model_mean = fit.means[arm, i]
         model_variance = fit.variances[arm, i]
-        error = setup.prior.scales[i] * setup.prior.scales[i]
+        error = setup.prior.scales[i] * setup.prior.scales[i] * relative
         trust = 0.0  # in the arm's own rewards
         rest = error
         if count > 0:
@@ -48,7 +49,7 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         mean += weight * mean_i
         model += weight * model_mean
         spread += weight * (error + model_variance)
-        bonus = psi(state.horizons[0] * variance_i / variance, LOG)
+        bonus = psi_log(state.horizons[0] * variance_i / variance)
         index += weight * (mean_i + math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
         chance = setup.exception
@@ -61,9 +62,9 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
             centre += trust * (own - model)
         if chance > 0.5:  # the arm is an exception: its curve says nothing any more
             mean = centre
-            index = centre + math.sqrt(rest) * psi(state.horizons[0] * rest / variance, LOG)
+            index = centre + math.sqrt(rest) * psi_log(state.horizons[0] * rest / variance)
         else:
-            bonus = psi(chance * state.horizons[1] * rest / variance, LOG)
+            bonus = psi_log(chance * state.horizons[1] * rest / variance)
             index = max(index, centre + math.sqrt(rest) * bonus)
     if count > 0:
         if setup.caution > 0.0:
@@ -86,7 +87,7 @@ def floor(model: float, own: float, noise: float, variance: float, ahead: float)
     """
     trust = SMALL / (SMALL + noise)
     rest = trust * noise
-    return model + trust * (own - model) + math.sqrt(rest) * psi(ahead * rest / variance, LOG)
+    return model + trust * (own - model) + math.sqrt(rest) * psi_log(ahead * rest / variance)
 
 
 def ceiling(stats: Statistics, arm: int, variance: float, rounds: float) -> float:
@@ -95,7 +96,7 @@ def ceiling(stats: Statistics, arm: int, variance: float, rounds: float) -> floa
     own = stats.sums[arm] / count
     squares = max(0.0, stats.squares[arm] - stats.sums[arm] * own)
     largest = max(variance, (0.5 + squares) / (2.0 + count))
-    return float(own + math.sqrt(largest / count) * psi(GENEROUS * rounds / count, LOG))
+    return float(own + math.sqrt(largest / count) * psi_log(GENEROUS * rounds / count))
 
 
 def chance_of_exception(exception: float, surprise: float, spread: float) -> float:

@@ -15,7 +15,10 @@ from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.curve_errors import Fit, estimate_theta, fit_errors, no_fit
 from globalbandits.policies.parts.curve_grid import (
     MOST_ON_ZERO,
+    MOST_PARTS,
+    N_SCALES,
     Prior,
+    as_numbers,
     as_weights,
     build_prior,
     guess_means,
@@ -129,7 +132,8 @@ def refit(setup: Setup, state: State) -> None:
     guess_means(setup.prior, fitted, state.noise)
     learn_noise(fitted, state.noise, setup.pooling)
     fit_errors(setup.prior, setup.exception, fitted, state.noise.variances, state.fit)
-    state.horizons[:] = total + 1.0
+    state.horizons[0] = total + 1.0
+    state.horizons[2] = total + 1.0
     state.horizons[1] = max(total + 1.0, PIVOT * math.pow((total + 1.0) / PIVOT, AHEAD))
     if setup.horizon > 0.0:
         left = max(1.0, setup.horizon - total)
@@ -186,6 +190,11 @@ class Elastic(Policy):
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
             deviations on the unit reward scale), such as history suggests; None puts four
             fifths of the weight on 0.
+        theta_prior: weights of up to 20 equal parts of the parameter's domain, from left to
+            right, such as the number of earlier cases in each; straight lines lead from
+            one part's middle to the next. None for equal ones.
+        arm_errors: how large each arm's error is expected to be beside the others', at least
+            0; an error's standard deviation is that many times the common size. None for 1.
 
     >>> Elastic().label, Elastic(horizon=1000).label
     ('Elastic', 'Elastic(horizon=1000)')
@@ -195,6 +204,8 @@ class Elastic(Policy):
     exception: float = 0.12
     caution: float = 0.36
     prior: tuple[float, ...] | None = None
+    theta_prior: tuple[float, ...] | None = None
+    arm_errors: tuple[float, ...] | None = None
 
     rules = Rules(
         init, select, update, estimate, rebuild, kept=("fitted", "renewed"), resume=resume
@@ -204,21 +215,34 @@ class Elastic(Policy):
         """Check every parameter."""
         exception = as_float("exception", self.exception, PolicyError)
         require(0.0 <= exception < 1.0, "exception", "lie in [0, 1)", self.exception, PolicyError)
-        object.__setattr__(self, "exception", exception)
         caution = as_float("caution", self.caution, PolicyError)
         require(caution >= 0.0, "caution", "be at least 0", self.caution, PolicyError)
-        object.__setattr__(self, "caution", caution)
+        checked: dict[str, Any] = {"exception": exception, "caution": caution}
         if self.horizon is not None:
-            horizon = as_integer("horizon", self.horizon, 1, PolicyError)
-            object.__setattr__(self, "horizon", horizon)
+            checked["horizon"] = as_integer("horizon", self.horizon, 1, PolicyError)
         if self.prior is not None:
-            object.__setattr__(self, "prior", as_weights(self.prior))
+            checked["prior"] = as_weights("prior", self.prior, N_SCALES, N_SCALES)
+        if self.theta_prior is not None:
+            checked["theta_prior"] = as_weights("theta_prior", self.theta_prior, 1, MOST_PARTS)
+        if self.arm_errors is not None:
+            errors = as_numbers("arm_errors", self.arm_errors, "one number per arm")
+            right = min(errors, default=0.0) >= 0.0
+            require(right, "arm_errors", "be at least 0", self.arm_errors, PolicyError)
+            checked["arm_errors"] = errors
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model on a grid, and the constants."""
+        right = self.arm_errors is None or len(self.arm_errors) == model.n_arms
+        rule = f"have one entry for each of the {model.n_arms} arms"
+        require(right, "arm_errors", rule, self.arm_errors, PolicyError)
+        prior = build_prior(
+            model, self.prior or MOST_ON_ZERO, self.theta_prior or (1.0,), self.arm_errors
+        )
         return Setup(
             tables=model.tables,
-            prior=build_prior(model, self.prior or MOST_ON_ZERO),
+            prior=prior,
             pooling=APART,
             exception=self.exception / model.n_arms,
             caution=self.caution / model.n_arms,

@@ -9,20 +9,16 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.curve_errors import (
-    Fit,
-    block_size,
-    estimate_theta,
-    fit_errors,
-    no_fit,
-)
+from globalbandits.policies.parts.curve_errors import Fit, estimate_theta, fit_errors, no_fit
 from globalbandits.policies.parts.curve_grid import (
+    N_SCALES,
     UNIFORM,
     Prior,
     as_weights,
     build_prior,
     guess_means,
 )
+from globalbandits.policies.parts.curve_scan import block_size
 from globalbandits.policies.parts.learned_noise import (
     ALIKE,
     Noise,
@@ -171,7 +167,7 @@ class RandomEffectsThompson(Policy):
     def __post_init__(self) -> None:
         """Check the weights."""
         if self.prior is not None:
-            object.__setattr__(self, "prior", as_weights(self.prior))
+            object.__setattr__(self, "prior", as_weights("prior", self.prior, N_SCALES, N_SCALES))
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model on a grid."""
