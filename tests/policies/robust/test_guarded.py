@@ -8,7 +8,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.compiling.engine import Engine
-from globalbandits.environments import BetaNoise, FixedBias, Jumps
+from globalbandits.environments import FixedBias, Jumps
 from globalbandits.errors import StateError
 from globalbandits.policies import Policy
 from globalbandits.policies.base import Rules
