@@ -127,9 +127,11 @@ def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bo
     It may say no where the estimate lies very close to one of them. There is no division in it,
     unlike in `weighted_mean`.
     """
+    if not low < high:  # no bounds: infinity times no rewards is no number
+        return False
     grains = own.weighted[0] * float(_HALF) + own.weighted[1]
     n_rewards = stats.total[0]
-    return (low + _CLOSE) * n_rewards < grains < (high - _CLOSE) * n_rewards
+    return bool((low + _CLOSE) * n_rewards < grains < (high - _CLOSE) * n_rewards)
 
 
 def weighted_mean(tables: Tables, stats: Statistics, own: Estimates) -> float:

@@ -24,6 +24,7 @@ from globalbandits.policies.parts.curve_index import renew_index
 from globalbandits.policies.parts.gittins import as_form
 from globalbandits.policies.parts.learned_noise import Noise, learn_noise, no_noise, renew_variance
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.policies.parts.valuing import unit_scale
 from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class Elastic(Policy):
         """The index and how far the curves are believed."""
         scale = float(state.fit.scale_weights @ setup.prior.scales)
         return (
-            f"largest index: {float(np.max(state.indices)):.6g} on the unit reward scale, "
+            f"largest index: {float(np.max(state.indices)):.6g} on {unit_scale(setup.tables)}, "
             f"the curves being off by {scale:.2g} (posterior mean of the standard deviation)"
         )
 
