@@ -1,5 +1,6 @@
 """Every policy on models with a value: profit, a target, and a wavy line."""
 
+import dataclasses
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,16 @@ from globalbandits.compiling.engine import Engine
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import PolicyError
 from globalbandits.model import RegionalModel, RewardModel
-from globalbandits.policies import WAGP, Learner, NonStationaryWAGP, RegionalUCB, registered
+from globalbandits.policies import (
+    OFUL,
+    WAGP,
+    Learner,
+    LinUCB,
+    NonStationaryWAGP,
+    RegionalUCB,
+    UncertaintyEllipsoid,
+    registered,
+)
 from globalbandits.statistics import count, no_statistics
 from tests.policies.families import PRICES
 from tests.policies.valued import EVERY, POLICIES, SLOW, WORLDS, shop
@@ -35,6 +45,9 @@ def test_no_policy_is_missing():
 @every_policy
 def test_a_common_rising_line_changes_no_decision(policy):
     """Twice the mean plus three is worth nothing new: the unit scale of worth takes it back."""
+    if getattr(policy, "features", ()) is None and policy.kind != "glm_ucb":
+        # The usual features begin with another power of the price where there is a value.
+        policy = dataclasses.replace(policy, features=[[p, p**2, p**3] for p in PRICES])
     plain, same = (
         records_of(Environment(model, 0.4), [policy], 300, runs=3)
         for model in (pricing(None), pricing(lambda mean, price: 2.0 * mean + 3.0))
@@ -169,3 +182,15 @@ def test_values_need_not_rise():
         result = simulate(env, [policy], horizon=2000, runs=3, seed=0)
         pulls = result.dataset.pulls.values.reshape(3, 3).sum(axis=0)
         assert pulls.argmax() == 0
+
+
+@pytest.mark.parametrize("policy", [LinUCB(), OFUL(), UncertaintyEllipsoid(scale=0.01)])
+def test_the_usual_features_suit_what_a_shop_observes(policy):
+    """Sales (1 - theta p)**2 are linear in 1, p and p**2, and not in p, p**2 and p**3."""
+    prices = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    model = RewardModel(
+        lambda theta, p: (1 - theta * p) ** 2, prices, value=lambda sold, p: (p - 0.3) * sold
+    )
+    own = dataclasses.replace(policy, features=[[1.0, p, p**2] for p in prices])
+    env = Environment(model, 0.5, noise=BernoulliNoise())
+    assert_same_bits(records_of(env, [policy], 200), records_of(env, [own], 200))
