@@ -127,11 +127,9 @@ def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bo
     It may say no where the estimate lies very close to one of them. There is no division in it,
     unlike in `weighted_mean`.
     """
-    if not low < high:  # no bounds: infinity times no rewards is no number
-        return False
     grains = own.weighted[0] * float(_HALF) + own.weighted[1]
-    n_rewards = stats.total[0]
-    return bool((low + _CLOSE) * n_rewards < grains < (high - _CLOSE) * n_rewards)
+    n_rewards = float(stats.total[0])
+    return bool((float(low) + _CLOSE) * n_rewards < grains < (float(high) - _CLOSE) * n_rewards)
 
 
 def weighted_mean(tables: Tables, stats: Statistics, own: Estimates) -> float:
