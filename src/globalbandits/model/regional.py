@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
 from globalbandits.model.polynomials import stretched
 from globalbandits.model.reward_model import RewardModel
@@ -104,6 +104,15 @@ class RegionalModel:
         return np.concatenate(
             [group.worth(values[..., i]) for i, group in enumerate(self._groups)], axis=-1
         )
+
+    def worth_of(self, arm: int, mean: ArrayLike) -> Any:
+        """What a decision for this arm (an index) is worth if its mean reward is ``mean``."""
+        n_arms = self.n_arms
+        index = as_integer("arm", arm, 0, ModelError)
+        require(index < n_arms, "arm", f"be an index below {n_arms}", arm, ModelError)
+        number = int(self.group_of[index])
+        first = sum(group.n_arms for group in self._groups[:number])
+        return self._groups[number].worth_of(index - first, mean)
 
     def gaps(self, thetas: ArrayLike) -> FloatArray:
         """How much less each arm is worth than the best of all groups: shape (..., n_arms)."""

@@ -51,7 +51,7 @@ class EpsilonGreedy(Policy):
 
     Every arm is played once first. The share of random plays does not fall with time, so the
     regret is linear: a floor for comparisons (Sutton and Barto 2018, section 2.2). The model
-    is not used.
+    is not used. Value: any; means are valued.
 
     Args:
         epsilon: the probability of a random play, between 0 and 1.

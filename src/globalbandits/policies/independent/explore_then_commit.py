@@ -77,7 +77,7 @@ class ExploreThenCommit(Policy):
 
     (Lattimore and Szepesvari 2020, Algorithm 1.) Arms that tie after the exploration share the
     rest at random. The model is not used. Rewards cannot be forgotten or merged: which of them
-    belong to the exploration depends on their order.
+    belong to the exploration depends on their order. Value: any; means are valued.
 
     Args:
         plays: how often each arm is explored; at least 1.

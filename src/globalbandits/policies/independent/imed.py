@@ -78,7 +78,8 @@ class IMED(Policy):
     The rule is ``argmin N_k * kl(mean_k, largest mean) + log(N_k)`` (Honda and Takemura 2015).
     The paper minimises over all distributions on (-inf, 1]; we take the Bernoulli divergence
     kl, which is the exact one for rewards 0 and 1 and a lower bound for others in [0, 1]. The
-    model is not used.
+    model is not used. Value: any. ``kl(mean_k, q)`` then is to the nearest mean q that would be
+    worth as much as the best arm's mean is, above or below; an arm without one is not played.
 
     >>> IMED().to_dict()
     {'policy': 'imed'}

@@ -93,7 +93,8 @@ class KLUCB(Policy):
     Bernoulli divergence kl, which is valid for all rewards in [0, 1] (Garivier and Cappe 2011,
     Algorithm 1; the rule was checked in public code). Their proof takes c = 3; that they
     recommend c = 0 in practice, our default, is from memory. For t < e, log(log(t)) counts as 0.
-    The model is not used.
+    The model is not used. Value: any. The index is the largest worth of a q with ``N_k *
+    kl(mean_k, q)`` within the budget, below the mean or above it.
 
     Args:
         c: the factor of log(log(t)); not negative.

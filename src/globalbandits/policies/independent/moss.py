@@ -37,7 +37,7 @@ class MOSS(Policy):
     The index at time t is ``mean_k + sqrt(max(0, log(t / (K * N_k))) / N_k)``, the anytime
     variant (Degenne and Perchet 2016, MOSS-anytime with alpha = 1) of MOSS (Audibert and
     Bubeck 2009), in which the horizon stands in place of t. Rewards are in [0, 1]; the model
-    is not used.
+    is not used. Value: any, as for `UCB1` with this bonus.
 
     >>> MOSS().label
     'MOSS'

@@ -42,7 +42,7 @@ class ThompsonSampling(Policy):
     Agrawal and Goyal 2012). For other rewards in [0, 1] Agrawal and Goyal throw a coin that
     shows 1 with probability the reward; we count the reward itself, the coin's mean, so that
     learning draws no random number and can be replayed, merged and taken back. The model is
-    not used.
+    not used. Value: any; draws are valued.
 
     >>> ThompsonSampling().to_dict()
     {'policy': 'thompson_sampling'}

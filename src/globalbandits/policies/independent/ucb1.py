@@ -38,7 +38,9 @@ class UCB1(Policy):
     """Play the arm with the largest upper confidence bound; the model is not used.
 
     The index at time t is ``mean_k + sqrt(2 * log(t - 1) / N_k)``; every arm is played once
-    first, and ties are broken at random.
+    first, and ties are broken at random. Value: any. The index is the largest worth of a mean
+    between ``mean_k - bonus`` and ``mean_k + bonus``, and arms that tie, because they all may
+    hit a target, are ordered by what the middle is worth.
 
     >>> UCB1().to_dict()
     {'policy': 'ucb1'}

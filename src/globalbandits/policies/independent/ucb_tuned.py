@@ -39,6 +39,7 @@ class UCBTuned(Policy):
     N_k)))``, where v_k is the arm's empirical variance (divided by N_k); the rule was checked in
     public code. The paper has no proof for it. It counts the plays before this one where we
     count this one too: log(t), not log(t - 1). Rewards are in [0, 1]; the model is not used.
+    Value: any, as for `UCB1` with this bonus.
 
     >>> UCBTuned().to_dict()
     {'policy': 'ucb_tuned'}

@@ -90,6 +90,9 @@ class GLMUCB(Policy):
     of allowed parameters. With the proven constants the bonus is far above 1 for long, and
     the policy tries all arms in turn; the paper itself tunes it down: ``scale`` does that.
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes the fewest vectors in which the logits of
             the model's means are linear to within 0.01 of a mean.
@@ -121,7 +124,7 @@ class GLMUCB(Policy):
         if self.features is None:
             features = logit_features(means)
         else:
-            features = arm_features(self.features, model.arms)
+            features = arm_features(self.features, model.arms, model.valued)
             independent_columns(features)
         d = features.shape[1]
         design = spread_arms(features)

@@ -47,9 +47,13 @@ class LinUCB(Policy):
     each, and contexts that change; here all arms share the coefficients and an arm's context
     is its own constant vector of features.
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms).
+            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
+            value: then what is observed is no revenue, which is nothing at price 0.
         delta: probability that a bound may fail, between 0 and 1.
 
     >>> LinUCB().label
@@ -72,7 +76,7 @@ class LinUCB(Policy):
         low, high = model.reward_range
         return Setup(
             tables=model.tables,
-            features=arm_features(self.features, model.arms),
+            features=arm_features(self.features, model.arms, model.valued),
             offset=low / (high - low),
             ridge=1.0,
             width=1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0),

@@ -100,7 +100,7 @@ class LinearGreedy(Policy):
     Rusmevichientong and Tsitsiklis 2009, from memory of the paper; its prior on theta is left
     out, so the first arm is any). A mean that is not a line is replaced by its least-squares
     line over the domain: then the policy is wrong where the curves bend, and its regret grows
-    linearly.
+    linearly. Value: any; lines are of what is observed, and their means are valued.
 
     >>> LinearGreedy().to_dict()
     {'policy': 'linear_greedy'}

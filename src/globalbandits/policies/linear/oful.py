@@ -123,9 +123,13 @@ class OFUL(Policy):
     public code). R = 1/2 covers all rewards in [0, 1]; S, a bound on the coefficients, is taken
     from the model: the longest vector of least-squares coefficients of its means over the domain.
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms).
+            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
+            value: then what is observed is no revenue, which is nothing at price 0.
         ridge: the ridge, positive.
         delta: probability that the ellipsoid may fail, between 0 and 1.
 
@@ -148,7 +152,7 @@ class OFUL(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features and constants on the unit reward scale."""
-        features = arm_features(self.features, model.arms)
+        features = arm_features(self.features, model.arms, model.valued)
         low, high = model.reward_range
         return Setup(
             tables=model.tables,

@@ -130,9 +130,13 @@ class UncertaintyEllipsoid(Policy):
     smallest eigenvalue of ``sum uu'`` after the first r plays, ubar the largest length of a
     vector, and sigma = 1/2, which covers all rewards in [0, 1].
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms).
+            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
+            value: then what is observed is no revenue, which is nothing at price 0.
         scale: multiplies alpha; 1 is as published, and very cautious.
 
     >>> UncertaintyEllipsoid(features=[[1, 0], [1, 1]], scale=0.01)
@@ -153,7 +157,7 @@ class UncertaintyEllipsoid(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features in good coordinates, the arms of the first plays, and alpha."""
-        raw = arm_features(self.features, model.arms)
+        raw = arm_features(self.features, model.arms, model.valued)
         features = whiten(raw)
         design = spread_arms(features)
         smallest = float(np.linalg.svd(raw[design], compute_uv=False)[-1]) ** 2

@@ -130,6 +130,8 @@ class BUW(Policy):
     policy is UCB1 for all of the first 10,000 rounds. A smaller scale switches sooner, and
     leaves the proof of the regret bound.
 
+    Value: any. Edges and distances are those of worth, and UCB1 is the one for values.
+
     Args:
         scale: multiplies ``D1bar * K`` in the radius and in C2; positive.
 

@@ -67,13 +67,16 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         else:
             bonus = psi_log(chance * state.horizons[1] * rest / variance)
             index = max(index, centre + math.sqrt(rest) * bonus)
+    if count > 0 and setup.caution > 0.0:
+        ahead = setup.caution * state.horizons[1]
+        index = max(index, floor(model, own, noise, variance, ahead))
+    low = 2.0 * mean - index  # as far below the mean as the index is above it
     if count > 0:
-        if setup.caution > 0.0:
-            ahead = setup.caution * state.horizons[1]
-            index = max(index, floor(model, own, noise, variance, ahead))
-        index = min(index, ceiling(stats, arm, variance, state.horizons[2]))
+        most = ceiling(stats, arm, variance, state.horizons[2])
+        index = min(index, most)
+        low = max(low, 2.0 * own - most)
     state.means[arm] = mean
-    state.indices[arm] = worth_within(setup.tables, arm, 2.0 * mean - index, index)
+    state.indices[arm] = worth_within(setup.tables, arm, min(low, index), index)
 
 
 def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:

@@ -33,6 +33,7 @@ from globalbandits.policies.parts.learned_noise import (
     renew_variance,
 )
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.policies.parts.valuing import unit_scale
 from globalbandits.statistics import Statistics, are_part, assign, no_statistics
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ class Elastic(Policy):
         """The index and how far the curves are believed."""
         scale = float(state.fit.scale_weights @ setup.prior.scales)
         return (
-            f"largest index: {float(np.max(state.indices)):.6g} on the unit reward scale, "
+            f"largest index: {float(np.max(state.indices)):.6g} on {unit_scale(setup.tables)}, "
             f"the curves being off by {scale:.2g} (posterior mean of the standard deviation)"
         )
 

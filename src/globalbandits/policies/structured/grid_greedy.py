@@ -70,7 +70,7 @@ class GridGreedy(Gridded):
 
     The posterior lives on the middles of equal cells of the domain; see `parts.grid`. This is
     the one-step optimal Bayes rule; nothing is added for exploration, because every arm
-    teaches about all.
+    teaches about all. Value: any; the posterior is of what is observed, and means are of worth.
 
     Args:
         likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise

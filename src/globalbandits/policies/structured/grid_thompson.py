@@ -61,7 +61,7 @@ class GridThompson(Gridded):
     """Draw a parameter from the posterior and play the arm that is best there.
 
     Thompson sampling (Thompson 1933) on the parameter itself, with a uniform prior on the
-    middles of equal cells of the domain; see `parts.grid`.
+    middles of equal cells of the domain; see `parts.grid`. Value: any.
 
     Args:
         likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise

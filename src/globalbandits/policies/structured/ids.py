@@ -194,7 +194,8 @@ class IDS(Gridded):
     best])``; the mixture minimises ``D**2 / V`` of its averages (Russo and Van Roy 2014, the
     variance-based ratio, which bounds the one with mutual information from above and needs no
     distribution of rewards beyond the posterior; checked in public code). Some best mixture has
-    at most two arms. An arm without regret is played at once.
+    at most two arms. An arm without regret is played at once. Value: any; regret is of worth,
+    the gain is about the mean of what is observed.
 
     Args:
         likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise

@@ -170,7 +170,8 @@ class RegionalUCB(Policy):
     UCB-g; the bonus is from memory of the paper, whose text could not be had). One group is
     `WAGP`; one arm per group with mean theta and alpha = 2 is UCB1 up to log(t) for log(t - 1).
 
-    Runs on a `RegionalModel`, and on a `RewardModel` as one group.
+    Runs on a `RegionalModel`, and on a `RewardModel` as one group. Value: any with finite slopes;
+    the bonus is multiplied by the steepest one of the group.
 
     Args:
         alpha: how wide the bonus is; positive.

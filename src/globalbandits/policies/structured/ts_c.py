@@ -45,7 +45,7 @@ class TSC(Policy):
 
     The competitive arms are those of `UCBC`; among them the largest of the draws
     ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020; their factor of the
-    variance, from memory, is left at 1).
+    variance, from memory, is left at 1). Value: any; draws are valued.
 
     Args:
         alpha: how wide the confidence set is; positive.

@@ -103,6 +103,7 @@ class UCBC(Policy):
     |mu_k(theta) - mean_k| <= r_k for all k}``; among the arms that are best somewhere in it
     (all arms when it is empty) the one with the largest ``mean_k + r_k`` is played (Gupta and
     others 2020, Algorithm 1). Arms best somewhere are read off the envelope, not off a grid.
+    Value: any. The set is that of what is observed, and the index is as for `UCB1`.
 
     Args:
         alpha: how wide the set and the bonus are; positive. That the paper's proof takes

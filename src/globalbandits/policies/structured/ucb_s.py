@@ -72,6 +72,7 @@ class UCBS(Policy):
     log(t) / N_k) for all k}`` (Lattimore and Munos 2014, Algorithm 1, where the variance is a
     sub-Gaussian constant; that their proofs need alpha > 2 is from memory). When it is empty,
     any arm is played. Arms are not played once first: one without rewards does not narrow the set.
+    Value: any. mu_k is then what arm k is worth, which need not be largest at an end of the set.
 
     Args:
         alpha: how wide the set is; positive.
