@@ -20,6 +20,7 @@ from .environments import MirroredBetaNoise as MirroredBetaNoise
 from .environments import Noise as Noise
 from .environments import NoiseRules as NoiseRules
 from .environments import NoNoise as NoNoise
+from .environments import Population as Population
 from .environments import RandomWalk as RandomWalk
 from .environments import SaleNoise as SaleNoise
 from .environments import SinusoidalDrift as SinusoidalDrift

@@ -190,6 +190,8 @@ class Arena:
             runs, account = player.runs, player.account
             _scale(account.regret[:n_rows], unit, records.regret[number, place])
             _scale(account.nominal_regret[:n_rows], unit, records.nominal_regret[number, place])
+            if not self.job.is_nominal:
+                records.nominal_regret[number, place] = np.nan
             records.estimate[number, place] = runs.estimates[:n_rows]
             records.pulls[number, place] = account.pulls[:n_rows]
             records.last_suboptimal[number, place] = account.last_suboptimal[:n_rows]

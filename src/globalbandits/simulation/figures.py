@@ -103,9 +103,10 @@ def _as_run(result: "SimulationResult", run: int) -> int:
 def _truth(result: "SimulationResult", run: int | None) -> Line:
     times = result.dataset["time"].values
     if "theta" not in result.dataset:
-        theta = np.full(len(times), result.spec["environment"]["theta"])
+        # None where only the means that pay were given: then there is nothing to draw.
+        theta = np.full(len(times), np.array(result.spec["environment"]["theta"], np.float64))
     elif run is not None:
-        theta = result.dataset["theta"].sel(run=run).values
+        theta = np.broadcast_to(result.dataset["theta"].sel(run=run).values, len(times))
     else:
-        theta = result.dataset["theta"].median("run").values
+        theta = np.broadcast_to(result.dataset["theta"].median("run").values, len(times))
     return Line("true parameter", times, theta, reference=True)

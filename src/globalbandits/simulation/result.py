@@ -29,11 +29,12 @@ class SimulationResult:
 
     The dataset has the variables ``regret``, ``nominal_regret`` and ``estimate`` (policy, run,
     time), ``pulls`` (policy, run, arm), ``last_suboptimal`` (policy, run: the last time a
-    suboptimal arm was played, 0 if never), under drift ``theta`` (run, time), and with a bias
-    ``bias`` (run, arm). Regret is by the means that pay, nominal regret by the model's means;
-    both are in the units of the rewards. With evidence it also has ``interval_low``,
-    ``interval_high`` and ``log_e_value`` (policy, run, time) and ``contender`` (policy, run,
-    time, arm: 1 if the arm can still be best).
+    suboptimal arm was played, 0 if never), under drift ``theta`` (run, time), with a population
+    ``theta`` (run), and with a bias ``bias`` (run, arm). Regret is by the means that pay, nominal
+    regret by the model's means at theta (nan where a truth is given without theta); both are in
+    the units of the rewards. With evidence it also has ``interval_low``, ``interval_high`` and
+    ``log_e_value`` (policy, run, time) and ``contender`` (policy, run, time, arm: 1 if the arm
+    can still be best).
 
     Args:
         dataset: the numbers.
@@ -181,7 +182,9 @@ def _assemble(
     }
     if env.drift is not None:
         variables["theta"] = ("run", "time"), records.theta[kept]
-    if env.bias is not None:
+    if env.population is not None:
+        variables["theta"] = ("run",), records.theta[kept, 0]
+    if job.is_biased:
         variables["bias"] = ("run", "arm"), records.bias[kept]
     if found is not None:
         variables["interval_low"] = curves, found.low
