@@ -75,6 +75,7 @@ from .policies import GridThompson as GridThompson
 from .policies import Guarded as Guarded
 from .policies import IndependentGittins as IndependentGittins
 from .policies import Learner as Learner
+from .policies import Limited as Limited
 from .policies import LinearGreedy as LinearGreedy
 from .policies import LinUCB as LinUCB
 from .policies import NonStationaryWAGP as NonStationaryWAGP

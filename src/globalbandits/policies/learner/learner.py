@@ -8,7 +8,7 @@ import numpy as np
 from globalbandits import statistics
 from globalbandits._encoding import encode_tuple
 from globalbandits._random import Stream, generator
-from globalbandits._rewards import as_arm, as_batch, as_unit, is_batch
+from globalbandits._rewards import as_allowed, as_arm, as_batch, as_unit, is_batch, nearest
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits.errors import PolicyError, RewardError, StateError
@@ -26,7 +26,7 @@ from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
@@ -93,10 +93,27 @@ class Learner:
         """The policy's rules, its setup, the statistics and the state, for those who test rules."""
         return self._rules, self._setup, self._stats, self._state
 
-    def select(self) -> int:
-        """The index of the arm to play next; only the random generator may change."""
+    def select(
+        self,
+        *,
+        rng: np.random.Generator | None = None,
+        allowed: "Iterable[int] | None" = None,
+    ) -> int:
+        """The index of the arm to play next; only the random generator may change.
+
+        Args:
+            rng: draw from this generator; the learner's own one stays as it is.
+            allowed: the arms that may be played this time. A choice outside becomes the nearest
+                of them in the arms' order, the lower one of two.
+        """
+        may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
+        if rng is not None:
+            rule = "be a numpy.random.Generator"
+            require(isinstance(rng, np.random.Generator), "rng", rule, rng, PolicyError)
         with self._lock:
-            return int(self._rules.select(self._setup, self._stats, self._state, self._rng))
+            chosen = self._rng if rng is None else rng
+            arm = int(self._rules.select(self._setup, self._stats, self._state, chosen))
+        return arm if may is None else nearest(arm, may)
 
     def update(self, arm: "int | ArrayLike", reward: "float | ArrayLike") -> None:
         """Learn one reward of an arm, or a batch of them; on an error nothing is learned.
