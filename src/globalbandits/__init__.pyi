@@ -71,6 +71,7 @@ from .policies import EpsilonGreedy as EpsilonGreedy
 from .policies import Explanation as Explanation
 from .policies import ExploreThenCommit as ExploreThenCommit
 from .policies import GridGreedy as GridGreedy
+from .policies import GridPlugIn as GridPlugIn
 from .policies import GridThompson as GridThompson
 from .policies import Guarded as Guarded
 from .policies import IndependentGittins as IndependentGittins
@@ -84,6 +85,7 @@ from .policies import RandomEffectsThompson as RandomEffectsThompson
 from .policies import RegionalUCB as RegionalUCB
 from .policies import Rules as Rules
 from .policies import SlidingWindowUCB as SlidingWindowUCB
+from .policies import StopWhen as StopWhen
 from .policies import ThompsonSampling as ThompsonSampling
 from .policies import UCBTuned as UCBTuned
 from .policies import UncertaintyEllipsoid as UncertaintyEllipsoid

@@ -44,9 +44,9 @@ class Environment:
 
     Policies that believe in this model, in a world that is of another family:
 
-    >>> other = gb.demand.logistic([0.4, 0.6, 0.8])
-    >>> env = Environment(model, theta=0.4, truth=other, truth_theta=0.3)
-    >>> bool((env.true_means() == other.means(0.3)).all())
+    >>> other = gb.demand.logit([0.4, 0.6, 0.8])
+    >>> env = Environment(model, theta=0.4, truth=other, truth_theta=2.0)
+    >>> bool((env.true_means() == other.means(2.0)).all())
     True
     """
 

@@ -50,6 +50,15 @@ def pulls_figure(result: "SimulationResult") -> "Figure":
     return share_figure(dict(zip(names, shares, strict=True)), labels, best=best)
 
 
+def selection_figure(result: "SimulationResult") -> "Figure":
+    """Shares of runs that recommend an arm, one panel per policy."""
+    shares = result.selection()
+    labels = [drawn_label(arm) for arm in shares.columns]
+    best = result.spec["environment"]["best_arms"]
+    panels = {drawn_label(name): shares.loc[name].to_numpy() for name in shares.index}
+    return share_figure(panels, labels, best=best, ylabel="% of runs")
+
+
 def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) -> "Figure":
     """Estimates of the policies that have one, beside the true parameter."""
     data = result.dataset

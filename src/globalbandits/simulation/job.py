@@ -13,7 +13,9 @@ from globalbandits.environments.environment import worth_of_means
 from globalbandits.environments.noise import Noise
 from globalbandits.environments.population import Population
 from globalbandits.model.tables import Tables
+from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
+from globalbandits.policies.parts.stopping import Stop
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,7 @@ class Job:
     times: IntArray  # (n_checkpoints,)
     seed: int
     evidence: bool  # whether histograms of the rewards are kept
+    stop: Stop | None = None  # when runs end early
 
     @property
     def n_arms(self) -> int:
@@ -73,6 +76,7 @@ def make_job(
     seed: int,
     *,
     evidence: bool = False,
+    stop: StopWhen | None = None,
 ) -> Job:
     """Take from the environment what the shards need."""
     model = env.model
@@ -102,6 +106,7 @@ def make_job(
         times=times,
         seed=seed,
         evidence=evidence,
+        stop=None if stop is None else stop.setup(model),
     )
 
 

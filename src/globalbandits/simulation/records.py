@@ -17,7 +17,9 @@ class Records(NamedTuple):
     estimate: FloatArray  # (policy, run, time)
     pulls: IntArray  # (policy, run, arm)
     last_suboptimal: IntArray  # (policy, run)
-    choice: IntArray  # (policy, run) the arm the policy would play after the last reward
+    choice: IntArray  # (policy, run) the arm the policy would play after the last reward; -1: none
+    stopped: IntArray  # (policy, run) after how many steps; 0 if it was not
+    why: IntArray  # (policy, run) the reason
     theta: FloatArray  # (run, time); one time with a population, none where it is fixed
     bias: FloatArray  # (run, arm), no arm without bias
     histograms: FloatArray  # (policy, run, time, arm, knot), no time without evidence
@@ -34,6 +36,8 @@ def empty_records(job: Job, n_runs: int) -> Records:
         pulls=np.zeros((n_policies, n_runs, job.n_arms), np.int64),
         last_suboptimal=np.zeros((n_policies, n_runs), np.int64),
         choice=np.zeros((n_policies, n_runs), np.int64),
+        stopped=np.zeros((n_policies, n_runs), np.int64),
+        why=np.zeros((n_policies, n_runs), np.int64),
         theta=np.zeros((n_runs, _n_thetas(job))),
         bias=np.zeros((n_runs, job.n_arms if job.is_biased else 0)),
         histograms=np.zeros(

@@ -10,7 +10,7 @@ from globalbandits._encoding import encode_tuple
 from globalbandits._random import Stream, generator
 from globalbandits._rewards import as_allowed, as_arm, as_batch, as_unit, is_batch, nearest
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, as_seed, require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
 from globalbandits.policies.base import Policy, Rules, Setup, State
@@ -24,6 +24,8 @@ from globalbandits.policies.learner.belonging import (
 )
 from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
+from globalbandits.policies.learner.stop_when import REASONS, StopWhen
+from globalbandits.policies.parts.stopping import reason_to_stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,7 +75,7 @@ class Learner:
         self._state = policy.rules.init(self._setup)
         self._stats = statistics.no_statistics(model.n_arms)
         self._evidence = Evidence(model, statistics=self._stats)
-        self._rng = _as_generator(seed)
+        self._rng = saving.as_generator(seed)
         self._lineage = Lineage.new()
         self._version = 0  # changes with every reward counted or taken back
         self._lock = threading.RLock()
@@ -240,6 +242,12 @@ class Learner:
         np.divide(sums, counts, out=units, where=counts > 0)
         return low + (high - low) * units
 
+    def should_stop(self, rule: StopWhen) -> str | None:
+        """Why to stop now by a rule ("too high", "one contender", "decisions"); None to go on."""
+        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
+        with self._lock:
+            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
+
     def explain(self) -> Explanation:
         """The estimate, every arm's statistics, and the next choice with its reason."""
         with self._lock:
@@ -385,11 +393,3 @@ class Learner:
             f"Learner({self._policy.label}, {self._model.n_arms} arms, "
             f"{self.n_observations} observations{shown})"
         )
-
-
-def _as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
-    if isinstance(seed, np.random.Generator):
-        return seed
-    if seed is None:
-        return np.random.default_rng()
-    return generator(Stream.LEARNER, as_seed(seed, PolicyError))
