@@ -108,12 +108,14 @@ def explain(
                 estimate=_or_none(own),
             )
         )
+    moved = policy.limit(setup, stats, state, copy.deepcopy(rng))
+    reason = policy.reason(setup, stats, state)
     return Explanation(
         policy=policy.label,
         n_observations=int(stats.total[0]),
         estimate=estimate,
         choice=int(policy.rules.select(setup, stats, state, copy.deepcopy(rng))),
-        reason=policy.reason(setup, stats, state),
+        reason=reason if moved is None else f"{moved} (unlimited: {reason})",
         details=policy.details(setup, stats, state),
         arms=tuple(arms),
         valued=model.valued,

@@ -27,7 +27,7 @@ class State(NamedTuple):
 
 
 def init(setup: Setup) -> State:
-    """No reward yet: all cells weigh the same."""
+    """No reward yet: the prior."""
     state = State(grid.init(setup), np.zeros(setup.tables.n_arms))
     average(setup, state.posterior, state.values)
     return state
@@ -66,7 +66,7 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 @register("grid_greedy")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GridGreedy(Gridded):
-    """Play the arm with the largest posterior mean, the prior being uniform over the domain.
+    """Play the arm with the largest posterior mean of what it is worth.
 
     The posterior lives on the middles of equal cells of the domain; see `parts.grid`. This is
     the one-step optimal Bayes rule; nothing is added for exploration, because every arm
@@ -77,6 +77,8 @@ class GridGreedy(Gridded):
             of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
             others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
         cells: number of cells, from 2 to 1,000,000.
+        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
+            the domain; uniform by default.
 
     >>> GridGreedy(likelihood="bernoulli").label
     "GridGreedy(likelihood='bernoulli')"

@@ -202,6 +202,8 @@ class IDS(Gridded):
             of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
             others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
         cells: number of cells of the grid, from 2 to 1,000,000.
+        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
+            the domain; uniform by default.
 
     >>> IDS(cells=500).label
     'IDS(cells=500)'
@@ -211,7 +213,7 @@ class IDS(Gridded):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The grid's setup, the means, and where the best arm changes."""
-        base = build(model, self.likelihood, self.cells)
+        base = build(model, self.likelihood, self.cells, self.prior)
         best = np.argmax(base.worths, axis=0).astype(np.int64)
         starts = np.concatenate(([0], np.flatnonzero(np.diff(best)) + 1))
         _, winner = np.unique(best[starts], return_inverse=True)
