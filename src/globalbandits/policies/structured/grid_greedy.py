@@ -73,15 +73,17 @@ class GridGreedy(Gridded):
     teaches about all. Value: any; the posterior is of what is observed, and means are of worth.
 
     Args:
-        likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise
-            of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
-            others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
+        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
+            in [0, 1]: it finds theta whatever the noise. ``"beta"`` for rewards that are surely
+            Beta(1, (1 - m) / m) with mean m, the noise of the paper: a little sharper there, and
+            wrong for good under other noises. With ``"beta"`` a learner can neither forget nor
+            be merged.
         cells: number of cells, from 2 to 1,000,000.
         prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
             the domain; uniform by default.
 
-    >>> GridGreedy(likelihood="bernoulli").label
-    "GridGreedy(likelihood='bernoulli')"
+    >>> GridGreedy(likelihood="beta").label
+    "GridGreedy(likelihood='beta')"
     """
 
     variants = variants_of(init, select, update, estimate, rebuild, resume)
