@@ -148,9 +148,9 @@ def _plain(value: Any) -> Any:
 
 
 __all__ = [
-    "as_generator",
     "FORMAT",
     "VERSION",
+    "as_generator",
     "check_header",
     "decode_array",
     "decode_generator",
