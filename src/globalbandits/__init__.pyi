@@ -45,6 +45,9 @@ from .evidence import evidence_from_log as evidence_from_log
 from .experiments.league import Scenario as Scenario
 from .experiments.league import Standings as Standings
 from .experiments.league import league as league
+from .fitting import Fit as Fit
+from .fitting import fit as fit
+from .fitting import histories as histories
 from .model import Holder as Holder
 from .model import Region as Region
 from .model import RegionalModel as RegionalModel

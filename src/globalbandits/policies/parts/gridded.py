@@ -37,7 +37,7 @@ def variants_of(
 class Gridded(Policy):
     """A spec with a likelihood, a number of cells and a prior."""
 
-    likelihood: str = "beta"
+    likelihood: str = "bernoulli"
     cells: int = 2000
     prior: tuple[float, float] | None = None
 

@@ -194,12 +194,15 @@ class IDS(Gridded):
     best])``; the mixture minimises ``D**2 / V`` of its averages (Russo and Van Roy 2014, the
     variance-based ratio, which bounds the one with mutual information from above and needs no
     distribution of rewards beyond the posterior; checked in public code). Some best mixture has
-    at most two arms. An arm without regret is played at once.
+    at most two arms. An arm without regret is played at once. Value: any; regret is of worth,
+    the gain is about the mean of what is observed.
 
     Args:
-        likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise
-            of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
-            others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
+        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
+            in [0, 1]: it finds theta whatever the noise. ``"beta"`` for rewards that are surely
+            Beta(1, (1 - m) / m) with mean m, the noise of the paper: a little sharper there, and
+            wrong for good under other noises. With ``"beta"`` a learner can neither forget nor
+            be merged.
         cells: number of cells of the grid, from 2 to 1,000,000.
         prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
             the domain; uniform by default.
