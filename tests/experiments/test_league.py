@@ -220,7 +220,6 @@ def test_wrong_policies_and_worlds_are_refused(
         gb.league(policies, scenarios)
 
 
-
 @pytest.mark.parametrize("key", ["wrong_demand", "wrong_dose", "wrong_slope"])
 def test_scenarios_of_another_family_are_scored_by_what_really_pays(key):
     (scenario,) = load_scenarios([key])
