@@ -13,7 +13,8 @@ from globalbandits.experiments.league import (
 )
 from globalbandits.experiments.league.scenarios import parse_scenario
 from globalbandits.experiments.league.standings import rank
-from globalbandits.policies import registered
+from globalbandits.policies import Uniform, registered
+from globalbandits.simulation import simulate
 
 PLAIN = {
     "title": "t",
@@ -36,7 +37,8 @@ def test_every_registered_policy_of_ours_plays():
         for kind, policy in registered().items()
         if policy.__module__.startswith("globalbandits.")
     }
-    assert ours - playing <= {"regional_ucb"}  # it needs arms in groups
+    # One needs arms in groups, the other only restricts what another policy plays.
+    assert ours - playing <= {"regional_ucb", "limited"}
 
 
 def test_every_scenario_is_playable_by_every_policy():
@@ -216,3 +218,33 @@ def test_wrong_policies_and_worlds_are_refused(
     (own / "flat.toml").write_text("title = 'x'")
     with pytest.raises(error, match=message):
         gb.league(policies, scenarios)
+
+
+@pytest.mark.parametrize("key", ["wrong_demand", "wrong_dose", "wrong_slope"])
+def test_scenarios_of_another_family_are_scored_by_what_really_pays(key):
+    (scenario,) = load_scenarios([key])
+    env = scenario.environment
+    paid = env.true_means()
+    distance = np.abs(paid - env.model.means(env.start)).max()
+    assert distance > 0.03  # no theta is the truth, and this one is not either
+    grid = env.model.means(np.linspace(*env.model.domain, 2001))
+    assert np.abs(grid - paid).max(axis=1).min() > 0.01
+    worth = np.array([env.model.worth_of(arm, mean) for arm, mean in enumerate(paid)])
+    result = simulate(env, [Uniform()], horizon=50, runs=3)
+    expected = result.dataset["pulls"].values[0] @ (worth.max() - worth)
+    np.testing.assert_allclose(result.dataset["regret"].values[0, :, -1], expected, atol=1e-9)
+
+
+def test_a_truth_that_is_not_whole_is_refused():
+    content = {
+        "title": "t",
+        "text": "t",
+        "model": {"family": "dose.emax", "from": 1.0, "to": 2.0, "number": 2},
+    }
+    with pytest.raises(ScenarioError, match="truth of mine must have family and theta, got"):
+        parse_scenario("mine", content | {"truth": {"family": "dose.logistic"}})
+    with pytest.raises(ScenarioError, match="family must name a model of demand or dose, got 'x'"):
+        parse_scenario("mine", content | {"truth": {"family": "x", "theta": 1.0}})
+    given = parse_scenario("mine", content | {"truth": [0.2, 0.4]}).environment
+    assert given.theta is None
+    assert given.true_means().tolist() == [0.2, 0.4]

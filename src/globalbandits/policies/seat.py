@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.compiling.routines import call_routine
 from globalbandits.evidence.histogram import Histogram, add
+from globalbandits.evidence.stopping import NO_STOP, TOO_HIGH, Stop, reason_to_stop
 from globalbandits.policies.base import Rules, Setup, State
-from globalbandits.policies.parts.stopping import NO_STOP, TOO_HIGH, Stop, reason_to_stop
 from globalbandits.statistics import Statistics, count
 
 UInt64Array = NDArray[np.uint64]
@@ -50,7 +50,7 @@ class Runs(NamedTuple):
     n_played: IntArray  # (n_rows,) steps played in this call
     choices: IntArray  # (n_rows,) the arm the policy would play after the last step; -1 for none
     stopped: IntArray  # (n_rows,) after how many steps a run was stopped; 0 if it was not
-    why: IntArray  # (n_rows,) the reason, as in `parts.stopping`
+    why: IntArray  # (n_rows,) the reason, as in `evidence.stopping`
     next_time: IntArray  # (1,) position of the next time to record
     wrong_arm: IntArray  # (1,) an arm that does not exist; 0 if there was none
 

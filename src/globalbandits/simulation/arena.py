@@ -11,8 +11,8 @@ from globalbandits.compiling.engine import Engine
 from globalbandits.compiling.packing import pack
 from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
+from globalbandits.evidence.stopping import NO_STOP
 from globalbandits.policies.base import State
-from globalbandits.policies.parts.stopping import NO_STOP
 from globalbandits.policies.seat import Runs, Seat, play_loop
 from globalbandits.simulation.accounts import new_account
 from globalbandits.simulation.job import Job

@@ -12,10 +12,10 @@ from globalbandits.environments.drift import Drift
 from globalbandits.environments.environment import worth_of_means
 from globalbandits.environments.noise import Noise
 from globalbandits.environments.population import Population
+from globalbandits.evidence.stopping import Stop
 from globalbandits.model.tables import Tables
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
-from globalbandits.policies.parts.stopping import Stop
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

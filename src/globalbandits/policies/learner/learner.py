@@ -13,6 +13,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
+from globalbandits.evidence.stopping import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saving
 from globalbandits.policies.learner.belonging import (
@@ -25,7 +26,6 @@ from globalbandits.policies.learner.belonging import (
 from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
 from globalbandits.policies.learner.stop_when import REASONS, StopWhen
-from globalbandits.policies.parts.stopping import reason_to_stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

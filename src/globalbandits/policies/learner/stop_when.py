@@ -7,8 +7,8 @@ import numpy as np
 
 from globalbandits._validation import as_float, as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
+from globalbandits.evidence.stopping import DECISIONS, ONE_CONTENDER, TOO_HIGH, Stop
 from globalbandits.policies.parts.grid import as_cells, as_prior, build, unit_means
-from globalbandits.policies.parts.stopping import DECISIONS, ONE_CONTENDER, TOO_HIGH, Stop
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
