@@ -160,8 +160,8 @@ def test_a_second_process_compiles_nothing(tmp_path):
         return done.stdout.splitlines()
 
     first, second = run(), run()
-    assert first[0] == "0 3"  # two policies, and the noise of the arms
-    assert second[0] == "3 0"
+    assert first[0] == "0 6"  # two policies, the noise in two parts, numbers and scores
+    assert second[0] == "6 0"
     assert first[1] == second[1]
 
 

@@ -48,12 +48,14 @@ def test_the_result_has_what_a_user_needs(found):
     assert repr(found).startswith("Fit(50 groups, 7 arms, share 0.")
 
 
-def test_the_model_is_that_of_the_worth(found):
+def test_the_model_observes_sales_and_decides_by_profit(found):
     model = found.model
     assert model.domain == (0.0, 1.0)
     table = found.curves
     expected = table.means * (np.array(model.arms) - 1.0)
-    np.testing.assert_allclose(model.means(table.theta), expected, atol=1e-9)
+    np.testing.assert_allclose(model.means(table.theta), table.means, atol=1e-9)
+    np.testing.assert_allclose(model.worth(table.theta), expected, atol=1e-9)
+    assert model.reward_range == (0.0, 1.0)
     assert {region.arm for region in model.regions} == set(expected.argmax(axis=1).tolist())
 
 
@@ -184,12 +186,12 @@ def test_offset_and_cost_reach_the_model():
     penalty = dict(zip(doses.arms, np.linspace(0, -0.3, 6), strict=True))
     plain, priced = quick(doses), quick(doses, offset=penalty)
     np.testing.assert_allclose(
-        priced.model.means(0.5) - plain.model.means(0.5), list(penalty.values()), atol=1e-9
+        priced.model.worth(0.5) - plain.model.worth(0.5), list(penalty.values()), atol=1e-9
     )
     shops = quick(histories.expo(30, 140, seed=2), cost=1.5)
-    assert shops.model.reward_range == (0.0, 6.5)
-    # Errors are measured on the model's own scale: most arms are worth less than the range.
-    assert shops.policy.prior != error_prior(shops.bias_scale)
+    assert shops.model.worth_range == (0.0, 6.5)
+    # Errors are those of what is observed, whatever it is worth.
+    assert shops.policy.prior == error_prior(shops.bias_scale)
 
 
 def test_arms_can_be_chosen_and_added(shops):
@@ -357,7 +359,7 @@ def test_rows_without_a_reward_are_counted():
 def test_negative_values_are_named():
     found = quick(histories.expo(20, 140, seed=1), cost=2.5)
     assert note_of(found, "value of arm 2.0 is negative: it is worth less the higher its mean is")
-    slope = np.diff(found.model.means(np.array([0.2, 0.8])), axis=0)[0]
+    slope = np.diff(found.model.worth(np.array([0.2, 0.8])), axis=0)[0]
     assert slope[0] < 0 < slope[1]
 
 

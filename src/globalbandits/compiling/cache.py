@@ -93,7 +93,9 @@ class DiskCache:
         """Keep compiled code, unless it holds addresses of this process."""
         from numba.core.serialize import dumps
 
-        if result.lifted or result.library.has_dynamic_globals:
+        from globalbandits.compiling.pipeline import has_rings
+
+        if result.lifted or result.library.has_dynamic_globals or has_rings(result.library):
             return
         try:
             folder = _usable_folder()

@@ -18,7 +18,7 @@ import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
-_UNRESOLVED = ".numba.unresolved$"  # what Numba calls a function in a ring of functions
+_UNRESOLVED = ".numba.unresolved$"  # names of pointers to functions that call each other
 _state: dict[str, bool] = {}  # "works": what a trial has shown
 
 
@@ -68,11 +68,16 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
 
     def _optimize_final_module(self) -> None:
         module = self._final_module
-        named = {value.name[len(_UNRESOLVED) :] for value in module.global_variables}
-        for name in _names_of_helpers(self._linking_libraries) - named:
-            module.get_function(name).linkage = "internal"
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(module, builder)
+        pointed_to = {value.name.removeprefix(_UNRESOLVED) for value in module.global_variables}
+        for name in _names_of_helpers(self._linking_libraries):
+            linkage = "weak_odr" if name in pointed_to else "internal"
+            module.get_function(name).linkage = linkage
+        passes = self._codegen._module_pass_manager()
+        if isinstance(passes, tuple):  # since Numba 0.62
+            manager, builder = passes
+            manager.run(module, builder)
+        else:
+            passes.run(module)
 
 
 def _with_helpers(libraries: list[Any]) -> list[Any]:
@@ -97,6 +102,12 @@ def _names_of_helpers(libraries: list[Any]) -> set[str]:
         for function in library._final_module.functions
         if not function.is_declaration
     }
+
+
+def has_rings(library: Any) -> bool:
+    """Whether functions of a library call each other, by pointers that this process has set."""
+    pointers = (value.name for value in library._final_module.global_variables)
+    return any(name.startswith(_UNRESOLVED) for name in pointers)
 
 
 class _Pipeline(Compiler):  # type: ignore[misc]

@@ -14,7 +14,7 @@ class OutsideError(IndexError):
     """An index outside of an array."""
 
 
-class Bounded(np.ndarray):  # type: ignore[type-arg]
+class Bounded(np.ndarray):
     """An array that refuses indices outside of it."""
 
     def __getitem__(self, key: Any) -> Any:

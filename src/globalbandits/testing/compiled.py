@@ -9,11 +9,11 @@ from globalbandits._random import States
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import PolicyError
-from globalbandits.simulation import simulate
 from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import checkpoint_times
 from globalbandits.simulation.job import make_job
 from globalbandits.simulation.records import Records, empty_records
+from globalbandits.simulation.simulate import simulate
 from globalbandits.testing import subject as ways
 from globalbandits.testing.bounds import OutsideError, bounded
 from globalbandits.testing.subject import Broken, Subject, can_play, expect, fresh_parts
@@ -24,8 +24,6 @@ _HORIZON = 60
 
 def compiled_is_interpreted(subject: Subject) -> None:
     """The simulator's compiled loop and the same functions in plain Python give the same bits."""
-    if not isinstance(subject.model, ways.RewardModel):
-        return  # arms in groups have no environment
     engine = Engine(quiet=True)
     compiled = _records(subject, engine)
     expect(not engine.slow, "the rules cannot be compiled, so the simulator would be slow")

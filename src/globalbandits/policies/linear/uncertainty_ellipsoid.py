@@ -15,7 +15,6 @@ from globalbandits._validation import as_integer, as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import (
     arm_features,
     as_features,
@@ -37,6 +36,7 @@ from globalbandits.policies.parts.least_squares import (
     slack_of,
 )
 from globalbandits.policies.parts.least_squares import resume as resume_spread
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     """The first plays; then the largest upper bound of a prediction."""
     if state.ready[0] == 0:
         return first_missing(setup, stats)
-    return choose_upper_bound(state.means, state.spread.widths, bonus(setup, stats), rng)
+    widths, factor = state.spread.widths, bonus(setup, stats)
+    return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
 
 
 def first_missing(setup: Setup, stats: Statistics) -> int:
@@ -140,9 +141,13 @@ class UncertaintyEllipsoid(Policy):
     lambda0 the smallest eigenvalue of ``sum uu'`` after these first plays, ubar the largest
     length of a vector, and sigma = 1/2, which covers all rewards in [0, 1].
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms).
+            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
+            value: then what is observed is no revenue, which is nothing at price 0.
         scale: multiplies alpha; 1 is as published, and very cautious.
         start: indices of the arms to play first, in order; an arm may come several times. They
             must have as many linearly independent vectors as there are features. None takes
@@ -171,7 +176,7 @@ class UncertaintyEllipsoid(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features in good coordinates, the arms of the first plays, and alpha."""
-        raw = arm_features(self.features, model.arms)
+        raw = arm_features(self.features, model.arms, model.valued)
         features = whiten(raw)
         start = self._first_plays(features)
         smallest = float(np.linalg.svd(raw[start], compute_uv=False)[-1]) ** 2
@@ -204,8 +209,9 @@ class UncertaintyEllipsoid(Policy):
         """The first plays, or the largest index."""
         if state.ready[0] == 0:
             return f"first plays: {len(setup.start)} of linearly independent arms"
-        largest = float(np.max(state.means + bonus(setup, stats) * state.spread.widths))
-        return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
+        widths, factor = state.spread.widths, bonus(setup, stats)
+        largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
+        return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The constant alpha, and the factor of the widths now."""

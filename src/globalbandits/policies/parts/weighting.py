@@ -129,7 +129,7 @@ def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bo
     """
     grains = own.weighted[0] * float(_HALF) + own.weighted[1]
     n_rewards = float(stats.total[0])
-    return (float(low) + _CLOSE) * n_rewards < grains < (float(high) - _CLOSE) * n_rewards
+    return bool((float(low) + _CLOSE) * n_rewards < grains < (float(high) - _CLOSE) * n_rewards)
 
 
 def weighted_mean(tables: Tables, stats: Statistics, own: Estimates) -> float:

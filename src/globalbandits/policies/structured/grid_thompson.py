@@ -24,7 +24,7 @@ class State(NamedTuple):
 
 
 def init(setup: Setup) -> State:
-    """No reward yet: all cells weigh the same."""
+    """No reward yet: the prior."""
     return State(grid.init(setup))
 
 
@@ -60,8 +60,8 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 class GridThompson(Gridded):
     """Draw a parameter from the posterior and play the arm that is best there.
 
-    Thompson sampling (Thompson 1933) on the parameter itself, with a uniform prior on the
-    middles of equal cells of the domain; see `parts.grid`.
+    Thompson sampling (Thompson 1933) on the parameter itself, with a prior on the middles of
+    equal cells of the domain; see `parts.grid`. Value: any.
 
     Args:
         likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
@@ -70,9 +70,11 @@ class GridThompson(Gridded):
             wrong for good under other noises. With ``"beta"`` a learner can neither forget nor
             be merged.
         cells: number of cells, from 2 to 1,000,000.
+        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
+            the domain; uniform by default.
 
     >>> GridThompson().to_dict()
-    {'policy': 'grid_thompson', 'likelihood': 'bernoulli', 'cells': 2000}
+    {'policy': 'grid_thompson', 'likelihood': 'bernoulli', 'cells': 2000, 'prior': None}
     """
 
     variants = variants_of(init, select, update, estimate, rebuild, resume)
