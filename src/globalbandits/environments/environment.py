@@ -151,7 +151,7 @@ class Environment:
     def scale(self) -> float:
         """Length of the reward range: what a unit of the unit scale is worth."""
         low, high = self.model.reward_range
-        return high - low
+        return float(high - low)
 
     def shifts(self, rng: np.random.Generator) -> FloatArray | None:
         """The bias of one run, per arm, in the units of the rewards; None without bias."""
@@ -163,7 +163,7 @@ class Environment:
             rule = "be one number for these means"
             known = isinstance(self.theta, float | tuple)
             require(known, "theta", rule, self.theta, ScenarioError)
-            means = self.model.means(self.theta)
+            means: FloatArray = self.model.means(self.theta)
         else:
             rule = "not be a function of time for these means"
             require(self.moving_truth is None, "truth", rule, self.truth, ScenarioError)
