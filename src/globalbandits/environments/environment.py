@@ -170,7 +170,7 @@ class Environment:
             means = fixed_means(self.model, self.truth, self.truth_theta)
         if shifts is None:
             return means
-        return np.clip(means + shifts, *self.model.reward_range)
+        return np.asarray(np.clip(means + shifts, *self.model.reward_range))
 
     def to_dict(self) -> dict[str, Any]:
         """What is needed to tell this environment from others, as plain values."""
