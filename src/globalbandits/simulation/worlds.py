@@ -15,7 +15,7 @@ from globalbandits.compiling.engine import Engine
 from globalbandits.compiling.routines import Routine
 from globalbandits.errors import SimulationError
 from globalbandits.model.polynomials import evaluate_many
-from globalbandits.policies.seat import AHEAD
+from globalbandits.simulation.seat import AHEAD
 from globalbandits.simulation.accounts import FixedScores, MovingScores, score_fixed, score_moving
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.rewards import (
