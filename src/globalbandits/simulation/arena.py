@@ -12,10 +12,10 @@ from globalbandits.compiling.packing import pack
 from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
 from globalbandits.policies.base import State
-from globalbandits.simulation.seat import Runs, Seat, play_loop
 from globalbandits.simulation.accounts import new_account
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.records import Records
+from globalbandits.simulation.seat import Runs, Seat, play_loop
 from globalbandits.simulation.worlds import World, make_world
 from globalbandits.statistics import Statistics, no_statistics
 
@@ -74,7 +74,7 @@ class Player:
         self.account = new_account(job.times, n_rows, job.n_arms)
         play, name = play_loop(policy.rules, job.evidence), type(policy).__name__
         plain = seat._replace(runs=self.runs._replace(pay=world.pay.function, world=world.pay.data))
-        self._play = engine.bind(
+        self._play = engine.bind_later(
             play, name, (seat,), 0, 0, 0, False, plain=(plain,), compiled=world.pay.address != 0
         )
         data = world.scores, self.runs, self.account
@@ -121,6 +121,7 @@ class Arena:
         self._players = [
             Player(job, at, self._world, self, engine) for at in range(len(job.policies))
         ]
+        engine.finish()
 
     def copy(self) -> "Arena":
         """An arena for another thread."""

@@ -15,7 +15,6 @@ from globalbandits.compiling.engine import Engine
 from globalbandits.compiling.routines import Routine
 from globalbandits.errors import SimulationError
 from globalbandits.model.polynomials import evaluate_many
-from globalbandits.simulation.seat import AHEAD
 from globalbandits.simulation.accounts import FixedScores, MovingScores, score_fixed, score_moving
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.rewards import (
@@ -29,6 +28,7 @@ from globalbandits.simulation.rewards import (
     path_loop,
     shape_rows,
 )
+from globalbandits.simulation.seat import AHEAD
 
 TOLERANCE = 1e-12  # of the range of worth: an arm that falls short by less is as good as the best
 
