@@ -73,6 +73,14 @@ class DiskCache:
         content = f"{self.fingerprint} {signature}"
         return f"{hashlib.sha256(content.encode()).hexdigest()}.nbc"
 
+    def has(self, signature: Any) -> bool:
+        """Whether there is a file for these argument types; it may still be damaged."""
+        try:
+            folder = _usable_folder()
+            return folder is not None and (folder / self.name(signature)).is_file()
+        except Exception:
+            return False
+
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Compiled code for these argument types, or None."""
         from numba.core.compiler import CompileResult

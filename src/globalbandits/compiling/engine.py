@@ -33,6 +33,7 @@ class Engine:
         *example: Any,
         plain: tuple[Any, ...] | None = None,
         compiled: bool = True,
+        keeps_lock: bool = False,
     ) -> Callable[..., Any]:
         """The loop with its first arguments fixed; the others are like those of the example.
 
@@ -43,13 +44,15 @@ class Engine:
             example: further arguments, for their types.
             plain: the data for plain Python, if they are others.
             compiled: whether to compile at all.
+            keeps_lock: whether other threads of Python wait while it runs.
         """
         if compiled and not self.interpreted:
             from globalbandits.compiling.compilation import CompileError, compile_kernel
             from globalbandits.compiling.views import ViewError
 
             try:
-                kernel, views = self._compile(compile_kernel, loop, data, example)
+                compiler = partial(compile_kernel, keeps_lock=keeps_lock)
+                kernel, views = self._compile(compiler, loop, data, example)
                 return partial(kernel, *views)
             except (CompileError, ViewError) as error:
                 self._warn(name, str(error))
@@ -81,7 +84,7 @@ class Engine:
         from globalbandits.compiling.views import View
 
         views = [View(item) if hasattr(item, "_fields") else item for item in data]
-        key = compiler, function, *(getattr(view, "kind", None) for view in views)
+        key = function, *(getattr(view, "kind", None) for view in views)
         if key not in self._compiled:
             self._compiled[key] = compiler(function, *views, *example)
         return self._compiled[key], views

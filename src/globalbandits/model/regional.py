@@ -107,9 +107,8 @@ class RegionalModel:
 
     def worth_of(self, arm: int, mean: ArrayLike) -> Any:
         """What a decision for this arm (an index) is worth if its mean reward is ``mean``."""
-        n_arms = self.n_arms
         index = as_integer("arm", arm, 0, ModelError)
-        require(index < n_arms, "arm", f"be an index below {n_arms}", arm, ModelError)
+        require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
         number = int(self.group_of[index])
         first = sum(group.n_arms for group in self._groups[:number])
         return self._groups[number].worth_of(index - first, mean)

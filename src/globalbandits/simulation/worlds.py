@@ -16,7 +16,7 @@ from globalbandits.compiling.routines import Routine
 from globalbandits.environments.truth import means_over_time
 from globalbandits.errors import SimulationError
 from globalbandits.model.polynomials import evaluate_many
-from globalbandits.policies.seat import AHEAD
+from globalbandits.simulation.seat import AHEAD
 from globalbandits.simulation.accounts import FixedScores, MovingScores, score_fixed, score_moving
 from globalbandits.simulation.draws import Biases, Members, Tap, check_rewards
 from globalbandits.simulation.job import Job
