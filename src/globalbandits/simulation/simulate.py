@@ -72,7 +72,7 @@ def simulate(
     >>> env = Environment(model, theta=0.4)
     >>> result = simulate(env, [gb.WAGP(), gb.UCB1()], horizon=1_000, runs=20)
     >>> result.summary()["regret_mean"].round(1).to_dict()
-    {'WAGP': 0.2, 'UCB1': 25.7}
+    {'WAGP': 0.4, 'UCB1': 25.4}
     """
     named = _as_named(policies)
     require(isinstance(env, Environment), "env", "be an Environment", env, SimulationError)
