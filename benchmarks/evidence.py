@@ -14,8 +14,8 @@ from globalbandits.evidence import Evidence
 from globalbandits.evidence.histogram import add, empty
 from globalbandits.evidence.pooled import Pooled
 from globalbandits.policies import Guarded, Policy
-from globalbandits.simulation import simulate
-from globalbandits.simulation.watching import Watched
+from globalbandits.simulation.job import make_job
+from globalbandits.simulation.spreading import play_shard
 
 N_ROUNDS = 10_000
 N_RUNS = 20
@@ -97,33 +97,45 @@ def update_row() -> Row:
     )
 
 
-def simulated_seconds(policy: Policy) -> float:
-    """One simulated step, on one thread."""
-    env = Environment(pricing(12), theta=0.4, noise=BetaNoise())
-    play = partial(
-        simulate,
-        env,
-        {"policy": policy},
-        horizon=N_ROUNDS,
-        runs=N_RUNS,
-        threads=1,
-        checkpoints=[N_ROUNDS],
+def note_row() -> Row:
+    """A reward into the evidence of a live learner."""
+    model, rng = pricing(12), np.random.default_rng(0)
+    arms, rewards = rng.integers(12, size=N_ROUNDS).tolist(), rng.random(N_ROUNDS).tolist()
+
+    def note_all() -> None:
+        note = Evidence(model).note
+        for arm, reward in zip(arms, rewards, strict=True):
+            note(arm, reward)
+
+    return Row(
+        name="a reward into the evidence of a learner",
+        value=1e6 * median_seconds(note_all, repeats=9) / N_ROUNDS,
+        unit="µs",
+        target=1.0,
+        note="plain Python",
     )
-    play()
-    times = []
+
+
+def simulated_seconds(policy: Policy, *, evidence: bool = False) -> float:
+    """One simulated step, on one core; with histograms, but without statements from them."""
+    env = Environment(pricing(12), theta=0.4, noise=BetaNoise())
+    times = np.array([N_ROUNDS], np.int64)
+    job = make_job(env, {"policy": policy}, N_ROUNDS, times, 0, evidence=evidence)
+    play_shard(job, 0, N_RUNS)
+    seconds = []
     for _ in range(9):
-        start = time.perf_counter()
-        play()
-        times.append(time.perf_counter() - start)
-    return min(times) / (N_RUNS * N_ROUNDS)
+        start = time.process_time()
+        play_shard(job, 0, N_RUNS)
+        seconds.append(time.process_time() - start)
+    return min(seconds) / (N_RUNS * N_ROUNDS)
 
 
 def run() -> list[Row]:
     """Statements at few and many arms, and what keeping the evidence costs."""
     rows = statement_rows(12, target=20.0) + statement_rows(1_000, target=1_000.0)
-    rows.append(update_row())
+    rows += [update_row(), note_row()]
     plain = simulated_seconds(gb.WAGP())
-    watched = simulated_seconds(Watched(inner=gb.WAGP(), times=(N_ROUNDS,)))
+    watched = simulated_seconds(gb.WAGP(), evidence=True)
     guarded = simulated_seconds(Guarded(gb.WAGP()))
     fallback = simulated_seconds(Guarded().fallback)
     rows += [

@@ -138,7 +138,7 @@ NO_NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
 def test_what_is_no_number_is_refused_with_the_usual_words(value):
     assert message(as_float, value) == f"size must be a number, got {value!r}"
     assert message(as_integer, value, 1) == f"size must be an integer, got {value!r}"

@@ -20,6 +20,7 @@ from .environments import MirroredBetaNoise as MirroredBetaNoise
 from .environments import Noise as Noise
 from .environments import NoiseRules as NoiseRules
 from .environments import NoNoise as NoNoise
+from .environments import Population as Population
 from .environments import RandomWalk as RandomWalk
 from .environments import SaleNoise as SaleNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
@@ -44,6 +45,9 @@ from .evidence import evidence_from_log as evidence_from_log
 from .experiments.league import Scenario as Scenario
 from .experiments.league import Standings as Standings
 from .experiments.league import league as league
+from .fitting import Fit as Fit
+from .fitting import fit as fit
+from .fitting import histories as histories
 from .model import Holder as Holder
 from .model import Region as Region
 from .model import RegionalModel as RegionalModel
@@ -70,10 +74,12 @@ from .policies import EpsilonGreedy as EpsilonGreedy
 from .policies import Explanation as Explanation
 from .policies import ExploreThenCommit as ExploreThenCommit
 from .policies import GridGreedy as GridGreedy
+from .policies import GridPlugIn as GridPlugIn
 from .policies import GridThompson as GridThompson
 from .policies import Guarded as Guarded
 from .policies import IndependentGittins as IndependentGittins
 from .policies import Learner as Learner
+from .policies import Limited as Limited
 from .policies import LinearGreedy as LinearGreedy
 from .policies import LinUCB as LinUCB
 from .policies import NonStationaryWAGP as NonStationaryWAGP
@@ -82,6 +88,7 @@ from .policies import RandomEffectsThompson as RandomEffectsThompson
 from .policies import RegionalUCB as RegionalUCB
 from .policies import Rules as Rules
 from .policies import SlidingWindowUCB as SlidingWindowUCB
+from .policies import StopWhen as StopWhen
 from .policies import ThompsonSampling as ThompsonSampling
 from .policies import UCBTuned as UCBTuned
 from .policies import UncertaintyEllipsoid as UncertaintyEllipsoid

@@ -1,12 +1,12 @@
 """Arms and rewards at the edge: checked, and rewards mapped to the unit scale."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, as_integer, require
+from globalbandits._validation import as_float, as_integer, as_list, require
 from globalbandits.errors import RewardError
 
 # Rounding may put a reward at an end of the range this far beyond it (on the unit scale).
@@ -20,6 +20,23 @@ def as_arm(name: str, value: Any, n_arms: int) -> int:
     arm = as_integer(name, value, 0, RewardError)
     require(arm < n_arms, name, f"be an index below {n_arms}", value, RewardError)
     return arm
+
+
+def as_allowed(allowed: Any, n_arms: int) -> list[int]:
+    """Indices of arms, at least one."""
+    given = list(allowed) if isinstance(allowed, Set) else allowed
+    arms = as_list("allowed", given, "be indices of arms", RewardError)
+    require(len(arms) > 0, "allowed", "leave at least one arm", allowed, RewardError)
+    return [as_arm("allowed", arm, n_arms) for arm in arms]
+
+
+def nearest(arm: int, allowed: list[int]) -> int:
+    """The allowed arm that is nearest in the arms' order; the lower one of two.
+
+    >>> nearest(2, [0, 1, 3])
+    1
+    """
+    return min(allowed, key=lambda other: (abs(other - arm), other))
 
 
 def as_unit(name: str, value: Any, reward_range: tuple[float, float]) -> float:

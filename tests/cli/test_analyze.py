@@ -64,6 +64,59 @@ def test_parameters_and_domain_reach_the_model(run):
     )
 
 
+def test_a_cost_makes_profit_count(run):
+    arguments = ["analyze", "--model", "exponential", "--arms", "2:8:1", "--cost", "1.5"]
+    code, out, err = run(*arguments, "--theta", "0.22")
+    assert (code, err) == (0, "")
+    assert "a decision is worth 0 to 6.5" in out
+    assert "Regions: where which arm is worth most" in out
+    assert "At θ = 0.22: best 6 with mean 0.267135 and worth 1.20211, δmin = 0.0230128" in out
+    facts = json.loads(run(*arguments, "--json")[1])
+    model = gb.demand.exponential([float(price) for price in range(2, 9)], cost=1.5)
+    assert facts["valued"]
+    assert facts["worth_range"] == [0.0, 6.5]
+    assert [region["low"] for region in facts["regions"]] == pytest.approx(
+        [region.low for region in model.regions]
+    )
+    assert facts["arms"][0]["worth_at_low"] == pytest.approx(0.5)
+    assert facts["arms"][0]["worth_at_high"] == pytest.approx(
+        0.5 * facts["arms"][0]["mean_at_high"]
+    )
+
+
+def test_a_target_makes_the_distance_from_it_count(run):
+    arguments = ["analyze", "--model", "logistic", "--arms", "1:6:1", "--target", "0.25"]
+    facts = json.loads(run(*arguments, "--theta", "0.55", "--json")[1])
+    model = gb.dose.logistic([float(dose) for dose in range(1, 7)], target=0.25)
+    assert facts["at_theta"]["best"] == [3.0]
+    assert facts["at_theta"]["best_mean"] == pytest.approx(model.means(0.55)[2])
+    assert facts["at_theta"]["best_worth"] == pytest.approx(model.worth(0.55)[2])
+
+
+def test_what_is_allowed_but_may_not_be_meant_is_said(run):
+    out = run("analyze", "--model", "exponential", "--arms", "2,3", "--cost", "9")[1]
+    assert "note: cost 9 is above every price: each sale loses money" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--model", "logistic", "--cost", "3"], "parameter of logistic must be one of intercept"),
+        (["--model", "exponential", "--target", "0.3"], "parameter of exponential must be one of"),
+        (["--model", "exponential", "--cost", "nan"], "cost must be finite, got nan"),
+        (["--model", "logistic", "--target", "1.5"], "target must lie strictly between 0 and 1"),
+        (
+            ["--model", "exponential", "--cost", "1", "--parameter", "cost=2"],
+            "cost must be given once, got --cost and --parameter cost=",
+        ),
+    ],
+)
+def test_a_cost_or_target_that_does_not_fit_is_refused(run, words, message):
+    code, out, err = run("analyze", "--arms", "1,2,3", *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {message}")
+
+
 def test_dominated_arms_and_one_region(run, tmp_path):
     path = tmp_path / "flat.py"
     path.write_text(
@@ -169,8 +222,11 @@ def test_a_model_that_fails_late(run, tmp_path, monkeypatch, arms, failure, word
         assert "2 arms" in out
         return
     assert (code, out) == (2, "")
-    assert err.startswith(f"error: {path} cannot be used: ")
-    assert "(line 10)" in err or "(line 16)" in err
+    if "mean of arm" in err:  # the model has noticed by itself that its function fails
+        assert err.startswith("error: mean of arm ")
+    else:
+        assert err.startswith(f"error: {path} cannot be used: ")
+        assert "(line 10)" in err or "(line 16)" in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out.svg").exists()
 
@@ -208,7 +264,10 @@ def test_the_plot_is_written(run, tmp_path, suffix):
     [
         ([], "analyze needs either --model or --file"),
         (["--model", "three-arms", "--file", "x.py"], "analyze needs either --model or --file"),
-        (["--file", "x.py", "--arms", "1,2"], "--arms, --parameter and --domain belong to --model"),
+        (
+            ["--file", "x.py", "--arms", "1,2"],
+            "--arms, --parameter, --cost, --target and --domain belong to --model",
+        ),
         (["--model", "nope", "--arms", "1"], "model must be one of three-arms"),
         (["--model", "linear-power"], "linear-power needs arms"),
         (["--model", "linear-power", "--arms", "0.4:0.9"], "arms must be first:last:step"),
@@ -239,7 +298,7 @@ def test_every_example_of_the_help_runs(run, tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(Path(__file__).parents[2] / "examples")
     monkeypatch.chdir(tmp_path)
     lines = [line.split() for line in analyze.__doc__.splitlines() if "globalbandits" in line]
-    assert len(lines) == 4
+    assert len(lines) == 6
     for _, *arguments in lines:
         assert run(*arguments)[0] == 0
 

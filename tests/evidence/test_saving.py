@@ -166,7 +166,7 @@ def deep(n):
 
 
 def is_number(value):
-    return type(value) in (int, float)
+    return type(value) in (int, float) and abs(value) < 1e300
 
 
 def containers(value):
@@ -223,7 +223,7 @@ def test_no_change_is_taken_unnoticed(state, n_changes):
     model, rng = model_of("emax"), random.Random(1)
     text, expected = json.dumps(state), facts(Evidence.restore(model, state))
     n_taken = 0
-    for _ in range(5000):
+    for _ in range(3500):
         changed = json.loads(text)
         for _ in range(n_changes):
             mutate(changed, rng)
@@ -234,4 +234,4 @@ def test_no_change_is_taken_unnoticed(state, n_changes):
         n_taken += 1
         assert found == expected
     # Some changes are none: items swapped with themselves, sums changed in the last digits.
-    assert 0 < n_taken < 2000
+    assert 0 < n_taken < 1400

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+import globalbandits as gb
+from globalbandits.cli import main
 from globalbandits.errors import PolicyError, ScenarioError, SimulationError
 from globalbandits.experiments.league import (
     Standings,
@@ -11,7 +13,8 @@ from globalbandits.experiments.league import (
 )
 from globalbandits.experiments.league.scenarios import parse_scenario
 from globalbandits.experiments.league.standings import rank
-from globalbandits.policies import registered
+from globalbandits.policies import Uniform, registered
+from globalbandits.simulation import simulate
 
 PLAIN = {
     "title": "t",
@@ -34,7 +37,8 @@ def test_every_registered_policy_of_ours_plays():
         for kind, policy in registered().items()
         if policy.__module__.startswith("globalbandits.")
     }
-    assert ours - playing <= {"regional_ucb"}  # it needs arms in groups
+    # One needs arms in groups, the other only restricts what another policy plays.
+    assert ours - playing <= {"regional_ucb", "limited"}
 
 
 def test_every_scenario_is_playable_by_every_policy():
@@ -129,8 +133,118 @@ def test_who_cannot_play_is_named(monkeypatch):
 
 
 def test_compiling_ahead_leaves_the_code_on_disk(tmp_path, monkeypatch):
-    monkeypatch.setenv("GLOBALBANDITS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("GLOBALBANDITS_CACHE_DIR", str(tmp_path / "cache"))
     done = []
-    compile_ahead(["short", "pricing"], ["Uniform"], lambda key, label: done.append((key, label)))
-    assert done == [("pricing", "Uniform")]  # both scenarios have one noise: one compilation
-    assert list(tmp_path.glob("*.nbc"))
+    compile_ahead(["Uniform"], lambda what, label: done.append((what, label)))
+    assert done == [("compiled", "Uniform")]
+    assert list((tmp_path / "cache").glob("*"))
+
+
+OWN_POLICY = """
+import dataclasses
+import globalbandits as gb
+from globalbandits.policies.independent.uniform import select
+from globalbandits.policies.parts.indices import Setup, no_estimate
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mine(gb.Policy):
+    rules = gb.policies.stateless(select, no_estimate)
+
+    def setup(self, model):
+        return Setup(model.tables)
+
+ready = Mine()
+number = 3
+"""
+OWN_WORLD = """
+[corner_shop]
+title = "corner shop"
+text = "Three prices."
+model = { family = "demand.linear", from = 0.4, to = 0.9, number = 3 }
+theta = 0.4
+noise = "bernoulli"
+horizon = 50
+runs = 4
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    (tmp_path / "own.py").write_text(OWN_POLICY)
+    (tmp_path / "worlds.toml").write_text(OWN_WORLD)
+    return tmp_path
+
+
+def test_other_peoples_policies_and_worlds_play(own):
+    names = ["WAGP", f"{own / 'own.py'}:Mine"]
+    standings = gb.league(names, [str(own / "worlds.toml"), "short"], runs=3)
+    assert standings.policies == ("WAGP", "Mine")
+    assert [scenario.key for scenario in standings.scenarios] == ["corner_shop", "short"]
+    ready = gb.league([f"{own / 'own.py'}:ready"], [own / "worlds.toml"])
+    assert ready.cells["corner_shop"]["Mine"].runs == 4
+    mapped = gb.league({"mine": gb.Uniform()}, standings.scenarios[:1])
+    assert mapped.policies == ("mine",)
+
+
+def test_the_command_line_takes_them_too(own, monkeypatch, capsys):
+    monkeypatch.chdir(own)
+    arguments = ["league", "--policy", "UCB1", "--policy", "own.py:Mine", "--runs", "2"]
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--scenario", "worlds.toml", "--out", str(own / "out")])
+    assert stop.value.code == 0
+    assert "Mine" in capsys.readouterr().out
+    assert (own / "out" / "league.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("policies", "scenarios", "error", "message"),
+    [
+        (["own.py:number"], None, PolicyError, "policy must name a policy, or a policy class"),
+        (["WAGP", "WAGP"], None, PolicyError, "policy must be named once, got 'WAGP'"),
+        ([], None, PolicyError, "policies must be at least one"),
+        ({"x": 3}, None, PolicyError, r"policy x must be a policy such as WAGP\(\), got 3"),
+        (["WAGP"], [], ScenarioError, "scenarios must be at least one"),
+        (["WAGP"], ["short", "short"], ScenarioError, "scenario must be named once, got 'short'"),
+        (["WAGP"], ["no.toml"], ScenarioError, "scenario must be a readable TOML file, got 'no.to"),
+        (["WAGP"], ["bad.toml"], ScenarioError, "scenario must be a readable TOML file"),
+        (["WAGP"], ["flat.toml"], ScenarioError, "must hold one table for each scenario"),
+    ],
+)
+def test_wrong_policies_and_worlds_are_refused(
+    own, monkeypatch, policies, scenarios, error, message
+):
+    monkeypatch.chdir(own)
+    (own / "bad.toml").write_text("= 3")
+    (own / "flat.toml").write_text("title = 'x'")
+    with pytest.raises(error, match=message):
+        gb.league(policies, scenarios)
+
+
+@pytest.mark.parametrize("key", ["wrong_demand", "wrong_dose", "wrong_slope"])
+def test_scenarios_of_another_family_are_scored_by_what_really_pays(key):
+    (scenario,) = load_scenarios([key])
+    env = scenario.environment
+    paid = env.true_means()
+    distance = np.abs(paid - env.model.means(env.start)).max()
+    assert distance > 0.03  # no theta is the truth, and this one is not either
+    grid = env.model.means(np.linspace(*env.model.domain, 2001))
+    assert np.abs(grid - paid).max(axis=1).min() > 0.01
+    worth = np.array([env.model.worth_of(arm, mean) for arm, mean in enumerate(paid)])
+    result = simulate(env, [Uniform()], horizon=50, runs=3)
+    expected = result.dataset["pulls"].values[0] @ (worth.max() - worth)
+    np.testing.assert_allclose(result.dataset["regret"].values[0, :, -1], expected, atol=1e-9)
+
+
+def test_a_truth_that_is_not_whole_is_refused():
+    content = {
+        "title": "t",
+        "text": "t",
+        "model": {"family": "dose.emax", "from": 1.0, "to": 2.0, "number": 2},
+    }
+    with pytest.raises(ScenarioError, match="truth of mine must have family and theta, got"):
+        parse_scenario("mine", content | {"truth": {"family": "dose.logistic"}})
+    with pytest.raises(ScenarioError, match="family must name a model of demand or dose, got 'x'"):
+        parse_scenario("mine", content | {"truth": {"family": "x", "theta": 1.0}})
+    given = parse_scenario("mine", content | {"truth": [0.2, 0.4]}).environment
+    assert given.theta is None
+    assert given.true_means().tolist() == [0.2, 0.4]

@@ -4,7 +4,7 @@ import pytest
 
 from globalbandits.experiments import run_experiment
 
-YES, NO = "reproduced", "not reproduced"
+YES, NO, NOISY = "reproduced", "not reproduced", "too noisy to tell"
 
 # Left out: numbers so near the edge of the rule that fewer runs may judge them otherwise.
 EXPECTED = {
@@ -22,10 +22,10 @@ EXPECTED = {
         "distance_0.3": NO,
         "distance_0.8": YES,
         "distance_0.5": YES,
-        "regret_0.1": YES,
-        "regret_0.3": YES,
-        "regret_0.8": NO,
-        "regret_0.5": NO,
+        "regret_0.1": NOISY,
+        "regret_0.3": NOISY,
+        "regret_0.8": NOISY,
+        "regret_0.5": NOISY,
         "regret_falls_with_distance": YES,
     },
     3: {
@@ -38,7 +38,6 @@ EXPECTED = {
     4: {
         "wagp_nominal_0.01": YES,
         "wagp_nominal_0.05": YES,
-        "wagp_nominal_0.1": YES,
         "ucb1_nominal_0.01": YES,
         "ue_nominal_0.01": NO,
         "ue_nominal_0.05": NO,

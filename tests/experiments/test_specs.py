@@ -38,6 +38,24 @@ def test_a_spec_is_read_as_it_is_written():
     assert spec.claim("other").published is None
 
 
+def test_runs_are_stated_unless_said_otherwise():
+    assert parse_spec(GOOD, "good").claim("regret").published.stated
+    assumed = parse_spec("runs_stated = false\n" + GOOD, "good")
+    assert not assumed.claim("regret").published.stated
+
+
+def test_a_table_names_its_numbers():
+    two = GOOD.replace(
+        "[statements.better]", '[published.other]\nprinted = "2"\n[statements.better]'
+    )
+    spec = parse_spec(two + '[joint]\n"Table" = ["regret", "other"]', "good")
+    assert spec.joint == {"Table": ("regret", "other")}
+    with pytest.raises(ScenarioError, match=r"joint\.Table must be a list of entries, got"):
+        parse_spec(two + '[joint]\n"Table" = "regret"', "bad")
+    with pytest.raises(ScenarioError, match=r"joint\.Table must name published numbers, got"):
+        parse_spec(two + '[joint]\n"Table" = ["regret", "better"]', "bad")
+
+
 def test_what_is_not_in_the_paper_has_no_number():
     spec = parse_spec(GOOD.replace("number = 1", ""), "extra")
     assert (spec.name, spec.number) == ("extra", None)

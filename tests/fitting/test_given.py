@@ -40,7 +40,9 @@ def test_right_curves_are_kept_and_named():
 
 def test_theta_of_groups_is_the_model_s_own():
     history = histories.expo(30, 700, seed=6)
-    found = fit(history, **COLUMNS, curves=right_curves(), verdict=False)
+    rows = {**history, "day": np.arange(30 * 700) % 10}
+    found = fit(rows, **COLUMNS, curves=right_curves(), time="day", verdict=False)
+    assert ("last third", "given - independent") in found.scores.index
     assert found.chosen == "given"
     inside = (found.groups["low"] <= history.theta) & (history.theta <= found.groups["high"])
     assert inside.mean() > 0.7

@@ -1,5 +1,7 @@
 """Arms that a model offers: some of the history's, or new ones between them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,15 @@ def test_a_new_arm_is_close_to_the_truth_and_less_sure(panel, fitted):
     assert offered.bias[1] > offered.bias[[0, 2]].min()
 
 
+def test_a_new_dose_lies_between_by_its_logarithm():
+    panel = panel_of(histories.emax(50, 280, seed=2))
+    scale = arm_scale(panel.arms)
+    fitted = fit_shared(panel, scale)
+    offered = offer_arms(fitted, (2.0, np.sqrt(8.0), 4.0), panel, scale)
+    assert offered.a[1] == pytest.approx((offered.a[0] + offered.a[2]) / 2)
+    assert offered.phi[1] == pytest.approx(1 - offered.rho[1])
+
+
 def test_the_error_of_neighbours_is_measured_where_it_is_known(fitted):
     straight = np.linspace(-1, 1, 7)
     exact = fitted._replace(
@@ -89,8 +100,6 @@ def test_the_error_of_neighbours_is_measured_where_it_is_known(fitted):
     ],
 )  # fmt: skip
 def test_arms_that_cannot_be_offered_are_refused(panel, arms, message):
-    from dataclasses import replace
-
     with pytest.raises(FitError) as caught:
         as_offered(arms, replace(panel, arm_name="price"), arm_scale(panel.arms))
     assert str(caught.value) == message

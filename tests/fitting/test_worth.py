@@ -50,7 +50,7 @@ def test_a_value_of_single_numbers_will_do():
     worth = Worth((1, 2), UNIT, value=lambda mean, arm: -abs(mean - 0.25) if arm == 1 else mean)
     single = Worth((1, 2), UNIT, value=lambda mean, arm: max(mean, 0.1 * arm))
     assert worth(np.array([[0.5, 0.5]])).tolist() == [[-0.25, 0.5]]
-    assert single(np.array([[0.05, 0.5]])).tolist() == [[0.1, 0.5]]
+    assert single(np.array([[0.05, 0.5], [0.3, 0.1]])).tolist() == [[0.1, 0.5], [0.3, 0.2]]
 
 
 def test_slopes_are_the_value_of_a_unit_of_the_mean():

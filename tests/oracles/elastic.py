@@ -1,8 +1,8 @@
 """Elastic straight from its description: the whole grid, every formula in full, no memory.
 
 Plain NumPy. Nothing is cached but the last fit, which the description itself keeps until the
-next one; nothing is shared with the package but the nine scales and the numbers of the
-description.
+next one, and how many rewards an arm had when its index was computed; nothing is shared with
+the package but the nine scales and the numbers of the description.
 """
 
 import math
@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 SCALES = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
-UNIFORM = np.ones(9) / 9
-HALF_ON_ZERO = np.array([0.5] + [0.0625] * 8)
-SLAB = 0.0625
+MOST_ON_ZERO = np.array([0.8] + [0.025] * 8)
+Z = 0.015
+Z2 = 0.001
 
 
 def psi_brezzi_lai(x):
@@ -34,10 +34,26 @@ def psi_log(x):
 class Elastic:
     """One learner; ``curves`` is (2000, n_arms), the means at the middles of 2,000 cells."""
 
-    def __init__(self, curves, *, prior, exception, growth, patience, psi, by_scale):
-        self.curves, self.prior, self.exception, self.growth = curves, prior, exception, growth
-        self.patience, self.psi, self.by_scale = patience, psi, by_scale
-        self.rewards = [[] for _ in range(curves.shape[1])]
+    def __init__(
+        self,
+        curves,
+        *,
+        horizon=None,
+        exception=0.12,
+        caution=0.36,
+        prior=MOST_ON_ZERO,
+        theta_prior=(1,),
+        arm_errors=None,
+    ):
+        self.curves, self.prior, self.T = curves, np.array(prior) / sum(prior), horizon
+        self.K = curves.shape[1]
+        self.pi, self.eps = exception / self.K, caution / self.K
+        part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)
+        line = np.interp((np.arange(2000) + 0.5) / 2000, (np.arange(m) + 0.5) / m, part)
+        self.log_theta = np.log(np.maximum(1e-6, line))
+        r = np.ones(self.K) if arm_errors is None else np.array(arm_errors)
+        self.s2 = [SCALES**2 * r[k] ** 2 for k in range(self.K)]
+        self.rewards = [[] for _ in range(self.K)]
         self.next_fit = 0
         self.fit()
 
@@ -46,20 +62,22 @@ class Elastic:
         t = sum(len(x) for x in self.rewards)
         if t >= self.next_fit:
             self.fit()
-        else:
+        elif len(self.rewards[arm]) >= 1.01 * self.renewed[arm]:
             self.v[arm] = self.variance(arm)
             self.index[arm] = self.score(arm)
+            self.renewed[arm] = len(self.rewards[arm])
 
     def fit(self):
         t = sum(len(x) for x in self.rewards)
-        self.next_fit = t + 1 if t < 20 else max(t + 1, math.ceil(1.05 * t))
-        arms = range(len(self.rewards))
+        self.next_fit = t + 1 if t < 20 else max(t + 1, math.ceil(1.07 * t))
+        arms = range(self.K)
         # 1. how noisy rewards are, relative to Bernoulli
         a = b = 0.5
         for x in self.rewards:
             if len(x) >= 2:
-                a += np.sum((x - np.mean(x)) ** 2)
-                b += (len(x) - 1) * max(np.mean(x) * (1 - np.mean(x)), 0.001)
+                few = min(1, 20 / (len(x) - 1))
+                a += few * np.sum((x - np.mean(x)) ** 2)
+                b += few * (len(x) - 1) * max(np.mean(x) * (1 - np.mean(x)), 0.001)
         c = min(1, a / b)
         # 2. and 3. an arm's variance
         e = self.guess()
@@ -67,27 +85,37 @@ class Elastic:
         q[(e < 0.5) & (e.max() > 0.5)] = 0.25
         self.pv = c * np.maximum(q, 0.001)
         self.v = np.array([self.variance(k) for k in arms])
-        # 4. weights of (scale, theta)
-        log = np.log(self.prior)[:, None] + np.zeros(len(self.curves))
+        # 4. weights of (scale, theta), at most one arm being an exception
+        log = np.log(self.prior)[:, None] + self.log_theta
+        odds = np.zeros((self.K + 1, len(SCALES), len(self.curves)))
         for k in arms:
             if self.rewards[k]:
-                w = (SCALES**2 + self.v[k] / len(self.rewards[k]))[:, None]
+                w = (self.s2[k] + self.v[k] / len(self.rewards[k]))[:, None]
                 gap = np.mean(self.rewards[k]) - self.curves[:, k]
-                log = log - gap**2 / (2 * w) - np.log(w) / 2
+                usual = -(gap**2) / (2 * w) - np.log(w) / 2
+                wide = -(gap**2) / (2 * (w + Z)) - np.log(w + Z) / 2
+                log = log + usual
+                if self.pi > 0:
+                    odds[k] = wide - usual + math.log(self.pi / (1 - self.pi))
+        log = log + odds.max(axis=0)
         weight = np.exp(log - log.max())
         # 5. moments
         self.p = weight.sum(axis=1) / weight.sum()
         self.given = given = weight / weight.sum(axis=1, keepdims=True)
         self.M = (given @ self.curves).T
-        self.T = np.maximum((given @ self.curves**2).T - self.M**2, 0)
-        self.H = self.patience * (t + 1)
-        self.test_H = max(self.H, 1e4 * (self.H / 1e4) ** self.growth)
+        self.V = np.maximum((given @ self.curves**2).T - self.M**2, 0)
+        # 6. how far to look ahead
+        self.H = t + 1 if self.T is None else max(1, min(t + 1, self.T - t))
+        self.t = t
+        ahead = max(t + 1, 1e4 * ((t + 1) / 1e4) ** 0.75)
+        self.HG = ahead if self.T is None else max(1, self.T - t)
         self.index = np.array([self.score(k) for k in arms])
+        self.renewed = [len(x) for x in self.rewards]
 
     def guess(self):
         """The arms' means at a glance: coins, at every 50th cell, at most 100 of an arm."""
         few = self.curves[25::50]
-        log = np.zeros(len(few))
+        log = self.log_theta[25::50].copy()
         for k, x in enumerate(self.rewards):
             if x:
                 log -= min(100, len(x)) * (np.mean(x) - few[:, k]) ** 2 / (2 * 0.25)
@@ -99,40 +127,50 @@ class Elastic:
         x = self.rewards[k]
         if len(x) < 2:
             return max(self.pv[k], 1e-5)
-        return max((20 * self.pv[k] + np.sum((x - np.mean(x)) ** 2)) / (19 + len(x)), 1e-5)
+        return max((5 * self.pv[k] + np.sum((x - np.mean(x)) ** 2)) / (4 + len(x)), 1e-5)
 
     def score(self, k):
-        n, v, s2 = len(self.rewards[k]), self.v[k], SCALES**2
+        n, v, s2 = len(self.rewards[k]), self.v[k], self.s2[k]
         if n == 0:
-            mean, var = self.M[k], s2 + self.T[k]
+            mean, var = self.M[k], s2 + self.V[k]
         else:
             kap = s2 / (s2 + v / n)
             mean = (1 - kap) * self.M[k] + kap * np.mean(self.rewards[k])
-            var = kap * v / n + (1 - kap) ** 2 * self.T[k]
-        m = np.sum(self.p * mean)
-        if self.by_scale:
-            bonus = [math.sqrt(x) * self.psi(self.H * x / v) for x in var]
-            index = np.sum(self.p * (mean + bonus))
-        else:
-            c2 = np.sum(self.p * (mean**2 + var)) - m**2
-            index = m + math.sqrt(c2) * self.psi(self.H * c2 / v)
-        if self.exception > 0:
-            index = max(index, self.excepted(k))
-        return index
+            var = kap * v / n + (1 - kap) ** 2 * self.V[k]
+        bonus = [math.sqrt(x) * psi_log(self.H * x / v) for x in var]
+        index = np.sum(self.p * (mean + bonus))
+        if self.pi > 0:
+            q, centre, rest = self.excepted(k)
+            if q > 0.5:
+                index = centre + math.sqrt(rest) * psi_log(self.H * rest / v)
+            else:
+                test = centre + math.sqrt(rest) * psi_log(q * self.HG * rest / v)
+                index = max(index, test)
+        return index if n == 0 else min(max(index, self.floor(k)), self.ceiling(k))
+
+    def floor(self, k):
+        if self.eps == 0:
+            return -math.inf
+        n, v, own = len(self.rewards[k]), self.v[k], np.mean(self.rewards[k])
+        mp = np.sum(self.p * self.M[k])
+        r = Z2 / (Z2 + v / n)
+        rest = r * v / n
+        return mp + r * (own - mp) + math.sqrt(rest) * psi_log(self.eps * self.HG * rest / v)
+
+    def ceiling(self, k):
+        x = np.array(self.rewards[k])
+        v = max(self.v[k], (0.5 + np.sum((x - x.mean()) ** 2)) / (2 + len(x)))
+        return x.mean() + math.sqrt(v / len(x)) * psi_log(10 * (self.t + 1) / len(x))
 
     def excepted(self, k):
-        n, v, z = len(self.rewards[k]), self.v[k], SLAB
+        """Probability that the arm is an exception; mean and variance of its mean if it is."""
+        n, v = len(self.rewards[k]), self.v[k]
         mp = np.sum(self.p * self.M[k])
-        u = np.sum(self.p * (SCALES**2 + self.T[k]))
         if n == 0:
-            return mp + math.sqrt(z) * self.psi(self.exception * self.test_H * z / v)
-        xbar = np.mean(self.rewards[k])
-        kap = z / (z + v / n)
-        cc = kap * v / n
-        ms = kap * xbar + (1 - kap) * mp
-        v0 = v / n + u
-        v1 = v0 + z
-        log = 0.5 * math.log(v0 / v1) + 0.5 * (xbar - mp) ** 2 * (1 / v0 - 1 / v1)
-        bf = self.exception * math.exp(min(30, log))
-        pi = bf / (1 - self.exception + bf)
-        return ms + math.sqrt(cc) * self.psi(pi * self.test_H * cc / v)
+            return self.pi, mp, Z
+        own = np.mean(self.rewards[k])
+        a = v / n + np.sum(self.p * (self.s2[k] + self.V[k]))
+        log = 0.5 * math.log(a / (a + Z)) + 0.5 * (own - mp) ** 2 * (1 / a - 1 / (a + Z))
+        o = self.pi * math.exp(min(30, log))
+        r = Z / (Z + v / n)
+        return o / (1 - self.pi + o), mp + r * (own - mp), r * v / n

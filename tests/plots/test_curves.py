@@ -111,3 +111,23 @@ def test_many_arms_are_thinned_out_and_the_legend_says_so(n_arms, text):
     assert legend(figure) == ["best", text]
     curves = [line for line in figure.axes[0].lines if len(line.get_xdata()) == len(THETA)]
     assert len(curves) == 1 + min(n_arms, MAX_CURVES)
+
+
+def test_worth_is_drawn_beside_the_means():
+    worth = -np.abs(np.stack(FUNCTIONS, axis=1) - 0.4)
+    mark = Mark(theta=0.5, best=0.0, gap=0.05, edge=EDGE)
+    figure = draw(worth=worth, mark=mark, title="Three arms")
+    observed, decisive = figure.axes
+    assert [axes.get_ylabel() for axes in figure.axes] == ["mean reward", "worth of a decision"]
+    assert observed.get_title(loc="left") == "Three arms"
+    drawn = {line.get_label(): line.get_ydata() for line in observed.lines}
+    assert "best" not in drawn  # who is best is a matter of worth
+    assert np.array_equal(drawn["third"], FUNCTIONS[2])
+    drawn = {line.get_label(): line.get_ydata() for line in decisive.lines}
+    assert np.array_equal(drawn["third"], worth[:, 2])
+    assert np.array_equal(drawn["best"], worth.max(axis=1))
+    named = [[text.get_text() for text in axes.texts] for axes in figure.axes]
+    assert named[0] == LABELS
+    assert r"$\delta_{\min}$ = 0.05" in named[1]
+    assert observed.get_legend() is None
+    assert len(decisive.get_legend().get_texts()) == 5

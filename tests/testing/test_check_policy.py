@@ -13,8 +13,8 @@ from globalbandits.policies import registered
 from globalbandits.policies.base import Rules, stateless
 from globalbandits.policies.independent.ucb1 import UCB1
 from globalbandits.policies.parts import indices
-from globalbandits.testing.rules import CONTRACT, Broken
-from globalbandits.testing.subject import Subject, default_model
+from globalbandits.testing.rules import CONTRACT
+from globalbandits.testing.subject import Broken, Subject, default_model
 
 # Parameters where there are no defaults, or where smaller ones make a test quick.
 ARGUMENTS = {
@@ -50,13 +50,10 @@ def broken(name, select=None, update=None, estimate=None, rebuild=indices.rebuil
         estimate or plain.estimate,
         rebuild,
     )
-    return dataclasses.make_dataclass(
-        name,
-        [],
-        bases=(UCB1,),
-        frozen=True,
-        namespace={"rules": rules, "kind": f"test_{name}", **extra},
-    )()
+    made = dataclasses.make_dataclass(
+        name, [], bases=(UCB1,), frozen=True, namespace={"rules": rules, **extra}
+    )
+    return gb.register(f"test_{name.lower()}")(made)()
 
 
 def outside(setup, stats, state, rng):
@@ -90,9 +87,33 @@ def remembering(setup, stats, state, rng):
     return len(MEMORY) % setup.tables.n_arms
 
 
+def reaching(setup, stats, state, arm, reward):
+    place = int(min(max(reward * 5.0, -9.0), 9.0)) if reward == reward else 0
+    state.means[place] = reward
+
+
+def by_pointers(setup, stats, state, rng):
+    return {"arm": 0}["arm"]
+
+
 @pytest.mark.parametrize(
     ("policy", "rule", "message"),
     [
+        (
+            broken("Reaching", update=reaching),
+            "hostile rewards stay inside",
+            "a reward of inf leads to index 9 of axis 0 with 5 entries",
+        ),
+        (
+            broken("Careless", update=lambda setup, stats, state, arm, reward: int(reward)),
+            "hostile rewards stay inside",
+            "a reward of nan becomes an index: cannot convert float NaN to integer",
+        ),
+        (
+            broken("Uncompilable", select=by_pointers),
+            "compiled is interpreted",
+            "the rules cannot be compiled, so the simulator would be slow",
+        ),
         (broken("Outside", select=outside), "select only looks", "select gave the arm 5"),
         (broken("Meddling", select=meddling), "select only looks", "select changed the state"),
         (

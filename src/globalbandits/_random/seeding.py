@@ -6,6 +6,8 @@ the two steps in which PCG64 takes in its seed, in 64-bit halves. A stream costs
 nanoseconds instead of fifteen thousand. NumPy promises that neither ever changes.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,7 +58,7 @@ def stream_states(stream: Stream, seed: int, first_run: int, n_runs: int) -> UIn
 def _hash(common: list[int], last: list[UInt32Array]) -> UInt32Array:
     """Eight words of SeedSequence for keys that differ in their last words: (8, n)."""
     constants = _powers(_START_A, _FACTOR_A, _POOL * (_POOL + len(common) + len(last)))
-    used = iter(zip(constants, constants[1:], strict=False))
+    used = pairwise(constants)
 
     def digest(word: int) -> int:
         before, after = next(used)

@@ -30,6 +30,14 @@ def analyze(
         list[str] | None,
         typer.Option(help="Parameter of the catalogue's model, key=value; may be repeated."),
     ] = None,
+    cost: Annotated[
+        float | None,
+        typer.Option(help="What a sold unit costs: sales are observed, profit counts."),
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(help="The response that is best, such as 0.25: the nearest dose counts."),
+    ] = None,
     domain: Annotated[
         str | None, typer.Option(help="Interval the parameter θ lies in: low:high.")
     ] = None,
@@ -52,6 +60,10 @@ def analyze(
 
       globalbandits analyze --model three-arms --theta 0.5 --plot three-arms.svg
 
+      globalbandits analyze --model exponential --arms 2:8:1 --cost 1.5 --plot shop.svg
+
+      globalbandits analyze --model logistic --arms 1:6:1 --target 0.25
+
       globalbandits analyze --model emax --arms 1,2,5,10 --parameter penalty=0.03 --json
 
       globalbandits analyze --file examples/newsletter.py:model
@@ -63,7 +75,8 @@ def analyze(
         check_figure_path(plot)
     # Everything that calls a user's functions comes before anything is printed.
     with _code_of(file):
-        chosen, name = _choose(model, arms, parameter or [], domain, file)
+        options = {"cost": cost, "target": target}
+        chosen, name = _choose(model, arms, parameter or [], options, domain, file)
         facts = model_facts(chosen, name, theta)
         text = _as_json(facts) if json else _as_tables(facts)
         if plot is not None:
@@ -99,18 +112,31 @@ def _code_of(file: str | None) -> Iterator[None]:
 
 
 def _choose(
-    model: str | None, arms: str | None, parameter: list[str], domain: str | None, file: str | None
+    model: str | None,
+    arms: str | None,
+    parameter: list[str],
+    options: dict[str, float | None],
+    domain: str | None,
+    file: str | None,
 ) -> "tuple[RewardModel, str]":
     from globalbandits.cli.models import catalogue_model, file_model
 
     if (model is None) == (file is None):
         raise ScenarioError("analyze needs either --model or --file; see analyze --help")
+    given = {key: value for key, value in options.items() if value is not None}
     if file is not None:
-        if arms or parameter or domain:
-            raise ScenarioError("--arms, --parameter and --domain belong to --model, not to --file")
+        if arms or parameter or given or domain:
+            raise ScenarioError(
+                "--arms, --parameter, --cost, --target and --domain belong to --model, "
+                "not to --file"
+            )
         return file_model(file), file
     assert model is not None
     parameters = parse_parameters(parameter)
+    for key, value in given.items():
+        if key in parameters:
+            raise ScenarioError(f"{key} must be given once, got --{key} and --parameter {key}=")
+        parameters[key] = value
     if domain is not None:
         parameters["domain"] = parse_domain(domain)
     return catalogue_model(model, None if arms is None else parse_arms(arms), parameters), model

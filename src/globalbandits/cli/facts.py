@@ -27,6 +27,9 @@ def model_facts(model: RewardModel, name: str, theta: float | None) -> dict[str,
         "n_arms": model.n_arms,
         "domain": list(model.domain),
         "reward_range": list(model.reward_range),
+        "valued": model.valued,
+        "worth_range": list(model.worth_range),
+        "remarks": list(model.remarks),
         "informativeness": model.informativeness,
         "constants": _constants(model),
         "arms": _arm_facts(model),
@@ -43,16 +46,19 @@ def model_facts(model: RewardModel, name: str, theta: float | None) -> dict[str,
 def theta_facts(model: RewardModel, theta: float) -> dict[str, Any]:
     """Who is best at a parameter, by how much, and how far away that ends.
 
+    Best is what is worth most; where a model has no value, worth and mean are the same.
     ``nearest_edge`` is None where no other arm is ever best.
     """
     distance = model.suboptimality_distance(theta)
     best = model.best_arms(theta)
     gap = model.suboptimality_gap(theta)
+    worth = model.worth(theta)
     edges = [edge for edge in (theta - distance, theta + distance) if _leaves(model, edge, best)]
     return {
         "theta": theta,
         "best": [model.arms[arm] for arm in best],
-        "best_mean": float(model.means(theta).max()),
+        "best_mean": float(model.means(theta)[worth.argmax()]),
+        "best_worth": float(worth.max()),
         "suboptimality_gap": gap if math.isfinite(gap) else None,
         "suboptimality_distance": distance,
         "nearest_edge": edges[0] if edges else None,
@@ -78,12 +84,14 @@ def _constants(model: RewardModel) -> dict[str, float]:
 
 
 def _arm_facts(model: RewardModel) -> list[dict[str, Any]]:
-    low, high = model.means(list(model.domain))
+    low, high = model.means(list(model.domain)).tolist()
+    worths = model.worth(list(model.domain)).T.tolist()
     holder = model.holder
     columns = zip(
         model.arms,
-        low.tolist(),
-        high.tolist(),
+        low,
+        high,
+        worths,
         holder.lower_constant.tolist(),
         holder.lower_exponent.tolist(),
         holder.upper_constant.tolist(),
@@ -95,13 +103,14 @@ def _arm_facts(model: RewardModel) -> list[dict[str, Any]]:
             "arm": arm,
             "mean_at_low": at_low,
             "mean_at_high": at_high,
+            **({"worth_at_low": worth[0], "worth_at_high": worth[1]} if model.valued else {}),
             "lower_constant": d1,
             "lower_exponent": g1,
             "upper_constant": d2,
             "upper_exponent": g2,
             "informativeness": g2 / g1,
         }
-        for arm, at_low, at_high, d1, g1, d2, g2 in columns
+        for arm, at_low, at_high, worth, d1, g1, d2, g2 in columns
     ]
 
 

@@ -11,10 +11,17 @@ import typer
 def league(
     scenario: Annotated[
         list[str] | None,
-        typer.Option(help="Only this scenario; give it again for more. `list` names them all."),
+        typer.Option(
+            help="Only this scenario, or those of a TOML file of yours; give it again for more. "
+            "`list` names them all."
+        ),
     ] = None,
     policy: Annotated[
-        list[str] | None, typer.Option(help="Only this policy, by its label; again for more.")
+        list[str] | None,
+        typer.Option(
+            help="Only this policy: its label, or a policy of yours as module:Object or "
+            "file.py:Object; again for more."
+        ),
     ] = None,
     runs: Annotated[
         int | None, typer.Option(help="Runs of each scenario instead of its own number.")
@@ -36,6 +43,8 @@ def league(
       globalbandits league --scenario pricing --scenario bias_05 --runs 100
 
       globalbandits league --scenario list
+
+      globalbandits league --policy WAGP --policy my_module:MyPolicy --scenario my_worlds.toml
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -74,7 +83,7 @@ def league(
         def tick(title: str, label: str) -> None:
             progress.update(task, description=f"{title}: {label}", advance=1)
 
-        compile_ahead([known.key for known in scenarios], list(policies), tick)
+        compile_ahead(list(policies) if policy is None else policy, tick)
         progress.reset(task, total=len(scenarios) * len(policies))
         standings = play_league(scenarios, policies, runs=runs, seed=seed, tick=tick)
     about = {"command": shlex.join(["globalbandits", *sys.argv[1:]]), "seed": str(seed)}

@@ -17,7 +17,10 @@ _N_POINTS = 601
 
 
 def draw_model(model: RewardModel, name: str, theta: float | None) -> "Figure":
-    """Mean curves, envelope and regions; gap and distance at theta if one is given."""
+    """Mean curves, envelope and regions; gap and distance at theta if one is given.
+
+    Where the model has a value, what decisions are worth is drawn beside the means.
+    """
     edges = [region.low for region in model.regions[:_N_POINTS]]
     # The edges belong to the grid, so that the envelope's corners are sharp.
     thetas = np.union1d(np.linspace(*model.domain, _N_POINTS), edges)
@@ -26,7 +29,7 @@ def draw_model(model: RewardModel, name: str, theta: float | None) -> "Figure":
         at = theta_facts(model, theta)
         mark = Mark(
             theta=theta,
-            best=at["best_mean"],
+            best=at["best_worth"],
             gap=math.nan if at["suboptimality_gap"] is None else at["suboptimality_gap"],
             edge=math.nan if at["nearest_edge"] is None else at["nearest_edge"],
         )
@@ -35,6 +38,7 @@ def draw_model(model: RewardModel, name: str, theta: float | None) -> "Figure":
         model.means(thetas),
         [Band(region.low, region.high, region.arms) for region in model.regions],
         [drawn_label(arm) for arm in model.arms],
+        worth=model.worth(thetas) if model.valued else None,
         mark=mark,
         title=drawn_label(name),
     )

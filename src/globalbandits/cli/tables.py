@@ -21,11 +21,13 @@ def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
     yield _summary(facts)
     yield _table(
         "Arms: |μ(θ) - μ(θ')| lies between D1 |θ - θ'|^γ1 and D2 |θ - θ'|^γ2",
-        ("arm", "μ(low θ)", "μ(high θ)", "D1", "γ1", "D2", "γ2", "γ"),
+        ("arm", "μ(low θ)", "μ(high θ)", *_worth_columns(facts), "D1", "γ1", "D2", "γ2", "γ"),
         [[show(value) for value in arm.values()] for arm in facts["arms"]],
     )
     yield _table(
-        "Regions: where which arm is best",
+        "Regions: where which arm is worth most"
+        if facts["valued"]
+        else "Regions: where which arm is best",
         ("arm", "from θ", "to θ", "largest Δmin", "at θ"),
         [
             [names(region["arms"]), *(show(value) for value in list(region.values())[1:])]
@@ -53,29 +55,38 @@ def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
     else:
         yield "Hardest parameters: none, the same arms are best everywhere\n"
     if facts["at_theta"] is not None:
-        yield _at_theta(facts["at_theta"])
+        yield _at_theta(facts["at_theta"], facts["valued"])
+
+
+def _worth_columns(facts: dict[str, Any]) -> tuple[str, ...]:
+    return ("worth(low θ)", "worth(high θ)") if facts["valued"] else ()
 
 
 def _summary(facts: dict[str, Any]) -> str:
     low, high = facts["domain"]
     constants = facts["constants"]
+    least, most = facts["worth_range"]
+    worth = f"a decision is worth {show(least)} to {show(most)}\n" if facts["valued"] else ""
+    remarks = "".join(f"note: {show(remark)}\n" for remark in facts["remarks"])
     return (
         f"{show(facts['model'])}: {facts['n_arms']:,} arms, θ in [{low:g}, {high:g}], "
         f"{len(facts['regions']):,} regions, {len(facts['dominated']):,} arms never best\n"
+        f"{worth}{remarks}"
         f"informativeness γ = {show(facts['informativeness'])}  "
         f"(D̄1 = {show(constants['inverse_constant'])}, γ̄1 = {show(constants['inverse_exponent'])}, "
         f"D2 = {show(constants['constant'])}, γ2 = {show(constants['exponent'])})\n"
     )
 
 
-def _at_theta(at: dict[str, Any]) -> str:
+def _at_theta(at: dict[str, Any], valued: bool) -> str:
     gap = at["suboptimality_gap"]
     edge = at["nearest_edge"]
+    worth = f" and worth {show(at['best_worth'])}" if valued else ""
     shown_gap = "every arm is best" if gap is None else f"δmin = {show(gap)}"
     shown_edge = "no other arm is ever best" if edge is None else f"nearest edge θ = {show(edge)}"
     return (
         f"At θ = {show(at['theta'])}: best {names(at['best'])} "
-        f"with mean {show(at['best_mean'])}, {shown_gap}, "
+        f"with mean {show(at['best_mean'])}{worth}, {shown_gap}, "
         f"Δmin = {show(at['suboptimality_distance'])} ({shown_edge})"
     )
 

@@ -1,4 +1,4 @@
-"""Environments: what the world does with a decision; noise, drift and bias."""
+"""Environments: what the world does with a decision; noise, drift, bias, other truths."""
 
 from globalbandits.environments.arcsine import ArcsineBetaNoise
 from globalbandits.environments.bias import Bias, FixedBias, UniformBias
@@ -19,6 +19,7 @@ from globalbandits.environments.noise import (
     NoNoise,
 )
 from globalbandits.environments.paths import GivenPath, Jumps
+from globalbandits.environments.population import Population
 from globalbandits.environments.sale import SaleNoise
 from globalbandits.environments.truncated_normal import TruncatedNormalNoise
 
@@ -38,6 +39,7 @@ __all__ = [
     "NoNoise",
     "Noise",
     "NoiseRules",
+    "Population",
     "RandomWalk",
     "SaleNoise",
     "SinusoidalDrift",

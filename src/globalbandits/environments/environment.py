@@ -1,6 +1,8 @@
 """What the world does: a model at a true parameter, and how rewards come about."""
 
 import dataclasses
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ from globalbandits._validation import as_float, require
 from globalbandits.environments.bias import Bias
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.noise import BetaNoise, Noise
+from globalbandits.environments.population import Population
+from globalbandits.environments.truth import Truth, check_function, describe, fixed_means
 from globalbandits.errors import ScenarioError
 from globalbandits.model import RewardModel
 
@@ -22,40 +26,111 @@ class Environment:
 
     Args:
         model: the curves, as the policies know them.
-        theta: the true parameter; under drift the one at time 1.
+        theta: the true parameter; under drift the one at time 1; a `Population` if every run
+            has its own. With a truth it only serves the nominal regret, and may be left out.
         noise: how rewards scatter around their means.
         drift: how theta moves; None: not at all.
-        bias: how far the true means are from the model's; None: not at all.
+        bias: how far the true means are from the model's, or from the truth's; None: not at
+            all.
+        truth: what rewards really come from, if not from the model at theta: a `RewardModel`
+            of the same arms, an array with a mean per arm, or a function of (time, arm) that
+            gives a mean; times count from 1. Regret is by what its means are worth.
+        truth_theta: the parameter of a truth that is a model.
 
     >>> import globalbandits as gb
     >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
     >>> Environment(model, theta=0.4).noise
     BetaNoise()
+
+    Policies that believe in this model, in a world that is of another family:
+
+    >>> other = gb.demand.logit([0.4, 0.6, 0.8])
+    >>> env = Environment(model, theta=0.4, truth=other, truth_theta=2.0)
+    >>> bool((env.true_means() == other.means(2.0)).all())
+    True
     """
 
     model: RewardModel
-    theta: float
+    theta: float | Population | None = None
     noise: Noise = _BETA
     drift: Drift | None = None
     bias: Bias | None = None
+    truth: Truth | None = None
+    truth_theta: float | None = None
 
     def __post_init__(self) -> None:
         """Check every part against the model."""
         _check_part("model", self.model, RewardModel)
-        theta = as_float("theta", self.theta, ScenarioError)
-        low, high = self.model.domain
-        inside = low <= theta <= high
-        rule = f"lie in the domain [{low:g}, {high:g}]"
-        require(inside, "theta", rule, self.theta, ScenarioError)
-        object.__setattr__(self, "theta", theta)
+        self._check_theta()
         _check_part("noise", self.noise, Noise)
         self.noise.parameters(self.model)
         if self.drift is not None:
             _check_part("drift", self.drift, Drift)
-            self.drift.track(self.model.domain, theta)
+            rule = "be one number with a drift"
+            require(isinstance(self.theta, float), "theta", rule, self.theta, ScenarioError)
+            self.drift.track(self.model.domain, self.start)
         if self.bias is not None:
             _check_part("bias", self.bias, Bias)
             self.bias.shifts(self.model.n_arms, np.random.default_rng(0))
+            both = isinstance(self.theta, Population) and self.theta.shifts is not None
+            rule = "be None with a population that has shifts"
+            require(not both, "bias", rule, self.bias, ScenarioError)
+        if self.truth is None:
+            none = self.truth_theta is None
+            require(none, "truth_theta", "come with a truth", self.truth_theta, ScenarioError)
+        else:
+            self._check_truth()
+
+    def _check_theta(self) -> None:
+        if self.theta is None:
+            rule = "be given where there is no truth"
+            require(self.truth is not None, "theta", rule, None, ScenarioError)
+        elif isinstance(self.theta, Population):
+            self.theta.check(self.model.domain, self.model.n_arms)
+        else:
+            theta = as_float("theta", self.theta, ScenarioError)
+            low, high = self.model.domain
+            rule = f"lie in the domain [{low:g}, {high:g}]"
+            require(low <= theta <= high, "theta", rule, self.theta, ScenarioError)
+            object.__setattr__(self, "theta", theta)
+
+    def _check_truth(self) -> None:
+        rule = "be None with a truth; a truth that moves is a function of (time, arm)"
+        require(self.drift is None, "drift", rule, self.drift, ScenarioError)
+        rule = "be one number, or None, with a truth"
+        one = not isinstance(self.theta, Population)
+        require(one, "theta", rule, self.theta, ScenarioError)
+        if not isinstance(self.truth, RewardModel):
+            rule = "be None with a truth that is not a model"
+            none = self.truth_theta is None
+            require(none, "truth_theta", rule, self.truth_theta, ScenarioError)
+        if self.moving_truth is None:
+            fixed_means(self.model, self.truth, self.truth_theta)
+        else:
+            rule = "be None with a truth that is a function of (time, arm)"
+            require(self.bias is None, "bias", rule, self.bias, ScenarioError)
+            check_function(self.model, self.moving_truth)
+
+    @property
+    def start(self) -> float:
+        """The parameter where it is one number, at the start of a drift; nan elsewhere."""
+        return self.theta if isinstance(self.theta, float) else math.nan
+
+    @property
+    def population(self) -> Population | None:
+        """Where each run's parameter comes from; None if it is one number."""
+        return self.theta if isinstance(self.theta, Population) else None
+
+    @property
+    def moving_truth(self) -> Callable[[Any, Any], Any] | None:
+        """The truth, if it is a function of (time, arm)."""
+        return self.truth if callable(self.truth) else None
+
+    @property
+    def varies(self) -> bool:
+        """Whether means are not the same in all runs and at all times."""
+        shifted = self.drift is not None or self.bias is not None
+        return shifted or self.population is not None or self.moving_truth is not None
 
     @property
     def scale(self) -> float:
@@ -68,8 +143,15 @@ class Environment:
         return None if self.bias is None else self.bias.shifts(self.model.n_arms, rng)
 
     def true_means(self, shifts: FloatArray | None = None) -> FloatArray:
-        """Means that pay at theta: the model's, shifted, inside the reward range: (n_arms,)."""
-        means = self.model.means(self.theta)
+        """Means that pay: the model's at theta or the truth's, shifted, in the reward range."""
+        if self.truth is None:
+            rule = "be one number for these means"
+            require(isinstance(self.theta, float), "theta", rule, self.theta, ScenarioError)
+            means = self.model.means(self.start)
+        else:
+            rule = "not be a function of time for these means"
+            require(self.moving_truth is None, "truth", rule, self.truth, ScenarioError)
+            means = fixed_means(self.model, self.truth, self.truth_theta)
         if shifts is None:
             return means
         return np.clip(means + shifts, *self.model.reward_range)
@@ -77,8 +159,8 @@ class Environment:
     def to_dict(self) -> dict[str, Any]:
         """What is needed to tell this environment from others, as plain values."""
         parts = {"noise": self.noise, "drift": self.drift, "bias": self.bias}
-        stays = self.drift is None and self.bias is None
-        return {
+        theta = self.theta.to_dict() if isinstance(self.theta, Population) else self.theta
+        whole = {
             "model": {
                 "arms": [
                     arm if isinstance(arm, (int, float)) else str(arm) for arm in self.model.arms
@@ -87,9 +169,26 @@ class Environment:
                 "reward_range": list(self.model.reward_range),
                 "fingerprint": self.model.fingerprint,
             },
-            "theta": self.theta,
-            "best_arms": list(self.model.best_arms(self.theta)) if stays else [],
+            "theta": theta,
+            "best_arms": [] if self.varies else self._best_arms(),
         } | {name: None if part is None else part.to_dict() for name, part in parts.items()}
+        if self.truth is not None:
+            whole["truth"] = describe(self.model, self.truth, self.truth_theta)
+        return whole
+
+    def _best_arms(self) -> list[int]:
+        """The arms that are worth most, where that never changes."""
+        if self.truth is None:
+            return list(self.model.best_arms(self.start))
+        worth = worth_of_means(self.model, self.true_means())
+        low, high = self.model.worth_range
+        return np.flatnonzero(worth >= worth.max() - 1e-12 * (high - low)).tolist()
+
+
+def worth_of_means(model: RewardModel, means: FloatArray) -> FloatArray:
+    """What arms are worth whose means are these: shape (..., n_arms)."""
+    columns = [model.worth_of(arm, means[..., arm]) for arm in range(model.n_arms)]
+    return np.stack([np.asarray(column, np.float64) for column in columns], axis=-1)
 
 
 def _check_part(name: str, value: object, kind: type) -> None:

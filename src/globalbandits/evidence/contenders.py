@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray
+from globalbandits.evidence.apart import worth_separation
 from globalbandits.evidence.likelihood import tosses
 from globalbandits.evidence.processes import SMALLEST_MEAN, Process, all_off_the_ends
 from globalbandits.evidence.search import find_infima
@@ -92,22 +93,32 @@ def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:
     return np.column_stack(ends)
 
 
-def free_p_values(counts: FloatArray) -> FloatArray:
-    """p-values of "arm k is best" without the model, shape (n_arms,).
+def free_p_values(model: "RewardModel", counts: FloatArray) -> FloatArray:
+    """p-values of "arm k is best" without the model's curves, shape (n_arms,).
 
     If some mean v is too high for arm k (s_k(v) large, v above its rewards) and too low for
-    another arm, then k is not best; the union over arms costs a factor K.
+    another arm, then k is not best; the union over arms costs a factor K. Where the model has a
+    value, worths take the place of means.
     """
+    n_arms = counts.shape[0]
+    centres = _observed_means(counts)
+    if model.valued:
+        separation = worth_separation(model, counts, centres)
+    else:
+        separation = _mean_separation(counts, centres)
+    return np.asarray(np.minimum(1.0, n_arms * np.exp(-np.maximum(separation, 0.0))))
+
+
+def _mean_separation(counts: FloatArray, centres: FloatArray) -> FloatArray:
+    """Log evidence that an arm's mean is less than another one's, shape (n_arms,)."""
     n_arms = counts.shape[0]
     means = np.linspace(0.0, 1.0, _N_MEANS)[1:-1, np.newaxis]
     log_wealth = arm_wealth(counts, *(np.broadcast_to(means, (_N_MEANS - 2, n_arms)),) * 2)
-    centres = _observed_means(counts)
     too_high = np.where(means >= centres, log_wealth, -math.inf)
     too_low = np.where(means <= centres, log_wealth, -math.inf)
     # An arm cannot be beaten by itself: no mean is both above and below its rewards.
     rivals = too_low.max(axis=1, keepdims=True)
-    separation = np.minimum(too_high, rivals).max(axis=0)
-    return np.asarray(np.minimum(1.0, n_arms * np.exp(-np.maximum(separation, 0.0))))
+    return np.asarray(np.minimum(too_high, rivals).max(axis=0))
 
 
 def _observed_means(counts: FloatArray) -> FloatArray:

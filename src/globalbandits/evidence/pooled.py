@@ -47,7 +47,7 @@ class PooledSets:
 
     def at(self, thetas: FloatArray) -> FloatArray:
         """Values at points, shape (n_sets, n)."""
-        return by_chunks(lambda part: _mean(self._wealth(part)), self._row_size, thetas)
+        return by_chunks(lambda part: _mean(self._wealth(part)[0]), self._row_size, thetas)
 
     def survey(
         self, lows: FloatArray, highs: FloatArray, floor: float
@@ -65,31 +65,33 @@ class PooledSets:
         room = np.where(steps > 0.0, high - thetas, low - thetas)
         cut = np.abs(steps) > np.abs(room)
         stretch = np.divide(steps, room, out=np.full(cut.shape, np.inf), where=room != 0.0)
-        return np.clip(thetas + steps, low, high), np.where(cut, stretch, 1.0)
+        ends = np.minimum(np.maximum(thetas + steps, low), high)
+        return ends, np.where(cut, stretch, 1.0)
 
-    def _wealth(self, thetas: FloatArray) -> FloatArray:
-        """Log wealth of each bet at points, shape (n, n_bets, n_sets)."""
+    def _wealth(self, thetas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Log wealth of each bet at points, (n, n_bets, n_sets), and the means (n, 1, n_arms)."""
         ends, stretch = self._reach(thetas[:, np.newaxis], self._steps)
         stretch[np.isinf(stretch)] = 0.0  # no room on this side: no bet
         means = self._means(np.column_stack([thetas, ends]))
         mean = means[:, :1]
         stake = (means[:, 1:] - mean) * (stretch[..., np.newaxis] / (mean * (1.0 - mean)))
-        np.clip(stake, -STAKE / (1.0 - mean), STAKE / mean, out=stake)
+        np.maximum(stake, -STAKE / (1.0 - mean), out=stake)
+        np.minimum(stake, STAKE / mean, out=stake)
         pay = stake[..., np.newaxis] * (self._knots - mean[..., np.newaxis])
         pay += 1.0
         np.log(pay, out=pay)
         flat = pay.reshape(*pay.shape[:2], -1)
-        return np.asarray(flat @ self._counts.reshape(len(self._counts), -1).T)
+        return flat @ self._counts.reshape(len(self._counts), -1).T, mean
 
     def _survey(self, lows: FloatArray, highs: FloatArray, floor: float) -> FloatArray:
         middles = 0.5 * (lows + highs)
-        wealth = self._wealth(middles)
+        wealth, means = self._wealth(middles)
         values = _mean(wealth)
         bounds = np.full_like(values, -np.inf)
         ask = np.flatnonzero(values.max(axis=0) >= floor)
         if ask.size:
             rich = self._richest(wealth[ask])
-            cells = self._cells(lows[ask], middles[ask], highs[ask], self._steps[rich])
+            cells = self._cells(lows[ask], highs[ask], means[ask], self._steps[rich])
             bounds[:, ask] = _mean(self._bound(cells))
         return np.stack([values, bounds])
 
@@ -103,14 +105,14 @@ class PooledSets:
         return order[:, : min(n_kept, N_BETS)]
 
     def _cells(
-        self, lows: FloatArray, middles: FloatArray, highs: FloatArray, steps: FloatArray
+        self, lows: FloatArray, highs: FloatArray, middle: FloatArray, steps: FloatArray
     ) -> "_Cells":
         """What m and m' can be in each cell: means are monotone, so ends tell all."""
-        near = self._means(np.stack([lows, middles, highs], axis=1))[:, :, np.newaxis]
-        low, high = np.minimum(near[:, 0], near[:, 2]), np.maximum(near[:, 0], near[:, 2])
-        sides = np.stack([lows, highs], axis=1)[..., np.newaxis]
-        ends, stretch = self._reach(sides, steps[:, np.newaxis])
-        far = np.sort(self._means(ends), axis=1)
+        sides = np.stack([lows, highs], axis=1)
+        ends, stretch = self._reach(sides[..., np.newaxis], steps[:, np.newaxis])
+        means = self._means(np.concatenate([sides[..., np.newaxis], ends], axis=2))
+        near, far = np.sort(means[:, :, :1], axis=1), np.sort(means[:, :, 1:], axis=1)
+        low, high = near[:, 0], near[:, 1]
         uncut = (stretch == 1.0).all(axis=1)[..., np.newaxis]
         stretch = np.minimum(stretch, 1e12)[..., np.newaxis]
         # m' = m + (far - m) * stretch rises with far and falls with m.
@@ -118,7 +120,7 @@ class PooledSets:
         most = low + ((far[:, 1] - low)[:, np.newaxis] * stretch).max(axis=1)
         return _Cells(
             low,
-            np.clip(near[:, 1], low, high),
+            np.minimum(np.maximum(middle, low), high),
             high,
             np.where(uncut, far[:, 0], least),
             np.where(uncut, far[:, 1], most),
@@ -135,7 +137,8 @@ class PooledSets:
         lowest, highest = _KEEP * cells.low, 1.0 - _KEEP * (1.0 - cells.high)
         for target in (cells.least, cells.most):
             free = (target >= lowest) & (target <= highest)
-            tangent = self._tangent(cells, np.clip(target, lowest, highest))
+            inside = np.minimum(np.maximum(target, lowest), highest)
+            tangent = self._tangent(cells, inside)
             np.minimum(smallest, tangent, out=smallest, where=free[..., np.newaxis])
         floored = cells.least < _KEEP * cells.high
         if floored.any():

@@ -43,14 +43,16 @@ class UnitMeans:
 
     def __init__(self, model: "RewardModel", arms: IntArray) -> None:
         self._model = model
-        self._arms = arms
+        self._arms = slice(None) if arms.size == model.n_arms else arms
         self.domain = model.domain
 
     def __call__(self, thetas: FloatArray) -> FloatArray:
         """Shape (..., n_arms) for thetas of shape (...)."""
         low, high = self._model.reward_range
         means = self._model.means(thetas)[..., self._arms]
-        return all_off_the_ends((means - low) / (high - low))
+        if (low, high) != (0.0, 1.0):
+            means = (means - low) / (high - low)
+        return all_off_the_ends(means)
 
 
 def off_the_ends(mean: float) -> float:
@@ -60,7 +62,7 @@ def off_the_ends(mean: float) -> float:
 
 def all_off_the_ends(means: FloatArray) -> FloatArray:
     """The same for arrays."""
-    return np.clip(means, SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
+    return np.minimum(np.maximum(means, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
 
 
 def log_sum(values: FloatArray, axis: int) -> FloatArray:

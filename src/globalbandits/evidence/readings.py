@@ -70,7 +70,7 @@ class Reading:
 
     @cached_property
     def _free_p_values(self) -> FloatArray:
-        return free_p_values(self._counts)
+        return free_p_values(self._model, self._counts)
 
     def hull(self, confidence: float) -> Hull:
         """The interval for theta; its ends are nan if no theta is left."""

@@ -117,7 +117,8 @@ class Contenders:
     """Which arms can still be best, with a p-value of "this arm is best" for every arm.
 
     After a refutation of the model (``model_free``) the curves are not used any more: each
-    arm's rewards speak for it alone, and ``bounds`` holds intervals for all means at once.
+    arm's rewards speak for it alone, and ``bounds`` holds intervals for all means at once. Best
+    is what is worth most; the bounds are of what is observed.
     """
 
     confidence: float

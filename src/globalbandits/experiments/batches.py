@@ -84,7 +84,7 @@ def gather(
         parts["final"].append(data["regret"].to_numpy()[:, :, -1].copy())
         parts["nominal"].append(data["nominal_regret"].to_numpy()[:, :, -1].copy())
         parts["last"].append(data["last_suboptimal"].to_numpy())
-        truth = data["theta"] if environment.drift is not None else environment.theta
+        truth = data["theta"] if environment.drift is not None else environment.start
         distance = abs(data["estimate"] - truth).transpose("run", "policy", "time")
         parts["error"].append(distance.to_numpy().mean(axis=2))
     whole = {name: np.concatenate(batches) for name, batches in parts.items()}

@@ -11,6 +11,8 @@ from globalbandits.experiments.verdicts import (
     judge_statement,
 )
 
+UNSETTLED = (Verdict.NOT_REPRODUCED, Verdict.TOO_NOISY)  # verdicts that ask for a reason
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Entry:
@@ -23,7 +25,7 @@ class Entry:
     unit: str = ""
     published: Published | None = None
     statement: str = ""  # what the paper claims of this difference: that it is positive
-    why: str = ""  # why it is not reproduced, shown only if it is not
+    why: str = ""  # why it is not reproduced or too noisy, shown only if it is
     number: str = ""  # which of the paper's numbers or statements this is one reading of
     comparable: bool = True  # simulated as the paper did; with another horizon it is not
 
@@ -60,8 +62,11 @@ class Entry:
         }
         if self.published is not None:
             entry["paper"] = self.published.value
+            if self.runs > 0:
+                entry["paper_runs"] = self.published.runs
+                entry["paper_runs_are"] = "stated" if self.published.stated else "assumed"
         if self.statement:
             entry["statement"] = self.statement
-        if self.why and self.verdict is Verdict.NOT_REPRODUCED:
+        if self.why and self.verdict in UNSETTLED:
             entry["why"] = self.why
         return entry

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from globalbandits.experiments.entries import Entry
+from globalbandits.experiments.joint import Joint, judge_jointly
 from globalbandits.experiments.specs import Spec
 from globalbandits.experiments.verdicts import Verdict
 
@@ -47,6 +48,11 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
     @property
+    def joint(self) -> tuple[Joint, ...]:
+        """The paper's tables as wholes."""
+        return judge_jointly(self.spec.joint, self.entries)
+
+    @property
     def key(self) -> str:
         """The experiment's key in ``results.json``."""
         number = self.spec.number
@@ -64,10 +70,19 @@ class Outcome:
         return tuple(entry for entry in self.entries.values() if entry.statement)
 
 
+_BEST_FIRST = (
+    Verdict.REPRODUCED,
+    Verdict.TOO_NOISY,
+    Verdict.NOT_REPRODUCED,
+    Verdict.NOT_STATED,
+)
+
+
 def count_verdicts(outcomes: Iterable[Outcome]) -> dict[Verdict, int]:
     """How many numbers and statements got which verdict.
 
-    A number of the paper that has several readings is reproduced if one of them is.
+    A number of the paper that has several readings gets the best verdict of them: reproduced,
+    else too noisy to tell, else not reproduced.
 
     >>> count_verdicts([])[Verdict.REPRODUCED]
     0
@@ -76,7 +91,6 @@ def count_verdicts(outcomes: Iterable[Outcome]) -> dict[Verdict, int]:
     for outcome in outcomes:
         for key, entry in outcome.entries.items():
             name = outcome.key, entry.number or key
-            if best.get(name) is not Verdict.REPRODUCED:
-                best[name] = entry.verdict
+            best[name] = min(best.get(name, entry.verdict), entry.verdict, key=_BEST_FIRST.index)
     counted = Counter(best.values())
     return {verdict: counted[verdict] for verdict in Verdict}

@@ -24,7 +24,7 @@ _KEYS = {
     "policies": dict,
 }
 _CLAIMS = {"published": dict, "statements": dict, "reasons": dict}
-_OPTIONAL_KEYS = {"number": int} | _CLAIMS
+_OPTIONAL_KEYS = {"number": int, "runs_stated": bool, "joint": dict} | _CLAIMS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,6 +74,7 @@ class Spec:
     settings: Mapping[str, Any]
     policies: Mapping[str, PolicySpec]
     claims: Mapping[str, Claim]
+    joint: Mapping[str, tuple[str, ...]]  # entries with printed numbers, by title of their table
 
     def setting(self, name: str) -> float:
         """A number among the settings."""
@@ -143,6 +144,8 @@ def _as_spec(content: dict[str, Any], name: str) -> Spec:
         value = content.get(key, kind())
         require(isinstance(value, kind), key, f"be of type {kind.__name__}", value, _ERROR)
     number = content.get("number")
+    stated = content.get("runs_stated", True)
+    claims = _as_claims(*(content.get(key, {}) for key in _CLAIMS), stated=stated)
     return Spec(
         name=name,
         number=None if number is None else as_integer("number", number, 1, _ERROR),
@@ -153,7 +156,8 @@ def _as_spec(content: dict[str, Any], name: str) -> Spec:
         model=content["model"],
         settings=content["settings"],
         policies={key: _as_policy(key, value) for key, value in content["policies"].items()},
-        claims=_as_claims(*(content.get(key, {}) for key in _CLAIMS)),
+        claims=claims,
+        joint=_as_joint(content.get("joint", {}), claims),
     )
 
 
@@ -165,13 +169,13 @@ def _as_policy(key: str, content: Any) -> PolicySpec:
 
 
 def _as_claims(
-    published: dict[str, Any], statements: dict[str, Any], reasons: dict[str, Any]
+    published: dict[str, Any], statements: dict[str, Any], reasons: dict[str, Any], *, stated: bool
 ) -> dict[str, Claim]:
     claims: dict[str, Claim] = {}
     for entry, content in published.items():
         texts = _as_texts(f"published.{entry}", content, "printed", reasons)
         claims[entry] = Claim(
-            published=Published(printed=texts["printed"]),
+            published=Published(printed=texts["printed"], stated=stated),
             why=texts.get("why", ""),
             number=texts.get("number", entry),
         )
@@ -183,6 +187,18 @@ def _as_claims(
             number=texts.get("number", entry),
         )
     return claims
+
+
+def _as_joint(
+    content: Mapping[str, Any], claims: Mapping[str, Claim]
+) -> dict[str, tuple[str, ...]]:
+    for title, keys in content.items():
+        is_list = isinstance(keys, list) and len(keys) > 1
+        require(is_list, f"joint.{title}", "be a list of entries", keys, _ERROR)
+        for key in keys:
+            printed = key in claims and claims[key].published is not None
+            require(printed, f"joint.{title}", "name published numbers", key, _ERROR)
+    return {title: tuple(keys) for title, keys in content.items()}
 
 
 def _as_texts(name: str, content: Any, needed: str, reasons: dict[str, Any]) -> dict[str, str]:

@@ -9,14 +9,13 @@ from globalbandits.errors import FitError
 from globalbandits.fitting.arms import ArmScale
 from globalbandits.fitting.factor import MOST_STEPS, climb
 from globalbandits.fitting.fitted import GRID, Fitted, Shrinkage
+from globalbandits.fitting.likelihood import END
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.start import PHI, RHO
 from globalbandits.fitting.theta import N_KNOTS, CurveTable
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
-
-_END = 1e-9  # curves are kept this far from 0 and 1, where a single reward could refute them
 
 
 class GivenCurves(NamedTuple):
@@ -35,14 +34,14 @@ def read_curves(model: "RewardModel", panel: Panel) -> GivenCurves:
     low, high = model.domain
     middles = low + (high - low) * (np.arange(GRID.size) + 0.5) / GRID.size
     unit = _unit_means(model, panel, middles)
-    if unit.min() < -_END or unit.max() > 1 + _END:
+    if unit.min() < -END or unit.max() > 1 + END:
         bottom, top = panel.reward_range
         raise FitError(
             f"curves must lie in the history's reward_range [{bottom:g}, {top:g}], got means "
             f"from {bottom + (top - bottom) * unit.min():.6g} "
             f"to {bottom + (top - bottom) * unit.max():.6g}"
         )
-    return GivenCurves(np.clip(unit, _END, 1 - _END), (low, high))
+    return GivenCurves(np.clip(unit, END, 1 - END), (low, high))
 
 
 def tabulate_given(model: "RewardModel", panel: Panel) -> CurveTable:

@@ -8,6 +8,7 @@ from globalbandits.fitting.fitted import Fitted, log_curves
 from globalbandits.fitting.panel import Panel
 
 EXACT = 1e-9  # a smaller rho is taken for none
+END = 1e-9  # curves are kept this far from 0 and 1, where a Beta has no density
 
 
 def log_scores(panel: Panel, fitted: Fitted) -> FloatArray:
@@ -25,10 +26,11 @@ def cell_logs(panel: Panel, fitted: Fitted) -> FloatArray:
     """Σ_k log p(cell | f_kq, ...): shape (n_groups, n_points)."""
     total = np.zeros((panel.n_groups, fitted.grid.size))
     log_f, log_not_f = log_curves(fitted)
+    inside = np.clip(fitted.curves, END, 1 - END)
     for arm in range(panel.n_arms):
         rows = np.flatnonzero(panel.tried[:, arm])
         n, total_reward = panel.counts[rows, arm, None], panel.sums[rows, arm, None]
-        f, rho = fitted.curves[:, arm], float(fitted.rho[arm])
+        f, rho = inside[:, arm], float(fitted.rho[arm])
         if not panel.binary:
             variance = f * (1 - f) * (fitted.phi[arm] / n + rho)
             error = total_reward / n - f

@@ -6,8 +6,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.fitting.fitted import Fitted
-
-_END = 1e-9  # curves are kept this far from 0 and 1 where a Beta is drawn around them
+from globalbandits.fitting.likelihood import END
 
 
 class Drawn(NamedTuple):
@@ -28,6 +27,6 @@ def draw_groups(fitted: Fitted, number: int, rng: np.random.Generator) -> Drawn:
     curves = fitted.curves[points]
     rho = np.maximum(fitted.rho, 1e-9)
     precision = (1.0 - rho) / rho
-    inside = np.clip(curves, _END, 1.0 - _END)
+    inside = np.clip(curves, END, 1.0 - END)
     means = rng.beta(precision * inside, precision * (1.0 - inside))
     return Drawn(points, curves, means)

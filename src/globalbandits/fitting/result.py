@@ -13,7 +13,7 @@ from globalbandits.fitting.given import tabulate_given
 from globalbandits.fitting.groups import arm_means, find_misfits, posterior_weights
 from globalbandits.fitting.homogeneity import Homogeneity
 from globalbandits.fitting.knowing import ArmFacts, Knowing
-from globalbandits.fitting.modelling import build_model, model_bias
+from globalbandits.fitting.modelling import build_model, error_scale
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.posterior import LEVEL, GroupPosterior, group_panel, read_posterior
 from globalbandits.fitting.scoring import Difference, Scores, difference
@@ -115,7 +115,7 @@ class Fit:
 
         if self.verdict.action == "independent":
             return IndependentGittins()
-        size = model_bias(self.model, self.fitted, self.worth)
+        size = error_scale(self.fitted)
         return Elastic(prior=error_prior(size))
 
     @cached_property

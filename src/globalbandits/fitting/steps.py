@@ -94,13 +94,17 @@ def improve_curves(
         return float(likelihood - 0.5 * (a @ pull_a @ a + c @ pull_c @ c))
 
     start = height(fitted.a, fitted.c)
-    for _ in range(30):
-        a, c = fitted.a + step[:n_arms], fitted.c + step[n_arms:]
-        if height(a, c) >= start:
-            break
-        step *= 0.5
-    else:
-        a, c = fitted.a, fitted.c
+    step_a, step_c = step[:n_arms], step[n_arms:]
+    halves = (0.5**number for number in range(30))
+    part = next(
+        (
+            each
+            for each in halves
+            if height(fitted.a + each * step_a, fitted.c + each * step_c) >= start
+        ),
+        0.0,
+    )
+    a, c = fitted.a + part * step_a, fitted.c + part * step_c
     edf = float(np.sum(covariance * data)) / n_arms
     taus = [
         renew_tau(vector, covariance[part, part], scale)

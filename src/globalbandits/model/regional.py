@@ -5,7 +5,7 @@ global bandit, one arm per group is a classical one.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
 from globalbandits.model.polynomials import stretched
 from globalbandits.model.reward_model import RewardModel
@@ -105,6 +105,14 @@ class RegionalModel:
             [group.worth(values[..., i]) for i, group in enumerate(self._groups)], axis=-1
         )
 
+    def worth_of(self, arm: int, mean: ArrayLike) -> Any:
+        """What a decision for this arm (an index) is worth if its mean reward is ``mean``."""
+        index = as_integer("arm", arm, 0, ModelError)
+        require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
+        number = int(self.group_of[index])
+        first = sum(group.n_arms for group in self._groups[:number])
+        return self._groups[number].worth_of(index - first, mean)
+
     def gaps(self, thetas: ArrayLike) -> FloatArray:
         """How much less each arm is worth than the best of all groups: shape (..., n_arms)."""
         worth = self.worth(thetas)
@@ -192,8 +200,13 @@ class RegionalModel:
         """What the groups observe, as plain data that a saved state can carry."""
         return {"groups": [group.observed_samples() for group in self._groups]}
 
-    def same_observed(self, samples: object) -> bool:
-        """Whether `observed_samples` of another model show the same curves, group by group."""
+    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
+        """Whether `observed_samples` of another model show the same curves, group by group.
+
+        ``rows`` are all arms in their order, if they are given: arms in groups stay where they are.
+        """
+        if rows is not None and list(rows) != list(range(self.n_arms)):
+            raise ModelError(f"rows must be all arms in their order, got {list(rows)!r}")
         groups = samples.get("groups") if isinstance(samples, dict) else None
         if not isinstance(groups, list) or len(groups) != self.n_groups:
             return False
@@ -207,24 +220,6 @@ class RegionalModel:
         for group in self._groups:
             digest.update(group.fingerprint.encode())
         return digest.hexdigest()[:32]
-
-    def observed_samples(self) -> dict[str, Any]:
-        """What the groups observe, one after the other, as plain data."""
-        return {"groups": [group.observed_samples() for group in self._groups]}
-
-    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
-        """Whether samples of another model show the same curves in the same groups."""
-        if rows is not None and list(rows) != list(range(self.n_arms)):
-            raise ModelError(f"rows must be all arms in order for arms in groups, got {rows!r}")
-        groups = samples.get("groups") if isinstance(samples, Mapping) else None
-        return (
-            isinstance(groups, list)
-            and len(groups) == self.n_groups
-            and all(
-                group.same_observed(saved)
-                for group, saved in zip(self._groups, groups, strict=True)
-            )
-        )
 
     def __repr__(self) -> str:
         """The number of groups and arms."""

@@ -18,15 +18,17 @@ def share_figure(
     *,
     best: Sequence[int] = (),
     xlabel: str = "arm",
+    ylabel: str = "% of rounds",
     title: str = "",
 ) -> "Figure":
-    """Share of rounds each arm was played, one panel a policy; the best arms are darker.
+    """Share of rounds each arm was played, one panel per policy; the best arms are darker.
 
     Args:
         shares: policy to shares of shape (n_arms,), each between 0 and 1.
         arms: names of the arms, in order.
         best: indices of the best arms.
         xlabel: what an arm is.
+        ylabel: what there is a share of, in percent.
         title: a line above the figure.
 
     >>> figure = share_figure({"WAGP": [0.1, 0.9], "UCB1": [0.4, 0.6]}, ["a", "b"], best=[1])
@@ -46,7 +48,7 @@ def share_figure(
             axes.bar_label(bars, [_percent(value) for value in percent], padding=1.5, fontsize=7.5)
             axes.set_ylim(0.0, 118.0)
             axes.set_yticks([0, 50, 100])
-            axes.set_ylabel("% of rounds")
+            axes.set_ylabel(ylabel)
             axes.set_title(policy, fontsize=9.5)
             axes.grid(visible=False, axis="x")
         panels[-1].set_xticks(range(len(arms)), arms)

@@ -1,4 +1,8 @@
-"""The picture of a model: mean curves, who is best where, and how hard a parameter is."""
+"""The picture of a model: mean curves, who is best where, and how hard a parameter is.
+
+Where a decision is worth something else than the mean reward, a second picture beside the first
+one shows that, and who is best and by how much is drawn there.
+"""
 
 import math
 from collections.abc import Sequence
@@ -16,6 +20,7 @@ from globalbandits.plots.style import (
     legend_beside,
     line_styles,
     new_figure,
+    new_row,
     styled,
 )
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 MAX_CURVES = 40  # more are a grey mass: the rest is left out, and the legend says so
 MAX_LEGEND = 14
 _MAX_EDGES = 40
+_DASHED = (0, (3, 2))
 _POINTS_WIDE = 370.0  # width of the axes in points, near enough to see whether a label fits
 
 
@@ -56,6 +62,7 @@ def model_figure(
     bands: Sequence[Band],
     labels: Sequence[str],
     *,
+    worth: ArrayLike | None = None,
     mark: Mark | None = None,
     xlabel: str = "parameter θ",
     ylabel: str = "mean reward",
@@ -63,11 +70,15 @@ def model_figure(
 ) -> "Figure":
     """Mean curves, their upper envelope, shaded optimality regions, and one marked parameter.
 
+    With ``worth`` there are two pictures: the means that are observed, and what decisions are
+    worth with their envelope and the marked parameter.
+
     Args:
         theta: parameters, increasing, shape (n,).
         means: means at those parameters, shape (n, n_arms).
         bands: optimality regions from left to right.
         labels: names of the arms, in order.
+        worth: what decisions are worth at those parameters, shape (n, n_arms).
         mark: the parameter at which gap and distance are drawn.
         xlabel: what the parameter is.
         ylabel: what the mean is.
@@ -84,16 +95,38 @@ def model_figure(
     y = np.asarray(means, dtype=np.float64)
     styles = line_styles(y.shape[1])
     with styled():
-        figure, axes = new_figure(7.2, 4.4)
-        axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(x[0], x[-1]))
-        axes.set_title(title, pad=18)
-        axes.grid(visible=False)
-        _shade(axes, bands, labels, styles, x[-1] - x[0])
-        _draw_curves(axes, x, y, bands, labels, styles)
+        if worth is None:
+            figure, decisive = new_figure(7.2, 4.4)
+        else:
+            figure, (observed, decisive) = new_row(12.6, 4.4, 2)
+            _prepare(observed, x, bands, labels, styles, xlabel, ylabel)
+            _draw_curves(observed, x, y, bands, labels, styles)
+            if mark is not None:
+                observed.axvline(mark.theta, color=INK, linewidth=1.0, linestyle=_DASHED, zorder=3)
+            observed.set_title(title, pad=18)
+            title, ylabel, y = "", "worth of a decision", np.asarray(worth, dtype=np.float64)
+        _prepare(decisive, x, bands, labels, styles, xlabel, ylabel)
+        decisive.set_title(title, pad=18)
+        decisive.plot(x, y.max(axis=1), color="#c2c2c2", linewidth=6, label="best", zorder=1.5)
+        _draw_curves(decisive, x, y, bands, labels, styles)
         if mark is not None:
-            _draw_mark(axes, mark, x, y)
-        legend_beside(axes)
+            _draw_mark(decisive, mark, x, y)
+        legend_beside(decisive)
         return figure
+
+
+def _prepare(
+    axes: "Axes",
+    x: FloatArray,
+    bands: Sequence[Band],
+    labels: Sequence[str],
+    styles: Sequence[LineStyle],
+    xlabel: str,
+    ylabel: str,
+) -> None:
+    axes.set(xlabel=xlabel, ylabel=ylabel, xlim=(x[0], x[-1]))
+    axes.grid(visible=False)
+    _shade(axes, bands, labels, styles, x[-1] - x[0])
 
 
 def _shade(
@@ -137,7 +170,6 @@ def _draw_curves(
     drawn = np.unique(np.linspace(0, n_arms - 1, min(n_arms, MAX_CURVES)).astype(int))
     named = n_arms <= MAX_LEGEND
     dominated = set(range(n_arms)) - {arm for band in bands for arm in band.arms}
-    axes.plot(x, y.max(axis=1), color="#c2c2c2", linewidth=6, label="best", zorder=1.5)
     for arm in drawn:
         label = labels[arm] + (" (never best)" if arm in dominated else "")
         axes.plot(
@@ -160,7 +192,7 @@ def _draw_mark(axes: "Axes", mark: Mark, x: FloatArray, y: FloatArray) -> None:
     axes.set_ylim(bottom - 0.12 * height, top + 0.04 * height)
     axes.set_yticks([tick for tick in axes.get_yticks() if bottom <= tick <= top])
     label = f"θ = {mark.theta:.4g}"
-    axes.axvline(mark.theta, color=INK, linewidth=1.0, linestyle=(0, (3, 2)), zorder=3)
+    axes.axvline(mark.theta, color=INK, linewidth=1.0, linestyle=_DASHED, zorder=3)
     axes.plot([mark.theta], [mark.best], "o", color=INK, markersize=4.5, zorder=5, label=label)
     if not math.isnan(mark.gap):
         _draw_gap(axes, mark, x, y, height)

@@ -91,6 +91,14 @@ def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
     return figure, figure.subplots()
 
 
+def new_row(width: float, height: float, n: int) -> "tuple[Figure, list[Axes]]":
+    """A figure with ``n`` pairs of axes side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    return figure, list(figure.subplots(1, n))
+
+
 def legend_beside(axes: "Axes", **options: Any) -> None:
     """A legend to the right of the axes, where it can hide nothing."""
     axes.legend(

@@ -102,6 +102,10 @@ class Policy:
         """Why the arm that `select` would return now is chosen, for a person."""
         return "the policy's rule"
 
+    def limit(self, setup: Setup, stats: Statistics, state: State, rng: Any) -> str | None:
+        """What moved the choice that `select` makes with this generator; None if nothing did."""
+        return None
+
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """Numbers of this policy's own that stand behind `reason`, by name."""
         return {}

@@ -5,7 +5,12 @@ import math
 from globalbandits.experiments import Entry
 from globalbandits.experiments.verdicts import Z95, Verdict
 
-MARKS = {Verdict.REPRODUCED: "✓", Verdict.NOT_REPRODUCED: "✗", Verdict.NOT_STATED: "–"}
+MARKS = {
+    Verdict.REPRODUCED: "✓",
+    Verdict.NOT_REPRODUCED: "✗",
+    Verdict.TOO_NOISY: "?",
+    Verdict.NOT_STATED: "–",
+}
 
 
 def format_value(value: float, half_width: float) -> tuple[str, str]:

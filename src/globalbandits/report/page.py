@@ -8,6 +8,7 @@ from string import Template
 from globalbandits._files import replacing
 from globalbandits._version import __version__
 from globalbandits.experiments import Entry, Grid, Outcome, Verdict, count_verdicts
+from globalbandits.experiments.entries import UNSETTLED
 from globalbandits.experiments.verdicts import Z95
 from globalbandits.report.html import definitions, embed_figure, read_resource
 from globalbandits.report.numbers import MARKS, format_seconds, format_value
@@ -15,6 +16,7 @@ from globalbandits.report.numbers import MARKS, format_seconds, format_value
 _CLASSES = {
     Verdict.REPRODUCED: "good",
     Verdict.NOT_REPRODUCED: "bad",
+    Verdict.TOO_NOISY: "",
     Verdict.NOT_STATED: "",
 }
 
@@ -53,6 +55,7 @@ def _tally(outcomes: Sequence[Outcome]) -> str:
     labels = {
         Verdict.REPRODUCED: "reproduced",
         Verdict.NOT_REPRODUCED: "not reproduced",
+        Verdict.TOO_NOISY: "too noisy to tell",
         Verdict.NOT_STATED: "ours, not stated in the paper",
     }
     return "\n".join(
@@ -79,6 +82,9 @@ def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
     parts += [_grid(grid, outcome) for grid in outcome.grids if not grid.below]
     if outcome.statements:
         parts.append(_statements(outcome.statements))
+    if outcome.joint:
+        items = "\n".join(f"<li>{escape(str(joint))}</li>" for joint in outcome.joint)
+        parts.append(f'<h3>Tables as wholes</h3>\n<ul class="why-list">\n{items}\n</ul>')
     parts.append(_reasons(outcome))
     parts += [f"<pre>{escape(note)}</pre>" for note in outcome.notes]
     return "\n".join(parts)
@@ -103,7 +109,8 @@ def _cell(entry: Entry) -> str:
     if entry.published is None:
         return f"<td>{text}</td>"
     kind, mark = _CLASSES[entry.verdict], MARKS[entry.verdict]
-    note = f"paper {escape(entry.published.printed)} {mark}"
+    assumed = " (runs assumed)" if entry.runs > 0 and not entry.published.stated else ""
+    note = f"paper {escape(entry.published.printed)} {mark}{assumed}"
     return f'<td>{text}<br><span class="paper {kind}" title="{entry.verdict}">{note}</span></td>'
 
 
@@ -130,10 +137,10 @@ def _statements(entries: Sequence[Entry]) -> str:
 
 
 def _reasons(outcome: Outcome) -> str:
-    """Why what is not reproduced is not, where the spec says; one line for equal reasons."""
+    """Why what is unsettled is so, where the spec says; one line for equal reasons."""
     reasons: dict[str, list[str]] = {}
     for entry in outcome.entries.values():
-        if entry.verdict is Verdict.NOT_REPRODUCED and entry.why:
+        if entry.verdict in UNSETTLED and entry.why:
             reasons.setdefault(entry.why, []).append(entry.statement or entry.label)
     if not reasons:
         return ""

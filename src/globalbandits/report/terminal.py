@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _STYLES = {
     Verdict.REPRODUCED: "green",
     Verdict.NOT_REPRODUCED: "yellow",
+    Verdict.TOO_NOISY: "cyan",
     Verdict.NOT_STATED: "dim",
 }
 
@@ -25,10 +26,13 @@ def print_outcomes(outcomes: Sequence[Outcome], console: "Console") -> None:
             console.print(grid_table(grid, outcome))
         if outcome.statements:
             console.print(statement_table(outcome.statements))
+        for joint in outcome.joint:
+            console.print(str(joint), markup=False, highlight=False)
     counted = count_verdicts(outcomes)
     console.print(
         f"\n[bold]{counted[Verdict.REPRODUCED]} reproduced, "
-        f"{counted[Verdict.NOT_REPRODUCED]} not reproduced[/bold], "
+        f"{counted[Verdict.NOT_REPRODUCED]} not reproduced, "
+        f"{counted[Verdict.TOO_NOISY]} too noisy to tell[/bold], "
         f"{counted[Verdict.NOT_STATED]} of ours that the paper does not state; "
         "± is a 95 % interval"
     )

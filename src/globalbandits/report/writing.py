@@ -44,6 +44,13 @@ def write_results(outcomes: Sequence[Outcome], about: Mapping[str, Any], folder:
     content: dict[str, Any] = {"about": dict(about)}
     for outcome in outcomes:
         content[outcome.key] = {key: entry.to_dict() for key, entry in outcome.entries.items()}
+    joint = {
+        outcome.key: [joint.to_dict() for joint in outcome.joint]
+        for outcome in outcomes
+        if outcome.joint
+    }
+    if joint:
+        content["about"]["joint"] = joint
     target = folder / "results.json"
     with replacing(target) as temporary:
         text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)

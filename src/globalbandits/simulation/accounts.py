@@ -1,7 +1,7 @@
 """Accounts: regret and pulls, from which arms were played and what they were worth.
 
 Policies leave behind streaks, stretches of steps with one arm. Where blocks and checkpoints cut
-a run makes no difference to a single bit.
+a run makes no difference to a single bit. The regret of a run that was stopped stays as it is.
 """
 
 from typing import Any, NamedTuple
@@ -84,6 +84,11 @@ def score_fixed(
             account.pulls[row, arm] += end - begin
             if gaps[arm] > scores.negligible:
                 account.last_suboptimal[row] = start + end
+        if runs.stopped[row] > 0 and current >= 0:
+            for later in range(at_time, times.shape[0]):
+                account.regret[row, later] = settled[0] + streak * gaps[current]
+                account.nominal_regret[row, later] = settled[1] + streak * nominal_gaps[current]
+            at_time = times.shape[0]
         numbers[NEXT] = at_time
         numbers[ARM] = current
         numbers[STREAK] = streak
@@ -126,6 +131,11 @@ def score_moving(
                 account.regret[row, at_time] = settled[0]
                 account.nominal_regret[row, at_time] = settled[1]
                 at_time += 1
+        if runs.stopped[row] > 0:
+            for later in range(at_time, times.shape[0]):
+                account.regret[row, later] = settled[0]
+                account.nominal_regret[row, later] = settled[1]
+            at_time = times.shape[0]
         numbers[NEXT] = at_time
 
 

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._random import Source, States, Stream
+from globalbandits._random import Source, States, Stream, source
 from globalbandits.compiling.engine import Engine
 from globalbandits.compiling.packing import pack
 from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
+from globalbandits.evidence.stopping import NO_STOP
 from globalbandits.policies.base import State
 from globalbandits.simulation.accounts import new_account
 from globalbandits.simulation.job import Job
@@ -65,14 +66,22 @@ class Player:
             n_streaks=np.zeros(n_rows, np.int64),
             n_played=np.zeros(n_rows, np.int64),
             choices=np.zeros(n_rows, np.int64),
+            stopped=np.zeros(n_rows, np.int64),
+            why=np.zeros(n_rows, np.int64),
             next_time=np.zeros(1, np.int64),
             wrong_arm=np.zeros(1, np.int64),
         )
+        stop = NO_STOP
+        if job.stop is not None:  # with room of its own, as threads use it at the same time
+            stop = job.stop._replace(logs=job.stop.logs.copy(), masses=job.stop.masses.copy())
         seat = Seat(
-            setup, memory.stats, memory.state, self._source.rng, memory.histogram, self.runs
+            setup, memory.stats, memory.state, self._source.rng, memory.histogram, self.runs, stop
         )
         self.account = new_account(job.times, n_rows, job.n_arms)
-        play, name = play_loop(policy.rules, job.evidence), type(policy).__name__
+        play, name = (
+            play_loop(policy.rules, job.evidence, job.stop is not None),
+            type(policy).__name__,
+        )
         plain = seat._replace(runs=self.runs._replace(pay=world.pay.function, world=world.pay.data))
         self._play = engine.bind_later(
             play, name, (seat,), 0, 0, 0, False, plain=(plain,), compiled=world.pay.address != 0
@@ -112,7 +121,8 @@ class Arena:
         self._engine = engine
         self._block = block
         self.n_cells = block or BLOCK
-        self.n_rows = max(1, self.n_cells // job.horizon)
+        # Where a generator's memory is not known, a run's stream is set before each call.
+        self.n_rows = max(1, self.n_cells // job.horizon) if source.KNOWN_LAYOUT else 1
         if job.evidence:
             copied = len(job.times) * job.n_arms * empty(1).counts.size
             self.n_rows = max(1, min(self.n_rows, _MOST_COPIED // copied))
@@ -191,10 +201,15 @@ class Arena:
             runs, account = player.runs, player.account
             _scale(account.regret[:n_rows], unit, records.regret[number, place])
             _scale(account.nominal_regret[:n_rows], unit, records.nominal_regret[number, place])
+            if not self.job.is_nominal:
+                records.nominal_regret[number, place] = np.nan
             records.estimate[number, place] = runs.estimates[:n_rows]
             records.pulls[number, place] = account.pulls[:n_rows]
             records.last_suboptimal[number, place] = account.last_suboptimal[:n_rows]
             records.choice[number, place] = runs.choices[:n_rows]
+            if self.job.stop is not None:
+                records.stopped[number, place] = runs.stopped[:n_rows]
+                records.why[number, place] = runs.why[:n_rows]
             records.histograms[number, place] = runs.copies[:n_rows]
         records.theta[place] = self._world.path[:n_rows]
         records.bias[place] = self._world.bias[:n_rows]

@@ -50,6 +50,15 @@ def pulls_figure(result: "SimulationResult") -> "Figure":
     return share_figure(dict(zip(names, shares, strict=True)), labels, best=best)
 
 
+def selection_figure(result: "SimulationResult") -> "Figure":
+    """Shares of runs that recommend an arm, one panel per policy."""
+    shares = result.selection()
+    labels = [drawn_label(arm) for arm in shares.columns]
+    best = result.spec["environment"]["best_arms"]
+    panels = {drawn_label(name): shares.loc[name].to_numpy() for name in shares.index}
+    return share_figure(panels, labels, best=best, ylabel="% of runs")
+
+
 def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) -> "Figure":
     """Estimates of the policies that have one, beside the true parameter."""
     data = result.dataset
@@ -103,9 +112,10 @@ def _as_run(result: "SimulationResult", run: int) -> int:
 def _truth(result: "SimulationResult", run: int | None) -> Line:
     times = result.dataset["time"].values
     if "theta" not in result.dataset:
-        theta = np.full(len(times), result.spec["environment"]["theta"])
+        # None where only the means that pay were given: then there is nothing to draw.
+        theta = np.full(len(times), np.array(result.spec["environment"]["theta"], np.float64))
     elif run is not None:
-        theta = result.dataset["theta"].sel(run=run).values
+        theta = np.broadcast_to(result.dataset["theta"].sel(run=run).values, len(times))
     else:
-        theta = result.dataset["theta"].median("run").values
+        theta = np.broadcast_to(result.dataset["theta"].median("run").values, len(times))
     return Line("true parameter", times, theta, reference=True)

@@ -1,15 +1,20 @@
 """A simulation as plain data: what every shard of it needs, ready to be sent to a process."""
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.environments import Environment
 from globalbandits.environments.bias import Bias
 from globalbandits.environments.drift import Drift
+from globalbandits.environments.environment import worth_of_means
 from globalbandits.environments.noise import Noise
+from globalbandits.environments.population import Population
+from globalbandits.evidence.stopping import Stop
 from globalbandits.model.tables import Tables
+from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
 
 
@@ -23,9 +28,13 @@ class Job:
     tables: Tables
     reward_range: tuple[float, float]
     worth_scale: float  # length of the range of what decisions are worth
-    theta: float
-    means: FloatArray  # (n_arms,) the model's, at theta
-    gaps: FloatArray  # (n_arms,) the model's, at theta
+    arms: tuple[Any, ...]
+    theta: float  # nan with a population, or with a truth alone
+    means: FloatArray  # (n_arms,) the model's, at theta; the truth's without theta
+    gaps: FloatArray  # (n_arms,) what decisions for such means cost
+    population: Population | None
+    paid: FloatArray | None  # (n_arms,) means of a truth that stays
+    truth: Callable[[Any, Any], Any] | None  # a truth that moves
     noise: Noise
     noise_parameters: Any
     drift: Drift | None
@@ -35,11 +44,23 @@ class Job:
     times: IntArray  # (n_checkpoints,)
     seed: int
     evidence: bool  # whether histograms of the rewards are kept
+    stop: Stop | None = None  # when runs end early
 
     @property
     def n_arms(self) -> int:
         """Number of arms."""
         return len(self.means)
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether runs differ in how far the means are from the curves."""
+        shifts = None if self.population is None else self.population.shifts
+        return self.bias is not None or shifts is not None
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether there is a theta, and so a nominal regret."""
+        return self.population is not None or not math.isnan(self.theta)
 
     @property
     def scale(self) -> float:
@@ -55,9 +76,13 @@ def make_job(
     seed: int,
     *,
     evidence: bool = False,
+    stop: StopWhen | None = None,
 ) -> Job:
     """Take from the environment what the shards need."""
     model = env.model
+    fixed = env.truth is not None and env.moving_truth is None
+    paid = env.true_means() if fixed else None
+    means, gaps = _reference(env, paid)
     return Job(
         policies=tuple(policies.values()),
         setups=tuple(policy.setup(model) for policy in policies.values()),
@@ -65,16 +90,33 @@ def make_job(
         tables=model.tables,
         reward_range=model.reward_range,
         worth_scale=model.worth_range[1] - model.worth_range[0],
-        theta=env.theta,
-        means=model.means(env.theta),
-        gaps=model.gaps(env.theta),
+        arms=model.arms,
+        theta=env.start,
+        means=means,
+        gaps=gaps,
+        population=env.population,
+        paid=paid,
+        truth=env.moving_truth,
         noise=env.noise,
         noise_parameters=env.noise.parameters(model),
         drift=env.drift,
-        track=None if env.drift is None else env.drift.track(model.domain, env.theta),
+        track=None if env.drift is None else env.drift.track(model.domain, env.start),
         bias=env.bias,
         horizon=horizon,
         times=times,
         seed=seed,
         evidence=evidence,
+        stop=None if stop is None else stop.setup(model),
     )
+
+
+def _reference(env: Environment, paid: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Means and gaps that others are compared with: the model's at theta, where there is one."""
+    model = env.model
+    if env.theta is None and paid is not None:
+        worth = worth_of_means(model, paid)
+        return paid, worth.max() - worth
+    theta = env.start
+    if math.isnan(theta):
+        theta = 0.5 * (model.domain[0] + model.domain[1])  # any: not used for regret
+    return model.means(theta), model.gaps(theta)

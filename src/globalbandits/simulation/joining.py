@@ -38,7 +38,11 @@ def concat(results: Sequence[SimulationResult]) -> SimulationResult:
     for shard in shards[1:]:
         _check_same(first, shard)
     _check_apart(shards)
-    joined = xr.concat([shard.dataset for shard in shards], dim="run", join="exact").sortby("run")
+    parts = [shard.dataset for shard in shards]
+    # What has no axis of runs, such as true means, is the same in all shards.
+    joined = xr.concat(
+        parts, dim="run", join="exact", data_vars="minimal", coords="minimal", compat="equals"
+    ).sortby("run")
     # As a single simulation orders them; joining moves the axis of runs to the front.
     for name, data in first.dataset.data_vars.items():
         joined[name] = joined[name].transpose(*data.dims)

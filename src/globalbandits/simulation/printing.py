@@ -43,10 +43,13 @@ def _render(table: pd.DataFrame, names: list[str]) -> str:
 def short_number(value: float) -> str:
     """Four digits, or all before the point where there are more.
 
-    >>> short_number(25.71234), short_number(0.0012345), short_number(123456.7)
-    ('25.71', '0.001234', '123457')
+    >>> short_number(25.71234), short_number(0.0012345), short_number(123456.7), short_number(3.0)
+    ('25.71', '0.001234', '123457', '3.0')
     """
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+    if 1e4 <= abs(value) < 1e12:
+        return f"{value:.0f}"
+    text = f"{value:.4g}"
+    return f"{text}.0" if text.lstrip("-").isdigit() and abs(value) < 1e3 else text
 
 
 def _cut(name: str, room: int) -> str:

@@ -45,6 +45,14 @@ def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]
     hashes: dict[str, Any] = {
         name: content_hash(part) for name, part in parts.items() if _is_own(part)
     }
+    for name, function in (
+        ("truth", env.moving_truth),
+        ("population", env.population and env.population.quantile),
+    ):
+        if function is not None:
+            digest = hashlib.sha256()
+            _TolerantReader(digest).read(function)
+            hashes[name] = digest.hexdigest()
     own = {name: content_hash(policy) for name, policy in policies.items() if _is_own(policy)}
     return {"policies": own, **hashes}
 

@@ -17,8 +17,10 @@ class Records(NamedTuple):
     estimate: FloatArray  # (policy, run, time)
     pulls: IntArray  # (policy, run, arm)
     last_suboptimal: IntArray  # (policy, run)
-    choice: IntArray  # (policy, run) the arm the policy would play after the last reward
-    theta: FloatArray  # (run, time), no time without drift
+    choice: IntArray  # (policy, run) the arm the policy would play after the last reward; -1: none
+    stopped: IntArray  # (policy, run) after how many steps; 0 if it was not
+    why: IntArray  # (policy, run) the reason
+    theta: FloatArray  # (run, time); one time with a population, none where it is fixed
     bias: FloatArray  # (run, arm), no arm without bias
     histograms: FloatArray  # (policy, run, time, arm, knot), no time without evidence
 
@@ -34,12 +36,20 @@ def empty_records(job: Job, n_runs: int) -> Records:
         pulls=np.zeros((n_policies, n_runs, job.n_arms), np.int64),
         last_suboptimal=np.zeros((n_policies, n_runs), np.int64),
         choice=np.zeros((n_policies, n_runs), np.int64),
-        theta=np.zeros((n_runs, 0 if job.drift is None else n_times)),
-        bias=np.zeros((n_runs, 0 if job.bias is None else job.n_arms)),
+        stopped=np.zeros((n_policies, n_runs), np.int64),
+        why=np.zeros((n_policies, n_runs), np.int64),
+        theta=np.zeros((n_runs, _n_thetas(job))),
+        bias=np.zeros((n_runs, job.n_arms if job.is_biased else 0)),
         histograms=np.zeros(
             (n_policies, n_runs, n_times if job.evidence else 0, job.n_arms, DEFAULT_BINS + 1)
         ),
     )
+
+
+def _n_thetas(job: Job) -> int:
+    if job.drift is not None:
+        return len(job.times)
+    return 0 if job.population is None else 1
 
 
 def keep(records: Records, place: slice, part: Records) -> None:

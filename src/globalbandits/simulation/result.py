@@ -11,8 +11,15 @@ import numpy as np
 
 from globalbandits._types import AnyArray, BoolArray, IntArray
 from globalbandits.environments import Environment
+from globalbandits.environments.environment import worth_of_means
 from globalbandits.evidence.findings import Findings, find_out
 from globalbandits.simulation.job import Job
+from globalbandits.simulation.operating import (
+    characteristics,
+    decisions,
+    selection,
+    true_means_of,
+)
 from globalbandits.simulation.provenance import made_with, own_code
 from globalbandits.simulation.records import Records
 from globalbandits.simulation.summary import summarize
@@ -29,11 +36,16 @@ class SimulationResult:
 
     The dataset has the variables ``regret``, ``nominal_regret`` and ``estimate`` (policy, run,
     time), ``pulls`` (policy, run, arm), ``last_suboptimal`` (policy, run: the last time a
-    suboptimal arm was played, 0 if never), under drift ``theta`` (run, time), and with a bias
-    ``bias`` (run, arm). Regret is by the means that pay, nominal regret by the model's means;
-    both are in the units of the rewards. With evidence it also has ``interval_low``,
-    ``interval_high`` and ``log_e_value`` (policy, run, time) and ``contender`` (policy, run,
-    time, arm: 1 if the arm can still be best).
+    suboptimal arm was played, 0 if never), under drift ``theta`` (run, time), with a population
+    ``theta`` (run), and with a bias ``bias`` (run, arm). Regret is by the means that pay, nominal
+    regret by the model's means at theta (nan where a truth is given without theta); both are in
+    the units of the rewards. ``choice`` (policy, run) is the arm a policy would choose at the
+    end, -1 for none. Where means stay, ``true_mean`` and ``gap`` (arm, or run and arm) are the
+    means that pay and what a decision costs. With a stopping rule ``stopped`` (policy, run) is
+    the time a run was stopped, 0 if it was not, and ``stop_reason`` 1 for too high, 2 for one
+    contender, 3 for the number of decisions. With evidence the dataset also has
+    ``interval_low``, ``interval_high`` and ``log_e_value`` (policy, run, time) and ``contender``
+    (policy, run, time, arm: 1 if the arm can still be best).
 
     Args:
         dataset: the numbers.
@@ -66,6 +78,46 @@ class SimulationResult:
             variable: "regret" or "nominal_regret".
         """
         return summarize(self.dataset, baseline, level, variable)
+
+    def selection(self) -> "pd.DataFrame":
+        """The share of runs that recommend each arm: one row per policy, one column per arm.
+
+        A run recommends what the policy would choose after its last reward. With a stopping
+        rule there is the column ``none`` for runs that were stopped because an arm is too high.
+        """
+        return selection(self.dataset)
+
+    def decisions(self) -> "pd.DataFrame":
+        """The mean number of decisions for each arm: one row per policy, one column per arm."""
+        return decisions(self.dataset)
+
+    def characteristics(
+        self,
+        *,
+        target: float | None = None,
+        more_than: float = 0,
+        within: float = 0.0,
+    ) -> "pd.DataFrame":
+        """Operating characteristics, one row per policy.
+
+        Columns: ``correct``, the share of runs that recommend a best arm (by the means that
+        pay); ``decisions``, their mean number; with a stopping rule ``stopped``, the share of
+        runs that ended before the horizon, and ``none``, the share that recommend no arm; with a
+        target ``above``, the share of all decisions on arms whose true mean is above the target,
+        and ``exceeded``, the share of runs with more than ``more_than`` of them.
+
+        Args:
+            target: a mean that should not be exceeded, in units of the rewards.
+            more_than: how many decisions above the target are too many.
+            within: an arm also counts as correct if it is worth this much less than the best.
+        """
+        return characteristics(self.dataset, target, more_than, within)
+
+    def plot_selection(self) -> "Figure":
+        """Share of runs that recommend each arm, one panel per policy."""
+        from globalbandits.simulation.figures import selection_figure
+
+        return selection_figure(self)
 
     def plot_regret(
         self,
@@ -179,9 +231,19 @@ def _assemble(
         "last_suboptimal": (("policy", "run"), records.last_suboptimal[:, kept]),
         "choice": (("policy", "run"), records.choice[:, kept]),
     }
+    if env.drift is None and env.moving_truth is None:
+        axes, true_means = true_means_of(env, records, kept)
+        worth = worth_of_means(env.model, true_means)
+        variables["true_mean"] = axes, true_means
+        variables["gap"] = axes, worth.max(axis=-1, keepdims=True) - worth
+    if job.stop is not None:
+        variables["stopped"] = ("policy", "run"), records.stopped[:, kept]
+        variables["stop_reason"] = ("policy", "run"), records.why[:, kept]
     if env.drift is not None:
         variables["theta"] = ("run", "time"), records.theta[kept]
-    if env.bias is not None:
+    if env.population is not None:
+        variables["theta"] = ("run",), records.theta[kept, 0]
+    if job.is_biased:
         variables["bias"] = ("run", "arm"), records.bias[kept]
     if found is not None:
         variables["interval_low"] = curves, found.low

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, evaluate, find_cell, value_of
 
 UInt64Array = NDArray[np.uint64]
@@ -110,6 +110,41 @@ def moving_pay(prepare: Any, draw: Any) -> Pay:
                 nominal = evaluate(world.tables.worth, arm, world.thetas[cell])
             world.nominal_worth[cell] = nominal
             world.worth[cell] = worth_of_paid(world.tables, arm, nominal, mean, paid)
+
+    return pay
+
+
+class TimedWorld(NamedTuple):
+    """Rewards of arms whose means are given for every step; worth in the user's units."""
+
+    noise: Any
+    n_steps: IntArray  # (1,) steps of this call
+    means: FloatArray  # (n_steps, n_arms)
+    worths: FloatArray  # (n_steps, n_arms)
+    nominal_worths: FloatArray  # (n_arms,) by the model's means, less the best arm's
+    worth: FloatArray  # (n_cells,) of the arm played
+    nominal_worth: FloatArray  # (n_cells,) the same, by the model's means
+    uniforms: FloatArray  # (n_cells,)
+    rewards: FloatArray  # (AHEAD,)
+    fault: FloatArray  # (2,)
+
+
+@cache
+def timed_pay(prepare: Any, draw: Any) -> Pay:
+    """The routine that draws rewards of an arm whose means are given step by step."""
+
+    def pay(world: TimedWorld, row: int, arm: int, at: int, n: int) -> None:
+        for ahead in range(n):
+            cell = at + ahead
+            step = cell - row * world.n_steps[0]
+            shape = prepare(world.noise, arm, world.means[step, arm])
+            reward = draw(world.noise, arm, shape, world.uniforms[cell])
+            world.rewards[ahead] = reward
+            if not -_SLACK <= reward <= 1.0 + _SLACK:
+                world.fault[0] = arm + 1
+                world.fault[1] = reward
+            world.worth[cell] = world.worths[step, arm]
+            world.nominal_worth[cell] = world.nominal_worths[arm]
 
     return pay
 

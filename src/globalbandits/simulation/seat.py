@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.compiling.routines import call_routine
 from globalbandits.evidence.histogram import Histogram, add
+from globalbandits.evidence.stopping import NO_STOP, TOO_HIGH, Stop, reason_to_stop
 from globalbandits.policies.base import Rules, Setup, State
 from globalbandits.statistics import Statistics, count
 
@@ -46,7 +47,9 @@ class Runs(NamedTuple):
     starts: IntArray  # (n_cells,) its first step in this call
     n_streaks: IntArray  # (n_rows,)
     n_played: IntArray  # (n_rows,) steps played in this call
-    choices: IntArray  # (n_rows,) the arm the policy would play after the last step
+    choices: IntArray  # (n_rows,) the arm the policy would play after the last step; -1 for none
+    stopped: IntArray  # (n_rows,) after how many steps a run was stopped; 0 if it was not
+    why: IntArray  # (n_rows,) the reason, as in `evidence.stopping`
     next_time: IntArray  # (1,) position of the next time to record
     wrong_arm: IntArray  # (1,) an arm that does not exist; 0 if there was none
 
@@ -60,18 +63,20 @@ class Seat(NamedTuple):
     rng: np.random.Generator
     histogram: Histogram
     runs: Runs
+    stop: Stop = NO_STOP
 
 
 Play = Callable[[Seat, int, int, int, bool], None]  # (seat, start, n_steps, n_rows, is_last)
 
 
 @cache
-def play_loop(rules: Rules, watched: bool) -> Play:
+def play_loop(rules: Rules, watched: bool, stops: bool = False) -> Play:
     """The function that plays runs of one policy.
 
     Args:
         rules: the policy's.
         watched: whether histograms of the rewards are kept.
+        stops: whether runs may end early, by the seat's stopping rule.
     """
     select, update, estimate = rules.select, rules.update, rules.estimate
 
@@ -90,13 +95,22 @@ def play_loop(rules: Rules, watched: bool) -> Play:
         setup, stats, state, rng, runs = seat.setup, seat.stats, seat.state, seat.rng, seat.runs
         rewards, times = runs.rewards, runs.times
         n_arms = stats.counts.shape[0]
-        n_choices = n_steps + 1 if is_last else n_steps
+        n_choices = n_steps + 1 if is_last or stops else n_steps
         for row in range(n_rows):
             at_time = 0
             if start == 0:
                 begin(runs, row)
             else:
                 at_time = runs.next_time[0]
+            if stops:
+                if start == 0:
+                    runs.stopped[row] = 0
+                    runs.why[row] = 0
+                elif runs.stopped[row] > 0:
+                    runs.n_streaks[row] = 0
+                    runs.n_played[row] = 0
+                    continue
+            n_played = n_steps
             due = times[at_time] - start if at_time < times.shape[0] else -1
             first_cell = row * n_steps
             n_streaks = 0
@@ -105,18 +119,26 @@ def play_loop(rules: Rules, watched: bool) -> Play:
             drawn_to = 0
             ahead = 1
             for step in range(n_choices):
+                if stops and step == n_steps and not is_last and runs.why[row] == 0:
+                    break
                 arm = int(select(setup, stats, state, rng))
                 if arm != current or arm < 0:
                     if not 0 <= arm < n_arms:
                         runs.wrong_arm[0] = arm
                         return
-                    if step < n_steps:
+                    if stops and runs.why[row] > 0:
+                        current = arm
+                    elif step < n_steps:
                         runs.arms[first_cell + n_streaks] = arm
                         runs.starts[first_cell + n_streaks] = step
                         n_streaks += 1
                         current = arm
                         drawn_to = step
                         ahead = 1
+                if stops and runs.why[row] > 0:
+                    runs.choices[row] = -1 if runs.why[row] == TOO_HIGH else arm
+                    n_played = step
+                    break
                 if step == drawn_to:
                     if step == n_steps:
                         runs.choices[row] = arm
@@ -139,8 +161,20 @@ def play_loop(rules: Rules, watched: bool) -> Play:
                         keep_copy(runs.copies, row, at_time, seat.histogram.counts)
                     at_time += 1
                     due = times[at_time] - start if at_time < times.shape[0] else -1
+                if stops:
+                    runs.why[row] = reason_to_stop(seat.stop, stats)
+                    if runs.why[row] > 0:
+                        # What is known stays as it is until the horizon.
+                        runs.stopped[row] = start + step + 1
+                        known = estimate(setup, stats, state)
+                        for later in range(at_time, times.shape[0]):
+                            runs.estimates[row, later] = known
+                            if watched:
+                                keep_copy(runs.copies, row, later, seat.histogram.counts)
+                        at_time = times.shape[0]
+                        due = -1
             runs.n_streaks[row] = n_streaks
-            runs.n_played[row] = n_steps
+            runs.n_played[row] = n_played
             runs.next_time[0] = at_time
 
     return play

@@ -11,6 +11,7 @@ from globalbandits._validation import as_integer, as_seed, require
 from globalbandits._version import __version__
 from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
+from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
@@ -33,6 +34,7 @@ def simulate(
     executor: Executor | None = None,
     threads: int | None = None,
     first_run: int = 0,
+    stop: StopWhen | None = None,
     evidence: bool = False,
     progress: bool = False,
 ) -> SimulationResult:
@@ -40,8 +42,8 @@ def simulate(
 
     All policies of a run see the same uniform numbers behind the rewards, the same path of
     the parameter and the same bias, so differences between them are paired. The result
-    depends on nothing but the arguments up to ``spacing`` and ``first_run``: not on threads,
-    executor, the order of policies or which other ones run beside.
+    depends on nothing but the arguments up to ``spacing``, ``first_run`` and ``stop``: not on
+    threads, executor, the order of policies or which other ones run beside.
 
     Ctrl-C ends the simulation within a second and returns the runs that are finished, with
     a warning; without a finished run the KeyboardInterrupt goes on.
@@ -58,6 +60,8 @@ def simulate(
             process pool works for policies, noises and drifts that can be imported.
         threads: how many threads; as many as there are cores by default.
         first_run: number of the first run, to continue an earlier simulation.
+        stop: a rule that ends runs early. Their regret stays as it is from then on, and the
+            result says when and why they were stopped.
         evidence: record at the checkpoints what the rewards say: the 95 % interval of the
             parameter, the e-value against the model, and which arms can still be best. Each
             checkpoint of a run then costs some milliseconds: choose few.
@@ -68,7 +72,7 @@ def simulate(
     >>> env = Environment(model, theta=0.4)
     >>> result = simulate(env, [gb.WAGP(), gb.UCB1()], horizon=1_000, runs=20)
     >>> result.summary()["regret_mean"].round(1).to_dict()
-    {'WAGP': 0.2, 'UCB1': 25.7}
+    {'WAGP': 0.4, 'UCB1': 25.4}
     """
     named = _as_named(policies)
     require(isinstance(env, Environment), "env", "be an Environment", env, SimulationError)
@@ -81,8 +85,10 @@ def simulate(
     if env.drift is not None:
         rule = f"be at most {env.drift.last_time}, where the drift's path ends"
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
+    if stop is not None:
+        require(isinstance(stop, StopWhen), "stop", "be a StopWhen", stop, SimulationError)
     times = checkpoint_times(horizon, checkpoints, spacing)
-    job = make_job(env, named, horizon, times, seed, evidence=evidence)
+    job = make_job(env, named, horizon, times, seed, evidence=evidence, stop=stop)
     # This compiles everything, and warns of what cannot be compiled.
     arena = Arena(job, compiling_engine(job, shown=progress), States(seed, first_run, runs))
     import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
@@ -98,7 +104,7 @@ def simulate(
     if n_finished < runs:
         text = f"interrupted: the result holds {n_finished} of {runs} runs"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
-    return make_result(job, env, records, finished, first_run, _description(env, job, runs))
+    return make_result(job, env, records, finished, first_run, _description(env, job, runs, stop))
 
 
 def _as_named(policies: Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
@@ -121,9 +127,10 @@ def _as_named(policies: Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Po
     return named
 
 
-def _description(env: Environment, job: Job, runs: int) -> dict[str, Any]:
+def _description(env: Environment, job: Job, runs: int, stop: StopWhen | None) -> dict[str, Any]:
     """What was simulated, as plain values."""
-    return {
+    rule = {} if stop is None else {"stop": stop.to_dict()}
+    return rule | {
         "environment": env.to_dict(),
         "policies": {
             name: policy.to_dict() if hasattr(policy, "kind") else repr(policy)  # not registered

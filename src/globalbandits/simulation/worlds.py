@@ -9,24 +9,26 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from globalbandits._random import Source, States, Stream
+from globalbandits._random import States, Stream
 from globalbandits._types import FloatArray
 from globalbandits.compiling.engine import Engine
 from globalbandits.compiling.routines import Routine
+from globalbandits.environments.truth import means_over_time
 from globalbandits.errors import SimulationError
 from globalbandits.model.polynomials import evaluate_many
 from globalbandits.simulation.accounts import FixedScores, MovingScores, score_fixed, score_moving
+from globalbandits.simulation.draws import Biases, Members, Tap, check_rewards
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.rewards import (
     FixedWorld,
     MovingWorld,
     Path,
-    Uniforms,
-    fill,
+    TimedWorld,
     fixed_pay,
     moving_pay,
     path_loop,
     shape_rows,
+    timed_pay,
 )
 from globalbandits.simulation.seat import AHEAD
 
@@ -57,89 +59,52 @@ class World(Protocol):
 
 def make_world(job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> World:
     """The world of a job, for up to ``n_cells`` steps of up to ``n_rows`` runs at once."""
-    kind = Fixed if job.drift is None else Moving
+    kind: Callable[..., World] = Fixed
+    if job.truth is not None:
+        kind = Timed
+    elif job.drift is not None:
+        kind = Moving
     return kind(job, states, n_cells, n_rows, engine)
 
 
-class Tap:
-    """Uniform numbers of one stream, run after run."""
-
-    def __init__(
-        self, stream: Stream, states: States, n_cells: int, n_rows: int, engine: Engine
-    ) -> None:
-        self._stream = stream
-        self._states = states
-        self._source = Source()
-        self._uniforms = Uniforms(
-            rng=self._source.rng,
-            streams=np.zeros((n_rows, 4), np.uint64),
-            memory=self._source.memory,
-            buffered=self._source.buffered,
-            numbers=np.zeros(n_cells),
-        )
-        self.numbers = self._uniforms.numbers
-        self._fill = engine.bind(fill, "the simulator", (self._uniforms,), 0, 0)
-
-    def begin(self, first_run: int, n_rows: int) -> None:
-        """Go to the start of some runs."""
-        states = self._states.of(self._stream, first_run, n_rows)
-        self._uniforms.streams[:n_rows] = states
-        self._source.set(states[0])
-
-    def draw(self, n_steps: int, n_rows: int) -> None:
-        """Draw steps: the next ones of one run, or the first ones of several."""
-        if n_rows == 1:
-            self._source.rng.random(out=self.numbers[:n_steps])
-        else:
-            self._fill(n_steps, n_rows)
-
-
-class Biases:
-    """Shifts of the arms' means, drawn for each run."""
-
-    def __init__(self, job: Job, states: States) -> None:
-        self._job = job
-        self._states = states
-        self._source = Source()
-
-    def draw(self, first_run: int, n_rows: int) -> FloatArray:
-        """Shifts in the user's units, shape (n_rows, n_arms); no arms without a bias."""
-        job = self._job
-        if job.bias is None:
-            return np.zeros((n_rows, 0))
-        shifts = np.zeros((n_rows, job.n_arms))
-        for row, state in enumerate(self._states.of(Stream.BIAS, first_run, n_rows)):
-            self._source.set(state)
-            shifts[row] = job.bias.shifts(job.n_arms, self._source.rng)
-        return shifts
-
-
-def worth_of_paid(job: Job, paid: FloatArray) -> FloatArray:
-    """What arms are worth whose means pay this, less what the model's best arm is worth.
+def worth_of_paid(job: Job, paid: FloatArray, means: FloatArray, gaps: FloatArray) -> FloatArray:
+    """What arms are worth whose means pay this, less what the reference's best arm is worth.
 
     This is where a fixed world knows it; a moving one has `rewards.worth_of_paid`. Everything is
-    in the user's units, shape (n_rows, n_arms).
+    in the user's units.
+
+    Args:
+        job: what is played.
+        paid: means that pay, shape (n_rows, n_arms).
+        means: those of the reference, shape (n_rows or 1, n_arms).
+        gaps: what they cost, of the same shape.
     """
     if not job.tables.valued:
-        return (paid - job.means) - job.gaps
+        return (paid - means) - gaps
+    return worths(job, paid) - worths(job, means) - gaps
+
+
+def worths(job: Job, means: FloatArray) -> FloatArray:
+    """What arms with these means are worth, from 0 at the least: shape (n_rows, n_arms)."""
     low, high = job.reward_range
-    gained = np.empty(paid.shape)
-    for arm in range(job.n_arms):
-        means = np.append(paid[:, arm], job.means[arm])
-        worth = evaluate_many(job.tables.value, arm, (means - low) / (high - low))
-        gained[:, arm] = worth[:-1] - worth[-1]
-    return job.worth_scale * gained - job.gaps
+    units = (means - low) / (high - low)
+    if not job.tables.valued:
+        return job.worth_scale * units
+    columns = [evaluate_many(job.tables.value, arm, units[:, arm]) for arm in range(job.n_arms)]
+    return job.worth_scale * np.stack(columns, axis=1)
 
 
 class Fixed:
-    """The parameter stays; what pays may change from run to run."""
+    """Means stay during a run; they may change from run to run."""
 
     def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
         self._job = job
         self._biases = Biases(job, states)
+        self._members = None if job.population is None else Members(job, states)
         self._tap = Tap(Stream.REWARD, states, n_cells, n_rows, engine)
-        self._n_own = n_rows if job.bias is not None else 1  # rows, where runs differ
-        shape = (self._n_own, job.n_arms)
+        n_thetas = 1 if self._members is None else n_rows
+        n_own = n_rows if job.is_biased else n_thetas  # rows, where runs differ
+        shape = (n_own, job.n_arms)
         self._means = np.zeros(shape)
         self._world = FixedWorld(
             noise=job.noise_parameters,
@@ -156,28 +121,53 @@ class Fixed:
         self.score, self.unit = score_fixed, 1.0
         self.scores = FixedScores(
             gaps=np.zeros(shape),
-            nominal_gaps=job.gaps[np.newaxis],
+            nominal_gaps=np.tile(job.gaps, (n_thetas, 1)),
             negligible=TOLERANCE * job.worth_scale,
         )
         self.path = np.zeros((n_rows, 0))
         self.bias = np.zeros((n_rows, 0))
-        self._set_means(job.means[np.newaxis])
+        means, gaps = job.means[np.newaxis], job.gaps[np.newaxis]
+        self._pay_means(self._paid_by(means), means, gaps)
 
-    def _set_means(self, paid: FloatArray) -> None:
-        """Let these means pay, in the user's units: shape (n_rows or 1, n_arms)."""
+    def _paid_by(self, means: FloatArray) -> FloatArray:
+        """The means that pay where the model's are these: the truth's if there is one."""
+        return means if self._job.paid is None else self._job.paid[np.newaxis]
+
+    def _pay_means(self, paid: FloatArray, means: FloatArray, gaps: FloatArray) -> None:
+        """Let means pay; the arguments as in `worth_of_paid`."""
         low, high = self._job.reward_range
         n_rows = len(paid)
-        worth = worth_of_paid(self._job, paid)
+        worth = worth_of_paid(self._job, paid, means, gaps)
         self.scores.gaps[:n_rows] = worth.max(axis=1, keepdims=True) - worth
         self._means[:n_rows] = (paid - low) / (high - low)
         self._find_shapes(n_rows)
 
     def begin(self, first_run: int, n_rows: int) -> None:
-        """Start the runs' streams of rewards; draw their bias."""
+        """Start the runs' streams of rewards; draw their parameters and their bias."""
+        job = self._job
         self._tap.begin(first_run, n_rows)
-        if self._job.bias is not None:
+        means, gaps = job.means[np.newaxis], job.gaps[np.newaxis]
+        if self._members is not None:
+            thetas, self.bias = self._members.draw(first_run, n_rows)
+            self.path = thetas[:, np.newaxis]
+            means, gaps = self._model_at(thetas)
+            self.scores.nominal_gaps[:n_rows] = gaps
+        if job.bias is not None:
             self.bias = self._biases.draw(first_run, n_rows)
-            self._set_means(np.clip(self._job.means + self.bias, *self._job.reward_range))
+        if job.is_biased:
+            paid = np.clip(self._paid_by(means) + self.bias, *job.reward_range)
+            self._pay_means(paid, means, gaps)
+        elif self._members is not None:
+            self._pay_means(self._paid_by(means), means, gaps)
+
+    def _model_at(self, thetas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Means and gaps of the model for every run: both (n_rows, n_arms)."""
+        job, arms = self._job, range(self._job.n_arms)
+        units = np.stack([evaluate_many(job.tables.mean, arm, thetas) for arm in arms], axis=1)
+        worth = np.stack([evaluate_many(job.tables.worth, arm, thetas) for arm in arms], axis=1)
+        low, high = job.reward_range
+        gaps = job.worth_scale * (worth.max(axis=1, keepdims=True) - worth)
+        return low + (high - low) * np.clip(units, 0.0, 1.0), gaps
 
     def next_block(self, start: int, n_steps: int, n_rows: int) -> None:
         """Draw one uniform number a step."""
@@ -262,12 +252,57 @@ class Moving:
             )
 
 
-def check_rewards(job: Job, fault: FloatArray) -> None:
-    """Raise if a noise has drawn a reward that lies outside of the reward range."""
-    if fault[0] > 0:
-        low, high = job.reward_range
-        reward = low + (high - low) * float(fault[1])
-        raise SimulationError(
-            f"{type(job.noise).__name__} must draw rewards in [{low:g}, {high:g}], "
-            f"got {reward!r} for arm {int(fault[0]) - 1}"
+class Timed:
+    """Means are a given function of time and arm."""
+
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
+        assert job.truth is not None
+        self._job, self._truth = job, job.truth
+        self._tap = Tap(Stream.REWARD, states, n_cells, n_rows, engine)
+        n_steps = min(n_cells, job.horizon)
+        self._world = TimedWorld(
+            noise=job.noise_parameters,
+            n_steps=np.ones(1, np.int64),
+            means=np.zeros((n_steps, job.n_arms)),
+            worths=np.zeros((n_steps, job.n_arms)),
+            nominal_worths=-job.gaps,
+            worth=np.zeros(n_cells),
+            nominal_worth=np.zeros(n_cells),
+            uniforms=self._tap.numbers,
+            rewards=np.zeros(AHEAD),
+            fault=np.zeros(2),
         )
+        name, rules = type(job.noise).__name__, job.noise.rules
+        self.pay = engine.routine(timed_pay(rules.prepare, rules.draw), name, self._world)
+        self.rewards, self.ahead = self._world.rewards, 1
+        self.score, self.unit = score_moving, 1.0
+        self.scores = MovingScores(
+            best=np.zeros(n_cells),
+            nominal_best=np.zeros(n_cells),
+            worth=self._world.worth,
+            nominal_worth=self._world.nominal_worth,
+            negligible=TOLERANCE * job.worth_scale,
+        )
+        self.path = np.zeros((n_rows, 0))
+        self.bias = np.zeros((n_rows, 0))
+
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Start the runs' streams of rewards."""
+        self._tap.begin(first_run, n_rows)
+
+    def next_block(self, start: int, n_steps: int, n_rows: int) -> None:
+        """Draw one uniform number a step, and look up the means of the steps."""
+        job, world = self._job, self._world
+        self._tap.draw(n_steps, n_rows)
+        times = np.arange(start + 1, start + n_steps + 1)
+        means = means_over_time(self._truth, times, job.arms, job.reward_range)
+        low, high = job.reward_range
+        world.n_steps[0] = n_steps
+        world.means[:n_steps] = (means - low) / (high - low)
+        world.worths[:n_steps] = worths(job, means)
+        best = world.worths[:n_steps].max(axis=1)
+        self.scores.best[: n_rows * n_steps] = np.tile(best, n_rows)
+
+    def check(self) -> None:
+        """Raise if a reward cannot be."""
+        check_rewards(self._job, self._world.fault)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from globalbandits._validation import require
 from globalbandits.errors import ContractError, PolicyError
 from globalbandits.policies.base import Policy
-from globalbandits.testing.rules import CONTRACT, Broken
-from globalbandits.testing.subject import Subject, default_model
+from globalbandits.testing.rules import CONTRACT
+from globalbandits.testing.subject import Broken, Subject, default_model
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel

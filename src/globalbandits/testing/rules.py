@@ -14,24 +14,22 @@ from globalbandits.policies.base import Policy, registered
 from globalbandits.policies.learner import Learner
 from globalbandits.statistics import Statistics
 from globalbandits.testing import subject as ways
+from globalbandits.testing.compiled import (
+    any_number_of_arms,
+    compiled_is_interpreted,
+    hostile_rewards_stay_inside,
+)
 from globalbandits.testing.subject import (
+    Broken,
     Subject,
     arrays_of,
     can_play,
     choices,
+    expect,
     feed,
     fresh_parts,
     plain_state,
 )
-
-
-class Broken(Exception):  # noqa: N818 - the name of what has happened
-    """A rule is broken; the text says how."""
-
-
-def _expect(condition: bool, text: str) -> None:
-    if not condition:
-        raise Broken(text)
 
 
 def spec_survives_json(subject: Subject) -> None:
@@ -40,21 +38,21 @@ def spec_survives_json(subject: Subject) -> None:
     hash(policy)
     if registered().get(getattr(policy, "kind", "")) is type(policy):
         again = Policy.from_dict(json.loads(json.dumps(policy.to_dict())))
-        _expect(again == policy, f"{policy!r} comes back from its dict as {again!r}")
-    _expect(bool(policy.label), "the label must be a text")
+        expect(again == policy, f"{policy!r} comes back from its dict as {again!r}")
+    expect(bool(policy.label), "the label must be a text")
 
 
 def state_is_arrays(subject: Subject) -> None:
     """`init` gives a NamedTuple of arrays of 64-bit numbers, a new one each time."""
     rules, setup, _, state = fresh_parts(subject)
-    _expect(hasattr(setup, "_fields") and setup._fields[0] == "tables", "setup[0] must be tables")
-    _expect(hasattr(state, "_fields"), f"the state must be a NamedTuple, got {type(state)}")
+    expect(hasattr(setup, "_fields") and setup._fields[0] == "tables", "setup[0] must be tables")
+    expect(hasattr(state, "_fields"), f"the state must be a NamedTuple, got {type(state)}")
     again = rules.init(setup)
     for mine, other in zip(arrays_of(state), arrays_of(again), strict=True):
         kinds = (np.dtype(np.int64), np.dtype(np.float64))
-        _expect(mine.dtype in kinds, f"a state's array must be int64 or float64, got {mine.dtype}")
-        _expect(np.array_equal(mine, other, equal_nan=True), "two calls of init must be equal")
-        _expect(not np.shares_memory(mine, other), "two calls of init must not share memory")
+        expect(mine.dtype in kinds, f"a state's array must be int64 or float64, got {mine.dtype}")
+        expect(np.array_equal(mine, other, equal_nan=True), "two calls of init must be equal")
+        expect(not np.shares_memory(mine, other), "two calls of init must not share memory")
 
 
 def select_only_looks(subject: Subject) -> None:
@@ -66,16 +64,16 @@ def select_only_looks(subject: Subject) -> None:
         before = [array.copy() for array in arrays_of(stats) + arrays_of(state)]
         for seed in range(5):
             arm = rules.select(setup, stats, state, np.random.default_rng(seed))
-            _expect(0 <= arm < subject.model.n_arms, f"select gave the arm {arm}")
+            expect(0 <= arm < subject.model.n_arms, f"select gave the arm {arm}")
         after = arrays_of(stats) + arrays_of(state)
         same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True))
-        _expect(same, f"select changed the state after {learner.n_observations} rewards")
+        expect(same, f"select changed the state after {learner.n_observations} rewards")
 
 
 def decisions_are_determined(subject: Subject) -> None:
     """Two learners with one seed and the same rewards choose the same arms."""
     one, other = (subject.play(subject.learner(seed=3), 60) for _ in range(2))
-    _expect(one == other, "two learners with the same seed and rewards chose different arms")
+    expect(one == other, "two learners with the same seed and rewards chose different arms")
 
 
 def statistics_are_the_engines(subject: Subject) -> None:
@@ -86,7 +84,7 @@ def statistics_are_the_engines(subject: Subject) -> None:
         before = statistics.copy(stats)
         rules.update(setup, stats, state, arm, reward)
         same = all(np.array_equal(a, b) for a, b in zip(before, stats, strict=True))
-        _expect(same, "update changed the statistics, which the engine counts")
+        expect(same, "update changed the statistics, which the engine counts")
 
 
 def rebuilding_forgets_the_path(subject: Subject) -> None:
@@ -101,7 +99,7 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
     other = rules.init(setup)
     rules.rebuild(setup, stats, other)
     rebuilt = rules.estimate(setup, stats, other)
-    _expect(
+    expect(
         _close(fed, rebuilt), f"the estimate after rebuild is {rebuilt!r}, after updates {fed!r}"
     )
     for array in arrays_of(state):  # whatever the state holds
@@ -113,7 +111,7 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
         one, two = (
             rules.select(setup, empty, each, np.random.default_rng(seed)) for each in (state, first)
         )
-        _expect(one == two, "rebuild from empty statistics must give the state of init")
+        expect(one == two, "rebuild from empty statistics must give the state of init")
 
 
 def forgetting_leaves_no_trace(subject: Subject) -> None:
@@ -153,9 +151,9 @@ def restoring_goes_on_bit_for_bit(subject: Subject) -> None:
         state = json.loads(json.dumps(learner.state()))
         again = Learner.restore(subject.policy, subject.model, state)
         one, other = (subject.play(each, 40, seed=2) for each in (learner, again))
-        _expect(one == other, f"a learner restored after {n} rewards chose other arms")
+        expect(one == other, f"a learner restored after {n} rewards chose other arms")
         same = plain_state(learner) == plain_state(again)
-        _expect(same, f"a learner restored after {n} rewards has another state 40 rewards later")
+        expect(same, f"a learner restored after {n} rewards has another state 40 rewards later")
 
 
 def ties_and_extremes_are_harmless(subject: Subject) -> None:
@@ -172,17 +170,7 @@ def ties_and_extremes_are_harmless(subject: Subject) -> None:
                 learner.update(learner.select(), unit)
             theta = learner.estimate
             inside = theta is None or model.domain[0] <= theta <= model.domain[1]
-            _expect(inside, f"the estimate is {theta} after 40 rewards of {unit:g}")
-
-
-def any_number_of_arms(subject: Subject) -> None:
-    """One arm and ten thousand arms work, or are refused with a PolicyError that says why."""
-    for model in (ways.one_arm(), ways.many_arms()):
-        if can_play(subject.policy, model):
-            learner = subject.learner(model=model)
-            feed(learner, [(arm, 0.3) for arm in range(0, model.n_arms, max(1, model.n_arms // 4))])
-            for _ in range(3):
-                learner.update(learner.select(), 0.4)
+            expect(inside, f"the estimate is {theta} after 40 rewards of {unit:g}")
 
 
 def explanations_are_given(subject: Subject) -> None:
@@ -191,13 +179,13 @@ def explanations_are_given(subject: Subject) -> None:
     for n in (0, 1, 7, 40):
         subject.play(learner, n, seed=n)
         explained = learner.explain()
-        _expect(len(explained.reason) >= 10, f"the reason is {explained.reason!r}")
+        expect(len(explained.reason) >= 10, f"the reason is {explained.reason!r}")
         choice = learner.select()
-        _expect(explained.choice == choice, f"explained arm {explained.choice}, chose {choice}")
+        expect(explained.choice == choice, f"explained arm {explained.choice}, chose {choice}")
         json.dumps(explained.details)
         _, _, stats, state = learner.parts
         used = subject.policy.observed(stats, state)
-        _expect(isinstance(used, Statistics), "observed must give Statistics")
+        expect(isinstance(used, Statistics), "observed must give Statistics")
 
 
 def _unit_data(subject: Subject, n: int, seed: int) -> list[tuple[int, float]]:
@@ -212,12 +200,12 @@ def _close(one: float, other: float) -> bool:
 
 def _expect_same(one: Learner, other: Learner, when: str) -> None:
     """Same knowledge: counts, means, estimate, and the next choices."""
-    _expect(np.array_equal(one.pulls, other.pulls), f"the counts differ {when}")
+    expect(np.array_equal(one.pulls, other.pulls), f"the counts differ {when}")
     means = np.allclose(one.means, other.means, rtol=1e-9, atol=1e-9, equal_nan=True)
-    _expect(means, f"the means differ {when}")
+    expect(means, f"the means differ {when}")
     mine, theirs = (math.nan if x.estimate is None else x.estimate for x in (one, other))
-    _expect(_close(mine, theirs), f"the estimate is {mine!r} instead of {theirs!r} {when}")
-    _expect(choices(one) == choices(other), f"the next choices differ {when}")
+    expect(_close(mine, theirs), f"the estimate is {mine!r} instead of {theirs!r} {when}")
+    expect(choices(one) == choices(other), f"the next choices differ {when}")
 
 
 def _expect_refusal(call: Callable[[], Any], name: str) -> None:
@@ -228,7 +216,7 @@ def _expect_refusal(call: Callable[[], Any], name: str) -> None:
     raise Broken(f"{name} must refuse with a PolicyError where rebuild is None")
 
 
-# Every rule by name; compiled code has its own file.
+# Every rule by name.
 CONTRACT: Mapping[str, Callable[[Subject], None]] = MappingProxyType(
     {
         "a spec survives JSON": spec_survives_json,
@@ -243,5 +231,7 @@ CONTRACT: Mapping[str, Callable[[Subject], None]] = MappingProxyType(
         "ties and extremes are harmless": ties_and_extremes_are_harmless,
         "any number of arms": any_number_of_arms,
         "explanations are given": explanations_are_given,
+        "compiled is interpreted": compiled_is_interpreted,
+        "hostile rewards stay inside": hostile_rewards_stay_inside,
     }
 )

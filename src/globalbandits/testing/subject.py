@@ -13,7 +13,19 @@ from globalbandits.model import RewardModel
 from globalbandits.policies.base import Policy
 from globalbandits.policies.learner import Learner
 
+__all__ = ["Broken", "RewardModel", "Subject", "default_model", "expect", "feed"]
+
 Data = list[tuple[int, float]]  # arms and rewards, in the model's units
+
+
+class Broken(Exception):  # noqa: N818 - the name of what has happened
+    """A rule is broken; the text says how."""
+
+
+def expect(condition: bool, text: str) -> None:
+    """Raise `Broken` with the text unless the condition holds."""
+    if not condition:
+        raise Broken(text)
 
 
 @cache

@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from globalbandits.model import RewardModel
-from globalbandits.policies import UCB1, WAGP, ArmReport, Learner
+from globalbandits.errors import ModelError
+from globalbandits.model import RegionalModel, RewardModel, demand, dose
+from globalbandits.policies import UCB1, WAGP, ArmReport, Learner, RegionalUCB
 from tests.policies.families import model_of
 from tests.policies.learner.test_learner import POLICIES, play
 
@@ -32,7 +33,13 @@ def test_every_figure_in_the_models_units():
     assert up.model_mean == pytest.approx(3.0)
     assert up.estimate == pytest.approx(0.3)
     assert down == ArmReport(
-        arm=1, value="down", pulls=0, mean=None, model_mean=down.model_mean, estimate=None
+        arm=1,
+        value="down",
+        pulls=0,
+        mean=None,
+        model_mean=down.model_mean,
+        worth=down.model_mean,
+        estimate=None,
     )
     assert down.model_mean == pytest.approx(7.0)
 
@@ -47,6 +54,36 @@ def test_printed():
         "  0    'up'      3     3           3           0.3",
         " >1  'down'      0     -           7             -",
     ]
+
+
+def test_worth_is_shown_where_it_is_something_else_than_the_mean():
+    model = demand.linear([0.4, 0.8], cost=0.3)
+    learner = Learner(WAGP(), model, seed=0)
+    learner.update([0, 0, 0, 0], [1.0, 1.0, 0.0, 1.0])
+    assert str(learner.explain()).splitlines() == [
+        "WAGP after 4 observations; estimate 0.625",
+        "next: arm 1 (0.8), greedy: the best arm at the estimate 0.625",
+        "arm  value  pulls  mean  model mean  worth  own estimate",
+        "  0    0.4      4  0.75        0.75  0.075         0.625",
+        " >1    0.8      0     -         0.5   0.25             -",
+    ]
+
+
+def test_worth_without_an_estimate_is_that_of_the_observed_mean():
+    learner = Learner(UCB1(), dose.power([0.1, 0.3], target=0.25), seed=0)
+    learner.update([0, 0], [1.0, 0.0])
+    explained = learner.explain()
+    assert explained.valued
+    assert [row.worth for row in explained.arms] == [pytest.approx(-0.25), None]
+
+
+def test_worth_of_arms_in_groups():
+    group = demand.linear([0.4, 0.8], cost=0.3)
+    learner = Learner(RegionalUCB(), RegionalModel([group, group]), seed=0)
+    learner.update([1, 2], [1.0, 0.0])
+    assert [row.worth for row in learner.explain().arms] == [None, pytest.approx(0.5), 0.0, None]
+    with pytest.raises(ModelError, match="arm must be below 4, got 4"):
+        learner.model.worth_of(4, 0.5)
 
 
 def test_before_any_reward():

@@ -14,6 +14,7 @@ from globalbandits.policies import (
     UCBC,
     UCBS,
     GridGreedy,
+    GridPlugIn,
     GridThompson,
     Learner,
     RegionalUCB,
@@ -30,11 +31,12 @@ REBUILT = [
     TSC(alpha=1.0, variance=0.1),
     OSSB(),
     RegionalUCB(),
-    GridGreedy(cells=120, likelihood="bernoulli"),
-    GridThompson(cells=120, likelihood="bernoulli"),
-    IDS(cells=120, likelihood="bernoulli"),
+    GridGreedy(cells=120),
+    GridThompson(cells=120),
+    GridPlugIn(cells=120, prior=(0.4, 0.2)),
+    IDS(cells=120),
 ]
-ORDERED = [GridGreedy(cells=120), GridThompson(cells=120), IDS(cells=120)]
+ORDERED = [kind(cells=120, likelihood="beta") for kind in (GridGreedy, GridThompson, IDS)]
 POLICIES = [*REBUILT, *ORDERED]
 CACHES = {
     "ossb": {"atol": 1e-6},  # Brent's method stops so close to the minimum
@@ -43,6 +45,7 @@ CACHES = {
     "ts_c": {"ignored": ("allowed.lows", "allowed.highs", "allowed.seen"), "rtol": 0},
     "regional_ucb": {"ignored": ("own.segments",), "rtol": 0},
     "grid_greedy": {"rtol": 1e-9, "atol": 1e-12},
+    "grid_plug_in": {"rtol": 1e-9, "atol": 1e-12},
     "grid_thompson": {"rtol": 1e-9, "atol": 1e-12},
     "ids": {"ignored": ("parts",), "rtol": 1e-7, "atol": 1e-12},
 }
@@ -157,7 +160,7 @@ def test_what_follows_from_the_posterior_is_derived_and_not_read(policy, model):
 
 
 def test_a_saved_posterior_names_only_the_cells_in_its_window(model):
-    learner = Learner(GridGreedy(cells=2000), model, seed=0)
+    learner = Learner(GridGreedy(cells=2000, likelihood="beta"), model, seed=0)
     contract.play(learner, 400)
     kept = learner.state()["kept"]["posterior"]
     first, last = kept["window"]

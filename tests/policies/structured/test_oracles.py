@@ -13,14 +13,18 @@ CASES = {
     "ucb_c": (UCBC(variance=0.06), lambda p: field.NaiveUcbC(p, 0.36, 0.06), 1500),
     "ucb_c narrow": (UCBC(alpha=0.02), lambda p: field.NaiveUcbC(p, 0.01, 0.25), 500),
     "ts_c": (TSC(), lambda p: field.NaiveTsC(p, 1.5, 0.25), 1500),
-    "grid_greedy": (GridGreedy(cells=300), lambda p: field.NaiveGridGreedy(p, "beta", 300), 1500),
+    "grid_greedy": (
+        GridGreedy(cells=300, likelihood="beta"),
+        lambda p: field.NaiveGridGreedy(p, "beta", 300),
+        1500,
+    ),
     "grid_greedy quasi": (
         GridGreedy(cells=300, likelihood="bernoulli"),
         lambda p: field.NaiveGridGreedy(p, "bernoulli", 300),
         1500,
     ),
     "grid_thompson": (
-        GridThompson(cells=300),
+        GridThompson(cells=300, likelihood="beta"),
         lambda p: field.NaiveGridThompson(p, "beta", 300),
         1500,
     ),

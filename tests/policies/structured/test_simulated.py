@@ -14,8 +14,8 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")  # what cannot 
 # Regret on Experiment 1 (theta 0.4, T = 10,000) of an independent prototype, whose own error is
 # not known; it printed two or three digits.
 EXPECTED = [
-    (GridGreedy(), 1.0),
-    (GridThompson(), 1.6),
+    (GridGreedy(likelihood="beta"), 1.0),
+    (GridThompson(likelihood="beta"), 1.6),
     (UCBC(alpha=1.0, variance=0.063), 10.0),
     (UCBS(), 27.0),
     (TSC(), 57.0),

@@ -15,7 +15,6 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer
-from globalbandits.environments import Drift, Noise
 from globalbandits.errors import PolicyError, SimulationError
 from globalbandits.experiments.league.policies import Policies, league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
@@ -105,35 +104,26 @@ def play_league(
     )
 
 
-def compile_ahead(scenarios: Sequence[str], policies: Sequence[str], tick: Tick) -> None:
+def compile_ahead(policies: Sequence[str], tick: Tick) -> None:
     """Compile what the league needs, in as many processes as there are cores.
 
     Compiled code is kept on disk, so that this process finds it; compiling is most of what a
     first league takes, and one process compiles one thing at a time.
 
     Args:
-        scenarios: keys of the file's scenarios.
-        policies: labels of the file's policies.
-        tick: called with (scenario key, policy label) when one of them is compiled.
+        policies: labels of the league, or ``module:Object`` names.
+        tick: called with ("compiled", policy) when one of them is compiled.
     """
-    kinds: dict[tuple[Noise, Drift | None], str] = {}
-    for scenario in load_scenarios(scenarios):
-        environment = scenario.environment
-        kinds.setdefault((environment.noise, environment.drift), scenario.key)
     with ProcessPoolExecutor(_n_cores(), mp_context=get_context("spawn")) as pool:
-        jobs = {
-            pool.submit(_compile, key, label): (key, label)
-            for key in kinds.values()
-            for label in policies
-        }
+        jobs = {pool.submit(_compile, name): name for name in policies}
         for job in as_completed(jobs):
             job.result()
-            tick(*jobs[job])
+            tick("compiled", jobs[job])
 
 
-def _compile(key: str, label: str) -> None:
-    (scenario,) = load_scenarios([key])
-    policy = league_policies([label])[label]
+def _compile(name: str) -> None:
+    (policy,) = league_policies([name]).values()
+    (scenario,) = load_scenarios(["short"])
     with contextlib.suppress(PolicyError):  # who cannot play is named when the league is played
         simulate(scenario.environment, [policy], horizon=1, runs=1)
 

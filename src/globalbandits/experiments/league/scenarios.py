@@ -17,7 +17,9 @@ from globalbandits.model import RewardModel, demand, dose
 
 _HORIZON = 10_000
 _RUNS = 100
-_KEYS = frozenset({"title", "text", "model", "theta", "noise", "drift", "bias", "horizon", "runs"})
+_KEYS = frozenset(
+    {"title", "text", "model", "theta", "noise", "drift", "bias", "truth", "horizon", "runs"}
+)
 _FAMILIES = {"demand": demand, "dose": dose}
 
 
@@ -81,14 +83,19 @@ def parse_scenario(key: str, content: Mapping[str, Any]) -> Scenario:
     for name in content:
         rule = f"have keys among {', '.join(sorted(_KEYS))}"
         require(name in _KEYS, f"scenario {key}", rule, name, ScenarioError)
-    for name in ("title", "text", "model", "theta"):
+    needed = ("title", "text", "model", *(() if "truth" in content else ("theta",)))
+    for name in needed:
         require(name in content, f"scenario {key}", f"have {name}", list(content), ScenarioError)
+    model = _parse_model(key, content["model"])
+    truth, truth_theta = _parse_truth(key, content.get("truth"), model)
     environment = Environment(
-        _parse_model(key, content["model"]),
-        theta=content["theta"],
+        model,
+        theta=content.get("theta"),
         noise=Noise.from_dict(content.get("noise", "beta")),
         drift=Drift.from_dict(content["drift"]) if "drift" in content else None,
         bias=Bias.from_dict(content["bias"]) if "bias" in content else None,
+        truth=truth,
+        truth_theta=truth_theta,
     )
     return Scenario(
         key=key,
@@ -105,9 +112,25 @@ def _parse_model(key: str, content: Mapping[str, Any]) -> RewardModel:
     missing = {"family", "from", "to", "number"} - options.keys()
     rule = "have family, from, to and number"
     require(not missing, f"model of {key}", rule, dict(content), ScenarioError)
-    room, _, name = str(options.pop("family")).partition(".")
-    known = room in _FAMILIES and name in _FAMILIES[room].__all__
-    require(known, "family", "name a model of demand or dose", content["family"], ScenarioError)
     arms = np.linspace(options.pop("from"), options.pop("to"), options.pop("number"))
-    model: RewardModel = getattr(_FAMILIES[room], name)(arms.round(12).tolist(), **options)
+    return _build(options.pop("family"), arms.round(12).tolist(), options)
+
+
+def _parse_truth(key: str, content: Any, model: RewardModel) -> tuple[Any, float | None]:
+    """What really pays, and its parameter: a family with the model's arms, or means."""
+    if not isinstance(content, Mapping):
+        return content, None
+    options = dict(content)
+    rule = "have family and theta"
+    whole = {"family", "theta"} <= options.keys()
+    require(whole, f"truth of {key}", rule, dict(content), ScenarioError)
+    theta = options.pop("theta")
+    return _build(options.pop("family"), list(model.arms), options), theta
+
+
+def _build(family: object, arms: list[Any], options: dict[str, Any]) -> RewardModel:
+    room, _, name = str(family).partition(".")
+    known = room in _FAMILIES and name in _FAMILIES[room].__all__
+    require(known, "family", "name a model of demand or dose", family, ScenarioError)
+    model: RewardModel = getattr(_FAMILIES[room], name)(arms, **options)
     return model

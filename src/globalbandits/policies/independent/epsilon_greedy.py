@@ -19,6 +19,7 @@ from globalbandits.policies.parts.indices import (
     rebuild_widths,
     update_widths,
 )
+from globalbandits.policies.parts.valuing import choose_by_worth
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Genera
         return first_unplayed(stats)
     if rng.random() < setup.epsilon:
         return int(rng.random() * setup.tables.n_arms)
-    return choose_largest(state.means, rng)
+    if not setup.tables.valued:
+        return choose_largest(state.means, rng)
+    return choose_by_worth(setup.tables, state.means, 0.0, state.widths, 0.0, rng)
 
 
 @register("epsilon_greedy")
@@ -48,7 +51,7 @@ class EpsilonGreedy(Policy):
 
     Every arm is played once first. The share of random plays does not fall with time, so the
     regret is linear: a floor for comparisons (Sutton and Barto 2018, section 2.2). The model
-    is not used.
+    is not used. Value: any; means are valued.
 
     Args:
         epsilon: the probability of a random play, between 0 and 1.

@@ -11,6 +11,7 @@ from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.statistics import Statistics, are_part, count, no_statistics
 
 if TYPE_CHECKING:
@@ -36,15 +37,25 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The arm explored least, the lowest first; once all are explored, the largest sum."""
+    """The arm explored least, the lowest first; once all are explored, the best mean."""
     explored = state.explored
     if explored.total[0] >= setup.plays * setup.tables.n_arms:
-        return choose_largest(explored.sums, rng)
+        return choose_best(setup, explored, rng)
     arm = 0
     for other in range(1, setup.tables.n_arms):
         if explored.counts[other] < explored.counts[arm]:
             arm = other
     return arm
+
+
+def choose_best(setup: Setup, explored: Statistics, rng: np.random.Generator) -> int:
+    """The arm whose mean is worth most; all have as many rewards, so sums will do as means."""
+    if not setup.tables.valued:
+        return choose_largest(explored.sums, rng)
+    worths = np.empty(setup.tables.n_arms)
+    for arm in range(setup.tables.n_arms):
+        worths[arm] = worth_of(setup.tables, arm, explored.sums[arm] / explored.counts[arm])
+    return choose_largest(worths, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -66,7 +77,7 @@ class ExploreThenCommit(Policy):
 
     (Lattimore and Szepesvari 2020, Algorithm 1.) Arms that tie after the exploration share the
     rest at random. The model is not used. Rewards cannot be forgotten or merged: which of them
-    belong to the exploration depends on their order.
+    belong to the exploration depends on their order. Value: any; means are valued.
 
     Args:
         plays: how often each arm is explored; at least 1.

@@ -13,6 +13,7 @@ from globalbandits.policies.parts.divergence import (
     negative_entropy,
 )
 from globalbandits.policies.parts.indices import NOT_PLAYED, Setup, State, index_rules
+from globalbandits.policies.parts.valuing import nearest_above, nearest_below, worth_of
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ def remember(stats: Statistics, state: State, arm: int) -> None:
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
     """The indices of the next round, with the sign changed so that the largest is played."""
+    if setup.tables.valued:
+        score_worth(setup, stats, state)
+        return
     best = 0
     for arm in range(1, setup.tables.n_arms):
         if state.means[arm] > state.means[best]:
@@ -43,6 +47,29 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
             state.indices[arm] = -state.memo[arm] - count * cross
 
 
+def score_worth(setup: Setup, stats: Statistics, state: State) -> None:
+    """The indices of the next round where the model has a value.
+
+    An arm could be best at the nearest mean that is worth as much as the best one, on either
+    side of its own; -inf if there is no such mean.
+    """
+    tables = setup.tables
+    top = -math.inf
+    for arm in range(tables.n_arms):
+        top = max(top, worth_of(tables, arm, state.means[arm]))
+    for arm in range(tables.n_arms):
+        count, mean = stats.counts[arm], state.means[arm]
+        if worth_of(tables, arm, mean) >= top:
+            state.indices[arm] = -math.log(count)
+            continue
+        cross = math.inf
+        for q in (nearest_below(tables, arm, mean, top), nearest_above(tables, arm, mean, top)):
+            if q >= 0.0:
+                log_q, log_rest = log_or_minus_infinity(q), log_or_minus_infinity(1.0 - q)
+                cross = min(cross, cross_entropy(mean, log_q, log_rest))
+        state.indices[arm] = -state.memo[arm] - count * cross
+
+
 @register("imed")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IMED(Policy):
@@ -51,7 +78,8 @@ class IMED(Policy):
     The rule is ``argmin N_k * kl(mean_k, largest mean) + log(N_k)`` (Honda and Takemura 2015).
     The paper minimises over all distributions on (-inf, 1]; we take the Bernoulli divergence
     kl, which is the exact one for rewards 0 and 1 and a lower bound for others in [0, 1]. The
-    model is not used.
+    model is not used. Value: any. ``kl(mean_k, q)`` then is to the nearest mean q that would be
+    worth as much as the best arm's mean is, above or below; an arm without one is not played.
 
     >>> IMED().to_dict()
     {'policy': 'imed'}

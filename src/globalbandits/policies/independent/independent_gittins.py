@@ -15,17 +15,22 @@ from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.gittins import as_form, psi
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.learned_noise import (
+    ALIKE,
     Noise,
+    Pooling,
     guess_mean,
     learn_noise,
     no_noise,
     renew_variance,
 )
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.policies.parts.valuing import unit_scale, worth_within
 from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
+
+GROWTH = 1.05  # of the number of rewards, from one fit to the next
 
 MIDDLE = 0.5  # of the rewards' range: what an arm is worth before its first reward
 
@@ -37,6 +42,7 @@ class Setup(NamedTuple):
     variance: float
     patience: float
     form: int
+    pooling: Pooling
 
 
 class State(NamedTuple):
@@ -67,7 +73,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
     else:
-        renew_variance(stats, state.noise, arm)
+        renew_variance(stats, state.noise, setup.pooling, arm)
         renew_index(setup, stats, state, arm)
 
 
@@ -82,20 +88,20 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 def refit(setup: Setup, state: State) -> None:
     """Everything but the indices, from the statistics of the last fit."""
     fitted = state.fitted
-    state.due[0] = next_fit(fitted.total[0])
+    state.due[0] = next_fit(fitted.total[0], GROWTH)
     state.horizon[0] = setup.patience * (float(fitted.total[0]) + 1.0)
     for arm in range(fitted.counts.shape[0]):
         state.noise.guesses[arm] = guess_mean(fitted, arm, MIDDLE)
-    learn_noise(fitted, state.noise)
+    learn_noise(fitted, state.noise, setup.pooling)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """The last fit again, then the indices with the rewards that have come since."""
-    if not may_be_last_fit(state.fitted, stats):
+    if not may_be_last_fit(state.fitted, stats, GROWTH):
         return False
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
-        renew_variance(stats, state.noise, arm)
+        renew_variance(stats, state.noise, setup.pooling, arm)
         renew_index(setup, stats, state, arm)
     return True
 
@@ -111,8 +117,8 @@ def renew_index(setup: Setup, stats: Statistics, state: State, arm: int) -> None
         trust = setup.variance / (setup.variance + noise)
         rest = trust * noise
         mean += trust * (stats.sums[arm] / count - MIDDLE)
-    bonus = psi(state.horizon[0] * rest / variance, setup.form)
-    state.indices[arm] = mean + math.sqrt(rest) * bonus
+    bonus = math.sqrt(rest) * psi(state.horizon[0] * rest / variance, setup.form)
+    state.indices[arm] = worth_within(setup.tables, arm, mean - bonus, mean + bonus)
 
 
 @register("independent_gittins")
@@ -148,8 +154,9 @@ class IndependentGittins(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the constants."""
-        return Setup(model.tables, self.variance, self.patience, as_form(self.psi))
+        return Setup(model.tables, self.variance, self.patience, as_form(self.psi), ALIKE)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
-        return f"largest index: {float(np.max(state.indices)):.6g} on the unit reward scale"
+        largest = float(np.max(state.indices))
+        return f"largest index: {largest:.6g} on {unit_scale(setup.tables)}"

@@ -16,6 +16,7 @@ from globalbandits.policies.parts.divergence import (
     negative_entropy,
 )
 from globalbandits.policies.parts.indices import NOT_PLAYED, State, index_rules
+from globalbandits.policies.parts.valuing import unit_scale, worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -38,12 +39,20 @@ def remember(stats: Statistics, state: State, arm: int) -> None:
 def score(setup: Setup, stats: Statistics, state: State) -> None:
     """The largest indices of the next round, as -log(1 - q); -inf for arms seen to be lower.
 
+    Where the model has a value, the most each arm can be worth.
+
     An index beats the largest one so far, b, when ``N kl(mean, b) <= budget``. With the arms'
     entropies at hand that test costs two products, so Newton's method runs for the arm with the
     best mean and for the few arms that beat it.
     """
     log_t = math.log(stats.total[0] + 1)
     budget = log_t + setup.c * math.log(max(1.0, log_t))
+    if setup.tables.valued:
+        for arm in range(setup.tables.n_arms):
+            high = 1.0 - math.exp(-upper(stats, state, arm, budget))
+            low = math.exp(-lower(stats, state, arm, budget))
+            state.indices[arm] = worth_within(setup.tables, arm, low, high)
+        return
     first = 0
     for arm in range(1, setup.tables.n_arms):
         if state.means[arm] > state.means[first]:
@@ -70,6 +79,11 @@ def upper(stats: Statistics, state: State, arm: int, budget: float) -> float:
     return kl_upper_bound(state.means[arm], state.memo[arm], budget / stats.counts[arm])
 
 
+def lower(stats: Statistics, state: State, arm: int, budget: float) -> float:
+    """-log(q) of the smallest q with N kl(mean, q) <= budget: the other side of the coin."""
+    return kl_upper_bound(1.0 - state.means[arm], state.memo[arm], budget / stats.counts[arm])
+
+
 @register("kl_ucb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KLUCB(Policy):
@@ -79,7 +93,8 @@ class KLUCB(Policy):
     Bernoulli divergence kl, which is valid for all rewards in [0, 1] (Garivier and Cappe 2011,
     Algorithm 1; the rule was checked in public code). Their proof takes c = 3; that they
     recommend c = 0 in practice, our default, is from memory. For t < e, log(log(t)) counts as 0.
-    The model is not used.
+    The model is not used. Value: any. The index is the largest worth of a q with ``N_k *
+    kl(mean_k, q)`` within the budget, below the mean or above it.
 
     Args:
         c: the factor of log(log(t)); not negative.
@@ -106,5 +121,7 @@ class KLUCB(Policy):
         """The first round of plays, or the largest index."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
-        largest = 1.0 - math.exp(-float(np.max(state.indices)))
-        return f"largest upper confidence bound: {largest:.6g} on the unit reward scale"
+        largest = float(np.max(state.indices))
+        if not setup.tables.valued:
+            largest = 1.0 - math.exp(-largest)
+        return f"largest upper confidence bound: {largest:.6g} on {unit_scale(setup.tables)}"

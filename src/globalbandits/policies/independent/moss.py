@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.parts.indices import Setup, State, explain, index_rules
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -22,9 +23,10 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
     log_t = math.log(stats.total[0] + 1)
     for arm in range(setup.tables.n_arms):
         excess = log_t - state.memo[arm]
-        state.indices[arm] = state.means[arm]
+        mean, width = state.means[arm], 0.0
         if excess > 0.0:
-            state.indices[arm] += math.sqrt(excess) * state.widths[arm]
+            width = math.sqrt(excess) * state.widths[arm]
+        state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
 
 
 @register("moss")
@@ -35,7 +37,7 @@ class MOSS(Policy):
     The index at time t is ``mean_k + sqrt(max(0, log(t / (K * N_k))) / N_k)``, the anytime
     variant (Degenne and Perchet 2016, MOSS-anytime with alpha = 1) of MOSS (Audibert and
     Bubeck 2009), in which the horizon stands in place of t. Rewards are in [0, 1]; the model
-    is not used.
+    is not used. Value: any, as for `UCB1` with this bonus.
 
     >>> MOSS().label
     'MOSS'

@@ -8,6 +8,7 @@ import numpy as np
 
 from globalbandits.policies.base import Policy, State, register, stateless
 from globalbandits.policies.parts.indices import Setup, no_estimate
+from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         successes = 0.0
         if stats.sums[arm] > 0.0:
             successes = min(stats.sums[arm], float(stats.counts[arm]))
-        value = rng.beta(1.0 + successes, 1.0 + (stats.counts[arm] - successes))
+        mean = rng.beta(1.0 + successes, 1.0 + (stats.counts[arm] - successes))
+        value = worth_of(setup.tables, arm, mean)
         if value > largest:
             best = arm
             largest = value
@@ -40,7 +42,7 @@ class ThompsonSampling(Policy):
     Agrawal and Goyal 2012). For other rewards in [0, 1] Agrawal and Goyal throw a coin that
     shows 1 with probability the reward; we count the reward itself, the coin's mean, so that
     learning draws no random number and can be replayed, merged and taken back. The model is
-    not used.
+    not used. Value: any; draws are valued.
 
     >>> ThompsonSampling().to_dict()
     {'policy': 'thompson_sampling'}

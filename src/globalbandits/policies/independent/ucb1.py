@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.indices import (
     NOT_PLAYED,
     Setup,
@@ -18,6 +17,7 @@ from globalbandits.policies.parts.indices import (
     ucb1_bonus,
     update_widths,
 )
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Genera
     """Every arm once, the lowest first; then the largest upper confidence bound."""
     if state.played[0] < setup.tables.n_arms:
         return first_unplayed(stats)
-    return choose_upper_bound(state.means, state.widths, ucb1_bonus(stats), rng)
+    bonus = ucb1_bonus(stats)
+    return choose_by_worth(setup.tables, state.means, 0.0, state.widths, bonus, rng)
 
 
 @register("ucb1")
@@ -37,7 +38,9 @@ class UCB1(Policy):
     """Play the arm with the largest upper confidence bound; the model is not used.
 
     The index at time t is ``mean_k + sqrt(2 * log(t - 1) / N_k)``; every arm is played once
-    first, and ties are broken at random.
+    first, and ties are broken at random. Value: any. The index is the largest worth of a mean
+    between ``mean_k - bonus`` and ``mean_k + bonus``, and arms that tie, because they all may
+    hit a target, are ordered by what the middle is worth.
 
     >>> UCB1().to_dict()
     {'policy': 'ucb1'}
@@ -53,5 +56,6 @@ class UCB1(Policy):
         """The first round of plays, or the largest index."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
-        largest = float(np.max(state.means + ucb1_bonus(stats) * state.widths))
-        return f"largest upper confidence bound: {largest:.6g} on the unit reward scale"
+        tables, bonus = setup.tables, ucb1_bonus(stats)
+        largest = largest_bound(tables, state.means, 0.0, state.widths, bonus)
+        return f"largest upper confidence bound: {largest:.6g} on {unit_scale(tables)}"

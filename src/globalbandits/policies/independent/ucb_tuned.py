@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.parts.indices import Setup, State, explain, index_rules
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
         bonus = root * state.widths[arm]  # sqrt(log t / N)
         # sqrt(2 log t / N) bounds the error of the variance; no reward in [0, 1] exceeds 1/4.
         variance = min(0.25, state.memo[arm] + math.sqrt(2.0) * bonus)
-        state.indices[arm] = state.means[arm] + bonus * math.sqrt(variance)
+        mean, width = state.means[arm], bonus * math.sqrt(variance)
+        state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
 
 
 @register("ucb_tuned")
@@ -37,6 +39,7 @@ class UCBTuned(Policy):
     N_k)))``, where v_k is the arm's empirical variance (divided by N_k); the rule was checked in
     public code. The paper has no proof for it. It counts the plays before this one where we
     count this one too: log(t), not log(t - 1). Rewards are in [0, 1]; the model is not used.
+    Value: any, as for `UCB1` with this bonus.
 
     >>> UCBTuned().to_dict()
     {'policy': 'ucb_tuned'}

@@ -2,5 +2,6 @@
 
 from globalbandits.policies.learner.explanation import ArmReport, Explanation
 from globalbandits.policies.learner.learner import Learner
+from globalbandits.policies.learner.stop_when import StopWhen
 
-__all__ = ["ArmReport", "Explanation", "Learner"]
+__all__ = ["ArmReport", "Explanation", "Learner", "StopWhen"]

@@ -26,6 +26,7 @@ class ArmReport:
     pulls: int
     mean: float | None  # of the observed rewards
     model_mean: float | None  # at the learner's estimate
+    worth: float | None  # of a decision: by the model mean, without one by the observed mean
     estimate: float | None  # of the parameter, from this arm's rewards alone
 
 
@@ -40,6 +41,7 @@ class Explanation:
     reason: str
     details: dict[str, Any]  # the policy's own numbers; for BUW the phase and C2
     arms: tuple[ArmReport, ...]
+    valued: bool = False  # whether worth is something else than the mean reward
 
     def __str__(self) -> str:
         """A heading, the choice and its reason, and a table of the arms."""
@@ -53,16 +55,18 @@ class Explanation:
         rows = sorted(self.arms, key=lambda row: (-row.pulls, row.arm))[:_MAX_ROWS]
         if chosen not in rows:
             rows[-1] = chosen
-        cells = [("arm", "value", "pulls", "mean", "model mean", "own estimate")]
+        worth = ["worth"] if self.valued else []
+        cells = [["arm", "value", "pulls", "mean", "model mean", *worth, "own estimate"]]
         cells += [
-            (
+            [
                 f"{'>' if row.arm == self.choice else ''}{row.arm}",
                 f"{row.value!r}",
                 f"{row.pulls}",
                 _number(row.mean),
                 _number(row.model_mean),
+                *([_number(row.worth)] if self.valued else []),
                 _number(row.estimate),
-            )
+            ]
             for row in sorted(rows, key=lambda row: row.arm)
         ]
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
@@ -91,24 +95,30 @@ def explain(
     ):
         mean = total / count if count > 0 else math.nan
         own = evaluate(setup.tables.inverse, arm, mean) if count > 0 else math.nan
+        observed, by_model = _or_none(low + (high - low) * mean), model_means[arm]
+        known = observed if by_model is None else by_model
         arms.append(
             ArmReport(
                 arm=arm,
                 value=model.arms[arm],
                 pulls=count,
-                mean=_or_none(low + (high - low) * mean),
-                model_mean=model_means[arm],
+                mean=observed,
+                model_mean=by_model,
+                worth=None if known is None else model.worth_of(arm, known),
                 estimate=_or_none(own),
             )
         )
+    moved = policy.limit(setup, stats, state, copy.deepcopy(rng))
+    reason = policy.reason(setup, stats, state)
     return Explanation(
         policy=policy.label,
         n_observations=int(stats.total[0]),
         estimate=estimate,
         choice=int(policy.rules.select(setup, stats, state, copy.deepcopy(rng))),
-        reason=policy.reason(setup, stats, state),
+        reason=reason if moved is None else f"{moved} (unlimited: {reason})",
         details=policy.details(setup, stats, state),
         arms=tuple(arms),
+        valued=model.valued,
     )
 
 

@@ -8,11 +8,12 @@ import numpy as np
 from globalbandits import statistics
 from globalbandits._encoding import encode_tuple
 from globalbandits._random import Stream, generator
-from globalbandits._rewards import as_arm, as_batch, as_unit, is_batch
+from globalbandits._rewards import as_allowed, as_arm, as_batch, as_unit, is_batch, nearest
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, as_seed, require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
+from globalbandits.evidence.stopping import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saving
 from globalbandits.policies.learner.belonging import (
@@ -26,9 +27,10 @@ from globalbandits.policies.learner.calls import Calls
 from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
 from globalbandits.policies.learner.live import Live
+from globalbandits.policies.learner.stop_when import REASONS, StopWhen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
@@ -79,7 +81,7 @@ class Learner:
         self._state = policy.rules.init(self._setup)
         self._stats = statistics.no_statistics(model.n_arms)
         self._evidence = Evidence(model, statistics=self._stats)
-        self._rng = _as_generator(seed)
+        self._rng = saving.as_generator(seed)
         self._lineage = Lineage.new()
         self._version = 0  # changes with every reward counted or taken back
         self._lock = threading.RLock()
@@ -100,10 +102,29 @@ class Learner:
         """The policy's rules, its setup, the statistics and the state, for those who test rules."""
         return self._rules, self._setup, self._stats, self._state
 
-    def select(self) -> int:
-        """The index of the arm to play next; only the random generator may change."""
+    def select(
+        self,
+        *,
+        rng: np.random.Generator | None = None,
+        allowed: "Iterable[int] | None" = None,
+    ) -> int:
+        """The index of the arm to play next; only the random generator may change.
+
+        Args:
+            rng: draw from this generator; the learner's own one stays as it is.
+            allowed: the arms that may be played this time. A choice outside becomes the nearest
+                of them in the arms' order, the lower one of two.
+        """
+        may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
+        if rng is not None:
+            rule = "be a numpy.random.Generator"
+            require(isinstance(rng, np.random.Generator), "rng", rule, rng, PolicyError)
         with self._lock:
-            return self._calls.choose()
+            if rng is None:
+                arm = self._calls.choose()
+            else:
+                arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
+        return arm if may is None else nearest(arm, may)
 
     def update(self, arm: "int | ArrayLike", reward: "float | ArrayLike") -> None:
         """Learn one reward of an arm, or a batch of them; on an error nothing is learned.
@@ -234,6 +255,12 @@ class Learner:
         units = np.full(counts.shape, np.nan)
         np.divide(sums, counts, out=units, where=counts > 0)
         return low + (high - low) * units
+
+    def should_stop(self, rule: StopWhen) -> str | None:
+        """Why to stop now by a rule ("too high", "one contender", "decisions"); None to go on."""
+        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
+        with self._lock:
+            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
 
     def explain(self) -> Explanation:
         """The estimate, every arm's statistics, and the next choice with its reason."""
@@ -388,11 +415,3 @@ class Learner:
             f"Learner({self._policy.label}, {self._model.n_arms} arms, "
             f"{self.n_observations} observations{shown})"
         )
-
-
-def _as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
-    if isinstance(seed, np.random.Generator):
-        return seed
-    if seed is None:
-        return np.random.default_rng()
-    return generator(Stream.LEARNER, as_seed(seed, PolicyError))

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple
-from globalbandits._validation import show
+from globalbandits._random import Stream, generator
+from globalbandits._validation import as_seed, show
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.evidence.saving import decode_statistics
 from globalbandits.policies.base import Policy, Rules, Setup, State
@@ -81,6 +82,15 @@ def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> St
     return state
 
 
+def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+    """The generator of a new learner: a given one, one of a seed, or one of fresh entropy."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if seed is None:
+        return np.random.default_rng()
+    return generator(Stream.LEARNER, as_seed(seed, PolicyError))
+
+
 def encode_generator(rng: np.random.Generator) -> dict[str, Any]:
     """The state of a generator as plain numbers and lists."""
     encoded: dict[str, Any] = _plain(rng.bit_generator.state)
@@ -140,6 +150,7 @@ def _plain(value: Any) -> Any:
 __all__ = [
     "FORMAT",
     "VERSION",
+    "as_generator",
     "check_header",
     "decode_array",
     "decode_generator",

@@ -11,7 +11,6 @@ from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import (
     arm_features,
     as_features,
@@ -21,6 +20,7 @@ from globalbandits.policies.parts.features import (
 )
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.logistic import KEPT, State, init, rebuild, resume, update
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     """The arms of the design first; then the largest prediction with its bonus."""
     if state.ready[0] == 0:
         return first_unobserved(setup.design, stats)
-    return choose_upper_bound(state.means, state.spread.widths, bonus(setup, stats), rng)
+    widths, factor = state.spread.widths, bonus(setup, stats)
+    return choose_by_worth(setup.tables, state.means, 0.0, widths, factor, rng)
 
 
 def bonus(setup: Setup, stats: Statistics) -> float:
@@ -89,6 +90,9 @@ class GLMUCB(Policy):
     of allowed parameters. With the proven constants the bonus is far above 1 for long, and
     the policy tries all arms in turn; the paper itself tunes it down: ``scale`` does that.
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes the fewest vectors in which the logits of
             the model's means are linear to within 0.01 of a mean.
@@ -120,7 +124,7 @@ class GLMUCB(Policy):
         if self.features is None:
             features = logit_features(means)
         else:
-            features = arm_features(self.features, model.arms)
+            features = arm_features(self.features, model.arms, model.valued)
             independent_columns(features)
         d = features.shape[1]
         design = spread_arms(features)
@@ -140,8 +144,9 @@ class GLMUCB(Policy):
         """The first plays, or the largest index."""
         if state.ready[0] == 0:
             return f"first plays: {len(setup.design)} linearly independent arms"
-        largest = float(np.max(state.means + bonus(setup, stats) * state.spread.widths))
-        return f"largest prediction with its bonus: {largest:.6g} on the unit reward scale"
+        widths, factor = state.spread.widths, bonus(setup, stats)
+        largest = largest_bound(setup.tables, state.means, 0.0, widths, factor)
+        return f"largest prediction with its bonus: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The estimated coefficients, and the factor of the widths now."""

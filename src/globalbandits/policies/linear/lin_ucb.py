@@ -11,10 +11,10 @@ from globalbandits._validation import as_fraction
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import arm_features, as_features
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.ridge import KEPT, State, init, rebuild, resume, update
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ class Setup(NamedTuple):
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest upper bound of a prediction."""
-    return choose_upper_bound(state.means, state.spread.widths, setup.width, rng)
+    widths, factor = state.spread.widths, setup.width
+    return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
 
 
 @register("lin_ucb")
@@ -46,9 +47,13 @@ class LinUCB(Policy):
     each, and contexts that change; here all arms share the coefficients and an arm's context
     is its own constant vector of features.
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms).
+            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
+            value: then what is observed is no revenue, which is nothing at price 0.
         delta: probability that a bound may fail, between 0 and 1.
 
     >>> LinUCB().label
@@ -71,7 +76,7 @@ class LinUCB(Policy):
         low, high = model.reward_range
         return Setup(
             tables=model.tables,
-            features=arm_features(self.features, model.arms),
+            features=arm_features(self.features, model.arms, model.valued),
             offset=low / (high - low),
             ridge=1.0,
             width=1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0),
@@ -79,5 +84,6 @@ class LinUCB(Policy):
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
-        largest = float(np.max(state.means + setup.width * state.spread.widths))
-        return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
+        widths, factor = state.spread.widths, setup.width
+        largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
+        return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"

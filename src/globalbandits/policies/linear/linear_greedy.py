@@ -9,7 +9,8 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
+from globalbandits.policies.parts.choice import choose_largest, choose_upper_bound
+from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -43,7 +44,14 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     """The best line at the estimate; any arm at random before the first reward."""
     if stats.total[0] == 0:
         return int(rng.random() * setup.tables.n_arms)
-    return choose_upper_bound(setup.intercepts, setup.slopes, estimate(setup, stats, state), rng)
+    theta = estimate(setup, stats, state)
+    if not setup.tables.valued:
+        return choose_upper_bound(setup.intercepts, setup.slopes, theta, rng)
+    worths = np.empty(setup.tables.n_arms)
+    for arm in range(setup.tables.n_arms):
+        mean = setup.intercepts[arm] + theta * setup.slopes[arm]
+        worths[arm] = worth_of(setup.tables, arm, mean)
+    return choose_largest(worths, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -92,7 +100,7 @@ class LinearGreedy(Policy):
     Rusmevichientong and Tsitsiklis 2009, from memory of the paper; its prior on theta is left
     out, so the first arm is any). A mean that is not a line is replaced by its least-squares
     line over the domain: then the policy is wrong where the curves bend, and its regret grows
-    linearly.
+    linearly. Value: any; lines are of what is observed, and their means are valued.
 
     >>> LinearGreedy().to_dict()
     {'policy': 'linear_greedy'}

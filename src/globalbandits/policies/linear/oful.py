@@ -12,7 +12,6 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts import ridge
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import arm_features, as_features
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.least_squares import (
@@ -24,6 +23,7 @@ from globalbandits.policies.parts.least_squares import (
 )
 from globalbandits.policies.parts.ridge import rebuild as rebuild_regression
 from globalbandits.policies.parts.ridge import update as update_regression
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def init(setup: Setup) -> State:
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest upper bound of a prediction."""
-    return choose_upper_bound(state.means, state.spread.widths, radius(setup, state), rng)
+    widths, factor = state.spread.widths, radius(setup, state)
+    return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -122,9 +123,13 @@ class OFUL(Policy):
     public code). R = 1/2 covers all rewards in [0, 1]; S, a bound on the coefficients, is taken
     from the model: the longest vector of least-squares coefficients of its means over the domain.
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms).
+            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
+            value: then what is observed is no revenue, which is nothing at price 0.
         ridge: the ridge, positive.
         delta: probability that the ellipsoid may fail, between 0 and 1.
 
@@ -147,7 +152,7 @@ class OFUL(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features and constants on the unit reward scale."""
-        features = arm_features(self.features, model.arms)
+        features = arm_features(self.features, model.arms, model.valued)
         low, high = model.reward_range
         return Setup(
             tables=model.tables,
@@ -161,8 +166,9 @@ class OFUL(Policy):
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""
-        largest = float(np.max(state.means + radius(setup, state) * state.spread.widths))
-        return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
+        widths, factor = state.spread.widths, radius(setup, state)
+        largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
+        return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The radius of the ellipsoid and the bound S in it."""

@@ -15,7 +15,6 @@ from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.features import (
     arm_features,
     as_features,
@@ -38,6 +37,7 @@ from globalbandits.policies.parts.least_squares import (
     slack_of,
 )
 from globalbandits.policies.parts.least_squares import resume as resume_spread
+from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     """The arms of the design first; then the largest upper bound of a prediction."""
     if state.ready[0] == 0:
         return first_unobserved(setup.design, stats)
-    return choose_upper_bound(state.means, state.spread.widths, bonus(setup, stats), rng)
+    widths, factor = state.spread.widths, bonus(setup, stats)
+    return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
 
 
 def bonus(setup: Setup, stats: Statistics) -> float:
@@ -129,9 +130,13 @@ class UncertaintyEllipsoid(Policy):
     smallest eigenvalue of ``sum uu'`` after the first r plays, ubar the largest length of a
     vector, and sigma = 1/2, which covers all rewards in [0, 1].
 
+    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    within the bonus of the prediction.
+
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms).
+            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
+            value: then what is observed is no revenue, which is nothing at price 0.
         scale: multiplies alpha; 1 is as published, and very cautious.
 
     >>> UncertaintyEllipsoid(features=[[1, 0], [1, 1]], scale=0.01)
@@ -152,7 +157,7 @@ class UncertaintyEllipsoid(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features in good coordinates, the arms of the first plays, and alpha."""
-        raw = arm_features(self.features, model.arms)
+        raw = arm_features(self.features, model.arms, model.valued)
         features = whiten(raw)
         design = spread_arms(features)
         smallest = float(np.linalg.svd(raw[design], compute_uv=False)[-1]) ** 2
@@ -171,8 +176,9 @@ class UncertaintyEllipsoid(Policy):
         """The first plays, or the largest index."""
         if state.ready[0] == 0:
             return f"first plays: {len(setup.design)} linearly independent arms"
-        largest = float(np.max(state.means + bonus(setup, stats) * state.spread.widths))
-        return f"largest upper bound of a prediction: {largest:.6g} on the unit reward scale"
+        widths, factor = state.spread.widths, bonus(setup, stats)
+        largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
+        return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The constant alpha, and the factor of the widths now."""

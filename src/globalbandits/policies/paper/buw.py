@@ -15,7 +15,6 @@ from globalbandits.model.tables import (
     suboptimality_distance,
 )
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.indices import (
     NOT_PLAYED,
     Widths,
@@ -25,6 +24,7 @@ from globalbandits.policies.parts.indices import (
     renew,
     ucb1_bonus,
 )
+from globalbandits.policies.parts.valuing import choose_by_worth
 from globalbandits.policies.parts.weighting import (
     Estimates,
     no_estimates,
@@ -65,7 +65,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         return first_unplayed(stats)
     theta = estimate(setup, stats, state)
     if is_waiting(setup, stats, theta):
-        return choose_upper_bound(bounds.means, bounds.widths, ucb1_bonus(stats), rng)
+        bonus = ucb1_bonus(stats)
+        return choose_by_worth(setup.tables, bounds.means, 0.0, bounds.widths, bonus, rng)
     envelope = setup.tables.envelope
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
 
@@ -128,6 +129,8 @@ class BUW(Policy):
     With the paper's constants (``scale=1``) the wait is long: on its pricing example the
     policy is UCB1 for all of the first 10,000 rounds. A smaller scale switches sooner, and
     leaves the proof of the regret bound.
+
+    Value: any. Edges and distances are those of worth, and UCB1 is the one for values.
 
     Args:
         scale: multiplies ``D1bar * K`` in the radius and in C2; positive.

@@ -95,6 +95,7 @@ class NonStationaryWAGP(Policy):
     ``h = ceil(tau**(g2 / (g2 + 1/2)))`` is used, tau being counted in lengths of the domain.
 
     Rewards cannot be forgotten or merged: which of them are in a window depends on their order.
+    Value: any, as for `WAGP`.
 
     Args:
         half_window: h, at least 1.

@@ -104,7 +104,8 @@ def estimate(setup: base.Setup, stats: Statistics, state: State) -> float:
 class WAGP(Policy):
     """Play the arm that is best at the average of the arms' own parameter estimates.
 
-    The estimate is ``sum_k (N_k / t) * inverse_k(mean reward of arm k)``.
+    The estimate is ``sum_k (N_k / t) * inverse_k(mean reward of arm k)``. Value: any. The
+    estimate comes from what is observed, the choice from what decisions are worth.
     """
 
     rules = Rules(init, select, update, estimate, rebuild)

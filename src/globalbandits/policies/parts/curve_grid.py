@@ -1,21 +1,26 @@
-"""The curves on a grid of the parameter, and a prior for the size of their errors."""
+"""The curves on a grid of the parameter, with priors of the parameter and of the curves' errors."""
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
-from globalbandits.model.tables import Tables, evaluate
 from globalbandits.policies.parts.learned_noise import Noise, guess_mean
 from globalbandits.statistics import Statistics
 
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
 SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-UNIFORM = (1.0,) * 9
-HALF_ON_ZERO = (8.0,) + (1.0,) * 8
+N_SCALES = len(SCALES)
+UNIFORM = (1.0,) * N_SCALES
+MOST_ON_ZERO = (32.0,) + (1.0,) * (N_SCALES - 1)  # four fifths
 N_CELLS = 2000  # of the parameter's domain
+MOST_PARTS = 20  # of a prior of the parameter, so that the coarse pass sees each of them
+LEAST_PART = 1e-6  # of the largest weight in it: nothing is impossible
 N_COARSE, N_FINE = 32, 48  # points at which a scale's weight is computed in each pass
 
 SKETCH = slice(25, N_CELLS, 50)  # the cells that a first guess of the means looks at
@@ -28,41 +33,68 @@ class Prior(NamedTuple):
 
     means: FloatArray  # (n_cells, n_arms) mu_k at the middle of each cell
     thetas: FloatArray  # (n_cells,) the middles
+    log_thetas: FloatArray  # (n_cells,) logarithm of the prior weight
     sketch: FloatArray  # (n_sketch, n_arms) some rows of the means
+    sketch_logs: FloatArray  # (n_sketch,) the same entries of log_thetas
+    relative: FloatArray  # (n_arms,) r_k**2: arm k's error has the standard deviation s r_k
     scales: FloatArray  # (n_scales,) s
     log_weights: FloatArray  # (n_scales,)
     n_coarse: int
     n_fine: int
 
 
-def as_weights(value: Any) -> tuple[float, ...]:
-    """Value as one weight for each scale, at least 0 and not all 0."""
-    try:
-        weights = tuple(as_float("prior", weight, PolicyError) for weight in value)
-    except TypeError:
-        raise PolicyError(f"prior must be {len(SCALES)} weights, got {value!r}") from None
-    rule = f"be {len(SCALES)} weights of at least 0, not all 0"
-    right = len(weights) == len(SCALES) and min(weights) >= 0.0 and sum(weights) > 0.0
-    require(right, "prior", rule, value, PolicyError)
+def as_weights(name: str, value: Any, least: int, most: int) -> tuple[float, ...]:
+    """Value as ``least`` to ``most`` weights of at least 0, not all 0.
+
+    >>> as_weights("prior", [1, 0, 1], 2, 3)
+    (1.0, 0.0, 1.0)
+    """
+    number = f"{least}" if least == most else f"{least} to {most}"
+    weights = as_numbers(name, value, f"{number} weights")
+    right = least <= len(weights) <= most and min(weights) >= 0.0 and sum(weights) > 0.0
+    require(right, name, f"be {number} weights of at least 0, not all 0", value, PolicyError)
     return weights
 
 
-def build_prior(tables: Tables, weights: tuple[float, ...] | None) -> Prior:
-    """The grid of one model; ``weights`` of the scales need not sum to 1, None: half on 0."""
-    step = (tables.high - tables.low) / N_CELLS
-    thetas = np.asarray(tables.low + step * (np.arange(N_CELLS) + 0.5), dtype=np.float64)
-    means = np.array(
-        [
-            [evaluate(tables.mean, arm, theta) for arm in range(tables.n_arms)]
-            for theta in thetas.tolist()
-        ]
-    )
-    mass = np.array(HALF_ON_ZERO if weights is None else weights)
+def as_numbers(name: str, value: Any, what: str) -> tuple[float, ...]:
+    """Value as a tuple of finite numbers."""
+    try:
+        return tuple(as_float(name, number, PolicyError) for number in value)
+    except TypeError:
+        raise PolicyError(f"{name} must be {what}, got {value!r}") from None
+
+
+def build_prior(
+    model: "RewardModel",
+    weights: tuple[float, ...],
+    theta_weights: tuple[float, ...] = (1.0,),
+    relative: tuple[float, ...] | None = None,
+) -> Prior:
+    """The grid of one model.
+
+    Args:
+        model: the curves.
+        weights: of the scales; they need not sum to 1.
+        theta_weights: of equal parts of the parameter's domain, likewise; straight lines lead
+            from one part's middle to the next.
+        relative: r_k for each arm; None for 1.
+    """
+    (low, high), (least, most) = model.domain, model.reward_range
+    thetas = low + (high - low) * (np.arange(N_CELLS) + 0.5) / N_CELLS
+    means = np.ascontiguousarray((model.means(thetas) - least) / (most - least))
+    parts = np.array(theta_weights) / max(theta_weights)
+    middles = low + (high - low) * (np.arange(len(parts)) + 0.5) / len(parts)
+    log_thetas = np.log(np.maximum(np.interp(thetas, middles, parts), LEAST_PART))
+    mass = np.array(weights)
     used = mass > 0.0
+    sizes = np.ones(model.n_arms) if relative is None else np.array(relative)
     return Prior(
         means=means,
         thetas=thetas,
+        log_thetas=log_thetas,
         sketch=means[SKETCH].copy(),
+        sketch_logs=log_thetas[SKETCH].copy(),
+        relative=sizes * sizes,
         scales=np.array(SCALES)[used],
         log_weights=np.log(mass[used] / np.sum(mass)),
         n_coarse=N_COARSE,
@@ -88,7 +120,7 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise) -> None:
             precisions[arm] = min(SKETCH_MOST, count) / (2.0 * SKETCH_VARIANCE)
     top = -math.inf
     for row in range(logs.shape[0]):
-        log = 0.0
+        log = prior.sketch_logs[row]
         for arm in range(n_arms):
             gap = own[arm] - prior.sketch[row, arm]
             log -= gap * gap * precisions[arm]

@@ -1,13 +1,21 @@
-"""The index of one arm under Elastic, from the last fit and the arm's own rewards."""
+"""The index of one arm under Elastic, from the last fit and the arm's own rewards.
+
+Whatever the fit says, the index of an arm with rewards lies between a floor and a ceiling. The
+floor keeps an arm from being given up that may be better than its curve; the ceiling keeps an
+arm from being played on that its own rewards speak against.
+"""
 
 import math
 
 from globalbandits.policies import base
-from globalbandits.policies.parts.gittins import psi
+from globalbandits.policies.parts.curve_scan import EXCEPTION
+from globalbandits.policies.parts.gittins import psi_log
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
-SLAB = 0.0625  # variance of the error of an arm whose curve is badly wrong
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
+SMALL = 0.001  # variance of the error that the floor allows for
+GENEROUS = 10.0  # how many times the rounds so far the ceiling looks ahead
 
 
 def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
@@ -15,13 +23,13 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
     fit = state.fit
     count = stats.counts[arm]
     variance = state.noise.variances[arm]
+    relative = setup.prior.relative[arm]
     noise = 0.0
     own = 0.0
     if count > 0:
         noise = variance / count
         own = stats.sums[arm] / count
     mean = 0.0
-    square = 0.0
     index = 0.0
     model = 0.0
     spread = 0.0
@@ -31,7 +39,7 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
             continue
         model_mean = fit.means[arm, i]
         model_variance = fit.variances[arm, i]
-        error = setup.prior.scales[i] * setup.prior.scales[i]
+        error = setup.prior.scales[i] * setup.prior.scales[i] * relative
         trust = 0.0  # in the arm's own rewards
         rest = error
         if count > 0:
@@ -40,27 +48,59 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         mean_i = (1.0 - trust) * model_mean + trust * own
         variance_i = rest + (1.0 - trust) * (1.0 - trust) * model_variance
         mean += weight * mean_i
-        square += weight * (mean_i * mean_i + variance_i)
         model += weight * model_mean
         spread += weight * (error + model_variance)
-        if setup.by_scale:
-            bonus = psi(state.horizons[0] * variance_i / variance, setup.form)
-            index += weight * (mean_i + math.sqrt(variance_i) * bonus)
-    if not setup.by_scale:
-        doubt = max(0.0, square - mean * mean)
-        index = mean + math.sqrt(doubt) * psi(state.horizons[0] * doubt / variance, setup.form)
+        bonus = psi_log(state.horizons[0] * variance_i / variance)
+        index += weight * (mean_i + math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
         chance = setup.exception
-        rest = SLAB
+        rest = EXCEPTION
+        centre = model
         if count > 0:
             chance = chance_of_exception(setup.exception, own - model, noise + spread)
-            trust = SLAB / (SLAB + noise)
+            trust = EXCEPTION / (EXCEPTION + noise)
             rest = trust * noise
-            model += trust * (own - model)
-        bonus = psi(chance * state.horizons[1] * rest / variance, setup.form)
-        index = max(index, model + math.sqrt(rest) * bonus)
+            centre += trust * (own - model)
+        if chance > 0.5:  # the arm is an exception: its curve says nothing any more
+            mean = centre
+            index = centre + math.sqrt(rest) * psi_log(state.horizons[0] * rest / variance)
+        else:
+            bonus = psi_log(chance * state.horizons[1] * rest / variance)
+            index = max(index, centre + math.sqrt(rest) * bonus)
+    if count > 0 and setup.caution > 0.0:
+        ahead = setup.caution * state.horizons[1]
+        index = max(index, floor(model, own, noise, variance, ahead))
+    low = 2.0 * mean - index  # as far below the mean as the index is above it
+    if count > 0:
+        most = ceiling(stats, arm, variance, state.horizons[2])
+        index = min(index, most)
+        low = max(low, 2.0 * own - most)
     state.means[arm] = mean
-    state.indices[arm] = index
+    state.indices[arm] = worth_within(setup.tables, arm, min(low, index), index)
+
+
+def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:
+    """What an arm is worth at least: its curve may be off by a little, whatever the fit says.
+
+    Args:
+        model: what the curve says.
+        own: mean of the arm's rewards.
+        noise: variance of that mean.
+        variance: of one reward.
+        ahead: rounds to look ahead, times the chance that the curve is off.
+    """
+    trust = SMALL / (SMALL + noise)
+    rest = trust * noise
+    return model + trust * (own - model) + math.sqrt(rest) * psi_log(ahead * rest / variance)
+
+
+def ceiling(stats: Statistics, arm: int, variance: float, rounds: float) -> float:
+    """What an arm with rewards is worth at most: its own mean, and a bonus without any curve."""
+    count = stats.counts[arm]
+    own = stats.sums[arm] / count
+    squares = max(0.0, stats.squares[arm] - stats.sums[arm] * own)
+    largest = max(variance, (0.5 + squares) / (2.0 + count))
+    return float(own + math.sqrt(largest / count) * psi_log(GENEROUS * rounds / count))
 
 
 def chance_of_exception(exception: float, surprise: float, spread: float) -> float:
@@ -75,7 +115,7 @@ def chance_of_exception(exception: float, surprise: float, spread: float) -> flo
     >>> 0.0 < low < 0.01 < high < 1.0
     True
     """
-    wide = spread + SLAB
+    wide = spread + EXCEPTION
     log = 0.5 * math.log(spread / wide)
     log += 0.5 * surprise * surprise * (1.0 / spread - 1.0 / wide)
     odds = exception * math.exp(min(30.0, log))

@@ -35,11 +35,17 @@ def as_features(features: Any) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(as_float("features", x, PolicyError) for x in row) for row in rows)
 
 
-def arm_features(features: Sequence[Sequence[float]] | None, arms: Sequence[Any]) -> FloatArray:
+def arm_features(
+    features: Sequence[Sequence[float]] | None, arms: Sequence[Any], valued: bool
+) -> FloatArray:
     """The matrix (n_arms, r) of given features, or powers of the arms' values.
 
-    >>> arm_features(None, (0.5, 1.0, 2.0)).tolist()
+    The powers begin with 1, as suits revenue, or with 0 where the model has a value.
+
+    >>> arm_features(None, (0.5, 1.0, 2.0), valued=False).tolist()
     [[0.5, 0.25, 0.125], [1.0, 1.0, 1.0], [2.0, 4.0, 8.0]]
+    >>> arm_features(None, (0.5, 1.0, 2.0), valued=True).tolist()
+    [[1.0, 0.5, 0.25], [1.0, 1.0, 1.0], [1.0, 2.0, 4.0]]
     """
     n = len(arms)
     if features is not None:
@@ -50,7 +56,8 @@ def arm_features(features: Sequence[Sequence[float]] | None, arms: Sequence[Any]
     except PolicyError:
         raise PolicyError(f"arms must be numbers unless features are given, got {arms!r}") from None
     with np.errstate(over="ignore"):
-        return _checked(np.power.outer(values, np.arange(1, min(POWERS, n) + 1)))
+        first = 0 if valued else 1
+        return _checked(np.power.outer(values, np.arange(first, min(POWERS, n) + first)))
 
 
 def _checked(features: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ def psi(x: float, form: int) -> float:
     (0.586588, 1.982883)
     """
     if form == LOG:
-        return math.sqrt(math.log(1.0 + 0.5 * x * x))
+        return psi_log(x)
     if x <= 0.2:
         return math.sqrt(0.5 * x)
     if x <= 1.0:
@@ -37,6 +37,11 @@ def psi(x: float, form: int) -> float:
         return 0.77 - 0.58 / math.sqrt(x)
     log = math.log(x)
     return math.sqrt(2.0 * log - math.log(log) - math.log(16.0 * math.pi))
+
+
+def psi_log(x: float) -> float:
+    """The smooth form of `psi`."""
+    return math.sqrt(math.log(1.0 + 0.5 * x * x))
 
 
 def as_form(name: str) -> int:

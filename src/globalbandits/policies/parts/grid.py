@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import as_floats, as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.curves import evaluate_many
 from globalbandits.model.tables import Tables
-from globalbandits.statistics import Statistics
+from globalbandits.statistics import Statistics, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -46,6 +46,7 @@ class Setup(NamedTuple):
     constants: FloatArray  # (n_arms, n_cells) of the log-likelihood
     slopes: FloatArray  # (n_arms, n_cells)
     worths: FloatArray  # (n_arms, n_cells) what a decision is worth
+    log_prior: FloatArray  # (n_cells,) up to a constant; 0 where the prior is uniform
     logarithmic: bool  # whether s(x) is log(1 - x), else x
 
 
@@ -54,7 +55,7 @@ class State(NamedTuple):
 
     rests: FloatArray  # (n_arms,) sum of log(1 - x) where that is s(x), else 0
     window: IntArray  # (2,) first and last cell
-    logs: FloatArray  # (n_cells,) log-likelihood
+    logs: FloatArray  # (n_cells,) log-likelihood, and the logarithm of the prior
     weights: FloatArray  # (n_cells,) posterior, not normalised
     mass: FloatArray  # (1,) sum of the weights
 
@@ -74,8 +75,31 @@ def as_likelihood(likelihood: object) -> str:
     return str(likelihood)
 
 
-def build(model: "RewardModel", likelihood: str, n_cells: int) -> Setup:
-    """Curves and likelihoods of a model in the middles of equal cells."""
+def as_prior(prior: object) -> tuple[float, float] | None:
+    """Mean and standard deviation of a normal prior, or None."""
+    if prior is None:
+        return None
+    numbers = as_floats("prior", prior, PolicyError)
+    rule = "be None or (mean, standard deviation) of theta"
+    require(len(numbers) == 2 and numbers[1] > 0.0, "prior", rule, prior, PolicyError)
+    return numbers[0], numbers[1]
+
+
+def build(
+    model: "RewardModel",
+    likelihood: str,
+    n_cells: int,
+    prior: tuple[float, float] | None = None,
+) -> Setup:
+    """Curves and likelihoods of a model in the middles of equal cells.
+
+    Args:
+        model: the model.
+        likelihood: of the rewards, by name.
+        n_cells: how many cells.
+        prior: mean and standard deviation of a normal prior, cut off at the ends of the
+            domain; uniform by default.
+    """
     tables = model.tables
     most = MOST_ENTRIES // tables.n_arms
     rule = f"be at most {most} for {tables.n_arms} arms"
@@ -92,8 +116,19 @@ def build(model: "RewardModel", likelihood: str, n_cells: int) -> Setup:
         constants=np.log(odds) if logarithmic else np.log1p(-m),
         slopes=odds - 1.0 if logarithmic else -np.log(odds),
         worths=worths,
+        log_prior=np.zeros(n_cells) if prior is None else _log_normal(thetas, *prior),
         logarithmic=logarithmic,
     )
+
+
+def _log_normal(thetas: FloatArray, mean: float, deviation: float) -> FloatArray:
+    """The logarithm of a normal density up to a constant, 0 where it is largest."""
+    with np.errstate(over="ignore"):
+        logs = -0.5 * ((thetas - mean) / deviation) ** 2
+    finite = bool(np.isfinite(logs).all())
+    rule = "have a density on the domain that is a number"
+    require(finite, "prior", rule, (mean, deviation), PolicyError)
+    return np.asarray(logs - logs.max())
 
 
 def unit_means(model: "RewardModel", thetas: FloatArray) -> FloatArray:
@@ -103,15 +138,17 @@ def unit_means(model: "RewardModel", thetas: FloatArray) -> FloatArray:
 
 
 def init(setup: Setup) -> State:
-    """No reward yet: all cells weigh the same."""
+    """No reward yet: the prior."""
     n, n_cells = setup.constants.shape
-    return State(
+    state = State(
         rests=np.zeros(n),
         window=np.array([0, n_cells - 1]),
-        logs=np.zeros(n_cells),
-        weights=np.ones(n_cells),
-        mass=np.full(1, float(n_cells)),
+        logs=setup.log_prior.copy(),
+        weights=np.zeros(n_cells),
+        mass=np.zeros(1),
     )
+    settle(setup, no_statistics(n), state)
+    return state
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -145,10 +182,10 @@ def sum_of_statistics(setup: Setup, stats: Statistics, state: State, arm: int) -
 
 
 def recompute(setup: Setup, stats: Statistics, state: State) -> None:
-    """The log-likelihood of all cells from the statistics."""
+    """The log-likelihood of all cells from the statistics, and the prior."""
     n, n_cells = setup.constants.shape
     for cell in range(n_cells):
-        state.logs[cell] = 0.0
+        state.logs[cell] = setup.log_prior[cell]
     for arm in range(n):
         count, statistic = stats.counts[arm], sum_of_statistics(setup, stats, state, arm)
         if count > 0:
@@ -161,13 +198,13 @@ def recompute(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def log_likelihood(setup: Setup, stats: Statistics, state: State, cell: int) -> float:
-    """The log-likelihood of one cell from the statistics."""
-    value = 0.0
+    """The log-likelihood of one cell from the statistics, and its prior."""
+    value = setup.log_prior[cell]
     for arm in range(setup.constants.shape[0]):
         if stats.counts[arm] > 0:
             value += stats.counts[arm] * setup.constants[arm, cell]
             value += sum_of_statistics(setup, stats, state, arm) * setup.slopes[arm, cell]
-    return value
+    return float(value)
 
 
 def settle(setup: Setup, stats: Statistics, state: State) -> None:
@@ -249,11 +286,14 @@ def draw_theta(setup: Setup, state: State, rng: np.random.Generator) -> float:
     return float(setup.thetas[cell])
 
 
-def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The posterior mean of the parameter; nan before any reward."""
-    if stats.total[0] == 0:
-        return math.nan
+def posterior_mean(setup: Setup, state: State) -> float:
+    """The posterior mean of the parameter; the prior's before any reward."""
     theta = 0.0
     for cell in range(state.window[0], state.window[1] + 1):
         theta += state.weights[cell] * setup.thetas[cell]
     return float(theta / state.mass[0])
+
+
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """The posterior mean of the parameter; nan before any reward."""
+    return math.nan if stats.total[0] == 0 else posterior_mean(setup, state)

@@ -28,8 +28,12 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         values[last + 1 :] = 0.0
     exponentiate(state, largest_log(state))
     sums = state.rests if setup.logarithmic else stats.sums
-    fresh = stats.counts @ setup.constants + sums @ setup.slopes
-    terms = stats.counts @ np.abs(setup.constants) + np.abs(sums) @ np.abs(setup.slopes)
+    fresh = setup.log_prior + stats.counts @ setup.constants + sums @ setup.slopes
+    terms = (
+        np.abs(setup.log_prior)
+        + stats.counts @ np.abs(setup.constants)
+        + np.abs(sums) @ np.abs(setup.slopes)
+    )
     return _is_window(fresh, _SLACK * (1.0 + terms), state)
 
 

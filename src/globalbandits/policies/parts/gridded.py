@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from globalbandits.policies.base import Policy, Rules
-from globalbandits.policies.parts.grid import as_cells, as_likelihood, build
+from globalbandits.policies.parts.grid import as_cells, as_likelihood, as_prior, build
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -35,17 +35,19 @@ def variants_of(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Gridded(Policy):
-    """A spec with a likelihood and a number of cells."""
+    """A spec with a likelihood, a number of cells and a prior."""
 
-    likelihood: str = "beta"
+    likelihood: str = "bernoulli"
     cells: int = 2000
+    prior: tuple[float, float] | None = None
 
     variants: ClassVar[Variants]
 
     def __post_init__(self) -> None:
-        """Check the likelihood and the number of cells."""
+        """Check the likelihood, the number of cells and the prior."""
         object.__setattr__(self, "likelihood", as_likelihood(self.likelihood))
         object.__setattr__(self, "cells", as_cells(self.cells))
+        object.__setattr__(self, "prior", as_prior(self.prior))
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]
@@ -54,4 +56,4 @@ class Gridded(Policy):
 
     def setup(self, model: "RewardModel") -> Any:
         """The model's curves and likelihoods on the grid."""
-        return build(model, self.likelihood, self.cells)
+        return build(model, self.likelihood, self.cells, self.prior)

@@ -14,6 +14,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies import base
 from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.valuing import unit_scale
 from globalbandits.statistics import Statistics
 
 
@@ -147,7 +148,8 @@ def explain(setup: base.Setup, state: base.State) -> str:
     """Why an index policy takes the arm it takes."""
     if state.played[0] < setup.tables.n_arms:
         return NOT_PLAYED
-    return f"largest index: {float(np.max(state.indices)):.6g} on the unit reward scale"
+    largest = float(np.max(state.indices))
+    return f"largest index: {largest:.6g} on {unit_scale(setup.tables)}"
 
 
 NOT_PLAYED = "not played yet: every arm once, the lowest first"

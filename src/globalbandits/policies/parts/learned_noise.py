@@ -5,6 +5,7 @@ which share of that they reach; an arm is expected to vary by the same share, at
 mean. Everything follows from the statistics, so the order of rewards leaves no trace.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +13,20 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.statistics import Statistics
 
-PRIOR_ROUNDS = 20.0  # how many rewards the expected variance of an arm is worth
 LEAST_VARIANCE = 1e-5
 LEAST_BOUND = 0.001  # of the variance of rewards in [0, 1], however near an end their mean is
 GUESS_ROUNDS = 4.0  # how many rewards the first guess of an arm's mean is worth
+
+
+class Pooling(NamedTuple):
+    """How far arms are taken to be alike."""
+
+    rounds: float  # how many rewards the expected variance of an arm is worth
+    most: float  # rewards of an arm that count in the share; infinite for all of them
+
+
+ALIKE = Pooling(rounds=20.0, most=math.inf)
+APART = Pooling(rounds=5.0, most=20.0)  # a favourite without noise says little of the others
 
 
 class Noise(NamedTuple):
@@ -38,7 +49,7 @@ def guess_mean(stats: Statistics, arm: int, first_guess: float) -> float:
     )
 
 
-def learn_noise(stats: Statistics, noise: Noise) -> None:
+def learn_noise(stats: Statistics, noise: Noise, pooling: Pooling) -> None:
     """Expected variances and variances of all arms, from the guesses of their means.
 
     An arm that may turn out best is expected to have the largest variance between its own
@@ -53,8 +64,9 @@ def learn_noise(stats: Statistics, noise: Noise) -> None:
         count = stats.counts[arm]
         if count >= 2:
             mean = stats.sums[arm] / count
-            seen += max(0.0, stats.squares[arm] - stats.sums[arm] * mean)
-            possible += (count - 1) * max(mean * (1.0 - mean), LEAST_BOUND)
+            weight = min(1.0, pooling.most / (count - 1))
+            seen += weight * max(0.0, stats.squares[arm] - stats.sums[arm] * mean)
+            possible += weight * (count - 1) * max(mean * (1.0 - mean), LEAST_BOUND)
     share = min(1.0, seen / possible)
     for arm in range(n_arms):
         mean = noise.guesses[arm]
@@ -62,14 +74,14 @@ def learn_noise(stats: Statistics, noise: Noise) -> None:
         if mean < 0.5 < best:
             bound = 0.25
         noise.expected[arm] = share * max(bound, LEAST_BOUND)
-        renew_variance(stats, noise, arm)
+        renew_variance(stats, noise, pooling, arm)
 
 
-def renew_variance(stats: Statistics, noise: Noise, arm: int) -> None:
+def renew_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int) -> None:
     """An arm's variance: the expected one and that of its own rewards, weighed together."""
     variance = noise.expected[arm]
     count = stats.counts[arm]
     if count >= 2:
         own = max(0.0, stats.squares[arm] - stats.sums[arm] * stats.sums[arm] / count)
-        variance = (PRIOR_ROUNDS * variance + own) / (PRIOR_ROUNDS - 1.0 + count)
+        variance = (pooling.rounds * variance + own) / (pooling.rounds - 1.0 + count)
     noise.variances[arm] = max(variance, LEAST_VARIANCE)

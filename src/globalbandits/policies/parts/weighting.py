@@ -128,8 +128,8 @@ def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bo
     unlike in `weighted_mean`.
     """
     grains = own.weighted[0] * float(_HALF) + own.weighted[1]
-    n_rewards = stats.total[0]
-    return (low + _CLOSE) * n_rewards < grains < (high - _CLOSE) * n_rewards
+    n_rewards = float(stats.total[0])
+    return bool((float(low) + _CLOSE) * n_rewards < grains < (float(high) - _CLOSE) * n_rewards)
 
 
 def weighted_mean(tables: Tables, stats: Statistics, own: Estimates) -> float:

@@ -1,7 +1,8 @@
-"""Policies for curves that may be wrong."""
+"""Policies for curves that may be wrong, and for decisions that must be careful."""
 
 from globalbandits.policies.robust.elastic import Elastic
 from globalbandits.policies.robust.guarded import Guarded
+from globalbandits.policies.robust.limited import Limited
 from globalbandits.policies.robust.random_effects_thompson import RandomEffectsThompson
 
-__all__ = ["Elastic", "Guarded", "RandomEffectsThompson"]
+__all__ = ["Elastic", "Guarded", "Limited", "RandomEffectsThompson"]

@@ -7,31 +7,44 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits._validation import as_float, as_positive, require
+from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.curve_errors import Fit, estimate_theta, fit_errors, no_fit
 from globalbandits.policies.parts.curve_grid import (
-    UNIFORM,
+    MOST_ON_ZERO,
+    MOST_PARTS,
+    N_SCALES,
     Prior,
+    as_numbers,
     as_weights,
     build_prior,
     guess_means,
 )
 from globalbandits.policies.parts.curve_index import renew_index
-from globalbandits.policies.parts.gittins import as_form
-from globalbandits.policies.parts.learned_noise import Noise, learn_noise, no_noise, renew_variance
+from globalbandits.policies.parts.learned_noise import (
+    APART,
+    Noise,
+    Pooling,
+    learn_noise,
+    no_noise,
+    renew_variance,
+)
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
-from globalbandits.statistics import Statistics, assign, no_statistics
+from globalbandits.policies.parts.valuing import unit_scale
+from globalbandits.statistics import Statistics, are_part, assign, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-PIVOT = 1e4  # from this horizon on exceptions are looked for no further ahead than anything else
+GROWTH = 1.07  # of the number of rewards, from one fit to the next
+PLAYS = 1.01  # of the number of an arm's rewards, from one index to the next
 
-POOLING = ("moments", "scales")
+# Without a horizon tests look ahead PIVOT * (t / PIVOT)**AHEAD rounds, further than t at first,
+# so that a wrong arm is found sooner, and t rounds from t = PIVOT on.
+PIVOT, AHEAD = 1e4, 0.75
 
 
 class Setup(NamedTuple):
@@ -39,19 +52,19 @@ class Setup(NamedTuple):
 
     tables: Tables
     prior: Prior
-    exception: float
-    growth: float
-    patience: float
-    form: int
-    by_scale: bool
+    pooling: Pooling
+    exception: float  # prior probability of an arm
+    caution: float  # of an arm
+    horizon: float  # 0 if it is not known
 
 
 class State(NamedTuple):
-    """The statistics of the last fit, what follows from them, and an index per arm."""
+    """The statistics of the last fit and of the last indices, and what follows from them."""
 
     fitted: Statistics
+    renewed: Statistics  # each arm's rewards when its index was computed
     due: FloatArray  # (1,) the number of rewards at which the next fit is due
-    horizons: FloatArray  # (2,) rounds the indices and the tests look ahead, as of the last fit
+    horizons: FloatArray  # (3,) rounds the indices and the tests look ahead, and rounds so far
     noise: Noise
     fit: Fit
     means: FloatArray  # (n_arms,) posterior mean of each arm
@@ -63,8 +76,9 @@ def init(setup: Setup) -> State:
     n = setup.tables.n_arms
     state = State(
         fitted=no_statistics(n),
+        renewed=no_statistics(n),
         due=np.zeros(1),
-        horizons=np.zeros(2),
+        horizons=np.zeros(3),
         noise=no_noise(n),
         fit=no_fit(setup.prior),
         means=np.zeros(n),
@@ -80,17 +94,32 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Renew the played arm's index, or all of them when a fit is due."""
+    """Renew all indices when a fit is due, and the played arm's when it has grown old."""
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
-    else:
-        renew_variance(stats, state.noise, arm)
-        renew_index(setup, stats, state, arm)
+    elif is_old(state.renewed.counts[arm], stats.counts[arm]):
+        renewed = state.renewed
+        renewed.total[0] += stats.counts[arm] - renewed.counts[arm]
+        renewed.counts[arm] = stats.counts[arm]
+        renewed.sums[arm] = stats.sums[arm]
+        renewed.squares[arm] = stats.squares[arm]
+        renew_variance(renewed, state.noise, setup.pooling, arm)
+        renew_index(setup, renewed, state, arm)
+
+
+def is_old(n_renewed: int, n_rewards: int) -> bool:
+    """Whether an index from so many rewards of its arm is to be computed again.
+
+    >>> is_old(99, 100), is_old(1000, 1009), is_old(1000, 1010)
+    (True, False, True)
+    """
+    return n_rewards >= PLAYS * n_renewed
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Fit noise, parameter and scale to the statistics, and renew every index."""
     assign(state.fitted, stats)
+    assign(state.renewed, stats)
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
         renew_index(setup, stats, state, arm)
@@ -99,23 +128,35 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 def refit(setup: Setup, state: State) -> None:
     """Everything but the indices, from the statistics of the last fit."""
     fitted = state.fitted
-    state.due[0] = next_fit(fitted.total[0])
+    total = float(fitted.total[0])
+    state.due[0] = next_fit(fitted.total[0], GROWTH)
     guess_means(setup.prior, fitted, state.noise)
-    learn_noise(fitted, state.noise)
-    fit_errors(setup.prior, fitted, state.noise.variances, state.fit)
-    horizon = setup.patience * (float(fitted.total[0]) + 1.0)
-    state.horizons[0] = horizon
-    state.horizons[1] = max(horizon, PIVOT * math.pow(horizon / PIVOT, setup.growth))
+    learn_noise(fitted, state.noise, setup.pooling)
+    fit_errors(setup.prior, setup.exception, fitted, state.noise.variances, state.fit)
+    state.horizons[0] = total + 1.0
+    state.horizons[2] = total + 1.0
+    state.horizons[1] = max(total + 1.0, PIVOT * math.pow((total + 1.0) / PIVOT, AHEAD))
+    if setup.horizon > 0.0:
+        left = max(1.0, setup.horizon - total)
+        state.horizons[0] = min(total + 1.0, left)
+        state.horizons[1] = left
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """The last fit again, then the indices with the rewards that have come since."""
-    if not may_be_last_fit(state.fitted, stats):
+    """The last fit again, then the indices as they were last computed."""
+    fitted, renewed = state.fitted, state.renewed
+    if not may_be_last_fit(fitted, stats, GROWTH):
         return False
+    if not are_part(fitted, renewed) or not are_part(renewed, stats):
+        return False
+    for arm in range(stats.counts.shape[0]):
+        played = stats.counts[arm] > renewed.counts[arm]
+        if played and is_old(renewed.counts[arm], stats.counts[arm]):
+            return False
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
-        renew_variance(stats, state.noise, arm)
-        renew_index(setup, stats, state, arm)
+        renew_variance(renewed, state.noise, setup.pooling, arm)
+        renew_index(setup, renewed, state, arm)
     return True
 
 
@@ -130,92 +171,90 @@ class Elastic(Policy):
     """Believe the curves as far as the rewards agree with them, and explore for what is left.
 
     The mean of arm k is ``mu_k(theta) + b_k`` with errors ``b_k`` of an unknown common size;
-    the posterior of parameter and size gives every arm a mean m and a variance c, and the
-    largest Gittins index ``m + sqrt(c) * psi(h * c / v)`` is played, h being a multiple of the
-    rounds so far. Beside it every arm has the index it would deserve if its curve alone were
-    badly wrong, an exception; the larger of the two counts. No arm needs a first pull, and no
-    horizon has to be known. See docs/elastic.md for what was measured, and `variant` for the
-    three settings it started from.
+    at most one arm is an exception, whose curve is badly wrong. The posterior of parameter and
+    size gives every arm a mean m and a variance c, and the largest Gittins index
+    ``m + sqrt(c) * psi(h * c / v)`` is played, h being the number of rounds so far. Beside it
+    every arm has the index it would deserve as the exception; the larger of the two counts.
+    Last, an arm's own rewards set a floor and a ceiling to its index. No arm needs a first
+    pull. See docs/elastic.md for what was measured.
 
     Args:
-        exception: the prior probability that an arm's curve is badly wrong, in [0, 1); 0 for
-            never.
-        growth: how far ahead exceptions are looked for, in (0, 1]: up to h = 10**4 it is
-            ``10**4 * (h / 10**4)**growth`` rounds. Below 1 that is further than h, so that a
-            wrong arm is found sooner; from 10**4 on it is h.
+        horizon: the number of rounds there will be, if that is known. Exploring then ends in
+            time; None for an open end.
+        exception: the prior probability that some arm's curve is badly wrong, in [0, 1),
+            shared by all arms; 0 for never.
+        caution: how much is paid so that a good arm is not given up, at least 0: the chance,
+            shared by all arms, that a curve is a little off, which sets the floor. Larger
+            values mean fewer runs that stay with the wrong arm. That has a price which no
+            policy can avoid: where the curves are right, a factor e more costs about 9
+            rewards (12 prices, 10**4 rounds). 0 for users who trust their curves.
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
-            deviations on the unit reward scale), such as history suggests; None puts half of
-            the weight on 0.
-        patience: h as a multiple of t; positive.
-        psi: "log" or "brezzi-lai", see `globalbandits.policies.parts.gittins.psi`.
-        pooling: "scales" averages the indices over the errors' sizes, "moments" takes one
-            index from the averaged moments.
+            deviations on the unit reward scale), such as history suggests; None puts four
+            fifths of the weight on 0.
+        theta_prior: weights of up to 20 equal parts of the parameter's domain, from left to
+            right, such as the number of earlier cases in each; straight lines lead from
+            one part's middle to the next. None for equal ones.
+        arm_errors: how large each arm's error is expected to be beside the others', at least
+            0; an error's standard deviation is that many times the common size. None for 1.
 
-    >>> Elastic().label, Elastic(exception=0.003).label
-    ('Elastic', 'Elastic(exception=0.003)')
+    >>> Elastic().label, Elastic(horizon=1000).label
+    ('Elastic', 'Elastic(horizon=1000)')
     """
 
-    exception: float = 0.01
-    growth: float = 0.5
+    horizon: int | None = None
+    exception: float = 0.12
+    caution: float = 0.36
     prior: tuple[float, ...] | None = None
-    patience: float = 1.0
-    psi: str = "log"
-    pooling: str = "scales"
+    theta_prior: tuple[float, ...] | None = None
+    arm_errors: tuple[float, ...] | None = None
 
-    rules = Rules(init, select, update, estimate, rebuild, kept=("fitted",), resume=resume)
+    rules = Rules(
+        init, select, update, estimate, rebuild, kept=("fitted", "renewed"), resume=resume
+    )
 
     def __post_init__(self) -> None:
         """Check every parameter."""
         exception = as_float("exception", self.exception, PolicyError)
         require(0.0 <= exception < 1.0, "exception", "lie in [0, 1)", self.exception, PolicyError)
-        growth = as_float("growth", self.growth, PolicyError)
-        require(0.0 < growth <= 1.0, "growth", "lie in (0, 1]", self.growth, PolicyError)
-        require(
-            self.pooling in POOLING, "pooling", "be moments or scales", self.pooling, PolicyError
-        )
-        as_form(self.psi)
-        checked = {
-            "exception": exception,
-            "growth": growth,
-            "patience": as_positive("patience", self.patience, PolicyError),
-            "prior": None if self.prior is None else as_weights(self.prior),
-        }
+        caution = as_float("caution", self.caution, PolicyError)
+        require(caution >= 0.0, "caution", "be at least 0", self.caution, PolicyError)
+        checked: dict[str, Any] = {"exception": exception, "caution": caution}
+        if self.horizon is not None:
+            checked["horizon"] = as_integer("horizon", self.horizon, 1, PolicyError)
+        if self.prior is not None:
+            checked["prior"] = as_weights("prior", self.prior, N_SCALES, N_SCALES)
+        if self.theta_prior is not None:
+            checked["theta_prior"] = as_weights("theta_prior", self.theta_prior, 1, MOST_PARTS)
+        if self.arm_errors is not None:
+            errors = as_numbers("arm_errors", self.arm_errors, "one number per arm")
+            right = min(errors, default=0.0) >= 0.0
+            require(right, "arm_errors", "be at least 0", self.arm_errors, PolicyError)
+            checked["arm_errors"] = errors
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def variant(cls, name: str) -> "Elastic":
-        """One of the three settings that the policy was first described with.
-
-        ==  =============  ===================  ========  ==========  =======
-        U   uniform prior  no exceptions        h = 3t    brezzi-lai  moments
-        A   half on 0      exception 0.003      h = 3t    brezzi-lai  moments
-        B   half on 0      exception 0.01       h = t     log         scales
-        ==  =============  ===================  ========  ==========  =======
-
-        >>> Elastic.variant("B")
-        Elastic(exception=0.01, growth=1.0, prior=None, patience=1.0, psi='log', pooling='scales')
-        """
-        require(name in _VARIANTS, "variant", "be U, A or B", name, PolicyError)
-        return cls(growth=1.0, **_VARIANTS[name])
-
     def setup(self, model: "RewardModel") -> Setup:
         """The model on a grid, and the constants."""
+        right = self.arm_errors is None or len(self.arm_errors) == model.n_arms
+        rule = f"have one entry for each of the {model.n_arms} arms"
+        require(right, "arm_errors", rule, self.arm_errors, PolicyError)
+        prior = build_prior(
+            model, self.prior or MOST_ON_ZERO, self.theta_prior or (1.0,), self.arm_errors
+        )
         return Setup(
             tables=model.tables,
-            prior=build_prior(model.tables, self.prior),
-            exception=self.exception,
-            growth=self.growth,
-            patience=self.patience,
-            form=as_form(self.psi),
-            by_scale=self.pooling == "scales",
+            prior=prior,
+            pooling=APART,
+            exception=self.exception / model.n_arms,
+            caution=self.caution / model.n_arms,
+            horizon=float(self.horizon or 0),
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The index and how far the curves are believed."""
         scale = float(state.fit.scale_weights @ setup.prior.scales)
         return (
-            f"largest index: {float(np.max(state.indices)):.6g} on the unit reward scale, "
+            f"largest index: {float(np.max(state.indices)):.6g} on {unit_scale(setup.tables)}, "
             f"the curves being off by {scale:.2g} (posterior mean of the standard deviation)"
         )
 
@@ -228,16 +267,3 @@ class Elastic(Policy):
             "means": state.means.tolist(),
             "indices": state.indices.tolist(),
         }
-
-
-_VARIANTS: dict[str, dict[str, Any]] = {
-    "U": {
-        "exception": 0.0,
-        "prior": UNIFORM,
-        "patience": 3.0,
-        "psi": "brezzi-lai",
-        "pooling": "moments",
-    },
-    "A": {"exception": 0.003, "patience": 3.0, "psi": "brezzi-lai", "pooling": "moments"},
-    "B": {"exception": 0.01, "patience": 1.0, "psi": "log", "pooling": "scales"},
-}

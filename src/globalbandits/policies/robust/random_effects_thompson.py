@@ -9,26 +9,32 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.curve_errors import (
-    Fit,
-    block_size,
-    estimate_theta,
-    fit_errors,
-    no_fit,
-)
+from globalbandits.policies.parts.curve_errors import Fit, estimate_theta, fit_errors, no_fit
 from globalbandits.policies.parts.curve_grid import (
+    N_SCALES,
     UNIFORM,
     Prior,
     as_weights,
     build_prior,
     guess_means,
 )
-from globalbandits.policies.parts.learned_noise import Noise, learn_noise, no_noise, renew_variance
+from globalbandits.policies.parts.curve_scan import block_size
+from globalbandits.policies.parts.learned_noise import (
+    ALIKE,
+    Noise,
+    Pooling,
+    learn_noise,
+    no_noise,
+    renew_variance,
+)
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
+
+GROWTH = 1.05  # of the number of rewards, from one fit to the next
 
 
 class Setup(NamedTuple):
@@ -36,6 +42,7 @@ class Setup(NamedTuple):
 
     tables: Tables
     prior: Prior
+    pooling: Pooling
 
 
 class State(NamedTuple):
@@ -74,6 +81,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
                 value += trust * (stats.sums[arm] / stats.counts[arm] - value)
                 rest = trust * noise
             value += math.sqrt(rest) * rng.standard_normal()
+        value = worth_of(setup.tables, arm, value)
         if value > largest:
             best = arm
             largest = value
@@ -105,7 +113,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
     else:
-        renew_variance(stats, state.noise, arm)
+        renew_variance(stats, state.noise, setup.pooling, arm)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
@@ -117,19 +125,19 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 def refit(setup: Setup, state: State) -> None:
     """Everything, from the statistics of the last fit."""
     fitted = state.fitted
-    state.due[0] = next_fit(fitted.total[0])
+    state.due[0] = next_fit(fitted.total[0], GROWTH)
     guess_means(setup.prior, fitted, state.noise)
-    learn_noise(fitted, state.noise)
-    fit_errors(setup.prior, fitted, state.noise.variances, state.fit)
+    learn_noise(fitted, state.noise, setup.pooling)
+    fit_errors(setup.prior, 0.0, fitted, state.noise.variances, state.fit)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """The last fit again, then the variances with the rewards that have come since."""
-    if not may_be_last_fit(state.fitted, stats):
+    if not may_be_last_fit(state.fitted, stats, GROWTH):
         return False
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
-        renew_variance(stats, state.noise, arm)
+        renew_variance(stats, state.noise, setup.pooling, arm)
     return True
 
 
@@ -161,11 +169,11 @@ class RandomEffectsThompson(Policy):
     def __post_init__(self) -> None:
         """Check the weights."""
         if self.prior is not None:
-            object.__setattr__(self, "prior", as_weights(self.prior))
+            object.__setattr__(self, "prior", as_weights("prior", self.prior, N_SCALES, N_SCALES))
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model on a grid."""
-        return Setup(model.tables, build_prior(model.tables, self.prior or UNIFORM))
+        return Setup(model.tables, build_prior(model, self.prior or UNIFORM), ALIKE)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """A draw, and the parameter it is drawn around."""

@@ -194,13 +194,18 @@ class IDS(Gridded):
     best])``; the mixture minimises ``D**2 / V`` of its averages (Russo and Van Roy 2014, the
     variance-based ratio, which bounds the one with mutual information from above and needs no
     distribution of rewards beyond the posterior; checked in public code). Some best mixture has
-    at most two arms. An arm without regret is played at once.
+    at most two arms. An arm without regret is played at once. Value: any; regret is of worth,
+    the gain is about the mean of what is observed.
 
     Args:
-        likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise
-            of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
-            others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
+        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
+            in [0, 1]: it finds theta whatever the noise. ``"beta"`` for rewards that are surely
+            Beta(1, (1 - m) / m) with mean m, the noise of the paper: a little sharper there, and
+            wrong for good under other noises. With ``"beta"`` a learner can neither forget nor
+            be merged.
         cells: number of cells of the grid, from 2 to 1,000,000.
+        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
+            the domain; uniform by default.
 
     >>> IDS(cells=500).label
     'IDS(cells=500)'
@@ -210,7 +215,7 @@ class IDS(Gridded):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The grid's setup, the means, and where the best arm changes."""
-        base = build(model, self.likelihood, self.cells)
+        base = build(model, self.likelihood, self.cells, self.prior)
         best = np.argmax(base.worths, axis=0).astype(np.int64)
         starts = np.concatenate(([0], np.flatnonzero(np.diff(best)) + 1))
         _, winner = np.unique(best[starts], return_inverse=True)

@@ -207,7 +207,8 @@ class OSSB(Policy):
     The estimate minimises ``sum_k N_k * kl(mean_k, mu_k(theta))`` with the Bernoulli divergence:
     quasi-likelihood, as good for any reward in [0, 1]. Why there is nothing to explore is
     written at the top of this file. When the means contradict the model the distance can have
-    several minima; the one found from the last estimate is used.
+    several minima; the one found from the last estimate is used. Value: any; the best arm's mean
+    that is observed pins the parameter down whatever it is worth.
 
     >>> OSSB().to_dict()
     {'policy': 'ossb'}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_positive
+from globalbandits._validation import as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.regional import RegionalModel
 from globalbandits.model.tables import Tables, evaluate, find_cell_among
@@ -147,6 +147,17 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
     return group_estimate(setup, state, 0)
 
 
+def value_slopes(joint: RegionalModel) -> FloatArray:
+    """How much worth changes per unit of the mean, at most, for each group: 1 without a value."""
+    if not joint.valued or joint.n_groups == 1:  # one group has no rival
+        return np.ones(joint.n_groups)
+    slopes = np.array([group.worth_lipschitz for group in joint.groups])
+    rule = "have a value with finite slopes for RegionalUCB"
+    require(bool(np.isfinite(slopes).all()), "model", rule, slopes.tolist(), PolicyError)
+    (low, high), (least, most) = joint.reward_range, joint.worth_range
+    return slopes * ((high - low) / ((most - least) or 1.0))
+
+
 @register("regional_ucb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegionalUCB(Policy):
@@ -159,7 +170,8 @@ class RegionalUCB(Policy):
     UCB-g; the bonus is from memory of the paper, whose text could not be had). One group is
     `WAGP`; one arm per group with mean theta and alpha = 2 is UCB1 up to log(t) for log(t - 1).
 
-    Runs on a `RegionalModel`, and on a `RewardModel` as one group.
+    Runs on a `RegionalModel`, and on a `RewardModel` as one group. Value: any with finite slopes;
+    the bonus is multiplied by the steepest one of the group.
 
     Args:
         alpha: how wide the bonus is; positive.
@@ -187,17 +199,11 @@ class RegionalUCB(Policy):
         inner = np.array([holder.inverse_exponent / 2.0 for holder in holders])
         outer = np.array([holder.exponent for holder in holders])
         widths = np.array([holder.inverse_constant for holder in holders])
-        steepness = np.array([holder.constant for holder in holders])
+        steepness = np.array([holder.constant for holder in holders]) * value_slopes(joint)
         starts = [np.diff(envelope.starts) for envelope in envelopes]
         best = [env.arms + before for env, before in zip(envelopes, first[:-1], strict=True)]
-        tables = groups[0].tables._replace(
-            n_arms=joint.n_arms,
-            mean=joint.joint_curves("mean"),
-            inverse=joint.joint_curves("inverse"),
-            worth=joint.joint_curves("worth"),
-        )
         return Setup(
-            tables=tables,
+            tables=joint.joint_tables,
             first=first,
             group_of=joint.group_of,
             lows=np.array([group.domain[0] for group in groups]),

@@ -10,6 +10,7 @@ from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.confidence import Setup, build, explain
+from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.policies.structured.ucb_c import State, estimate, init, rebuild, update
 from globalbandits.statistics import Statistics
 
@@ -29,7 +30,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     for arm in range(setup.tables.n_arms):
         if state.indices[arm] == -math.inf:
             continue
-        value = allowed.means[arm] + scale * allowed.widths[arm] * rng.standard_normal()
+        mean = allowed.means[arm] + scale * allowed.widths[arm] * rng.standard_normal()
+        value = worth_of(setup.tables, arm, mean)
         if best < 0 or value > largest:
             best = arm
             largest = value
@@ -43,7 +45,7 @@ class TSC(Policy):
 
     The competitive arms are those of `UCBC`; among them the largest of the draws
     ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020; their factor of the
-    variance, from memory, is left at 1).
+    variance, from memory, is left at 1). Value: any; draws are valued.
 
     Args:
         alpha: how wide the confidence set is; positive.

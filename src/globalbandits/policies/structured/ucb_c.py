@@ -17,6 +17,7 @@ from globalbandits.policies.parts.confidence import Setup, build, explain, is_em
 from globalbandits.policies.parts.confidence import estimate as estimate_parameter
 from globalbandits.policies.parts.confidence import rebuild as rebuild_set
 from globalbandits.policies.parts.confidence import update as update_set
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics, no_statistics
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
         elif stats.counts[arm] == 0:
             state.indices[arm] = math.inf
         else:
-            state.indices[arm] = state.allowed.means[arm] + root * state.allowed.widths[arm]
+            mean, width = state.allowed.means[arm], root * state.allowed.widths[arm]
+            state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
 
 
 def is_best_within(setup: Setup, arm: int, first: int, last: int) -> bool:
@@ -101,6 +103,7 @@ class UCBC(Policy):
     |mu_k(theta) - mean_k| <= r_k for all k}``; among the arms that are best somewhere in it
     (all arms when it is empty) the one with the largest ``mean_k + r_k`` is played (Gupta and
     others 2020, Algorithm 1). Arms best somewhere are read off the envelope, not off a grid.
+    Value: any. The set is that of what is observed, and the index is as for `UCB1`.
 
     Args:
         alpha: how wide the set and the bonus are; positive. That the paper's proof takes

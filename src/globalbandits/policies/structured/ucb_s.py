@@ -10,6 +10,7 @@ from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.confidence import (
     Setup,
     State,
@@ -21,6 +22,7 @@ from globalbandits.policies.parts.confidence import (
     rebuild,
     update,
 )
+from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -30,11 +32,14 @@ if TYPE_CHECKING:
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The best arm at the end of the set where the envelope is higher; any if it is empty.
 
-    Means are monotone, so the supremum of each over the set is at one of the two ends, and the
-    largest of all suprema is the larger of the envelope's two values there.
+    Means are monotone, and so are their worths if these rise with the means. Then the supremum
+    of each over the set is at one of the two ends, and the largest of all suprema is the larger
+    of the envelope's two values there. Other worths may be largest in between.
     """
     if is_empty(state):
         return int(rng.random() * setup.tables.n_arms)
+    if setup.tables.valued and not setup.tables.affine_increasing:
+        return choose_within(setup, state, rng)
     envelope = setup.tables.envelope
     chosen, largest = -1, -math.inf
     for side in range(2):
@@ -47,6 +52,17 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     return choose_in_cell(envelope, chosen, rng)
 
 
+def choose_within(setup: Setup, state: State, rng: np.random.Generator) -> int:
+    """The arm that is worth most somewhere in the set, by the means it has there."""
+    tables = setup.tables
+    worths = np.empty(tables.n_arms)
+    for arm in range(tables.n_arms):
+        one = evaluate(tables.mean, arm, state.interval[0])
+        other = evaluate(tables.mean, arm, state.interval[1])
+        worths[arm] = worth_within(tables, arm, min(one, other), max(one, other))
+    return choose_largest(worths, rng)
+
+
 @register("ucb_s")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UCBS(Policy):
@@ -56,6 +72,7 @@ class UCBS(Policy):
     log(t) / N_k) for all k}`` (Lattimore and Munos 2014, Algorithm 1, where the variance is a
     sub-Gaussian constant; that their proofs need alpha > 2 is from memory). When it is empty,
     any arm is played. Arms are not played once first: one without rewards does not narrow the set.
+    Value: any. mu_k is then what arm k is worth, which need not be largest at an end of the set.
 
     Args:
         alpha: how wide the set is; positive.

@@ -11,8 +11,8 @@ from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.indices import NOT_PLAYED, no_estimate
+from globalbandits.policies.parts.valuing import choose_by_worth
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
             return arm
     # The weight is at least 1 up to rounding, for the last reward counts in full.
     bonus = 2.0 * math.sqrt(setup.xi * math.log(max(1.0, state.weight[0])))
-    return choose_upper_bound(state.means, state.widths, bonus, rng)
+    return choose_by_worth(setup.tables, state.means, 0.0, state.widths, bonus, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -108,7 +108,7 @@ class DiscountedUCB(Policy):
     B of the rewards equal to 1). Their theorem asks for xi > 1/2; xi = 0.6 is from memory of
     their simulations and could not be checked. With c changes over a horizon T they suggest
     ``discount = 1 - sqrt(c / T) / 4``. The model is not used. Rewards cannot be forgotten or
-    merged: the discount depends on their order.
+    merged: the discount depends on their order. Value: any, as for `UCB1` with this bonus.
 
     Args:
         discount: weight of a reward one step old, strictly between 0 and 1.

@@ -11,7 +11,6 @@ from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_upper_bound
 from globalbandits.policies.parts.indices import (
     Widths,
     first_unplayed,
@@ -20,6 +19,7 @@ from globalbandits.policies.parts.indices import (
     rebuild_widths,
     renew,
 )
+from globalbandits.policies.parts.valuing import choose_by_worth
 from globalbandits.statistics import Statistics, are_part, count, no_statistics, uncount
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         return first_unplayed(state.recent)
     span = min(stats.total[0] + 1, setup.window)
     bonus = math.sqrt(setup.xi * math.log(span))
-    return choose_upper_bound(state.bounds.means, state.bounds.widths, bonus, rng)
+    return choose_by_worth(setup.tables, state.bounds.means, 0.0, state.bounds.widths, bonus, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -116,7 +116,8 @@ class SlidingWindowUCB(Policy):
     rewards equal to 1). An arm without a reward in the window is played at once. Their theorem asks
     for xi > 1/2; xi = 0.6 is from memory of their simulations and could not be checked. With
     n changes over a horizon T they suggest ``window = 2 * sqrt(T * log(T) / n)``. The model is
-    not used. Rewards cannot be forgotten or merged: the window depends on their order.
+    not used. Rewards cannot be forgotten or merged: the window depends on their order. Value:
+    any, as for `UCB1` with this bonus.
 
     Args:
         window: how many of the last rewards count; at least 1.

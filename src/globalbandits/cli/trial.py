@@ -1,0 +1,60 @@
+"""``globalbandits trial``: what designs of a trial recommend, scenario by scenario."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def trial(
+    file: Annotated[
+        Path | None, typer.Argument(help="TOML file of the trial; an example without one.")
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Trials of each scenario instead of the file's number.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the recommendations to this file (.png, .svg, .pdf).")
+    ] = None,
+    show: Annotated[bool, typer.Option(help="Print the example's file and stop.")] = False,
+) -> None:
+    """Play the designs of a trial on scenarios of true rates, and say what they recommend.
+
+    A file holds the model that the designs believe, the designs (any policies), the scenarios and
+    perhaps a stopping rule.
+
+    [bold]Examples[/bold]
+
+      globalbandits trial
+
+      globalbandits trial --show > mine.toml
+
+      globalbandits trial mine.toml --runs 2000 --plot selection.png
+    """
+    from rich.console import Console
+
+    from globalbandits._validation import as_integer, as_seed
+    from globalbandits.errors import ScenarioError
+    from globalbandits.experiments.trials import example_text, load_trial, play_trial
+    from globalbandits.plots.saving import check_figure_path
+    from globalbandits.report.trials import draw_trial, print_trial
+    from globalbandits.simulation.checkpoints import MAX_RUNS
+
+    if show:
+        print(example_text(), end="")
+        return
+    if runs is not None:
+        as_integer("runs", runs, 1, ScenarioError, maximum=MAX_RUNS)
+    as_seed(seed, ScenarioError)
+    if plot is not None:
+        check_figure_path(plot)
+    chosen = load_trial(file)
+    console = Console()
+    with Console(stderr=True).status("playing") as status:
+        played = play_trial(
+            chosen, runs=runs, seed=seed, tick=lambda name: status.update(f"playing {name}")
+        )
+    print_trial(played, console)
+    if plot is not None:
+        console.print(f"The figure: {draw_trial(played, plot)}", markup=False, soft_wrap=True)

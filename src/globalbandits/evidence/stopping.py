@@ -1,0 +1,131 @@
+"""When to stop: what the counts and sums say of a grid of parameters.
+
+Every reward x of an arm with mean m has the likelihood ``m**x * (1 - m)**(1 - x)``, exact for
+rewards 0 and 1. Two statements are made from it:
+
+- posterior: the probability of a set of parameters, given the rewards and a prior;
+- anytime: a parameter is refuted once its likelihood is below ``1 - confidence`` times the mean
+  likelihood under the prior. For rewards in [0, 1] with mean m the ratio of the likelihoods of m'
+  and m is at most ``x m' / m + (1 - x)(1 - m') / (1 - m)``, whose expectation is 1. So by Ville's
+  inequality the true parameter (of the grid) is ever refuted with probability at most
+  ``1 - confidence``, however often one looks.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.statistics import Statistics
+
+# Why a run stops; 0 if it goes on.
+TOO_HIGH, ONE_CONTENDER, DECISIONS = 1, 2, 3
+
+
+class Stop(NamedTuple):
+    """A stopping rule for one model."""
+
+    constants: FloatArray  # (n_arms, n_cells) log(1 - m)
+    slopes: FloatArray  # (n_arms, n_cells) log(m / (1 - m))
+    log_prior: FloatArray  # (n_cells,) logarithms of weights that sum to 1
+    too_high: IntArray  # (n_cells,) 1 where the watched arm's mean is above the limit
+    best: IntArray  # (n_cells,) the best arm; with several, the first of them
+    logs: FloatArray  # (n_cells,) room for the log-likelihoods
+    masses: FloatArray  # (n_arms,) room for the arms' probabilities of being best
+    watches: bool  # whether to stop when the watched arm is too high
+    decides: bool  # whether to stop when one arm is left
+    anytime: bool
+    confidence: float
+    decisions: int  # stop after so many; 0 for never
+    after: int  # no statement before so many rewards
+
+
+NO_STOP = Stop(
+    constants=np.zeros((1, 1)),
+    slopes=np.zeros((1, 1)),
+    log_prior=np.zeros(1),
+    too_high=np.zeros(1, np.int64),
+    best=np.zeros(1, np.int64),
+    logs=np.zeros(1),
+    masses=np.zeros(1),
+    watches=False,
+    decides=False,
+    anytime=False,
+    confidence=0.5,
+    decisions=0,
+    after=0,
+)
+
+
+def reason_to_stop(stop: Stop, stats: Statistics) -> int:
+    """Why to stop now, 0 for no reason; safety comes first."""
+    total = stats.total[0]
+    if (stop.watches or stop.decides) and total >= max(stop.after, 1):
+        evidence = weigh(stop, stats)
+        if stop.watches and is_too_high(stop, evidence):
+            return TOO_HIGH
+        if stop.decides and is_decided(stop, evidence):
+            return ONE_CONTENDER
+    if 0 < stop.decisions <= total:
+        return DECISIONS
+    return 0
+
+
+def weigh(stop: Stop, stats: Statistics) -> float:
+    """Fill `logs`; returns the logarithm of the mean likelihood under the prior."""
+    n_arms, n_cells = stop.constants.shape
+    for cell in range(n_cells):
+        stop.logs[cell] = 0.0
+    for arm in range(n_arms):
+        count, total = stats.counts[arm], stats.sums[arm]
+        if count > 0:
+            for cell in range(n_cells):
+                stop.logs[cell] += (
+                    count * stop.constants[arm, cell] + total * stop.slopes[arm, cell]
+                )
+    top = -np.inf
+    for cell in range(n_cells):
+        top = max(top, stop.logs[cell] + stop.log_prior[cell])
+    mass = 0.0
+    for cell in range(n_cells):
+        mass += math.exp(stop.logs[cell] + stop.log_prior[cell] - top)
+    return top + math.log(mass)
+
+
+def is_refuted(stop: Stop, evidence: float, cell: int) -> bool:
+    """Whether a parameter is refuted at all times' confidence."""
+    return bool(evidence - stop.logs[cell] >= -math.log(1.0 - stop.confidence))
+
+
+def is_too_high(stop: Stop, evidence: float) -> bool:
+    """Whether the watched arm's mean is above the limit, with the confidence asked for."""
+    mass = 0.0
+    for cell in range(stop.logs.shape[0]):
+        if stop.too_high[cell] == 1:
+            mass += math.exp(stop.logs[cell] + stop.log_prior[cell] - evidence)
+        elif stop.anytime and not is_refuted(stop, evidence, cell):
+            return False
+    return stop.anytime or mass >= stop.confidence
+
+
+def is_decided(stop: Stop, evidence: float) -> bool:
+    """Whether one arm is best, with the confidence asked for."""
+    for arm in range(stop.masses.shape[0]):
+        stop.masses[arm] = 0.0
+    left = -1
+    for cell in range(stop.logs.shape[0]):
+        arm = stop.best[cell]
+        if stop.anytime:
+            if not is_refuted(stop, evidence, cell):
+                if left >= 0 and left != arm:
+                    return False
+                left = arm
+        else:
+            stop.masses[arm] += math.exp(stop.logs[cell] + stop.log_prior[cell] - evidence)
+    if stop.anytime:
+        return True
+    largest = 0.0
+    for arm in range(stop.masses.shape[0]):
+        largest = max(largest, stop.masses[arm])
+    return largest >= stop.confidence

@@ -1,0 +1,109 @@
+"""`StopWhen`: a rule that ends a trial before its last decision."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits._validation import as_float, as_fraction, as_integer, require
+from globalbandits.errors import PolicyError
+from globalbandits.evidence.stopping import DECISIONS, ONE_CONTENDER, TOO_HIGH, Stop
+from globalbandits.policies.parts.grid import as_cells, as_prior, build, unit_means
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+REASONS = {TOO_HIGH: "too high", ONE_CONTENDER: "one contender", DECISIONS: "decisions"}
+_BY = ("posterior", "anytime")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StopWhen:
+    """Stop a run when an arm is too high, when one contender is left, or after some decisions.
+
+    Both statements about arms are made under the model: all arms' rewards enter. Safety comes
+    first: a run that stops because the arm is too high recommends no arm.
+
+    Args:
+        above: stop once the mean of ``arm`` is above this, in units of the rewards: the lowest
+            dose is too toxic.
+        arm: the arm that is watched, an index.
+        one_contender: stop once one arm is best.
+        decisions: stop after so many rewards.
+        confidence: of the first two statements.
+        by: ``"posterior"``: the probability given the rewards and the prior is ``confidence`` or
+            more. ``"anytime"``: all parameters that say otherwise are refuted; under the model
+            the probability that this ever happens wrongly is at most ``1 - confidence``,
+            however often one looks.
+        prior: mean and standard deviation of a normal prior of theta; uniform by default.
+        after: make no statement before so many rewards.
+        cells: of the grid of parameters.
+
+    >>> import globalbandits as gb
+    >>> learner = gb.Learner(gb.WAGP(), gb.dose.logistic([1.0, 2.0], target=0.25), seed=0)
+    >>> learner.update([0, 0, 0], [1.0, 1.0, 1.0])
+    >>> learner.should_stop(StopWhen(above=0.25, confidence=0.9))
+    'too high'
+    """
+
+    above: float | None = None
+    arm: int = 0
+    one_contender: bool = False
+    decisions: int | None = None
+    confidence: float = 0.95
+    by: str = "posterior"
+    prior: tuple[float, float] | None = None
+    after: int = 1
+    cells: int = 200
+
+    def __post_init__(self) -> None:
+        """Check what does not depend on the model."""
+        if self.above is not None:
+            object.__setattr__(self, "above", as_float("above", self.above, PolicyError))
+        as_integer("arm", self.arm, 0, PolicyError)
+        flag = isinstance(self.one_contender, bool)
+        require(flag, "one_contender", "be True or False", self.one_contender, PolicyError)
+        if self.decisions is not None:
+            as_integer("decisions", self.decisions, 1, PolicyError)
+        confidence = as_fraction("confidence", self.confidence, PolicyError)
+        object.__setattr__(self, "confidence", confidence)
+        require(self.by in _BY, "by", f"be one of {', '.join(_BY)}", self.by, PolicyError)
+        object.__setattr__(self, "prior", as_prior(self.prior))
+        as_integer("after", self.after, 0, PolicyError)
+        as_cells(self.cells)
+        any_rule = self.above is not None or self.one_contender or self.decisions is not None
+        rule = "have above, one_contender or decisions"
+        require(any_rule, "StopWhen", rule, "none of them", PolicyError)
+
+    def setup(self, model: "RewardModel") -> Stop:
+        """The rule on a grid of the model's parameters."""
+        rule = f"be at most {model.n_arms - 1}, the last arm"
+        require(self.arm < model.n_arms, "arm", rule, self.arm, PolicyError)
+        low, high = model.reward_range
+        if self.above is not None:
+            rule = f"lie in the reward range [{low:g}, {high:g}]"
+            require(low <= self.above <= high, "above", rule, self.above, PolicyError)
+        grid = build(model, "bernoulli", self.cells, self.prior)
+        limit = np.inf if self.above is None else (self.above - low) / (high - low)
+        watched = unit_means(model, grid.thetas)[self.arm]
+        top = grid.log_prior.max()
+        log_sum = top + np.log(np.exp(grid.log_prior - top).sum())
+        return Stop(
+            constants=grid.constants,
+            slopes=grid.slopes,
+            log_prior=grid.log_prior - log_sum,
+            too_high=(watched > limit).astype(np.int64),
+            best=grid.worths.argmax(axis=0).astype(np.int64),
+            logs=np.zeros(self.cells),
+            masses=np.zeros(model.n_arms),
+            watches=self.above is not None,
+            decides=self.one_contender,
+            anytime=self.by == "anytime",
+            confidence=self.confidence,
+            decisions=self.decisions or 0,
+            after=self.after,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as a plain dict."""
+        return dataclasses.asdict(self)

@@ -1,0 +1,161 @@
+"""What arms are worth by what is known of their means, for models with a value.
+
+Every function gives back the mean itself, to the last bit, where a model has no value. Means are
+on the unit reward scale, results on the unit scale of worth. A mean or a bound may lie beyond
+[0, 1]: a value that is a rising straight line for every arm is continued there, so that a policy
+decides as it would with rewards that have been rescaled; any other value ends at 0 and 1.
+"""
+
+import math
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits.model.tables import Tables, evaluate, largest_value
+from globalbandits.policies.parts.choice import choose_upper_bound
+
+TIE = 1e-9  # of the worth range: what decides between arms that can be worth as much
+_HALVINGS = 40
+
+
+def worth_of(tables: Tables, arm: int, mean: float) -> float:
+    """What a decision for the arm is worth if its mean is this: for means that are drawn.
+
+    >>> from globalbandits.model import demand
+    >>> worth_of(demand.linear([0.4, 0.8], cost=0.3).tables, 1, 0.5)
+    0.5
+    """
+    if not tables.valued:
+        return mean
+    if tables.affine_increasing:
+        return float(tables.value_slope[arm] * mean + tables.value_offset[arm])
+    return evaluate(tables.value, arm, mean)
+
+
+def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
+    """The most a decision for the arm can be worth if its mean lies in [low, high].
+
+    A value with a peak, such as a target, is often largest inside the intervals of several arms,
+    which would all be equal. So a tiny part of the worth of the interval's middle is added: of
+    arms that can be worth as much, the one that is likely to be goes first.
+
+    >>> from globalbandits.model import dose
+    >>> trial = dose.power([0.1, 0.3], target=0.25).tables
+    >>> worth_within(trial, 0, 0.0, 0.1) < worth_within(trial, 0, 0.1, 0.9)
+    True
+    """
+    if not tables.valued:
+        return high
+    if tables.affine_increasing:
+        return float(tables.value_slope[arm] * high + tables.value_offset[arm])
+    middle = evaluate(tables.value, arm, 0.5 * (low + high))
+    return largest_value(tables, arm, low, high) + TIE * middle
+
+
+def choose_by_worth(
+    tables: Tables,
+    means: FloatArray,
+    shift: float,
+    widths: FloatArray,
+    bonus: float,
+    rng: np.random.Generator,
+) -> int:
+    """The arm that can be worth most with a mean within ``bonus * width`` of ``mean - shift``.
+
+    Ties at random. Without a value that is the largest ``means + bonus * widths``.
+    """
+    if not tables.valued:
+        return choose_upper_bound(means, widths, bonus, rng)
+    best = 0
+    largest = bound_of(tables, means, shift, widths, bonus, 0)
+    second = -math.inf
+    for arm in range(1, means.shape[0]):
+        value = bound_of(tables, means, shift, widths, bonus, arm)
+        best = arm if value > largest else best
+        second = max(second, min(value, largest))
+        largest = max(largest, value)
+    if second == largest:
+        n_best = 0
+        for arm in range(means.shape[0]):
+            n_best += bound_of(tables, means, shift, widths, bonus, arm) == largest
+        skip = int(rng.random() * n_best)
+        best = 0
+        while skip > 0 or bound_of(tables, means, shift, widths, bonus, best) != largest:
+            skip -= bound_of(tables, means, shift, widths, bonus, best) == largest
+            best += 1
+    return best
+
+
+def bound_of(
+    tables: Tables, means: FloatArray, shift: float, widths: FloatArray, bonus: float, arm: int
+) -> float:
+    """The most one arm can be worth, by its mean and width."""
+    mean, width = means[arm] - shift, bonus * widths[arm]
+    return worth_within(tables, arm, mean - width, mean + width)
+
+
+def largest_bound(
+    tables: Tables, means: FloatArray, shift: float, widths: FloatArray, bonus: float
+) -> float:
+    """The largest bound of all arms, for a person to read; plain Python."""
+    arms = range(tables.n_arms)
+    return max(bound_of(tables, means, shift, widths, bonus, arm) for arm in arms)
+
+
+def nearest_below(tables: Tables, arm: int, mean: float, worth: float) -> float:
+    """The largest mean in [0, mean] that is worth this much or more; -1 if there is none.
+
+    The mean itself must be worth less. The value rises from there to the left only towards a
+    peak or towards 0: the first of these that is high enough has the mean that is looked for
+    between itself and the one before.
+    """
+    if tables.affine_increasing:
+        return -1.0
+    outer = mean
+    for index in range(tables.peaks.starts[arm + 1] - 1, tables.peaks.starts[arm] - 1, -1):
+        peak = float(tables.peaks.positions[index])
+        if peak < outer:
+            if evaluate(tables.value, arm, peak) >= worth:
+                return bisect_worth(tables, arm, peak, outer, worth)
+            outer = peak
+    if evaluate(tables.value, arm, 0.0) >= worth:
+        return bisect_worth(tables, arm, 0.0, outer, worth)
+    return -1.0
+
+
+def nearest_above(tables: Tables, arm: int, mean: float, worth: float) -> float:
+    """The smallest mean in [mean, 1] that is worth this much or more; -1 if there is none."""
+    if tables.affine_increasing:
+        above = (worth - tables.value_offset[arm]) / tables.value_slope[arm]
+        return float(above) if above <= 1.0 else -1.0
+    outer = mean
+    for index in range(tables.peaks.starts[arm], tables.peaks.starts[arm + 1]):
+        peak = float(tables.peaks.positions[index])
+        if peak > outer:
+            if evaluate(tables.value, arm, peak) >= worth:
+                return bisect_worth(tables, arm, peak, outer, worth)
+            outer = peak
+    if evaluate(tables.value, arm, 1.0) >= worth:
+        return bisect_worth(tables, arm, 1.0, outer, worth)
+    return -1.0
+
+
+def bisect_worth(tables: Tables, arm: int, inside: float, outside: float, worth: float) -> float:
+    """The mean nearest to ``outside`` that is worth this much; ``inside`` is, ``outside`` not."""
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (inside + outside)
+        if evaluate(tables.value, arm, middle) >= worth:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def unit_scale(tables: Tables) -> str:
+    """The name of the scale that indices are on.
+
+    >>> from globalbandits.model import demand
+    >>> unit_scale(demand.linear([0.4, 0.8]).tables)
+    'the unit reward scale'
+    """
+    return "the unit scale of worth" if tables.valued else "the unit reward scale"

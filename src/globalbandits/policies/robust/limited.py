@@ -1,0 +1,160 @@
+"""Another policy inside limits: small steps, no arm skipped, a floor, a ceiling, cohorts."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits._validation import as_integer, require
+from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.paper.wagp import WAGP
+from globalbandits.policies.parts.limiting import (
+    Setup,
+    State,
+    anchor,
+    highest,
+    is_bound,
+    limit,
+    lowest,
+)
+from globalbandits.statistics import Statistics
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+_WAGP = WAGP()
+
+
+@register("limited")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Limited(Policy):
+    """Play what another policy chooses, as far as limits in the arms' order allow.
+
+    A choice outside of the limits becomes the nearest arm inside. The first decision is for
+    ``start``. Steps and cohorts are counted from the arm last learned from, not from the last
+    decision: rewards may come late, several decisions may be open, and none of them goes
+    further than what has been observed permits. With one decision at a time the two are the
+    same. The order of rewards matters, so a learner can neither forget nor be merged.
+
+    Args:
+        inner: the policy whose choice is limited; may be given without its name.
+        largest_step: how many arms away from the last one, up or down; None for any.
+        no_skipping: do not go up past an arm without a reward.
+        start: the first arm; ``low`` by default.
+        low: the lowest arm that may be played, an index.
+        high: the highest one; the last arm by default.
+        cohort: how many rewards of an arm are observed before another one may be chosen.
+
+    >>> from globalbandits.policies import WAGP
+    >>> Limited(WAGP(), cohort=3).label
+    'Limited(WAGP, cohort=3)'
+    """
+
+    inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
+    largest_step: int | None = 1
+    no_skipping: bool = True
+    start: int | None = None
+    low: int = 0
+    high: int | None = None
+    cohort: int = 1
+
+    def __post_init__(self) -> None:
+        """Check everything that does not depend on the model."""
+        value = self.inner
+        policy = Policy.from_dict(value) if isinstance(value, Mapping) else value
+        require(isinstance(policy, Policy), "inner", "be a policy", value, PolicyError)
+        object.__setattr__(self, "inner", policy)
+        if self.largest_step is not None:
+            as_integer("largest_step", self.largest_step, 1, PolicyError)
+        is_flag = isinstance(self.no_skipping, bool)
+        require(is_flag, "no_skipping", "be True or False", self.no_skipping, PolicyError)
+        as_integer("cohort", self.cohort, 1, PolicyError)
+        as_integer("low", self.low, 0, PolicyError)
+        if self.high is not None:
+            as_integer("high", self.high, 0, PolicyError)
+            rule = f"be at least low = {self.low}, so that an arm is left"
+            require(self.high >= self.low, "high", rule, self.high, PolicyError)
+        if self.start is not None:
+            as_integer("start", self.start, 0, PolicyError)
+            above = self.high is not None and self.start > self.high
+            rule = "lie between low and high"
+            require(self.low <= self.start and not above, "start", rule, self.start, PolicyError)
+
+    @property
+    def rules(self) -> Rules:  # type: ignore[override]
+        """The inner policy's rules inside limits."""
+        return limit(self.inner.rules)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The inner policy's setup, and the limits as indices of the model's arms."""
+        last = model.n_arms - 1
+        for name in ("low", "high", "start"):
+            arm = getattr(self, name)
+            rule = f"be at most {last}, the last arm"
+            require(arm is None or arm <= last, name, rule, arm, PolicyError)
+        return Setup(
+            tables=model.tables,
+            inner=self.inner.setup(model),
+            largest_step=last if self.largest_step is None else min(self.largest_step, last),
+            no_skipping=self.no_skipping,
+            start=self.low if self.start is None else self.start,
+            low=self.low,
+            high=last if self.high is None else self.high,
+            cohort=self.cohort,
+        )
+
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """The inner policy's reason; `limit` says when it did not decide."""
+        return self.inner.reason(setup.inner, stats, state.inner)
+
+    def limit(
+        self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
+    ) -> str | None:
+        """Which limit moved the inner policy's choice, and from where."""
+        wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
+        low, high = lowest(setup, state), highest(setup, stats, state)
+        if low <= wanted <= high:
+            return None
+        streak, here = int(state.streak[0]), anchor(setup, state)
+        if streak == 0:
+            why = f"the first decision is for arm {here}"
+        elif is_bound(setup, state):
+            why = f"the cohort on arm {here} has {streak % setup.cohort} of {setup.cohort} rewards"
+        elif wanted < low:
+            why = f"arm {low} is the lowest" if low == setup.low else _too_far(setup, here)
+        elif high == setup.high:
+            why = f"arm {high} is the highest"
+        elif high < here + setup.largest_step:
+            why = f"arm {high} has no reward yet and is not skipped"
+        else:
+            why = _too_far(setup, here)
+        return f"moved from arm {wanted} by a limit: {why}"
+
+    def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
+        """The arms that may be played now, and the inner policy's own numbers."""
+        arms = {"lowest": lowest(setup, state), "highest": highest(setup, stats, state)}
+        return arms | self.inner.details(setup.inner, stats, state.inner)
+
+    def observed(self, stats: Statistics, state: State) -> Statistics:
+        """What the inner policy decides by."""
+        return self.inner.observed(stats, state.inner)
+
+    @property
+    def label(self) -> str:
+        """The inner policy's label, and the parameters that are not default."""
+        changed = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if field.name != "inner" and getattr(self, field.name) != field.default
+        ]
+        return f"Limited({', '.join([self.inner.label, *changed])})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as a plain dict, with the inner policy as a dict."""
+        return super().to_dict() | {"inner": self.inner.to_dict()}
+
+
+def _too_far(setup: Setup, here: int) -> str:
+    return f"at most {setup.largest_step} step(s) from arm {here}"

@@ -1,0 +1,47 @@
+"""`globalbandits trial` prints a table per scenario."""
+
+import pytest
+
+from globalbandits.cli.app import main
+from globalbandits.experiments.trials import example_text
+
+
+def run(arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    return stop.value.code
+
+
+def test_the_example(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "160")
+    figure = tmp_path / "shares.png"
+    assert run(["trial", "--runs", "20", "--plot", str(figure)]) == 0
+    out = capsys.readouterr().out
+    for text in ("as guessed: recommended arm, % of 20 runs", "all too toxic", "CRM", "WAGP"):
+        assert text in out
+    assert "exceeded: % of runs with more than 12" in out
+    assert figure.exists()
+
+
+def test_a_file_of_ones_own(capsys, tmp_path):
+    assert run(["trial", "--show"]) == 0
+    text = capsys.readouterr().out
+    assert text == example_text()
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace("as guessed", "just right"), encoding="utf-8")
+    assert run(["trial", str(file), "--runs", "5"]) == 0
+    assert "just right" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trial", "nowhere.toml"], "trial must be a readable TOML file"),
+        (["trial", "--runs", "0"], "runs must be at least 1, got 0"),
+        (["trial", "--seed", "-1"], "seed must"),
+        (["trial", "--plot", "x.docx"], "docx"),
+    ],
+)
+def test_what_cannot_be_is_one_line(arguments, message, capsys):
+    assert run(arguments) == 2
+    assert message in capsys.readouterr().err
