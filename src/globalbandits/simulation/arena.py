@@ -13,10 +13,10 @@ from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
 from globalbandits.evidence.stopping import NO_STOP
 from globalbandits.policies.base import State
-from globalbandits.simulation.seat import Runs, Seat, play_loop
 from globalbandits.simulation.accounts import new_account
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.records import Records
+from globalbandits.simulation.seat import Runs, Seat, play_loop
 from globalbandits.simulation.worlds import World, make_world
 from globalbandits.statistics import Statistics, no_statistics
 
