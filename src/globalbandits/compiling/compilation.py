@@ -23,12 +23,12 @@ from globalbandits.compiling.fingerprint import (
 from globalbandits.compiling.pipeline import HelperPipeline, KernelPipeline
 from globalbandits.compiling.pointers import REPLACEMENTS
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _KERNEL_OPTIONS = {**_OPTIONS, "pipeline_class": KernelPipeline}
 # Helpers are never called from Python.
 _HELPER_OPTIONS = {**_OPTIONS, "pipeline_class": HelperPipeline, "no_cpython_wrapper": True}
 
-_KERNELS: dict[str, Any] = {}  # by fingerprint
+_KERNELS: dict[str, Any] = {}  # by fingerprint, and whether they keep the interpreter's lock
 _HELPERS: dict[str, Any] = {}  # by fingerprint; kernels share them
 
 
@@ -36,26 +36,45 @@ class CompileError(Exception):
     """Numba cannot compile a function; the text says why."""
 
 
-def compile_kernel(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+def compile_kernel(
+    function: Callable[..., Any], *arguments: Any, keeps_lock: bool = False
+) -> Callable[..., Any]:
     """The function compiled for arguments of these types, from disk where it has been before.
 
     The same function with the same helpers is compiled once a process. Call the result with
     arguments of exactly these types: they are not looked at again.
+
+    Args:
+        function: a plain function.
+        arguments: examples, for their types.
+        keeps_lock: whether other threads of Python wait while it runs, as is best for calls that
+            take microseconds.
     """
-    return _compile(function, arguments).entry_point  # type: ignore[no-any-return]
+    kernel = _find(function, keeps_lock)
+    return _compile(kernel, arguments).entry_point  # type: ignore[no-any-return]
+
+
+def find_kernel(
+    function: Callable[..., Any], *arguments: Any, keeps_lock: bool = False
+) -> Callable[..., Any] | None:
+    """What `compile_kernel` would return, if that takes no compiling; else None."""
+    kernel = _find(function, keeps_lock)
+    signature = _signature(kernel, arguments)
+    if signature not in kernel.overloads and not (
+        isinstance(kernel._cache, DiskCache) and kernel._cache.has(signature)
+    ):
+        return None
+    return _compile(kernel, arguments).entry_point  # type: ignore[no-any-return]
 
 
 def compile_routine(function: Callable[..., None], *arguments: Any) -> tuple[int, Any]:
     """The address of the function compiled for these types, and what keeps it alive."""
-    result = _compile(function, arguments)
+    result = _compile(_find(function, keeps_lock=False), arguments)
     return result.library.get_pointer_to_function(result.fndesc.llvm_func_name), result
 
 
-def _compile(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    if config.DISABLE_JIT:
-        raise CompileError("NUMBA_DISABLE_JIT is set")
-    kernel = _find_kernel(function)
-    signature = tuple(kernel.typeof_pyval(argument) for argument in arguments)
+def _compile(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    signature = _signature(kernel, arguments)
     try:
         kernel.compile(signature)
     except (NumbaError, NotImplementedError, RecursionError) as error:
@@ -63,13 +82,21 @@ def _compile(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return kernel.overloads[signature]
 
 
-def _find_kernel(function: Any) -> Any:
+def _signature(kernel: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(kernel.typeof_pyval(argument) for argument in arguments)
+
+
+def _find(function: Any, keeps_lock: bool) -> Any:
+    """The function as Numba takes it, with what has been compiled of it."""
+    if config.DISABLE_JIT:
+        raise CompileError("NUMBA_DISABLE_JIT is set")
+    options = {**_KERNEL_OPTIONS, "nogil": not keeps_lock}
     try:
-        key = fingerprint(function)
+        key = f"{fingerprint(function)} {options['nogil']}"
     except FingerprintError:
-        return _copy(function, _KERNEL_OPTIONS, {})  # kept neither on disk nor in memory
+        return _copy(function, options, {})  # kept neither on disk nor in memory
     if key not in _KERNELS:
-        kernel = _copy(function, _KERNEL_OPTIONS, {})
+        kernel = _copy(function, options, {})
         kernel._cache = DiskCache(key)
         _KERNELS[key] = kernel
     return _KERNELS[key]

@@ -91,6 +91,15 @@ class Evidence:
         """Take in one reward on the unit scale that has been counted already."""
         self._tally.note(arm, unit_reward)
 
+    @property
+    def soft_counts(self) -> histogram.Histogram:
+        """The soft counts for those who add rewards themselves, each followed by a `tick`."""
+        return self._tally.soft_counts
+
+    def tick(self) -> None:
+        """One more reward has been counted and added to the histogram."""
+        self._tally.tick()
+
     def add_many(self, arms: IntArray, unit_rewards: FloatArray) -> None:
         """Take in rewards on the unit scale, unchecked; the same bits as one by one."""
         self._check_own("add_many")

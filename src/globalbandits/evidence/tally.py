@@ -49,6 +49,15 @@ class Tally:
         cells, at = self._cells, arm * (self.bins + 1) + knot
         cells[at] += 1.0 - share
         cells[at + 1] += share
+        self.tick()
+
+    @property
+    def soft_counts(self) -> histogram.Histogram:
+        """The soft counts for those who add rewards themselves, each followed by a `tick`."""
+        return self._histogram
+
+    def tick(self) -> None:
+        """One more reward is in the histogram."""
         self.clock += 1
         if self.clock % self.every == 0:
             drift.record(self.snapshots, self.counts, self.clock, self.every)

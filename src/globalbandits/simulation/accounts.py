@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.policies.seat import Runs
+from globalbandits.simulation.seat import Runs
 
 # Positions in Account.numbers: the next checkpoint, the arm played now and how often in a row.
 NEXT, ARM, STREAK = range(3)

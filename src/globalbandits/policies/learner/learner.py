@@ -23,8 +23,10 @@ from globalbandits.policies.learner.belonging import (
     move,
     saved_arms,
 )
+from globalbandits.policies.learner.calls import Calls
 from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
+from globalbandits.policies.learner.live import Live
 from globalbandits.policies.learner.stop_when import REASONS, StopWhen
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ class Learner:
         policy: a spec such as ``WAGP()``.
         model: the reward model; rewards are given in its units.
         seed: an integer, or a generator to use; None takes fresh entropy.
+        compiled: True compiles the policy's rules now, or takes them from the cache; False keeps
+            to plain Python; None takes compiled code as soon as it is worth it, without making
+            anybody wait. Decisions and estimates are the same bits.
 
     >>> from globalbandits.model import RewardModel
     >>> from globalbandits.policies import WAGP
@@ -65,6 +70,7 @@ class Learner:
         model: "RewardModel",
         *,
         seed: int | np.random.Generator | None = None,
+        compiled: bool | None = None,
     ) -> None:
         if not isinstance(policy, Policy):
             raise PolicyError(f"policy must be a policy such as WAGP(), got {policy!r}")
@@ -79,6 +85,7 @@ class Learner:
         self._lineage = Lineage.new()
         self._version = 0  # changes with every reward counted or taken back
         self._lock = threading.RLock()
+        self._set_compiled(compiled)
 
     @property
     def policy(self) -> Policy:
@@ -113,8 +120,10 @@ class Learner:
             rule = "be a numpy.random.Generator"
             require(isinstance(rng, np.random.Generator), "rng", rule, rng, PolicyError)
         with self._lock:
-            chosen = self._rng if rng is None else rng
-            arm = int(self._rules.select(self._setup, self._stats, self._state, chosen))
+            if rng is None:
+                arm = self._calls.choose()
+            else:
+                arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
         return arm if may is None else nearest(arm, may)
 
     def update(self, arm: "int | ArrayLike", reward: "float | ArrayLike") -> None:
@@ -132,10 +141,14 @@ class Learner:
             pairs = [(as_arm("arm", arm, n_arms), as_unit("reward", reward, reward_range))]
         with self._lock:
             for index, unit in pairs:
-                statistics.count(self._stats, index, unit)
-                self._rules.update(self._setup, self._stats, self._state, index, unit)
-                self._evidence.note(index, unit)
+                self._calls.learn(index, unit)
                 self._version += 1
+
+    def _set_compiled(self, compiled: bool | None) -> None:
+        """How rules are called; to be called again when parts of the learner are others."""
+        soft_counts = self._evidence.soft_counts
+        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
+        self._calls = Calls(self._policy, live, self._evidence, compiled)
 
     def forget(self, arm: int, reward: float) -> None:
         """Undo one earlier `update` with the same arm and reward.
@@ -209,8 +222,9 @@ class Learner:
             state = self.state()
             children = []
             for high, low in seeds:
-                child = Learner.restore(self._policy, self._model, state)
+                child = Learner.restore(self._policy, self._model, state, compiled=False)
                 child._rng = generator(Stream.FORK, (high << 63) | low)
+                child._set_compiled(self._calls.compiled)
                 children.append(child)
             return children
 
@@ -308,6 +322,7 @@ class Learner:
         state: "Mapping[str, Any]",
         *,
         rebase: bool = False,
+        compiled: bool | None = None,
     ) -> "Learner":
         """The learner whose `state` this is, which goes on bit for bit.
 
@@ -320,23 +335,29 @@ class Learner:
             state: what `state` returned, perhaps after a way through JSON.
             rebase: keep the rewards, but let policy and arms change: any policy whose state
                 follows from statistics; arms are matched by their values, and may be added.
+            compiled: as in the constructor.
         """
         saving.check_header(state)
-        learner = cls(policy, model, seed=saving.decode_generator(state["generator"]))
+        generator = saving.decode_generator(state["generator"])
+        learner = cls(policy, model, seed=generator, compiled=False)
         if rebase:
-            return learner._take_over(state)
-        learner._check_policy(saving.decode_policy(state["policy"]))
-        check_same(model, state["model"])
-        saved = saving.decode_statistics(state["statistics"], learner._stats)
-        statistics.assign(learner._stats, saved)
-        learner._state = saving.decode_kept(
-            learner._rules, learner._setup, learner._stats, state["kept"]
-        )
-        learner._evidence = Evidence.restore(model, state["evidence"], statistics=learner._stats)
-        learner._lineage = Lineage.decode(state["lineage"], learner._seen())
+            learner._take_over(state)
+        else:
+            learner._resume(state)
+        learner._set_compiled(compiled)
         return learner
 
-    def _take_over(self, state: "Mapping[str, Any]") -> "Learner":
+    def _resume(self, state: "Mapping[str, Any]") -> None:
+        """Become the learner whose state this is."""
+        self._check_policy(saving.decode_policy(state["policy"]))
+        check_same(self._model, state["model"])
+        saved = saving.decode_statistics(state["statistics"], self._stats)
+        statistics.assign(self._stats, saved)
+        self._state = saving.decode_kept(self._rules, self._setup, self._stats, state["kept"])
+        self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
+        self._lineage = Lineage.decode(state["lineage"], self._seen())
+
+    def _take_over(self, state: "Mapping[str, Any]") -> None:
         """Fill this new learner with the rewards of a state of another policy or model."""
         if self._rules.rebuild is None:
             raise PolicyError(
@@ -350,18 +371,19 @@ class Learner:
         self._rules.rebuild(self._setup, self._stats, self._state)
         self._evidence = Evidence.take_over(self._model, state["evidence"], old, rows, self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
-        return self
 
     def with_policy(self, policy: Policy) -> "Learner":
         """A learner of another policy, or of other parameters, that knows the same rewards."""
-        return Learner.restore(policy, self._model, self.state(), rebase=True)
+        state, compiled = self.state(), self._calls.compiled
+        return Learner.restore(policy, self._model, state, rebase=True, compiled=compiled)
 
     def with_model(self, model: "RewardModel") -> "Learner":
         """A learner with another cost or target, or with more arms, that knows the same rewards.
 
         Arms are matched by their values. Refused if the curves of a common arm differ.
         """
-        return Learner.restore(self._policy, model, self.state(), rebase=True)
+        state, compiled = self.state(), self._calls.compiled
+        return Learner.restore(self._policy, model, state, rebase=True, compiled=compiled)
 
     def _seen(self) -> Seen:
         return Seen(statistics.copy(self._stats), self._evidence.counts)

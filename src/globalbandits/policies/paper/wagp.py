@@ -1,7 +1,6 @@
 """WAGP, the Weighted-Arm Greedy Policy (Algorithm 1 of the paper)."""
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
+NOWHERE = (1.0, -1.0)  # bounds that nothing lies between
+
+
 class Setup(NamedTuple):
     """The model's tables; WAGP has no constants of its own."""
 
@@ -45,7 +47,7 @@ def init(setup: base.Setup) -> State:
     return State(
         own=no_estimates(setup.tables.n_arms),
         choice=np.full(1, -1),
-        bounds=np.array([math.inf, -math.inf]),
+        bounds=np.array([*NOWHERE]),
     )
 
 
@@ -68,8 +70,8 @@ def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward:
 def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
     """All estimates, and the choice."""
     weigh_all(setup.tables, stats, state.own)
-    state.bounds[0] = math.inf
-    state.bounds[1] = -math.inf
+    state.bounds[0] = NOWHERE[0]
+    state.bounds[1] = NOWHERE[1]
     follow(setup, stats, state)
 
 
@@ -78,8 +80,8 @@ def follow(setup: base.Setup, stats: Statistics, state: State) -> None:
     if is_between(state.own, stats, state.bounds[0], state.bounds[1]):
         return
     state.choice[0] = -1
-    state.bounds[0] = math.inf
-    state.bounds[1] = -math.inf
+    state.bounds[0] = NOWHERE[0]
+    state.bounds[1] = NOWHERE[1]
     if stats.total[0] > 0:
         tables = setup.tables
         envelope = tables.envelope

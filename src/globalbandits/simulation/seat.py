@@ -1,9 +1,8 @@
-"""One policy at work, as one function: whole runs, one decision, or one reward.
+"""One policy at work in many runs, as one function.
 
 `play_loop` makes this function from a policy's rules. It counts rewards before the policy
 learns them. It knows neither noise nor drift: rewards come through a routine, and which arms were
-played is all that is kept for scoring. So it is compiled once per policy, and simulator and live
-learner share the code.
+played is all that is kept for scoring. So it is compiled once per policy.
 """
 
 from collections.abc import Callable
