@@ -42,7 +42,8 @@ def found(folder):
 
 def test_shares():
     assert warming.split(list(range(5))) == [[0, 1, 2, 3, 4]]
-    assert sorted(n for share in warming.split(list(range(40))) for n in share) == list(range(40))
+    shares = warming.split(list(range(40)))
+    assert sorted(item for share in shares for item in share) == list(range(40))
 
 
 def test_other_processes_help(folder, two_processes):

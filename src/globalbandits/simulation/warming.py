@@ -24,6 +24,7 @@ from globalbandits.environments import (
     TruncatedNormalNoise,
 )
 from globalbandits.model import RewardModel
+from globalbandits.policies import Uniform
 from globalbandits.policies.base import Policy
 from globalbandits.policies.learner.workshop import compile_live
 from globalbandits.simulation.arena import Arena
@@ -140,7 +141,7 @@ def warm_noises() -> None:
     for noise in _NOISES:
         for drift in (None, RandomWalk(drift_time=100)):
             env = Environment(_model(), 0.5, noise=noise, drift=drift)
-            compile_job(make_job(env, {}, 1, np.array([1]), 0))
+            compile_job(make_job(env, {"": Uniform()}, 1, np.array([1]), 0))
 
 
 def _model() -> RewardModel:
