@@ -22,9 +22,11 @@ from globalbandits.policies import (
     EpsilonGreedy,
     ExploreThenCommit,
     GridGreedy,
+    GridPlugIn,
     GridThompson,
     Guarded,
     IndependentGittins,
+    Limited,
     LinearGreedy,
     LinUCB,
     NonStationaryWAGP,
@@ -64,12 +66,14 @@ POLICIES = (
     TSC(),
     GridGreedy(**COINS),
     GridThompson(**COINS),
+    GridPlugIn(**COINS),
     IDS(**COINS),
     OSSB(),
     RegionalUCB(),
     Elastic(),
     RandomEffectsThompson(),
     Guarded(),
+    Limited(WAGP()),
 )
 EVERY = (*POLICIES, Uniform())
 
