@@ -132,4 +132,4 @@ def test_names_in_inner_functions_count():
     def outer():
         return lambda: math.exp(1)
 
-    assert referenced_names(outer.__code__) == ["exp", "math"]
+    assert referenced_names(outer.__code__) == ("exp", "math")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits._random import Stream, generator, source
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import (
     ArcsineBetaNoise,
@@ -144,10 +145,15 @@ def test_blocks_do_not_matter(drift, evidence):
         assert_same_bits(whole, records_of(env, policies, 300, block=block, **options))
 
 
+def test_another_layout_of_generators_does_not_matter(monkeypatch):
+    env = pricing(drift=RandomWalk(drift_time=50, up=0.6), bias=UniformBias(0.05))
+    known = records_of(env, [WAGP(), Uniform()], 50, runs=7)
+    monkeypatch.setattr(source, "KNOWN_LAYOUT", False)
+    assert_same_bits(known, records_of(env, [WAGP(), Uniform()], 50, runs=7))
+
+
 @pytest.mark.parametrize("policy", [WAGP(), UCB1(), NonStationaryWAGP(half_window=30)], ids=repr)
 def test_the_learner_plays_the_same_game(policy):
-    from globalbandits._random import Stream, generator
-
     env, seed, horizon = pricing(), 3, 400
     rules, parameters = env.noise.rules, env.noise.parameters(env.model)
     means = env.model.means(env.theta)

@@ -1,17 +1,15 @@
-"""A first compilation is announced, on a terminal and where it takes long."""
+"""What is compiled is said, on a terminal."""
 
 import io
 import os
 import pty
 import subprocess
 import sys
-import time
 
 import pytest
 
 from globalbandits.compiling import cache
-from globalbandits.simulation import progress
-from globalbandits.simulation.progress import compiling
+from globalbandits.simulation.progress import say_compiling
 
 
 class Terminal(io.StringIO):
@@ -20,44 +18,49 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stream", "shown", "seconds", "words"),
+    ("stream", "shown", "words"),
     [
-        (Terminal(), False, 0.3, "compiling 3 policies (once)\n"),
-        (Terminal(), False, 0.0, ""),
-        (io.StringIO(), False, 0.3, ""),
-        (io.StringIO(), True, 0.3, "compiling 3 policies (once)\n"),
+        (Terminal(), False, "compiling 3 policies, once: WAGP, UCB1, IDS\n"),
+        (io.StringIO(), False, ""),
+        (io.StringIO(), True, "compiling 3 policies, once: WAGP, UCB1, IDS\n"),
     ],
-    ids=["terminal", "quick", "file", "asked for"],
+    ids=["terminal", "file", "asked for"],
 )
-def test_who_is_told(monkeypatch, stream, shown, seconds, words):
-    monkeypatch.setattr(progress, "_UNNOTICED", 0.1)
+def test_who_is_told(monkeypatch, stream, shown, words):
     monkeypatch.setattr(sys, "stderr", stream)
-    with compiling(3, shown):
-        time.sleep(seconds)
+    say_compiling(["WAGP", "UCB1", "IDS"], shown)
     assert stream.getvalue() == words
+
+
+def test_many_names_are_not_all_listed(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    say_compiling([f"P{number}" for number in range(31)])
+    assert stream.getvalue() == "compiling 31 policies, once: P0, P1, P2, P3, P4, ...\n"
 
 
 def test_no_stream_is_no_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    with compiling(3, True):
-        pass
+    say_compiling(["WAGP"], True)
 
 
 SCRIPT = """
 import globalbandits as gb
-from globalbandits.simulation import progress
-progress._UNNOTICED = 0.05
 env = gb.Environment(gb.demand.linear([0.4, 0.6, 0.8]), 0.4)
 gb.simulate(env, [gb.UCB1()], 10, runs=1)
 """
 
 
-def test_a_real_terminal(tmp_path):
+def test_a_real_terminal_is_told_once(tmp_path):
     ours, theirs = pty.openpty()
     try:
         environment = {**os.environ, cache.VARIABLE: str(tmp_path)}
-        subprocess.run([sys.executable, "-c", SCRIPT], stderr=theirs, env=environment, check=True)
-        assert os.read(ours, 1000) == b"compiling 1 policy (once)\r\n"
+        for _ in range(2):
+            subprocess.run(
+                [sys.executable, "-c", SCRIPT], stderr=theirs, env=environment, check=True
+            )
+        os.write(theirs, b"end")
+        assert os.read(ours, 1000) == b"compiling 1 policy, once: UCB1\r\nend"
     finally:
         os.close(ours)
         os.close(theirs)

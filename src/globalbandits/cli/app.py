@@ -12,10 +12,11 @@ from globalbandits.cli.analyze import analyze
 from globalbandits.cli.league import league
 from globalbandits.cli.reproduce import reproduce
 from globalbandits.cli.trial import trial
+from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (reproduce, analyze, league, trial)
+COMMANDS = (reproduce, analyze, league, trial, warm)
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -76,7 +76,7 @@ class DiskCache:
     def has(self, signature: Any) -> bool:
         """Whether there is a file for these argument types; it may still be damaged."""
         try:
-            folder = _usable_folder()
+            folder = usable_folder()
             return folder is not None and (folder / self.name(signature)).is_file()
         except Exception:
             return False
@@ -87,7 +87,7 @@ class DiskCache:
 
         target_context.refresh()
         try:
-            folder = _usable_folder()
+            folder = usable_folder()
             content = None if folder is None else _read_own(folder / self.name(signature))
             if content is None or hashlib.sha256(content[32:]).digest() != content[:32]:
                 return None
@@ -106,7 +106,7 @@ class DiskCache:
         if result.lifted or result.library.has_dynamic_globals or has_rings(result.library):
             return
         try:
-            folder = _usable_folder()
+            folder = usable_folder()
             if folder is None:
                 return
             body = dumps(result._reduce())
@@ -122,7 +122,7 @@ class DiskCache:
             return
 
 
-def _usable_folder() -> Path | None:
+def usable_folder() -> Path | None:
     """The cache's folder, made if it is missing; None where others could write to it."""
     folder = cache_directory()
     if folder is None:

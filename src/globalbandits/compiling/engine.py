@@ -11,19 +11,102 @@ from globalbandits.compiling.routines import Routine
 _SAID: set[str] = set()
 
 
+Announce = Callable[[list[str]], None]
+# From names to those that other processes compile now, and a function that waits for them.
+Elsewhere = Callable[[list[str]], tuple[set[str], Callable[[], None]]]
+
+
+class Later:
+    """A loop that will be bound to its data by `Engine.finish`."""
+
+    def __init__(self, name: str, bind: Callable[[], Callable[..., Any]], known: bool) -> None:
+        self.name = name
+        self.is_known = known  # whether it takes no compiling
+        self._bind = bind
+        self._bound: Callable[..., Any] | None = None
+
+    def finish(self) -> None:
+        """Bind the loop."""
+        self._bound = self._bind()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the loop."""
+        assert self._bound is not None, "call Engine.finish first"
+        return self._bound(*arguments)
+
+
 class Engine:
     """Binds loops to their data, for one simulation: sources are looked at once.
 
     Args:
         interpreted: run everything in plain Python, to compare with compiled code.
         quiet: do not warn of what runs in plain Python.
+        announce: told the names of the loops that `finish` is about to compile.
+        elsewhere: lets other processes compile some of them.
     """
 
-    def __init__(self, *, interpreted: bool = False, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        interpreted: bool = False,
+        quiet: bool = False,
+        announce: Announce | None = None,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self.interpreted = interpreted
         self.quiet = quiet
         self.slow = interpreted  # whether some loop runs in plain Python
+        self._announce = announce
+        self._elsewhere = elsewhere
         self._compiled: dict[Any, Any] = {}
+        self._later: list[Later] = []
+
+    def bind_later(
+        self,
+        loop: Callable[..., Any],
+        name: str,
+        data: tuple[Any, ...],
+        *example: Any,
+        plain: tuple[Any, ...] | None = None,
+        compiled: bool = True,
+    ) -> Callable[..., Any]:
+        """Like `bind`, but nothing is compiled before `finish`, which knows what is missing."""
+        wanted = compiled and not self.interpreted
+        bind = partial(self.bind, loop, name, data, *example, plain=plain, compiled=compiled)
+        later = Later(name, bind, not wanted or self._is_known(loop, data, example))
+        self._later.append(later)
+        return later
+
+    def finish(self) -> None:
+        """Compile what is missing, and bind all loops that were to be bound later."""
+        missing = list(dict.fromkeys(later.name for later in self._later if not later.is_known))
+        if missing and self._announce is not None:
+            self._announce(missing)
+        elsewhere: set[str] = set()
+        if missing and self._elsewhere is not None:
+            elsewhere, wait = self._elsewhere(missing)
+        for later in self._later:
+            if later.name not in elsewhere:
+                later.finish()
+        if elsewhere:
+            wait()
+            for later in self._later:
+                if later.name in elsewhere:
+                    later.finish()
+        self._later.clear()
+
+    def _is_known(
+        self, loop: Callable[..., Any], data: tuple[Any, ...], example: tuple[Any, ...]
+    ) -> bool:
+        """Whether a loop has been compiled before, or never will be."""
+        from globalbandits.compiling.compilation import CompileError, find_kernel
+        from globalbandits.compiling.views import ViewError
+
+        try:
+            kernel, _ = self._compile(find_kernel, loop, data, example)
+            return kernel is not None
+        except (CompileError, ViewError):
+            return True
 
     def bind(
         self,
@@ -85,9 +168,11 @@ class Engine:
 
         views = [View(item) if hasattr(item, "_fields") else item for item in data]
         key = function, *(getattr(view, "kind", None) for view in views)
-        if key not in self._compiled:
-            self._compiled[key] = compiler(function, *views, *example)
-        return self._compiled[key], views
+        found = self._compiled.get(key)
+        if found is None:
+            found = compiler(function, *views, *example)
+            self._compiled[key] = found
+        return found, views
 
     def _warn(self, name: str, why: str) -> None:
         self.slow = True

@@ -12,15 +12,16 @@ import platform
 import sys
 import types
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-# Modules that Numba replaces by code of its own: their version says it all.
 _SOURCES = ("compilation.py", "pipeline.py", "pointers.py", "views.py")  # of this room
+_REMEMBERED = 4096  # code objects
+# Modules that Numba replaces by code of its own: their version says it all.
 _KNOWN_PACKAGES = {"builtins", "cmath", "math", "numba", "numpy", "operator"}
 
 
@@ -74,8 +75,7 @@ class _Reader:
     def write(self, *texts: object) -> None:
         for text in texts:
             encoded = text if isinstance(text, bytes) else str(text).encode()
-            self.digest.update(b"%d:" % len(encoded))
-            self.digest.update(encoded)
+            self.digest.update(b"%d:%b" % (len(encoded), encoded))
 
     def read(self, value: Any) -> None:
         if id(value) in self.seen:
@@ -127,10 +127,7 @@ class _Reader:
             raise FingerprintError(f"cannot tell the content of {value!r}")
 
     def read_code(self, code: types.CodeType) -> None:
-        self.write(code.co_code, code.co_names, code.co_varnames, code.co_freevars)
-        self.write(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
-        self.write(code.co_flags, code.co_exceptiontable)
-        self.read_items(code.co_consts)
+        self.write(code_digest(code))
 
     def read_function(self, function: types.FunctionType) -> None:
         self.read(function.__code__)
@@ -144,7 +141,7 @@ class _Reader:
                 self.write("global", name)
                 self.read_reference(function.__globals__[name], names)
 
-    def read_reference(self, value: Any, names: list[str]) -> None:
+    def read_reference(self, value: Any, names: tuple[str, ...]) -> None:
         """What a function refers to; of a module only the attributes that it names somewhere."""
         if not isinstance(value, types.ModuleType):
             self.read(value)
@@ -163,13 +160,25 @@ def is_known_callable(value: Any) -> bool:
     return callable(value) and str(module).partition(".")[0] in _KNOWN_PACKAGES
 
 
-def referenced_names(code: types.CodeType) -> list[str]:
+@lru_cache(maxsize=_REMEMBERED)
+def code_digest(code: types.CodeType) -> bytes:
+    """Hash of a code object, which never changes."""
+    reader = _Reader(hashlib.sha256())
+    reader.write(code.co_code, code.co_names, code.co_varnames, code.co_freevars)
+    reader.write(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+    reader.write(code.co_flags, code.co_exceptiontable)
+    reader.read_items(code.co_consts)
+    return bytes(reader.digest.digest())
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def referenced_names(code: types.CodeType) -> tuple[str, ...]:
     """Every global or attribute name in a function, in those inside it too, sorted."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names.update(referenced_names(constant))
-    return sorted(names)
+    return tuple(sorted(names))
 
 
 _KINDS: tuple[tuple[Any, Callable[[_Reader, Any], None]], ...] = (

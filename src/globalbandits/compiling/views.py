@@ -10,6 +10,7 @@ Memory is borrowed: the `View` keeps the arrays alive, and compiled code counts 
 
 import ctypes
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from numba.extending import (
     unbox,
 )
 from numba.np.arrayobj import make_array, populate_array
+from numba.np.numpy_support import from_dtype
 
 _WORD = ir.IntType(64)
 _GENERATOR_FIELDS = (  # ours, and what NumPy's interface calls them
@@ -72,21 +74,33 @@ class View:
         self.address = self.words.ctypes.data
 
 
+@cache
+def _view_type(label: str, fields: tuple[tuple[str, Any, int], ...]) -> ViewType:
+    return ViewType(label, fields)
+
+
+@cache
+def _array_type(dtype: Any, n_dimensions: int, layout: str, writeable: bool) -> Any:
+    return types.Array(from_dtype(dtype), n_dimensions, layout, readonly=not writeable)
+
+
 def _lay_out_tuple(value: Any, words: list[int]) -> ViewType:
     """Append the words of a NamedTuple, those of NamedTuples inside it among them."""
     start = len(words)
     fields = []
-    for name in value._fields:
+    for name, item in zip(value._fields, value, strict=True):
         first = len(words) - start
-        fields.append((name, _lay_out(name, getattr(value, name), words), first))
-    return ViewType(type(value).__qualname__, tuple(fields))
+        fields.append((name, _lay_out(name, item, words), first))
+    return _view_type(type(value).__qualname__, tuple(fields))
 
 
 def _lay_out(name: str, item: Any, words: list[int]) -> Any:
     """Append the words of one field; returns its Numba type."""
     if isinstance(item, np.ndarray):
-        words += [item.ctypes.data, *item.shape, *item.strides]
-        return typeof(item)
+        words += [item.__array_interface__["data"][0], *item.shape, *item.strides]
+        flags = item.flags
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return _array_type(item.dtype, item.ndim, layout, flags.writeable)
     if hasattr(item, "_fields"):
         return _lay_out_tuple(item, words)
     if isinstance(item, np.random.Generator):

@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._random import Source, States, Stream
+from globalbandits._random import Source, States, Stream, source
 from globalbandits.compiling.engine import Engine
 from globalbandits.compiling.packing import pack
 from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
 from globalbandits.evidence.stopping import NO_STOP
 from globalbandits.policies.base import State
-from globalbandits.simulation.seat import Runs, Seat, play_loop
 from globalbandits.simulation.accounts import new_account
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.records import Records
+from globalbandits.simulation.seat import Runs, Seat, play_loop
 from globalbandits.simulation.worlds import World, make_world
 from globalbandits.statistics import Statistics, no_statistics
 
@@ -83,7 +83,7 @@ class Player:
             type(policy).__name__,
         )
         plain = seat._replace(runs=self.runs._replace(pay=world.pay.function, world=world.pay.data))
-        self._play = engine.bind(
+        self._play = engine.bind_later(
             play, name, (seat,), 0, 0, 0, False, plain=(plain,), compiled=world.pay.address != 0
         )
         data = world.scores, self.runs, self.account
@@ -121,7 +121,8 @@ class Arena:
         self._engine = engine
         self._block = block
         self.n_cells = block or BLOCK
-        self.n_rows = max(1, self.n_cells // job.horizon)
+        # Where a generator's memory is not known, a run's stream is set before each call.
+        self.n_rows = max(1, self.n_cells // job.horizon) if source.KNOWN_LAYOUT else 1
         if job.evidence:
             copied = len(job.times) * job.n_arms * empty(1).counts.size
             self.n_rows = max(1, min(self.n_rows, _MOST_COPIED // copied))
@@ -130,6 +131,7 @@ class Arena:
         self._players = [
             Player(job, at, self._world, self, engine) for at in range(len(job.policies))
         ]
+        engine.finish()
 
     def copy(self) -> "Arena":
         """An arena for another thread."""

@@ -1,43 +1,28 @@
 """What a person sees of long simulations: that code is compiled, steps a second, the time left."""
 
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 _SELDOM = 0.05  # seconds: workers report more often than anyone can see
-_UNNOTICED = 1.0  # seconds that nobody minds to wait without a word
+_LISTED = 5  # policies named in one line
 
 
-@contextmanager
-def compiling(n_policies: int, shown: bool) -> Iterator[None]:
-    """Say on standard error that code is compiled, where it takes long and somebody is there.
+def say_compiling(names: Sequence[str], shown: bool = False) -> None:
+    """Say on standard error what is being compiled, if somebody is there to read it.
 
     Args:
-        n_policies: how many policies are compiled.
+        names: the policies.
         shown: say it even if standard error is no terminal.
-
-    >>> with compiling(3, shown=False):
-    ...     pass
     """
     stream = sys.stderr
     if stream is None or stream.closed or not (shown or stream.isatty()):
-        yield
         return
-    what = "1 policy" if n_policies == 1 else f"{n_policies} policies"
-
-    def say() -> None:
-        with suppress(OSError, ValueError):
-            print(f"compiling {what} (once)", file=stream, flush=True)
-
-    timer = threading.Timer(_UNNOTICED, say)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    what = "1 policy" if len(names) == 1 else f"{len(names)} policies"
+    listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+    with suppress(OSError, ValueError):
+        print(f"compiling {what}, once: {listed}", file=stream, flush=True)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import platform
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -21,12 +22,17 @@ def made_with() -> dict[str, str]:
     >>> sorted(made_with())
     ['numba', 'numpy', 'platform', 'python']
     """
-    return {
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "numba": version("numba"),
-        "platform": platform.platform(),
-    }
+    return dict(_surroundings())
+
+
+@cache
+def _surroundings() -> tuple[tuple[str, str], ...]:
+    return (
+        ("python", platform.python_version()),
+        ("numpy", version("numpy")),
+        ("numba", version("numba")),
+        ("platform", platform.platform()),
+    )
 
 
 def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ Each factory takes the functions of a noise or a drift and gives one function ov
 arguments. That function runs as it stands, or compiled: there is no second version of it.
 
 A call is about some rows (runs) of some steps each; cell ``row * n_steps + step`` is one step.
-Means and rewards are on the unit scale, worth on that of its own. What is the same for all runs
-has one row only.
+Means and rewards are on the unit scale, worth on one of its own. What is the same for all runs has
+one row only.
 """
 
 from collections.abc import Callable

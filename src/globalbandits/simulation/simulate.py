@@ -9,7 +9,6 @@ from typing import Any
 from globalbandits._random import States
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits._version import __version__
-from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies import StopWhen
@@ -17,9 +16,10 @@ from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
 from globalbandits.simulation.job import Job, make_job
-from globalbandits.simulation.progress import compiling, progress_bar
+from globalbandits.simulation.progress import progress_bar
 from globalbandits.simulation.result import SimulationResult, make_result
 from globalbandits.simulation.spreading import available_cores, play_in_executor, play_in_threads
+from globalbandits.simulation.warming import compiling_engine
 
 
 def simulate(
@@ -72,7 +72,7 @@ def simulate(
     >>> env = Environment(model, theta=0.4)
     >>> result = simulate(env, [gb.WAGP(), gb.UCB1()], horizon=1_000, runs=20)
     >>> result.summary()["regret_mean"].round(1).to_dict()
-    {'WAGP': 0.2, 'UCB1': 25.7}
+    {'WAGP': 0.4, 'UCB1': 25.4}
     """
     named = _as_named(policies)
     require(isinstance(env, Environment), "env", "be an Environment", env, SimulationError)
@@ -89,9 +89,8 @@ def simulate(
         require(isinstance(stop, StopWhen), "stop", "be a StopWhen", stop, SimulationError)
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence, stop=stop)
-    with compiling(len(named), progress):
-        # This compiles everything, and warns of what cannot be compiled.
-        arena = Arena(job, Engine(), States(seed, first_run, runs))
+    # This compiles everything, and warns of what cannot be compiled.
+    arena = Arena(job, compiling_engine(job, shown=progress), States(seed, first_run, runs))
     import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
     with progress_bar(runs * horizon * len(named), progress) as report:
         if executor is not None:

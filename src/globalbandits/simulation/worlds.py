@@ -16,7 +16,6 @@ from globalbandits.compiling.routines import Routine
 from globalbandits.environments.truth import means_over_time
 from globalbandits.errors import SimulationError
 from globalbandits.model.polynomials import evaluate_many
-from globalbandits.simulation.seat import AHEAD
 from globalbandits.simulation.accounts import FixedScores, MovingScores, score_fixed, score_moving
 from globalbandits.simulation.draws import Biases, Members, Tap, check_rewards
 from globalbandits.simulation.job import Job
@@ -31,6 +30,7 @@ from globalbandits.simulation.rewards import (
     shape_rows,
     timed_pay,
 )
+from globalbandits.simulation.seat import AHEAD
 
 TOLERANCE = 1e-12  # of the range of worth: an arm that falls short by less is as good as the best
 

@@ -14,6 +14,7 @@ from globalbandits.policies import (
     UCBC,
     UCBS,
     GridGreedy,
+    GridPlugIn,
     GridThompson,
     Learner,
     RegionalUCB,
@@ -32,6 +33,7 @@ REBUILT = [
     RegionalUCB(),
     GridGreedy(cells=120),
     GridThompson(cells=120),
+    GridPlugIn(cells=120, prior=(0.4, 0.2)),
     IDS(cells=120),
 ]
 ORDERED = [kind(cells=120, likelihood="beta") for kind in (GridGreedy, GridThompson, IDS)]
@@ -43,6 +45,7 @@ CACHES = {
     "ts_c": {"ignored": ("allowed.lows", "allowed.highs", "allowed.seen"), "rtol": 0},
     "regional_ucb": {"ignored": ("own.segments",), "rtol": 0},
     "grid_greedy": {"rtol": 1e-9, "atol": 1e-12},
+    "grid_plug_in": {"rtol": 1e-9, "atol": 1e-12},
     "grid_thompson": {"rtol": 1e-9, "atol": 1e-12},
     "ids": {"ignored": ("parts",), "rtol": 1e-7, "atol": 1e-12},
 }

@@ -67,15 +67,15 @@ class GridPlugIn(Gridded):
     any.
 
     Args:
-        likelihood: ``"beta"`` for rewards that are Beta(1, (1 - m) / m) with mean m, the noise
-            of the paper; ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any
-            others in [0, 1]. With ``"beta"`` a learner can neither forget nor be merged.
+        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
+            in [0, 1]; ``"beta"`` for rewards that are surely Beta(1, (1 - m) / m) with mean m,
+            the noise of the paper. With ``"beta"`` a learner can neither forget nor be merged.
         cells: number of cells, from 2 to 1,000,000.
         prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
             the domain; uniform by default.
 
-    >>> GridPlugIn(likelihood="bernoulli", prior=(0.0, 1.34)).label
-    "GridPlugIn(likelihood='bernoulli', prior=(0.0, 1.34))"
+    >>> GridPlugIn(prior=(0.0, 1.34)).label
+    'GridPlugIn(prior=(0.0, 1.34))'
     """
 
     variants = variants_of(init, select, update, estimate, rebuild, resume)

@@ -1,0 +1,49 @@
+"""``globalbandits warm``: compile ahead, so that nobody waits for it later."""
+
+from typing import Annotated
+
+import typer
+
+
+def warm(
+    policy: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Policies by their label in the league, or module:Object for your own; all by "
+            "default."
+        ),
+    ] = None,
+) -> None:
+    """Compile policies once and keep the code on disk, for the simulator and for live learners.
+
+    Later processes load it in a moment. In the image of a container, run it with
+    GLOBALBANDITS_CACHE_DIR set to a folder that the image keeps, on the kind of processor that
+    will run it.
+
+    [bold]Examples[/bold]
+
+      globalbandits warm
+
+      globalbandits warm WAGP UCB1
+
+      globalbandits warm my_package.policies:Careful
+    """
+    import time
+
+    from globalbandits.compiling.cache import VARIABLE, usable_folder
+    from globalbandits.errors import SimulationError
+    from globalbandits.experiments.league import league_policies
+    from globalbandits.simulation.warming import warm as warm_policies
+
+    policies = league_policies(policy or None)
+    folder = usable_folder()
+    if folder is None:
+        raise SimulationError(
+            f"{VARIABLE} must be a folder that only you can write to, got one for compiled code "
+            "that is not"
+        )
+    begun = time.perf_counter()
+    warm_policies(list(policies.values()))
+    n = len(policies)
+    what = "1 policy is" if n == 1 else f"{n} policies are"
+    print(f"{what} ready after {time.perf_counter() - begun:.0f} s, in {folder}")

@@ -1,0 +1,123 @@
+"""Policies compiled ahead, and by several processes: whoever comes later compiles nothing."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from globalbandits.cli import main
+from globalbandits.compiling import cache, compilation
+from globalbandits.compiling.engine import Engine
+from globalbandits.experiments.league import league_policies
+from globalbandits.policies import UCB1, WAGP, Policy, Uniform, registered
+from globalbandits.simulation import simulate, warming
+from globalbandits.simulation.job import make_job
+from tests.simulation.worlds import pricing
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A cache of its own, on disk and in memory."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(compilation, "_KERNELS", {})
+    monkeypatch.setattr(compilation, "_HELPERS", {})
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def two_processes(monkeypatch):
+    monkeypatch.setattr(warming, "available_cores", lambda: 2)
+    monkeypatch.setattr(warming, "_WORTH_A_PROCESS", 1)
+
+
+def found(folder):
+    """Files there are, and how many of this process's kernels came from files."""
+    return len(list(folder.glob("*.nbc"))), sum(
+        kernel._cache.hits for kernel in compilation._KERNELS.values()
+    )
+
+
+def test_shares():
+    assert warming.split(list(range(5))) == [[0, 1, 2, 3, 4]]
+    assert sorted(n for share in warming.split(list(range(40))) for n in share) == list(range(40))
+
+
+def test_other_processes_help(folder, two_processes):
+    result = simulate(pricing(), [WAGP(), UCB1()], 30, runs=2)
+    # One of the two policies was compiled by another process and read from its file.
+    assert found(folder) == (6, 1)
+    assert (result.dataset["pulls"].sum("arm") == 30).all()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Unsendable(Policy):
+    """WAGP, of a module that no other process finds."""
+
+    rules = WAGP.rules._replace(estimate=lambda setup, stats, state: 0.25)
+
+    def setup(self, model):
+        return WAGP().setup(model)
+
+    def __reduce__(self):
+        raise TypeError("stays here")
+
+
+def test_what_they_cannot_do_is_done_here(folder, two_processes):
+    result = simulate(pricing(), [Uniform(), Unsendable()], 30, runs=2)
+    assert found(folder) == (6, 0)
+    assert (result.dataset["estimate"].values[1] == 0.25).all()
+
+
+def test_nothing_is_announced_that_is_known(folder):
+    job = make_job(pricing(), {"a": Uniform(), "b": Uniform()}, 5, np.array([5]), 0)
+    said = []
+    for _ in range(2):
+        engine = Engine(announce=said.append)
+        warming.Arena(job, engine, warming.States(0, 0, 1))
+    assert said == [["Uniform"]]
+
+
+LATER = """
+import globalbandits as gb
+from globalbandits.compiling import compilation
+model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
+for drift in (None, gb.RandomWalk(drift_time=50)):
+    env = gb.Environment(model, 0.4, noise=gb.BernoulliNoise(), drift=drift)
+    gb.simulate(env, [gb.Uniform()], 100, runs=2)
+gb.Learner(gb.Uniform(), model, compiled=True).select()
+print(sum(kernel._cache.saved for kernel in compilation._KERNELS.values()))
+"""
+
+
+def test_whoever_comes_later_compiles_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(compilation, "_KERNELS", {})
+    with pytest.raises(SystemExit, match="0"):
+        main(["warm", "Uniform"])
+    words = capsys.readouterr().out
+    assert words.startswith("1 policy is ready after ")
+    assert words.endswith(f" s, in {tmp_path / 'cache'}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", LATER], capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert done.stdout == "0\n", done.stderr
+
+
+def test_warm_without_a_place(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv(cache.VARIABLE, str(folder))
+    monkeypatch.setattr(cache, "_SAID", {folder})
+    with pytest.raises(SystemExit):
+        main(["warm", "Uniform"])
+    assert "GLOBALBANDITS_CACHE_DIR must be a folder that only you" in capsys.readouterr().err
+
+
+def test_all_policies_are_warmed():
+    kinds = {policy.kind for policy in league_policies().values()}
+    ours = {k for k, policy in registered().items() if policy.__module__.startswith("globalb")}
+    assert ours - kinds <= {"regional_ucb"}  # which needs a model of its own
