@@ -1,7 +1,7 @@
 """Compiled code on disk: one file for each content of a function and types of its arguments.
 
 The file's name is the hash of all that went into the code, so a file is never out of date:
-after an edit another name is asked for. Files that nobody asks for are removed in the end.
+after an edit another name is asked for. Files that are not used for a long time are removed.
 
 A file is code that will run, so it is read only if nobody else can have written it: folder and
 file belong to the user of this process and nobody else may write to them.

@@ -25,7 +25,7 @@ class Chart:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Entries laid out as a table: one row a label, and the keys of its entries."""
+    """Entries laid out as a table: a row per label, and the keys of its entries."""
 
     title: str
     corner: str  # what the row labels are

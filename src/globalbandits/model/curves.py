@@ -45,7 +45,7 @@ _SAMPLES = np.concatenate([_LOBATTO, _BETWEEN])
 
 
 class Pieces(NamedTuple):
-    """Parts of the arms' intervals to start from; one row a part, sorted by arm and place."""
+    """Parts of the arms' intervals to start from; a row per part, sorted by arm and place."""
 
     arm: IntArray
     left: FloatArray

@@ -17,7 +17,7 @@ _LARGEST_DENOMINATOR = 10
 
 
 class Approach(NamedTuple):
-    """Differences of a curve over distances that shrink towards a point, one row a point."""
+    """Differences of a curve over distances that shrink towards a point, a row per point."""
 
     rows: IntArray  # (n,) which curve
     distance: FloatArray  # (n, LEVELS) halving from column to column
