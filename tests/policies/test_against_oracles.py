@@ -107,7 +107,7 @@ def test_uncertainty_ellipsoid(name, scale, n_steps):
     features = None if name == "pricing" else vectors(model.n_arms)
     policy = gb.UncertaintyEllipsoid(features=features, scale=scale)
     raw = [[p, p**2, p**3] for p in model.arms] if features is None else features
-    oracle = oracles.UncertaintyEllipsoid(raw, policy.setup(model).design.tolist(), scale)
+    oracle = oracles.UncertaintyEllipsoid(raw, policy.setup(model).start.tolist(), scale)
     play_both(policy, oracle, name, beta_reward, n_steps)
     setup = policy.setup(model)
     assert setup.alpha == pytest.approx(oracle.alpha, rel=1e-9)

@@ -194,3 +194,29 @@ def test_the_usual_features_suit_what_a_shop_observes(policy):
     own = dataclasses.replace(policy, features=[[1.0, p, p**2] for p in prices])
     env = Environment(model, 0.5, noise=BernoulliNoise())
     assert_same_bits(records_of(env, [policy], 200), records_of(env, [own], 200))
+
+
+ODD = {
+    "constant": lambda mean, price: 0.0 * mean,
+    "below cost": lambda mean, price: (price - 9.0) * mean,
+    "some below cost": lambda mean, price: (price - 3.0) * mean,
+    "steep": lambda mean, price: np.sqrt(mean) - 0.1 * price,
+}
+
+
+@cache
+def odd_shop(name):
+    return RewardModel(lambda theta, p: np.exp(-theta * p), [2.0, 3.0, 4.0], value=ODD[name])
+
+
+@pytest.mark.parametrize("name", ODD)
+@every_policy
+def test_values_that_may_not_be_meant_are_harmless(policy, name):
+    learner = Learner(policy, odd_shop(name), seed=1)
+    means = learner.model.means(0.4)
+    for u in np.random.default_rng(0).random(25):
+        arm = learner.select()
+        learner.update(arm, float(u < means[arm]))
+    assert 0 <= learner.explain().choice < 3
+    again = Learner.restore(policy, learner.model, learner.state())
+    assert [again.select() for _ in range(5)] == [learner.select() for _ in range(5)]

@@ -20,9 +20,9 @@ from globalbandits.testing.subject import Broken, Subject, default_model
 ARGUMENTS = {
     "nonstationary_wagp": {"half_window": 25},
     "sliding_window_ucb": {"window": 40},
-    "grid_greedy": {"cells": 200},
-    "grid_thompson": {"cells": 200},
-    "ids": {"cells": 200},
+    "grid_greedy": {"cells": 40},
+    "grid_thompson": {"cells": 40},
+    "ids": {"cells": 40},
 }
 OURS = {
     kind: policy(**ARGUMENTS.get(kind, {}))

@@ -30,6 +30,12 @@ def reproduce(
             help='The section "Can you trust it?"; if not given, only with all experiments.',
         ),
     ] = None,
+    readings: Annotated[
+        bool,
+        typer.Option(
+            "--readings", help="Also every reading of what the paper leaves open; minutes."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for page, figures and numbers.")] = Path(
         "results"
@@ -47,6 +53,8 @@ def reproduce(
       globalbandits reproduce
 
       globalbandits reproduce --experiment 1 --runs 200 --open
+
+      globalbandits reproduce --experiment 2 --experiment 4 --readings
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -55,6 +63,7 @@ def reproduce(
         EXPERIMENTS,
         check_request,
         run_experiment,
+        run_readings,
         run_trust,
         runs_to_do,
     )
@@ -75,7 +84,8 @@ def reproduce(
     )
     outcomes = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("simulating", total=runs_to_do(numbers, runs, trust=with_trust))
+        total = runs_to_do(numbers, runs, trust=with_trust, readings=readings)
+        task = progress.add_task("simulating", total=total)
 
         def tick(done: int) -> None:
             progress.advance(task, done)
@@ -85,6 +95,9 @@ def reproduce(
             outcomes.append(
                 run_experiment(number, runs=runs, horizon=horizon, seed=seed, tick=tick)
             )
+        if readings:
+            progress.update(task, description="readings")
+            outcomes.append(run_readings(runs=runs, horizon=horizon, seed=seed, tick=tick))
         if with_trust:
             progress.update(task, description="can you trust it?")
             outcomes.append(run_trust(runs=runs, horizon=horizon, seed=seed, tick=tick))
@@ -92,7 +105,9 @@ def reproduce(
         page = write_report(
             outcomes,
             out,
-            command=_command(numbers if experiment else [], runs, horizon, trust, seed),
+            command=_command(
+                numbers if experiment else [], runs, horizon, trust, seed, readings=readings
+            ),
             seed=seed,
             started=started,
         )
@@ -103,7 +118,13 @@ def reproduce(
 
 
 def _command(
-    numbers: list[int], runs: int | None, horizon: int | None, trust: bool | None, seed: int
+    numbers: list[int],
+    runs: int | None,
+    horizon: int | None,
+    trust: bool | None,
+    seed: int,
+    *,
+    readings: bool = False,
 ) -> str:
     """What to type to get the same numbers.
 
@@ -118,4 +139,6 @@ def _command(
             words += [name, str(value)]
     if trust is not None:
         words.append("--trust" if trust else "--no-trust")
+    if readings:
+        words.append("--readings")
     return shlex.join([*words, "--seed", str(seed)])

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from globalbandits.environments.bias import Bias
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.noise import BetaNoise, Noise
 from globalbandits.environments.population import Population
+from globalbandits.environments.sale import SaleNoise
 from globalbandits.environments.truth import Truth, check_function, describe, fixed_means
 from globalbandits.errors import ScenarioError
-from globalbandits.model import RewardModel
+from globalbandits.model import RegionalModel, RewardModel
 
 _BETA = BetaNoise()
 
@@ -27,7 +28,8 @@ class Environment:
     Args:
         model: the curves, as the policies know them.
         theta: the true parameter; under drift the one at time 1; a `Population` if every run
-            has its own. With a truth it only serves the nominal regret, and may be left out.
+            has its own; one per group for a `RegionalModel`, whose parameters stay. With a truth
+            it only serves the nominal regret, and may be left out.
         noise: how rewards scatter around their means.
         drift: how theta moves; None: not at all.
         bias: how far the true means are from the model's, or from the truth's; None: not at
@@ -50,8 +52,8 @@ class Environment:
     True
     """
 
-    model: RewardModel
-    theta: float | Population | None = None
+    model: Any  # a RewardModel or a RegionalModel
+    theta: float | tuple[float, ...] | Population | None = None
     noise: Noise = _BETA
     drift: Drift | None = None
     bias: Bias | None = None
@@ -60,8 +62,11 @@ class Environment:
 
     def __post_init__(self) -> None:
         """Check every part against the model."""
-        _check_part("model", self.model, RewardModel)
-        self._check_theta()
+        if isinstance(self.model, RegionalModel):
+            self._check_groups(self.model)
+        else:
+            _check_part("model", self.model, RewardModel)
+            self._check_theta()
         _check_part("noise", self.noise, Noise)
         self.noise.parameters(self.model)
         if self.drift is not None:
@@ -80,6 +85,16 @@ class Environment:
             require(none, "truth_theta", "come with a truth", self.truth_theta, ScenarioError)
         else:
             self._check_truth()
+
+    def _check_groups(self, model: RegionalModel) -> None:
+        rule = "have no amounts for arms in groups"
+        plain = not isinstance(self.noise, SaleNoise)
+        require(plain, "noise", rule, self.noise, ScenarioError)
+        rule = "be None for arms in groups, whose parameters stay"
+        require(self.drift is None, "drift", rule, self.drift, ScenarioError)
+        rule = "be None for arms in groups"
+        require(self.truth is None, "truth", rule, self.truth, ScenarioError)
+        object.__setattr__(self, "theta", _as_parameters(model, self.theta))
 
     def _check_theta(self) -> None:
         if self.theta is None:
@@ -136,7 +151,7 @@ class Environment:
     def scale(self) -> float:
         """Length of the reward range: what a unit of the unit scale is worth."""
         low, high = self.model.reward_range
-        return high - low
+        return float(high - low)
 
     def shifts(self, rng: np.random.Generator) -> FloatArray | None:
         """The bias of one run, per arm, in the units of the rewards; None without bias."""
@@ -146,26 +161,28 @@ class Environment:
         """Means that pay: the model's at theta or the truth's, shifted, in the reward range."""
         if self.truth is None:
             rule = "be one number for these means"
-            require(isinstance(self.theta, float), "theta", rule, self.theta, ScenarioError)
-            means = self.model.means(self.start)
+            known = isinstance(self.theta, float | tuple)
+            require(known, "theta", rule, self.theta, ScenarioError)
+            means: FloatArray = self.model.means(self.theta)
         else:
             rule = "not be a function of time for these means"
             require(self.moving_truth is None, "truth", rule, self.truth, ScenarioError)
             means = fixed_means(self.model, self.truth, self.truth_theta)
         if shifts is None:
             return means
-        return np.clip(means + shifts, *self.model.reward_range)
+        return np.asarray(np.clip(means + shifts, *self.model.reward_range))
 
     def to_dict(self) -> dict[str, Any]:
         """What is needed to tell this environment from others, as plain values."""
         parts = {"noise": self.noise, "drift": self.drift, "bias": self.bias}
-        theta = self.theta.to_dict() if isinstance(self.theta, Population) else self.theta
+        theta: Any = self.theta.to_dict() if isinstance(self.theta, Population) else self.theta
+        theta = list(theta) if isinstance(theta, tuple) else theta
         whole = {
             "model": {
                 "arms": [
                     arm if isinstance(arm, (int, float)) else str(arm) for arm in self.model.arms
                 ],
-                "domain": list(self.model.domain),
+                "domain": _domain(self.model),
                 "reward_range": list(self.model.reward_range),
                 "fingerprint": self.model.fingerprint,
             },
@@ -179,7 +196,7 @@ class Environment:
     def _best_arms(self) -> list[int]:
         """The arms that are worth most, where that never changes."""
         if self.truth is None:
-            return list(self.model.best_arms(self.start))
+            return list(self.model.best_arms(self.theta))
         worth = worth_of_means(self.model, self.true_means())
         low, high = self.model.worth_range
         return np.flatnonzero(worth >= worth.max() - 1e-12 * (high - low)).tolist()
@@ -189,6 +206,28 @@ def worth_of_means(model: RewardModel, means: FloatArray) -> FloatArray:
     """What arms are worth whose means are these: shape (..., n_arms)."""
     columns = [model.worth_of(arm, means[..., arm]) for arm in range(model.n_arms)]
     return np.stack([np.asarray(column, np.float64) for column in columns], axis=-1)
+
+
+def _as_parameters(model: RegionalModel, theta: Any) -> tuple[float, ...]:
+    """One parameter per group, each inside its own domain."""
+    rule = f"be {model.n_groups} parameters, one per group"
+    several = isinstance(theta, Sequence | np.ndarray) and len(theta) == model.n_groups
+    require(several and not isinstance(theta, str), "theta", rule, theta, ScenarioError)
+    found = []
+    for number, (value, group) in enumerate(zip(theta, model.groups, strict=True)):
+        name = f"theta of group {number}"
+        low, high = group.domain
+        inside = low <= as_float(name, value, ScenarioError) <= high
+        require(inside, name, f"lie in the domain [{low:g}, {high:g}]", value, ScenarioError)
+        found.append(float(value))
+    return tuple(found)
+
+
+def _domain(model: RewardModel | RegionalModel) -> list[Any]:
+    """The domain, or the groups' domains, as plain lists."""
+    if isinstance(model, RegionalModel):
+        return [list(group.domain) for group in model.groups]
+    return list(model.domain)
 
 
 def _check_part(name: str, value: object, kind: type) -> None:

@@ -6,6 +6,7 @@ from globalbandits.experiments.running import (
     EXPERIMENTS,
     check_request,
     run_experiment,
+    run_readings,
     run_trust,
     runs_to_do,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "count_verdicts",
     "load_spec",
     "run_experiment",
+    "run_readings",
     "run_trust",
     "runs_to_do",
 ]

@@ -27,6 +27,7 @@ class Entry:
     statement: str = ""  # what the paper claims of this difference: that it is positive
     why: str = ""  # why it is not reproduced or too noisy, shown only if it is
     number: str = ""  # which of the paper's numbers or statements this is one reading of
+    searched: bool = False  # one of several readings that were tried: never called reproduced
     comparable: bool = True  # simulated as the paper did; with another horizon it is not
 
     @property
@@ -44,6 +45,8 @@ class Entry:
         """By the rule of `globalbandits.experiments.verdicts`."""
         if not self.comparable:
             return Verdict.NOT_STATED
+        if self.searched:
+            return Verdict.NOT_IDENTIFIED
         if self.statement:
             return judge_statement(self.value, self.sem)
         return judge_number(self.value, self.sem, self.runs, self.published)

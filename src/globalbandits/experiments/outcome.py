@@ -74,6 +74,7 @@ _BEST_FIRST = (
     Verdict.REPRODUCED,
     Verdict.TOO_NOISY,
     Verdict.NOT_REPRODUCED,
+    Verdict.NOT_IDENTIFIED,
     Verdict.NOT_STATED,
 )
 

@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits.errors import ScenarioError
-from globalbandits.experiments import comparison, distance, drift, misspecification, trust
+from globalbandits.experiments import (
+    comparison,
+    distance,
+    drift,
+    misspecification,
+    readings,
+    trust,
+)
 from globalbandits.experiments.batches import Size
 from globalbandits.experiments.outcome import Outcome
 from globalbandits.experiments.specs import Spec, load_spec
@@ -27,6 +34,7 @@ EXPERIMENTS = {
     3: Experiment("drift", drift.run, drift.N_SIMULATIONS),
     4: Experiment("misspecification", misspecification.run, misspecification.N_SIMULATIONS),
 }
+READINGS = Experiment("readings", readings.run, readings.N_SIMULATIONS)
 TRUST = Experiment("trust", trust.run, trust.N_SIMULATIONS)
 
 
@@ -82,6 +90,27 @@ def run_trust(
     return TRUST.run(spec, _as_size(spec, _trust_runs(runs), horizon, seed, tick))
 
 
+def run_readings(
+    *,
+    runs: int | None = None,
+    horizon: int | None = None,
+    seed: int = 0,
+    tick: Callable[[int], None] = lambda runs: None,
+) -> Outcome:
+    """Simulate Experiments 1, 2 and 4 under every reading of what the paper leaves open.
+
+    Args:
+        runs: simulated runs, at least 2; the spec's by default.
+        horizon: rounds of a run; the spec's, which is the paper's, by default.
+        seed: of all randomness.
+        tick: called with a number of runs whenever so many more are simulated.
+    """
+    spec = load_spec(READINGS.spec)
+    size = _as_size(spec, runs, horizon, seed, tick)
+    outcome = READINGS.run(spec, size)
+    return outcome if size.horizon == spec.horizon else _without_simulated_verdicts(outcome)
+
+
 def _trust_runs(runs: int | None) -> int:
     most = load_spec(TRUST.spec).runs
     return most if runs is None else min(runs, most)
@@ -133,13 +162,15 @@ def _without_simulated_verdicts(outcome: Outcome) -> Outcome:
     return dataclasses.replace(outcome, entries=entries, notes=(note, *outcome.notes))
 
 
-def runs_to_do(numbers: Iterable[int], runs: int | None, *, trust: bool = False) -> int:
-    """How many runs ``tick`` will count over these experiments, and over `run_trust`.
+def runs_to_do(
+    numbers: Iterable[int], runs: int | None, *, trust: bool = False, readings: bool = False
+) -> int:
+    """How many runs ``tick`` will count over these experiments, `run_trust`, `run_readings`.
 
     >>> runs_to_do([1, 2], 10)
     60
     """
-    experiments = [_find(number) for number in numbers]
+    experiments = [_find(number) for number in numbers] + [READINGS] * readings
     n_runs = sum(
         experiment.n_simulations * (load_spec(experiment.spec).runs if runs is None else runs)
         for experiment in experiments

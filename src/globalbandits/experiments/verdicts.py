@@ -37,6 +37,7 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
     TOO_NOISY = "too noisy to tell"
+    NOT_IDENTIFIED = "not identified"
     NOT_STATED = "not stated in the paper"
 
 

@@ -9,6 +9,7 @@ MARKS = {
     Verdict.REPRODUCED: "✓",
     Verdict.NOT_REPRODUCED: "✗",
     Verdict.TOO_NOISY: "?",
+    Verdict.NOT_IDENTIFIED: "·",
     Verdict.NOT_STATED: "–",
 }
 

@@ -17,6 +17,7 @@ _CLASSES = {
     Verdict.REPRODUCED: "good",
     Verdict.NOT_REPRODUCED: "bad",
     Verdict.TOO_NOISY: "",
+    Verdict.NOT_IDENTIFIED: "",
     Verdict.NOT_STATED: "",
 }
 
@@ -56,11 +57,13 @@ def _tally(outcomes: Sequence[Outcome]) -> str:
         Verdict.REPRODUCED: "reproduced",
         Verdict.NOT_REPRODUCED: "not reproduced",
         Verdict.TOO_NOISY: "too noisy to tell",
+        Verdict.NOT_IDENTIFIED: "read in several ways, not identified",
         Verdict.NOT_STATED: "ours, not stated in the paper",
     }
     return "\n".join(
         f'<div class="{_CLASSES[verdict]}"><b>{counted[verdict]}</b>{labels[verdict]}</div>'
         for verdict in Verdict
+        if counted[verdict] > 0 or verdict is not Verdict.NOT_IDENTIFIED
     )
 
 

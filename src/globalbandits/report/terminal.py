@@ -14,6 +14,7 @@ _STYLES = {
     Verdict.REPRODUCED: "green",
     Verdict.NOT_REPRODUCED: "yellow",
     Verdict.TOO_NOISY: "cyan",
+    Verdict.NOT_IDENTIFIED: "dim",
     Verdict.NOT_STATED: "dim",
 }
 

@@ -13,6 +13,7 @@ from globalbandits.environments.environment import worth_of_means
 from globalbandits.environments.noise import Noise
 from globalbandits.environments.population import Population
 from globalbandits.evidence.stopping import Stop
+from globalbandits.model import RegionalModel
 from globalbandits.model.tables import Tables
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
@@ -83,11 +84,13 @@ def make_job(
     fixed = env.truth is not None and env.moving_truth is None
     paid = env.true_means() if fixed else None
     means, gaps = _reference(env, paid)
+    regional = isinstance(model, RegionalModel)
     return Job(
         policies=tuple(policies.values()),
         setups=tuple(policy.setup(model) for policy in policies.values()),
         names=tuple(policies),
-        tables=model.tables,
+        # What rewards say of one parameter cannot be asked of arms in groups: refused there.
+        tables=model.joint_tables if regional and not evidence else model.tables,
         reward_range=model.reward_range,
         worth_scale=model.worth_range[1] - model.worth_range[0],
         arms=model.arms,
@@ -116,6 +119,8 @@ def _reference(env: Environment, paid: FloatArray | None) -> tuple[FloatArray, F
     if env.theta is None and paid is not None:
         worth = worth_of_means(model, paid)
         return paid, worth.max() - worth
+    if isinstance(env.theta, tuple):
+        return model.means(env.theta), model.gaps(env.theta)
     theta = env.start
     if math.isnan(theta):
         theta = 0.5 * (model.domain[0] + model.domain[1])  # any: not used for regret

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import subprocess
 import sys
@@ -270,10 +271,9 @@ def test_forks_while_it_happens(tmp_path):
 def test_what_a_child_cannot_do():
     with pytest.raises(ChildError, match="cannot be sent to another process"):
         Child(lambda argument: None, None)
+    child = Child(math.sqrt, -1.0)
     with pytest.raises(ChildError, match="ended with the code 1"):
-        import math
-
-        Child(math.sqrt, -1.0).wait()
+        child.wait()
     Child(math.sqrt, 4.0, background=True).wait()
 
 

@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from globalbandits.errors import PolicyError
 from globalbandits.model import RewardModel
-from globalbandits.policies import Learner, UncertaintyEllipsoid
+from globalbandits.policies import Learner, Policy, UncertaintyEllipsoid
 from globalbandits.policies.linear import uncertainty_ellipsoid as rules
 from globalbandits.policies.parts.features import spread_arms, whiten
 from globalbandits.policies.parts.least_squares import REBUILD_EVERY, invert
@@ -22,7 +23,7 @@ def feed(policy, model, n, seed=0):
     setup = policy.setup(model)
     stats, state = no_statistics(model.n_arms), rules.init(setup)
     rng = np.random.default_rng(seed)
-    arms = np.concatenate([setup.design, rng.integers(model.n_arms, size=n)])
+    arms = np.concatenate([setup.start, rng.integers(model.n_arms, size=n)])
     rewards = rng.random(len(arms))
     for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):
         count(stats, arm, reward)
@@ -87,15 +88,15 @@ def test_first_plays_are_the_best_conditioned_arms():
         return np.linalg.svd(POWERS[list(arms)], compute_uv=False)[-1] ** 2
 
     best = max(itertools.combinations(range(12), 3), key=smallest)
-    assert sorted(setup.design.tolist()) == list(best) == [0, 7, 11]
+    assert sorted(setup.start.tolist()) == list(best) == [0, 7, 11]
     learner = Learner(policy, model, seed=0)
     played = []
     for _ in range(3):
-        assert learner.explain().reason == "first plays: 3 linearly independent arms"
+        assert learner.explain().reason == "first plays: 3 of linearly independent arms"
         assert learner.explain().details["bonus"] == math.inf
         played.append(learner.select())
         learner.update(played[-1], 0.3)
-    assert played == setup.design.tolist()
+    assert played == setup.start.tolist()
     assert learner.explain().reason.startswith("largest upper bound of a prediction: ")
 
 
@@ -178,3 +179,39 @@ def test_whitened_features_have_the_identity_as_gram_matrix():
     white = whiten(POWERS)
     np.testing.assert_allclose(white.T @ white, np.eye(3), atol=1e-12)
     assert len(set(spread_arms(white).tolist())) == 3
+
+
+def test_the_first_plays_can_be_chosen():
+    model = model_of("pricing")
+    policy = UncertaintyEllipsoid(start=[0, 1, 0, 2])
+    learner = Learner(policy, model, seed=0)
+    played = []
+    for _ in range(4):
+        played.append(learner.select())
+        learner.update(played[-1], 0.3)
+    assert played == [0, 1, 0, 2]
+    assert learner.explain().reason.startswith("largest upper bound")
+    learner.forget(0, 0.3)
+    assert learner.select() == 0
+    rows = POWERS[[0, 1, 0, 2]]
+    lambda0 = np.linalg.eigvalsh(rows.T @ rows)[0]
+    ubar2 = (POWERS**2).sum(axis=1).max()
+    expected = 8 * (1 + math.log(1 + 36 * ubar2 / lambda0))
+    assert policy.setup(model).alpha == pytest.approx(expected, rel=1e-6)
+    assert Policy.from_dict(policy.to_dict()) == policy
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (5, "start must be indices of arms, got 5"),
+        ([], "start must be from 1 to 10000 indices of arms, got 0"),
+        ([0.5], "start must be an integer, got 0.5"),
+        ([-1], "start must be at least 0, got -1"),
+        ([0, 1, 12], "start must be indices below 12, the number of arms, got \\(0, 1, 12\\)"),
+        ([0, 1, 1], "start must hold 3 arms with linearly independent features, got"),
+    ],
+)
+def test_wrong_first_plays_say_what_is_wrong(start, message):
+    with pytest.raises(PolicyError, match=message):
+        UncertaintyEllipsoid(start=start).setup(model_of("pricing"))

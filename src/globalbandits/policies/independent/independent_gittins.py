@@ -131,6 +131,10 @@ class IndependentGittins(Policy):
     is ``m + sqrt(c) * psi(h * c / v)``, h being `patience` times the rounds so far. It is the
     control for `Elastic`: the same index without the curves.
 
+    Value: exact for rising lines. For any other one an approximation: the index is the most that
+    a mean no farther from m than the bonus can be worth. On six problems with a target, regret
+    was a little below that of KL-UCB and a third of UCB1's (docs/policies.md).
+
     Args:
         variance: prior variance of an arm's mean, on the unit reward scale; positive.
         patience: h as a multiple of the rounds; positive.

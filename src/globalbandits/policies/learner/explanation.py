@@ -94,7 +94,8 @@ def explain(
         zip(used.counts.tolist(), used.sums.tolist(), strict=True)
     ):
         mean = total / count if count > 0 else math.nan
-        own = evaluate(setup.tables.inverse, arm, mean) if count > 0 else math.nan
+        tells = count > 0 and setup.tables.invertible
+        own = evaluate(setup.tables.inverse, arm, mean) if tells else math.nan
         observed, by_model = _or_none(low + (high - low) * mean), model_means[arm]
         known = observed if by_model is None else by_model
         arms.append(

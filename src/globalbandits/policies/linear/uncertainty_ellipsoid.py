@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_positive
+from globalbandits._validation import as_integer, as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.features import (
     arm_features,
     as_features,
-    first_unobserved,
     spread_arms,
     whiten,
 )
@@ -43,23 +42,27 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
+MOST_FIRST_PLAYS = 10_000
+_RANK_TOLERANCE = 1e-10  # of whitened features
+
 
 class Setup(NamedTuple):
     """The model's tables, the arms' features, and the constants of the index."""
 
     tables: Tables
     features: FloatArray  # (n_arms, r) u_k, in coordinates where sum_k u_k u_k' = 1
-    design: IntArray  # (r,) arms of the first r plays, linearly independent
+    start: IntArray  # (n,) arms of the first plays, in order; they span the features
+    needed: IntArray  # (n,) how many rewards of the arm each of these plays asks for
     alpha: float  # scale * 4 * sigma * kappa**2
     offset: float  # added to a unit reward: the reward whose mean is linear in the features
 
 
 class State(NamedTuple):
-    """Least squares; M is ``sum_k N_k u_k u_k'`` once all arms of the design are observed."""
+    """Least squares; M is ``sum_k N_k u_k u_k'`` once the first plays are done."""
 
     spread: Spread
     means: FloatArray  # (n_arms,) u_k' z, z the coefficients of least squares
-    ready: IntArray  # (1,) 1 once all arms of the design are observed
+    ready: IntArray  # (1,) 1 once the first plays are done
     work: Work
 
 
@@ -74,11 +77,19 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The arms of the design first; then the largest upper bound of a prediction."""
+    """The first plays; then the largest upper bound of a prediction."""
     if state.ready[0] == 0:
-        return first_unobserved(setup.design, stats)
+        return first_missing(setup, stats)
     widths, factor = state.spread.widths, bonus(setup, stats)
     return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
+
+
+def first_missing(setup: Setup, stats: Statistics) -> int:
+    """The arm of the first of the first plays that has not been done; -1 if all have."""
+    for i in range(setup.start.shape[0]):
+        if stats.counts[setup.start[i]] < setup.needed[i]:
+            return int(setup.start[i])
+    return -1
 
 
 def bonus(setup: Setup, stats: Statistics) -> float:
@@ -99,7 +110,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Least squares from counts and sums."""
-    state.ready[0] = 1 if first_unobserved(setup.design, stats) < 0 else 0
+    state.ready[0] = 1 if first_missing(setup, stats) < 0 else 0
     if state.ready[0] == 1:
         measure(setup.features, stats.counts, 0.0, state.spread, state.work)
         predict(setup.features, stats, setup.offset, state.spread, state.work, state.means)
@@ -123,12 +134,12 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 class UncertaintyEllipsoid(Policy):
     """Least squares on features of the arms, and the largest upper bound of a prediction.
 
-    After r plays of linearly independent arms the index of an arm with features u is ``u'z +
-    alpha * sqrt(log t) * sqrt(min(r log t, n_arms)) * sqrt(u'Cu)``, t the number of
-    observations so far, ``C = (sum uu')**-1``, z the least-squares coefficients, ``alpha = 4 *
-    sigma * kappa**2``, ``kappa = 2 * sqrt(1 + log(1 + 36 * ubar**2 / lambda0))``, lambda0 the
-    smallest eigenvalue of ``sum uu'`` after the first r plays, ubar the largest length of a
-    vector, and sigma = 1/2, which covers all rewards in [0, 1].
+    After r plays of linearly independent arms, or those of ``start``, the index of an arm with
+    features u is ``u'z + alpha * sqrt(log t) * sqrt(min(r log t, n_arms)) * sqrt(u'Cu)``, t the
+    number of observations so far, ``C = (sum uu')**-1``, z the least-squares coefficients,
+    ``alpha = 4 * sigma * kappa**2``, ``kappa = 2 * sqrt(1 + log(1 + 36 * ubar**2 / lambda0))``,
+    lambda0 the smallest eigenvalue of ``sum uu'`` after these first plays, ubar the largest
+    length of a vector, and sigma = 1/2, which covers all rewards in [0, 1].
 
     Value: any. Features are of what is observed; the index is the largest worth of a mean
     within the bonus of the prediction.
@@ -138,13 +149,19 @@ class UncertaintyEllipsoid(Policy):
             (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
             value: then what is observed is no revenue, which is nothing at price 0.
         scale: multiplies alpha; 1 is as published, and very cautious.
+        start: indices of the arms to play first, in order; an arm may come several times. They
+            must have as many linearly independent vectors as there are features. None takes
+            arms far apart, once each: the publication asks for any independent ones.
 
-    >>> UncertaintyEllipsoid(features=[[1, 0], [1, 1]], scale=0.01)
-    UncertaintyEllipsoid(features=((1.0, 0.0), (1.0, 1.0)), scale=0.01)
+    >>> UncertaintyEllipsoid(features=[[1, 0], [1, 1]], scale=0.01).label
+    'UncertaintyEllipsoid(features=((1.0, 0.0), (1.0, 1.0)), scale=0.01)'
+    >>> UncertaintyEllipsoid(start=[0, 1, 2]).start
+    (0, 1, 2)
     """
 
     features: tuple[tuple[float, ...], ...] | None = None
     scale: float = 1.0
+    start: tuple[int, ...] | None = None
 
     # The order of rewards shows in the last bits of what is kept.
     rules = Rules(init, select, update, no_estimate, rebuild, ("spread", "means"), resume)
@@ -154,28 +171,44 @@ class UncertaintyEllipsoid(Policy):
         if self.features is not None:
             object.__setattr__(self, "features", as_features(self.features))
         object.__setattr__(self, "scale", as_positive("scale", self.scale, PolicyError))
+        if self.start is not None:
+            object.__setattr__(self, "start", _as_start(self.start))
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features in good coordinates, the arms of the first plays, and alpha."""
         raw = arm_features(self.features, model.arms, model.valued)
         features = whiten(raw)
-        design = spread_arms(features)
-        smallest = float(np.linalg.svd(raw[design], compute_uv=False)[-1]) ** 2
+        start = self._first_plays(features)
+        smallest = float(np.linalg.svd(raw[start], compute_uv=False)[-1]) ** 2
         largest = float(np.max(np.sum(raw * raw, axis=1)))
         kappa = 2.0 * math.sqrt(1.0 + math.log1p(36.0 * largest / smallest))
         low, high = model.reward_range
         return Setup(
             tables=model.tables,
             features=features,
-            design=design,
+            start=start,
+            needed=np.array([int(np.sum(start[: i + 1] == start[i])) for i in range(len(start))]),
             alpha=self.scale * 4.0 * 0.5 * kappa**2,
             offset=low / (high - low),
         )
 
+    def _first_plays(self, features: FloatArray) -> IntArray:
+        """The arms of the first plays, which must span the features."""
+        if self.start is None:
+            return spread_arms(features)
+        n, r = features.shape
+        rule = f"be indices below {n}, the number of arms"
+        require(max(self.start) < n, "start", rule, self.start, PolicyError)
+        start = np.array(self.start, np.int64)
+        rule = f"hold {r} arms with linearly independent features"
+        spanned = np.linalg.matrix_rank(features[start], tol=_RANK_TOLERANCE) == r
+        require(bool(spanned), "start", rule, self.start, PolicyError)
+        return start
+
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The first plays, or the largest index."""
         if state.ready[0] == 0:
-            return f"first plays: {len(setup.design)} linearly independent arms"
+            return f"first plays: {len(setup.start)} of linearly independent arms"
         widths, factor = state.spread.widths, bonus(setup, stats)
         largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
         return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"
@@ -184,3 +217,14 @@ class UncertaintyEllipsoid(Policy):
         """The constant alpha, and the factor of the widths now."""
         factor = bonus(setup, stats) if state.ready[0] == 1 else math.inf
         return {"alpha": setup.alpha, "bonus": factor}
+
+
+def _as_start(start: Any) -> tuple[int, ...]:
+    """Indices of arms, at least one; which model they belong to is not known yet."""
+    try:
+        arms = tuple(as_integer("start", arm, 0, PolicyError) for arm in start)
+    except TypeError:
+        raise PolicyError(f"start must be indices of arms, got {start!r}") from None
+    rule = f"be from 1 to {MOST_FIRST_PLAYS} indices of arms"
+    require(0 < len(arms) <= MOST_FIRST_PLAYS, "start", rule, len(arms), PolicyError)
+    return arms

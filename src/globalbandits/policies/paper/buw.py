@@ -24,6 +24,7 @@ from globalbandits.policies.parts.indices import (
     renew,
     ucb1_bonus,
 )
+from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.valuing import choose_by_worth
 from globalbandits.policies.parts.weighting import (
     Estimates,
@@ -149,6 +150,7 @@ class BUW(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables, and the constants of its means on the unit reward scale."""
+        require_inverses(model.tables, "BUW")
         holder = model.unit_holder
         return Setup(
             tables=model.tables,

@@ -21,6 +21,7 @@ from globalbandits.policies.paper.wagp import init as init_inner
 from globalbandits.policies.paper.wagp import rebuild as rebuild_inner
 from globalbandits.policies.paper.wagp import select as select_inner
 from globalbandits.policies.paper.wagp import update as update_inner
+from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.statistics import Statistics, are_part, assign, clear, count, no_statistics
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class NonStationaryWAGP(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and h."""
+        require_inverses(model.tables, "NonStationaryWAGP")
         return Setup(model.tables, self.window(model))
 
     def window(self, model: "RewardModel") -> int:

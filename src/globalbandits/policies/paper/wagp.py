@@ -9,6 +9,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, choose_in_cell, find_cell
 from globalbandits.policies import base
 from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.weighting import (
     Estimates,
     as_grains,
@@ -112,6 +113,7 @@ class WAGP(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
+        require_inverses(model.tables, "WAGP")
         return Setup(model.tables)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:

@@ -178,6 +178,10 @@ class Elastic(Policy):
     Last, an arm's own rewards set a floor and a ceiling to its index. No arm needs a first
     pull. See docs/elastic.md for what was measured.
 
+    Value: exact for rising lines. For any other one an approximation: the index is the most that
+    a mean no farther from the posterior's than the bonus can be worth. On six problems with a
+    target, regret was that of policies on a grid of the parameter (docs/policies.md).
+
     Args:
         horizon: the number of rounds there will be, if that is known. Exploring then ends in
             time; None for an open end.

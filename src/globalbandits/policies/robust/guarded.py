@@ -33,7 +33,8 @@ class Guarded(Policy):
     When no theta is left that explains all arms (the spike-and-slab process, at false-alarm
     rate ``level`` over all time), the fallback takes over for good. It has learned from all
     rewards. But if a change of theta explains the rewards better than a wrong model does, both
-    policies start again with nothing, at most ``restarts`` times.
+    policies start again with nothing, at most ``restarts`` times. The model is tested by what is
+    observed. Value: what both policies make of it.
 
     Args:
         inner: the structured policy; may be given without its name.

@@ -154,6 +154,7 @@ class RandomEffectsThompson(Policy):
     The errors ``b_k`` are Normal with mean 0 and one unknown size. A round draws the size,
     then the parameter, then each arm's mean from their joint posterior, and plays the best
     arm of the draw. It is the control for `Elastic`: the same posterior without an index.
+    Value: any; drawn means are valued.
 
     Args:
         prior: nine weights of the errors' sizes, as in `Elastic`; None for equal ones.

@@ -70,7 +70,10 @@ class GridGreedy(Gridded):
 
     The posterior lives on the middles of equal cells of the domain; see `parts.grid`. This is
     the one-step optimal Bayes rule; nothing is added for exploration, because every arm
-    teaches about all. Value: any; the posterior is of what is observed, and means are of worth.
+    teaches about all. That holds for monotone means. On a model with ``monotone=False`` an arm may
+    look the same at two parameters, and a greedy policy may stay with it for ever: there use
+    `IDS` or `GridThompson`. Value: any; the posterior is of what is observed, and means are of
+    worth.
 
     Args:
         likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others

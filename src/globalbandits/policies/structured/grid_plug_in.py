@@ -63,7 +63,8 @@ class GridPlugIn(Gridded):
     On a dose model with a target this is the rule of the continual reassessment method
     (O'Quigley, Pepe and Fisher 1990): the dose whose response at the posterior mean is nearest
     to the target. The posterior lives on the middles of equal cells of the domain; see
-    `parts.grid`. Put it into `Limited` for cohorts and for doses that must not be skipped.
+    `parts.grid`. Put it into `Limited` for cohorts and for doses that must not be skipped. Value:
+    any.
 
     Args:
         likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others

@@ -20,6 +20,7 @@ from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.divergence import coin_loss
+from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -218,6 +219,7 @@ class OSSB(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
+        require_inverses(model.tables, "OSSB")
         return Setup(model.tables)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:

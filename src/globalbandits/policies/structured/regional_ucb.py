@@ -13,6 +13,7 @@ from globalbandits.model.regional import RegionalModel
 from globalbandits.model.tables import Tables, evaluate, find_cell_among
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.weighting import (
     Estimates,
     mean_of,
@@ -192,6 +193,8 @@ class RegionalUCB(Policy):
         """The curves and envelopes of all groups, and the constants of their bonuses."""
         joint = model if isinstance(model, RegionalModel) else RegionalModel((model,))
         groups = joint.groups
+        for group in groups:
+            require_inverses(group.tables, "RegionalUCB")
         envelopes = [group.tables.envelope for group in groups]
         sizes = np.array([group.n_arms for group in groups])
         first = np.concatenate(([0], np.cumsum(sizes)))

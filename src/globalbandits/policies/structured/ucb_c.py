@@ -17,6 +17,7 @@ from globalbandits.policies.parts.confidence import Setup, build, explain, is_em
 from globalbandits.policies.parts.confidence import estimate as estimate_parameter
 from globalbandits.policies.parts.confidence import rebuild as rebuild_set
 from globalbandits.policies.parts.confidence import update as update_set
+from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics, no_statistics
 
@@ -126,6 +127,7 @@ class UCBC(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the radius."""
+        require_inverses(model.tables, "UCBC")
         return build(model.tables, 2.0 * self.alpha * self.variance, self.variance)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:

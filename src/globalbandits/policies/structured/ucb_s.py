@@ -22,6 +22,7 @@ from globalbandits.policies.parts.confidence import (
     rebuild,
     update,
 )
+from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
@@ -94,6 +95,7 @@ class UCBS(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the radius."""
+        require_inverses(model.tables, "UCBS")
         return build(model.tables, self.alpha * self.variance, self.variance)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
