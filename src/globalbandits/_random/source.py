@@ -57,9 +57,7 @@ def _memory_of(rng: np.random.Generator) -> tuple[UInt64Array, UInt64Array]:
     state = ctypes.c_uint64.from_address(address).value
     words = (ctypes.c_uint64 * 4).from_address(state)
     buffered = (ctypes.c_uint64 * 1).from_address(address + 8)
-    return np.frombuffer(memoryview(words), np.uint64), np.frombuffer(
-        memoryview(buffered), np.uint64
-    )
+    return np.ctypeslib.as_array(words), np.ctypeslib.as_array(buffered)
 
 
 def _is_layout_known() -> bool:

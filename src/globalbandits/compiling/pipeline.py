@@ -57,6 +57,8 @@ class _Linked(JITCodeLibrary):  # type: ignore[misc]
 class _Whole(JITCodeLibrary):  # type: ignore[misc]
     """The code of a kernel with all its helpers."""
 
+    _linking_libraries: list[Any]
+
     def finalize(self) -> None:
         self._linking_libraries = _with_helpers(self._linking_libraries)  # type: ignore[has-type]
         super().finalize()

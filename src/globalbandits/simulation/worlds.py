@@ -248,7 +248,7 @@ class Moving:
             low, high = self._job.tables.low, self._job.tables.high
             raise SimulationError(
                 f"{type(self._job.drift).__name__} must stay in the domain [{low:g}, {high:g}], "
-                f"got {theta!r} at time {int(time)}"
+                f"got {float(theta)!r} at time {int(time)}"
             )
 
 
