@@ -4,9 +4,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# The newest versions are what .venv has.
+OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/learner/test_learner.py \
+	tests/cli/test_values.py tests/test_import.py tests/random
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test bench format clean
+.PHONY: help reproduce test oldest bench soak format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -19,7 +22,16 @@ test: $(READY) ## format check, lint, types, import direction, then doctests and
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(MAKE) --no-print-directory oldest
 	$(BIN)/pytest --numprocesses auto --dist loadfile --cov --cov-report=term
+
+oldest: .venv-oldest/.ready ## compiled code, learners and the command line on the oldest allowed versions
+	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST)
+
+soak: $(READY) ## what is too long for every change: more mutations, more fuzz, histories of 10^7 rows
+	GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --timeout 7200 \
+		tests/policies/learner/test_mutations.py tests/evidence/test_saving.py tests/cli/test_fuzz.py
+	GLOBALBANDITS_SOAK=1 $(BIN)/pytest --timeout 7200 tests/fitting/test_reading.py
 
 bench: $(READY) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
@@ -41,4 +53,10 @@ $(READY): pyproject.toml
 		"$$($(PYTHON) -V 2>&1); try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+.venv-oldest/.ready: tests/oldest.txt pyproject.toml
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --requirement tests/oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet --no-deps --editable .
 	@touch $@

@@ -34,7 +34,7 @@ def moving():
 
 
 def test_summary(result):
-    table = result.summary(level=0.9)
+    table = result.summary(confidence=0.9)
     assert table.index.tolist() == ["WAGP", "UCB1"]
     assert table.columns.tolist() == ["regret_mean", "regret_sem", "regret_low", "regret_high"]
     final = result.dataset["regret"].sel(policy="UCB1").values[:, -1]
@@ -74,7 +74,7 @@ def test_nominal_summary(moving):
     ("ask", "message"),
     [
         (lambda r: r.summary(baseline="BUW"), "baseline must be one of WAGP, UCB1, got 'BUW'"),
-        (lambda r: r.summary(level=1), "level must lie strictly between 0 and 1, got 1"),
+        (lambda r: r.summary(confidence=1), "confidence must lie strictly between 0 and 1, got 1"),
         (lambda r: r.summary(variable="pulls"), "variable must be 'regret' or 'nominal_regret'"),
         (lambda r: r.plot_regret(variable="x"), "variable must be 'regret' or 'nominal_regret'"),
         (lambda r: r.plot_estimate(run=30), "run must be one of the runs 0 to 29, got 30"),

@@ -20,16 +20,16 @@ _MIDDLE = (0.1, 0.5, 0.9)
 
 
 def regret_figure(
-    result: "SimulationResult", variable: str, log_x: bool, log_y: bool, level: float
+    result: "SimulationResult", variable: str, log_x: bool, log_y: bool, confidence: float
 ) -> "Figure":
     """Mean regret over time with bands."""
     check_regret(variable)
-    level = as_fraction("level", level, SimulationError)
+    confidence = as_fraction("confidence", confidence, SimulationError)
     data = result.dataset
     lines = []
     for name in result.policies:
         curves = data[variable].sel(policy=name).transpose("time", "run").values
-        mean, _, low, high = mean_interval(curves, level)
+        mean, _, low, high = mean_interval(curves, confidence)
         if log_y:  # a band that reaches below zero has no logarithm
             low = np.maximum(low, mean * 1e-3)
         lines.append(Line(drawn_label(name), data["time"].values, mean, low, high))

@@ -63,7 +63,7 @@ class SimulationResult:
         return [str(name) for name in self.dataset["policy"].values]
 
     def summary(
-        self, baseline: str | None = None, level: float = 0.95, variable: str = "regret"
+        self, baseline: str | None = None, confidence: float = 0.95, variable: str = "regret"
     ) -> "pd.DataFrame":
         """One row a policy: mean regret at the last checkpoint with its confidence interval.
 
@@ -74,10 +74,10 @@ class SimulationResult:
 
         Args:
             baseline: name of a policy to compare with.
-            level: of the intervals (Student's t).
+            confidence: of the intervals (Student's t).
             variable: "regret" or "nominal_regret".
         """
-        return summarize(self.dataset, baseline, level, variable)
+        return summarize(self.dataset, baseline, confidence, variable)
 
     def selection(self) -> "pd.DataFrame":
         """The share of runs that recommend each arm: one row per policy, one column per arm.
@@ -125,12 +125,12 @@ class SimulationResult:
         variable: str = "regret",
         log_x: bool = False,
         log_y: bool = False,
-        level: float = 0.95,
+        confidence: float = 0.95,
     ) -> "Figure":
         """Mean regret over time, with confidence bands of the mean."""
         from globalbandits.simulation.figures import regret_figure
 
-        return regret_figure(self, variable, log_x, log_y, level)
+        return regret_figure(self, variable, log_x, log_y, confidence)
 
     def plot_pulls(self) -> "Figure":
         """Share of the steps in which each arm was played, one panel a policy."""

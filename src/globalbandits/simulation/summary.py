@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REGRETS = ("regret", "nominal_regret")
 
 
-def mean_interval(values: FloatArray, level: float) -> tuple[FloatArray, ...]:
+def mean_interval(values: FloatArray, confidence: float) -> tuple[FloatArray, ...]:
     """Mean, standard error and ends of Student's interval along the last axis.
 
     With a single value nothing is known of the error: it is nan.
@@ -30,28 +30,28 @@ def mean_interval(values: FloatArray, level: float) -> tuple[FloatArray, ...]:
     sem = np.full_like(mean, np.nan)
     if n > 1:
         sem = values.std(axis=-1, ddof=1) / np.sqrt(n)
-    reach = stdtrit(n - 1, 0.5 + level / 2) * sem if n > 1 else sem
+    reach = stdtrit(n - 1, 0.5 + confidence / 2) * sem if n > 1 else sem
     return mean, sem, mean - reach, mean + reach
 
 
 def summarize(
-    dataset: "xr.Dataset", baseline: str | None, level: float, variable: str
+    dataset: "xr.Dataset", baseline: str | None, confidence: float, variable: str
 ) -> "pd.DataFrame":
     """One row a policy: see `SimulationResult.summary`."""
     import pandas as pd
 
     from globalbandits.simulation.printing import Summary
 
-    level = as_fraction("level", level, SimulationError)
+    confidence = as_fraction("confidence", confidence, SimulationError)
     check_regret(variable)
     names = [str(name) for name in dataset["policy"].values]
     # Contiguous: sums of the same numbers are the same bits, wherever the dataset comes from.
     final = np.ascontiguousarray(dataset[variable].isel(time=-1).transpose("policy", "run"))
-    columns = _columns("regret", final, level)
+    columns = _columns("regret", final, confidence)
     if baseline is not None:
         rule = f"be one of {', '.join(names)}"
         require(baseline in names, "baseline", rule, baseline, SimulationError)
-        columns |= _columns("difference", final - final[names.index(baseline)], level)
+        columns |= _columns("difference", final - final[names.index(baseline)], confidence)
     return Summary(columns, index=pd.Index(names, name="policy"))
 
 
@@ -61,7 +61,7 @@ def check_regret(variable: str) -> None:
     require(variable in REGRETS, "variable", rule, variable, SimulationError)
 
 
-def _columns(name: str, values: FloatArray, level: float) -> dict[str, FloatArray]:
+def _columns(name: str, values: FloatArray, confidence: float) -> dict[str, FloatArray]:
     statistics = ("mean", "sem", "low", "high")
-    numbers = mean_interval(values, level)
+    numbers = mean_interval(values, confidence)
     return {f"{name}_{what}": number for what, number in zip(statistics, numbers, strict=True)}

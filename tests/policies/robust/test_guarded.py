@@ -116,7 +116,7 @@ def test_false_alarms_are_rarer_than_the_level():
     means = unit_means(model, 0.8)
     alarms = 0
     for seed in range(100):
-        policy = Guarded(gb.WAGP(), level=0.2, exploration=5.0)
+        policy = Guarded(gb.WAGP(), alpha=0.2, exploration=5.0)
         rules, setup = policy.rules, policy.setup(model)
         state, rng = rules.init(setup), np.random.default_rng(seed)
         stats = no_statistics(model.n_arms)
@@ -267,18 +267,18 @@ def test_what_no_guard_can_have_is_refused(spoil):
 
 
 def test_specs_are_plain_and_round_trip():
-    policy = Guarded(gb.Elastic(horizon=2000), fallback=gb.WAGP(), level=0.01, restarts=0)
+    policy = Guarded(gb.Elastic(horizon=2000), fallback=gb.WAGP(), alpha=0.01, restarts=0)
     spec = json.loads(json.dumps(policy.to_dict()))
     assert spec["inner"] == gb.Elastic(horizon=2000).to_dict()
     assert Policy.from_dict(spec) == policy
     assert hash(Policy.from_dict(spec)) == hash(policy)
-    assert policy.label == "Guarded(Elastic(horizon=2000), fallback=WAGP(), level=0.01, restarts=0)"
+    assert policy.label == "Guarded(Elastic(horizon=2000), fallback=WAGP(), alpha=0.01, restarts=0)"
     assert Guarded(gb.WAGP()).label == "Guarded(WAGP)"
     assert Guarded() == Guarded(gb.WAGP(), fallback=gb.IndependentGittins())
 
 
 def test_rules_are_built_once_for_the_same_policies():
-    one, two = Guarded(gb.WAGP()), Guarded(gb.WAGP(), level=0.01)
+    one, two = Guarded(gb.WAGP()), Guarded(gb.WAGP(), alpha=0.01)
     assert one.rules is two.rules is guard(gb.WAGP().rules, gb.IndependentGittins().rules)
     assert one.rules is not Guarded(gb.UCB1()).rules
 
@@ -314,7 +314,7 @@ def test_without_exploration_the_inner_policy_plays_alone():
     ("options", "message"),
     [
         ({"fallback": "ucb1"}, "fallback must be a policy, got 'ucb1'"),
-        ({"level": 0}, "level must lie strictly between 0 and 1, got 0"),
+        ({"alpha": 0}, "alpha must lie strictly between 0 and 1, got 0"),
         ({"exploration": -0.1}, "exploration must be at least 0, got -0.1"),
         ({"restarts": -1}, "restarts must be at least 0, got -1"),
     ],

@@ -4,7 +4,7 @@ What is saved: the statistics, the fields of the policy's state that do not foll
 the evidence, the generator, and where the learner comes from. All else is derived again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> St
         for name in names:
             _check_close(f"kept.{name}", fields[name], getattr(state, name))
     state = state._replace(**fields)
-    if rules.resume is not None and not rules.resume(setup, stats, state):
+    if rules.resume is not None and not _resumes(rules.resume, setup, stats, state):
         raise StateError("kept must be fields that these statistics can lead to, got others")
     return state
 
@@ -89,6 +89,20 @@ def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     if seed is None:
         return np.random.default_rng()
     return generator(Stream.LEARNER, as_seed(seed, PolicyError))
+
+
+def _resumes(
+    resume: Callable[[Setup, Statistics, State], bool],
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+) -> bool:
+    """Whether kept fields can be resumed from; fields that break its arithmetic cannot."""
+    try:
+        with np.errstate(all="ignore"):
+            return resume(setup, stats, state)
+    except (ArithmeticError, ValueError, IndexError):
+        return False
 
 
 def encode_generator(rng: np.random.Generator) -> dict[str, Any]:

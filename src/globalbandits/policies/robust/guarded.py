@@ -31,7 +31,7 @@ class Guarded(Policy):
     plays, each of which costs the mean gap of the arms (`exploration_cost`).
 
     When no theta is left that explains all arms (the spike-and-slab process, at false-alarm
-    rate ``level`` over all time), the fallback takes over for good. It has learned from all
+    rate ``alpha`` over all time), the fallback takes over for good. It has learned from all
     rewards. But if a change of theta explains the rewards better than a wrong model does, both
     policies start again with nothing, at most ``restarts`` times. The model is tested by what is
     observed. Value: what both policies make of it.
@@ -39,7 +39,7 @@ class Guarded(Policy):
     Args:
         inner: the structured policy; may be given without its name.
         fallback: a policy that does not use the model, or trusts it less.
-        level: probability of ever leaving or restarting if the model is right and theta stays.
+        alpha: probability of ever leaving or restarting if the model is right and theta stays.
         exploration: how much to explore, 0 or more; at 0 the model may never be testable.
         restarts: how often a change of theta is believed; 0 for never.
 
@@ -50,7 +50,7 @@ class Guarded(Policy):
 
     inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
     fallback: Policy = _GITTINS
-    level: float = 0.05
+    alpha: float = 0.05
     exploration: float = 0.5
     restarts: int = 3
 
@@ -60,7 +60,7 @@ class Guarded(Policy):
             policy = Policy.from_dict(value) if isinstance(value, Mapping) else value
             require(isinstance(policy, Policy), name, "be a policy", value, PolicyError)
             object.__setattr__(self, name, policy)
-        object.__setattr__(self, "level", as_fraction("level", self.level, PolicyError))
+        object.__setattr__(self, "alpha", as_fraction("alpha", self.alpha, PolicyError))
         exploration = as_float("exploration", self.exploration, PolicyError)
         require(exploration >= 0.0, "exploration", "be at least 0", exploration, PolicyError)
         object.__setattr__(self, "exploration", exploration)
@@ -72,7 +72,7 @@ class Guarded(Policy):
         return guard(self.inner.rules, self.fallback.rules)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """Both policies' setups, and the level shared out over the restarts."""
+        """Both policies' setups, and alpha shared out over the restarts."""
         starts = np.arange(1.0, self.restarts + 2.0)
         shares = 1.0 / (starts * (starts + 1.0)) if self.restarts else np.ones(1)
         return Setup(
@@ -80,7 +80,7 @@ class Guarded(Policy):
             inner=self.inner.setup(model),
             fallback=self.fallback.setup(model),
             exploration=self.exploration,
-            thresholds=-np.log(self.level * shares),
+            thresholds=-np.log(self.alpha * shares),
         )
 
     def exploration_cost(self, model: "RewardModel", theta: float, horizon: int) -> float:
