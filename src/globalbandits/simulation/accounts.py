@@ -55,40 +55,44 @@ def score_fixed(
 
     A streak enters the sum as one product, however many calls it extends over.
     """
-    times, numbers, settled = account.times, account.numbers, account.settled
+    times, numbers = account.times, account.numbers
     for row in range(n_rows):
         if start == 0:
             open_row(account, row)
         gaps = scores.gaps[min(row, scores.gaps.shape[0] - 1)]
         nominal_gaps = scores.nominal_gaps[min(row, scores.nominal_gaps.shape[0] - 1)]
-        first_cell = row * n_steps
+        regret, nominal_regret = account.regret[row], account.nominal_regret[row]
+        settled, nominal_settled = account.settled[0], account.settled[1]
         at_time, current, streak = numbers[NEXT], numbers[ARM], numbers[STREAK]
-        for number in range(runs.n_streaks[row]):
-            arm = runs.arms[first_cell + number]
-            begin = runs.starts[first_cell + number]
+        n_streaks, end = runs.n_streaks[row], 0
+        for number in range(row * n_steps, row * n_steps + n_streaks):
+            arm = runs.arms[number]
+            begin = end
             end = runs.n_played[row]
-            if number + 1 < runs.n_streaks[row]:
-                end = runs.starts[first_cell + number + 1]
+            if number + 1 < row * n_steps + n_streaks:
+                end = runs.starts[number + 1]
             if arm != current:
                 if current >= 0:
-                    settled[0] += streak * gaps[current]
-                    settled[1] += streak * nominal_gaps[current]
+                    settled += streak * gaps[current]
+                    nominal_settled += streak * nominal_gaps[current]
                 current = arm
                 streak = 0
+            gap, nominal_gap = gaps[arm], nominal_gaps[arm]
             while at_time < times.shape[0] and times[at_time] <= start + end:
                 so_far = streak + (times[at_time] - start - begin)
-                account.regret[row, at_time] = settled[0] + so_far * gaps[arm]
-                account.nominal_regret[row, at_time] = settled[1] + so_far * nominal_gaps[arm]
+                regret[at_time] = settled + so_far * gap
+                nominal_regret[at_time] = nominal_settled + so_far * nominal_gap
                 at_time += 1
             streak += end - begin
             account.pulls[row, arm] += end - begin
-            if gaps[arm] > scores.negligible:
+            if gap > scores.negligible:
                 account.last_suboptimal[row] = start + end
         if runs.stopped[row] > 0 and current >= 0:
             for later in range(at_time, times.shape[0]):
-                account.regret[row, later] = settled[0] + streak * gaps[current]
-                account.nominal_regret[row, later] = settled[1] + streak * nominal_gaps[current]
+                regret[later] = settled + streak * gaps[current]
+                nominal_regret[later] = nominal_settled + streak * nominal_gaps[current]
             at_time = times.shape[0]
+        account.settled[0], account.settled[1] = settled, nominal_settled
         numbers[NEXT] = at_time
         numbers[ARM] = current
         numbers[STREAK] = streak

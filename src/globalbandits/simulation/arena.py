@@ -43,7 +43,8 @@ class Player:
         self._n_arms = job.n_arms
         self._states = arena.states
         self._source = Source()
-        fresh = Memory(no_statistics(job.n_arms), policy.rules.init(setup), empty(job.n_arms))
+        histogram = empty(job.n_arms if job.evidence else 0)  # less to start afresh without
+        fresh = Memory(no_statistics(job.n_arms), policy.rules.init(setup), histogram)
         memory, words = pack(fresh)
         n_rows, n_times = arena.n_rows, len(job.times)
         self.runs = Runs(
@@ -59,7 +60,7 @@ class Player:
             times=job.times,
             estimates=np.zeros((n_rows, n_times)),
             copies=np.zeros(
-                (n_rows, n_times if job.evidence else 0, *memory.histogram.counts.shape)
+                (n_rows, n_times if job.evidence else 0, job.n_arms, histogram.counts.shape[1])
             ),
             arms=np.zeros(arena.n_cells, np.int64),
             starts=np.zeros(arena.n_cells, np.int64),
