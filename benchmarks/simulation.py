@@ -9,27 +9,24 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import globalbandits as gb
 from benchmarks import Row
-from globalbandits._random import Stream, generator
+from globalbandits._types import FloatArray
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.policies import registered
 from globalbandits.policies.base import Policy
 from globalbandits.simulation import simulate
-from globalbandits.simulation.arena import BLOCK, Arena
-from globalbandits.simulation.job import make_job
 
 PRICES = [round(0.05 * step, 2) for step in range(8, 20)]
 ARGUMENTS: dict[str, dict[str, Any]] = {  # of policies that cannot be made without
     "nonstationary_wagp": {"half_window": 1_000},
     "sliding_window_ucb": {"window": 1_000},
 }
-_QUIET = 0.03  # a stretch this far down the sorted times is taken for undisturbed
 
 
 def pricing(n_arms: int = 12) -> gb.RewardModel:
@@ -50,53 +47,89 @@ def own_curve() -> gb.RewardModel:
     )
 
 
+class Draws(NamedTuple):
+    """Rewards of one arm, and the uniform numbers behind them."""
+
+    noise: Any
+    arm: int
+    shape: float
+    uniforms: FloatArray
+    total: FloatArray
+
+
 def draw_loop(draw: Any) -> Callable[..., None]:
     """Nothing but drawing the rewards of one arm."""
 
-    def loop(world: Any, arm: int, n_steps: int, total: Any) -> None:
+    def loop(draws: Draws, n_steps: int) -> None:
         for step in range(n_steps):
-            total[0] += draw(world.noise, arm, world.shapes[arm], world.uniforms[step])
+            draws.total[0] += draw(draws.noise, draws.arm, draws.shape, draws.uniforms[step])
 
     return loop
 
 
+def draw_call(env: Environment, n_steps: int) -> Callable[[], None]:
+    """A function that draws so many uniform numbers, and the rewards of the best arm from them."""
+    model, rules = env.model, env.noise.rules
+    parameters = env.noise.parameters(model)
+    low, high = model.reward_range
+    arm = int(model.best_arms(env.start)[0])
+    mean = float((model.means(env.start)[arm] - low) / (high - low))
+    shape = float(rules.prepare(parameters, arm, mean))
+    draws = Draws(parameters, arm, shape, np.zeros(n_steps), np.zeros(1))
+    loop = Engine().bind(draw_loop(rules.draw), "drawing", (draws,), 0)
+    rng = np.random.default_rng(0)
+
+    def call() -> None:
+        rng.random(out=draws.uniforms)
+        loop(n_steps)
+
+    return call
+
+
 def step_costs(
-    env: Environment, policies: Sequence[Policy], n_blocks: int = 400, block: int = BLOCK
+    env: Environment, policies: Sequence[Policy], horizon: int = 2**14, runs: int = 40
 ) -> tuple[float, list[float]]:
-    """Seconds for drawing one reward, and for one step of each policy in the long run.
+    """Seconds for drawing one reward, and for one step of each policy, all of `simulate` included.
 
     Both hold the uniform number that is behind the reward.
     """
-    named = {policy.label: policy for policy in policies}
-    job = make_job(env, named, 10**12, np.array([10**12]), 0)
-    engine = Engine()
-    arena = Arena(job, engine, block)
-    world, players = arena._world, arena._players
-    total = np.zeros(1)
-    draw = engine.bind(draw_loop(job.noise.rules.draw), "", (world.content,), 0, 0, total)
-    world.begin(0)
-    for player in players:
-        player.begin(generator(0, 0, Stream.POLICY).bit_generator.state)
-    best = int(np.argmin(job.gaps))
-    times: list[list[float]] = [[] for _ in range(2 + len(players))]
-    for number in range(n_blocks):
-        start = number * block
+    calls: list[Callable[[], object]] = [draw_call(env, horizon)]
+    calls += [
+        partial(simulate, env, [policy], horizon, runs, checkpoints=1, threads=1)
+        for policy in policies
+    ]
+    for call in calls:
+        call()
+    drawing, *playing = best_of(calls, repeats=7)
+    return drawing / horizon, [seconds / (horizon * runs) for seconds in playing]
+
+
+def over_horizons() -> list[Row]:
+    """A decision of WAGP and UCB1 in short and long runs, against the long one."""
+    env = Environment(pricing(), theta=0.4)
+    shapes = [(100_000, 20), (2_000, 500), (200, 5_000), (40, 25_000)]
+    rows = []
+    for policy in (gb.WAGP(), gb.UCB1()):
         calls = [
-            partial(world.next_block, start, block),
-            partial(draw, best, block, total),
-            *(partial(player.play, start, block) for player in players),
+            partial(simulate, env, [policy], horizon, runs, checkpoints=1, threads=1)
+            for horizon, runs in shapes
         ]
-        for call, measured in zip(calls, times, strict=True):
-            begin = time.perf_counter()
-            call()
-            measured.append(time.perf_counter() - begin)
-    uniforms, drawing, *playing = [_undisturbed(measured) / block for measured in times]
-    return uniforms + drawing, [uniforms + steps for steps in playing]
-
-
-def _undisturbed(times: list[float]) -> float:
-    late = sorted(times[len(times) // 10 :])  # the first blocks are not the long run
-    return late[int(_QUIET * len(late))]
+        calls[0]()
+        steps = [
+            seconds / (horizon * runs)
+            for seconds, (horizon, runs) in zip(best_of(calls, repeats=3), shapes, strict=True)
+        ]
+        rows += [
+            Row(
+                name=f"{policy.label}, runs of {horizon} ÷ runs of 100,000, a decision",
+                value=step / steps[0],
+                unit="times",
+                target=5.0 if horizon == 40 else None,
+                note=f"{step * 1e9:.0f} and {steps[0] * 1e9:.0f} ns",
+            )
+            for (horizon, _), step in zip(shapes[1:], steps[1:], strict=True)
+        ]
+    return rows
 
 
 def best_of(
@@ -209,7 +242,7 @@ def every_policy() -> list[Row]:
     env = Environment(pricing(), theta=0.4)
     for kind, policy in sorted(registered().items()):
         made = policy(**ARGUMENTS.get(kind, {}))
-        draw, (step,) = step_costs(env, [made], n_blocks=60, block=2**11)
+        draw, (step,) = step_costs(env, [made], horizon=2**11, runs=20)
         rows.append(
             Row(
                 name=f"{made.label}, one step",
@@ -250,6 +283,7 @@ def run() -> list[Row]:
             target=2.0,
             note=f"{many * 1e9:.1f} and {wagp * 1e9:.1f} ns",
         ),
+        *over_horizons(),
         against_numpy(),
         over_threads(100_000, 100, ">= 1.7"),
         over_threads(10_000, 1_000, None),

@@ -60,7 +60,7 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
     _linking_libraries: list[Any]
 
     def finalize(self) -> None:
-        self._linking_libraries = _with_helpers(self._linking_libraries)  # type: ignore[has-type]
+        self._linking_libraries = _with_helpers(self._linking_libraries)
         super().finalize()
         for library in self._linking_libraries:
             if isinstance(library, _Linked):
