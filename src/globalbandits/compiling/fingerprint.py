@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-_SOURCES = ("compilation.py", "pipeline.py", "pointers.py", "views.py")  # of this room
 _REMEMBERED = 4096  # code objects
 # Modules that Numba replaces by code of its own: their version says it all.
 _KNOWN_PACKAGES = {"builtins", "cmath", "math", "numba", "numpy", "operator"}
@@ -50,8 +49,8 @@ def surroundings() -> tuple[str, ...]:
     import llvmlite.binding
     from numba.core import config
 
-    here = Path(__file__).parent
-    ours = [(here / name).read_bytes() for name in _SOURCES]
+    # All of this room: how it lays out memory and calls decides what code means.
+    ours = [source.read_bytes() for source in sorted(Path(__file__).parent.glob("*.py"))]
     settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "USING_SVML", "CPU_NAME")
     return (
         sys.version,
