@@ -89,8 +89,7 @@ def test_a_number_with_several_readings_counts_once_and_its_best_verdict():
         charts=(),
     )
     counted = count_verdicts([outcome])
-    assert counted == {
+    assert {verdict: n for verdict, n in counted.items() if n} == {
         Verdict.REPRODUCED: 1,
         Verdict.NOT_REPRODUCED: 1,
-        Verdict.NOT_STATED: 0,
     }

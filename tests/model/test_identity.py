@@ -144,7 +144,7 @@ def test_what_is_no_number_is_named(huge):
 @pytest.mark.parametrize(
     ("span", "rule"),
     [
-        ((-1e308, 1e308), "have a length between 1e-290 and 1e"),
+        ((-1e308, 1e308), "have a finite length"),
         ((0.0, 1e-320), "have a length between 1e-290 and 1e"),
         ((1.0, 1.0 + 1e-15), "be wider than the rounding errors of its ends"),
         ((0.0, math.inf), "be finite"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from globalbandits.model import RewardModel
+from globalbandits.statistics import count, no_statistics
 
 HORIZON = 1000
 MEANS = (0.22, 0.3, 0.27, 0.34, 0.31)
@@ -47,7 +48,7 @@ def assert_same_choices(policy, choose, learn, *, reward=moderate, forced=0, rng
         forced: so many first plays, arm after arm, are not left to either.
         rng: our generator, for the policies that draw.
     """
-    setup = policy.setup(model())
+    setup, stats = policy.setup(model()), no_statistics(len(MEANS))
     state = policy.rules.init(setup)
     rng = np.random.default_rng(99) if rng is None else rng
     draws = np.random.default_rng(3).random(HORIZON)
@@ -56,10 +57,11 @@ def assert_same_choices(policy, choose, learn, *, reward=moderate, forced=0, rng
         if t < forced:
             arm = t % len(MEANS)
         else:
-            arm, theirs = int(policy.rules.select(setup, state, rng)), int(choose())
+            arm, theirs = int(policy.rules.select(setup, stats, state, rng)), int(choose())
             assert arm == theirs, f"round {t + 1}: ours {arm}, the peer's {theirs}"
         x = reward(arm, draws[t])
-        policy.rules.update(setup, state, arm, x)
+        count(stats, arm, x)
+        policy.rules.update(setup, stats, state, arm, x)
         learn(arm, x)
         played[arm] += 1
     assert played.min() >= 1

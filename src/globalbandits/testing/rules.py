@@ -92,7 +92,7 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
     rules, setup, stats, state = fresh_parts(subject)
     if rules.rebuild is None:
         return
-    for arm, reward in _unit_data(subject, 25, 6):
+    for arm, reward in _unit_data(subject, 18, 6):
         statistics.count(stats, arm, reward)
         rules.update(setup, stats, state, arm, reward)
     fed = rules.estimate(setup, stats, state)
@@ -129,7 +129,7 @@ def forgetting_leaves_no_trace(subject: Subject) -> None:
 
 def merging_adds_up(subject: Subject) -> None:
     """Merged learners know what one learner of all the rewards knows; or `merge` refuses."""
-    first, second = subject.data(9, 9), subject.data(9, 10)
+    first, second = subject.data(6, 9), subject.data(6, 10)
     one, two = feed(subject.learner(), first), feed(subject.learner(), second)
     if subject.policy.rules.rebuild is None:
         _expect_refusal(lambda: one.merge(two), "merge")
