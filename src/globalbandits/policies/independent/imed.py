@@ -39,12 +39,15 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
     top = state.means[best]
     log_top, log_rest = log_or_minus_infinity(top), log_or_minus_infinity(1.0 - top)
     for arm in range(setup.tables.n_arms):
-        count = stats.counts[arm]
-        if state.means[arm] >= top:
-            state.indices[arm] = -math.log(count)
-        else:
-            cross = cross_entropy(state.means[arm], log_top, log_rest)
-            state.indices[arm] = -state.memo[arm] - count * cross
+        cross = cross_entropy(state.means[arm], log_top, log_rest)
+        state.indices[arm] = -state.memo[arm] - stats.counts[arm] * cross
+    # Apart from the others, or a compiler takes the logarithm of every arm's count.
+    arm = best
+    while arm < setup.tables.n_arms:
+        state.indices[arm] = -math.log(stats.counts[arm])
+        arm += 1
+        while arm < setup.tables.n_arms and not state.means[arm] >= top:
+            arm += 1
 
 
 def score_worth(setup: Setup, stats: Statistics, state: State) -> None:
