@@ -26,6 +26,7 @@ from .environments import SaleNoise as SaleNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
 from .environments import TruncatedNormalNoise as TruncatedNormalNoise
 from .environments import UniformBias as UniformBias
+from .errors import ConflictError as ConflictError
 from .errors import ContractError as ContractError
 from .errors import EvidenceError as EvidenceError
 from .errors import FitError as FitError
@@ -35,8 +36,12 @@ from .errors import PolicyError as PolicyError
 from .errors import ResultError as ResultError
 from .errors import RewardError as RewardError
 from .errors import ScenarioError as ScenarioError
+from .errors import ServiceError as ServiceError
 from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
+from .errors import StoreAway as StoreAway
+from .errors import StoreError as StoreError
+from .errors import UnknownError as UnknownError
 from .evidence import Contenders as Contenders
 from .evidence import Evidence as Evidence
 from .evidence import Interval as Interval
