@@ -236,23 +236,29 @@ class Log:
         request_id = as_request_id(request_id)
         if bandit.settings.mode == "paused":
             return self._replay_only(bandit, request_id)
+        return self.writer.submit(self.ask(bandit, request_id))
+
+    def ask(self, bandit: Bandit, request_id: str | None) -> Ask:
+        """A decision that is made, and to be stored."""
         at = self.clock.now()
         id = new_id(at)
         choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
         seconds = bandit.settings_at(choice.settings).deadline_seconds
-        decision = Decision(
-            id,
-            bandit.row.id,
-            request_id,
-            choice.chosen,
-            choice.shown,
-            choice.version,
-            choice.settings,
-            self._writer_id,
-            at,
-            None if seconds is None else at + round(seconds * 1e6),
+        deadline = None if seconds is None else at + round(seconds * 1e6)
+        return Ask(
+            Decision(
+                id,
+                bandit.row.id,
+                request_id,
+                choice.chosen,
+                choice.shown,
+                choice.version,
+                choice.settings,
+                self._writer_id,
+                at,
+                deadline,
+            )
         )
-        return self.writer.submit(Ask(decision))
 
     def _replay_only(self, bandit: Bandit, request_id: str | None) -> "Future[Decided]":
         found = None
@@ -275,10 +281,12 @@ class Log:
 
     def submit_reward(self, bandit: Bandit, decision: str, value: float) -> "Future[Told]":
         """A reward to be learned."""
+        return self.writer.submit(self.tell(bandit, decision, value))
+
+    def tell(self, bandit: Bandit, decision: str, value: float) -> Tell:
+        """A reward that is checked, and to be learned."""
         as_unit("reward", value, bandit.learner.model.reward_range)
-        return self.writer.submit(
-            Tell(bandit.row.id, decision, REWARD, float(value), self.clock.now())
-        )
+        return Tell(bandit.row.id, decision, REWARD, float(value), self.clock.now())
 
     def retract(self, name: str, decision: str, tenant: str = TENANT) -> Told:
         """Take back what was learned from a decision: a return, or a mistake."""

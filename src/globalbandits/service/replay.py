@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 
 from globalbandits._version import __version__
-from globalbandits.errors import StoreError
+from globalbandits.errors import GlobalBanditsError, StoreError
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.loading import fresh
 from globalbandits.service.stores.base import Store
@@ -112,7 +112,11 @@ class _Walk:
                         f"got {bandit.version} under {bandit.number}"
                     )
             self._compare()
-        except StoreError as error:
+            if (bandit.version, bandit.number) != (version, number):
+                raise StoreError(
+                    f"at version {version} settings {bandit.number} must hold, got {number}"
+                )
+        except GlobalBanditsError as error:
             self._found.wrong.append(str(error))
             return False
         return True

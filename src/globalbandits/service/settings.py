@@ -9,7 +9,7 @@ from typing import Any
 from globalbandits._rewards import as_unit
 from globalbandits._validation import as_float, as_integer, as_positive, require, show
 from globalbandits.errors import ServiceError
-from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel, demand, dose
 from globalbandits.policies.base import Policy
 from globalbandits.service.texts import plain_json
 
@@ -155,7 +155,11 @@ def build_model(spec: str) -> RewardModel:
 
 
 def _from_dict(spec: dict[str, Any]) -> RewardModel:
-    from globalbandits.model import demand
-
-    assert spec.pop("family") == "demand.linear_power"
-    return demand.linear_power(spec.pop("arms"), **spec)
+    catalogues = {"demand": demand, "dose": dose}
+    known = [f"{room}.{name}" for room, module in catalogues.items() for name in module.__all__]
+    family = spec.get("family")
+    require(family in known, "family", f"be one of {', '.join(known)}", family, ServiceError)
+    room, _, name = str(family).partition(".")
+    build = getattr(catalogues[room], name)
+    model: RewardModel = build(**{key: spec[key] for key in spec if key != "family"})
+    return model

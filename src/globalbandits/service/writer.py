@@ -69,7 +69,7 @@ class Writer:
         self._bandits = bandits
         self._notify = notify
         self._observe = observe
-        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[Waiting] | None] = queue.SimpleQueue()
         self._closed = threading.Lock()
         self._open = True
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -77,16 +77,20 @@ class Writer:
 
     def submit(self, work: Ask | Tell | Change) -> "Future[Any]":
         """Have something stored; the future is done when it is on the disk and learned."""
-        future: Future[Any] = Future()
+        return self.submit_all([work])[0]
+
+    def submit_all(self, works: Sequence[Ask | Tell | Change]) -> "list[Future[Any]]":
+        """Have many things stored, in one commit if they are not too many."""
+        together = [Waiting(work, Future()) for work in works]
         with self._closed:  # nothing may come after the mark of the end
             if not self._open:
                 raise StoreAway("the log is closed")
-            self._queue.put(Waiting(work, future))
-        return future
+            self._queue.put(together)
+        return [waiting.answer for waiting in together]
 
     @property
     def length(self) -> int:
-        """How much waits."""
+        """How many submissions wait."""
         return self._queue.qsize()
 
     def close(self) -> None:
@@ -100,16 +104,18 @@ class Writer:
     def _run(self) -> None:
         going = True
         while going:
-            batch = [self._queue.get()]
-            while len(batch) < LARGEST_BATCH and batch[-1] is not None:
+            batch: list[Waiting] = []
+            together = self._queue.get()
+            while together is not None:
+                batch += together
+                if len(batch) >= LARGEST_BATCH:
+                    break
                 try:
-                    batch.append(self._queue.get_nowait())
+                    together = self._queue.get_nowait()
                 except queue.Empty:
                     break
-            if batch[-1] is None:
-                batch.pop()
-                going = False
-            self._store_all([waiting for waiting in batch if waiting is not None])
+            going = together is not None
+            self._store_all(batch)
 
     def _store_all(self, batch: list[Waiting]) -> None:
         """Runs of asks and tells in one commit each; a change in a commit of its own."""
