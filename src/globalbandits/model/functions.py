@@ -7,13 +7,14 @@ once, by comparing a few values with one-at-a-time calls.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import require
+from globalbandits._validation import as_list, require
 from globalbandits.errors import ModelError
+from globalbandits.model.expressions import Expression
 
 Function = Callable[..., Any]
 
@@ -104,6 +105,7 @@ class PerArm(NamedTuple):
 
     functions: tuple[Function, ...] = ()
     joint: Function | None = None
+    knots: tuple[float, ...] = ()  # where pieces of all functions meet
 
     def bind(
         self,
@@ -120,14 +122,42 @@ class PerArm(NamedTuple):
         return ArmFunctions(functions, probes, arms, self.joint, what)
 
 
-def as_functions(name: str, functions: Any, n_arms: int | None = None) -> tuple[Function, ...]:
-    """Functions as a tuple, all callable, as many as there are arms."""
-    listed = tuple(functions)
+def as_function(what: str, function: Any, names: tuple[str, ...]) -> Function:
+    """A function as it is, and a text as the formula it is."""
+    if isinstance(function, str):
+        return Expression(function, names, what)
+    rule = f"be a function of ({', '.join(names)}), or a text with a formula"
+    require(callable(function), what, rule, function, ModelError)
+    return cast(Function, function)
+
+
+def as_functions(
+    what: str, functions: Any, argument: str, n_arms: int | None = None
+) -> tuple[Function, ...]:
+    """Functions of one number as a tuple, as many as there are arms; texts are formulas."""
+    rule = "be a list of functions, one per arm" if n_arms is None else f"have {n_arms} functions"
+    listed = tuple(as_list(what, functions, rule, ModelError))
     if n_arms is not None:
-        require(len(listed) == n_arms, name, f"have {n_arms} functions", len(listed), ModelError)
-    for position, function in enumerate(listed):
-        require(callable(function), f"{name}[{position}]", "be callable", function, ModelError)
-    return listed
+        require(len(listed) == n_arms, what, rule, len(listed), ModelError)
+    return tuple(
+        as_function(f"{what}[{position}]", function, (argument,))
+        for position, function in enumerate(listed)
+    )
+
+
+def as_value(value: Function | str | None) -> PerArm | None:
+    """What decisions are worth, as one function of the mean and the arm."""
+    return None if value is None else PerArm(joint=as_function("value", value, ("mean", "arm")))
+
+
+def as_worth(
+    value: Function | str | None, values: Sequence[Function | str] | None, n_arms: int
+) -> PerArm | None:
+    """What decisions are worth, as one function, or as one of the mean per arm; not both."""
+    if values is None:
+        return as_value(value)
+    require(value is None, "values", "not be given together with value", value, ModelError)
+    return PerArm(as_functions("values", values, "mean", n_arms))
 
 
 def _swap(function: Function, arm: Any, argument: Any) -> Any:
@@ -177,23 +207,22 @@ def _try(function: Function, shape: tuple[int, ...], *arguments: Any) -> FloatAr
     return None if found is None or values.shape != shape else values
 
 
+def _call_at_once(function: Function, arguments: FloatArray, name: str) -> FloatArray:
+    """Values of a function that takes arrays, or else single numbers."""
+    if arguments.size == 0:
+        return np.empty(0)
+    values = _try(function, arguments.shape, arguments)
+    return _call_singly(function, arguments, name) if values is None else values
+
+
 def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Function:
     """The function itself if it maps arrays elementwise, else a loop over it."""
-
-    def one_at_a_time(arguments: FloatArray) -> FloatArray:
-        return _call_singly(function, arguments, name)
-
-    def all_at_once(arguments: FloatArray) -> FloatArray:
-        if arguments.size == 0:
-            return np.empty(0)
-        values = _try(function, arguments.shape, arguments)
-        return one_at_a_time(arguments) if values is None else values
-
+    one_at_a_time = partial(_call_singly, function, name=name)
     expected = one_at_a_time(probes)
     values = _try(function, probes.shape, probes)
     if values is None or not np.allclose(values, expected, rtol=1e-12, atol=0.0, equal_nan=True):
         return one_at_a_time
-    return all_at_once
+    return partial(_call_at_once, function, name=name)
 
 
 def probe_points(low: FloatArray, high: FloatArray) -> FloatArray:
