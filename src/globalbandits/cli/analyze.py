@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from traceback import extract_tb
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from globalbandits._objects import line_in
 from globalbandits.cli.streams import takes_any_letter
 from globalbandits.cli.values import parse_arms, parse_domain, parse_parameters
 from globalbandits.errors import GlobalBanditsError, ScenarioError
@@ -118,12 +118,8 @@ def _code_of(file: str | None) -> Iterator[None]:
         if file is None:
             raise
         path = file if file.endswith(".py") else file.rpartition(":")[0]
-        own = Path(path).resolve()
-        frames = extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == own]
-        place = f" (line {lines[-1]})" if lines else ""
-        what = f"{type(error).__name__}: {error}"
-        raise ScenarioError(f"{path} cannot be used: {what}{place}") from error
+        what = f"{type(error).__name__}: {error}{line_in(path, error)}"
+        raise ScenarioError(f"{path} cannot be used: {what}") from error
 
 
 def _choose(

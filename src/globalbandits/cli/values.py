@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from globalbandits.errors import ScenarioError
-from globalbandits.model.grids import decimal_steps
 
 Number = int | float
 MAX_GRID = 1_000_000
@@ -21,6 +20,8 @@ def parse_arms(text: str) -> list[Number | str]:
     """
     if ":" not in text:
         return [parse_value(part.strip()) for part in text.split(",")]
+    from globalbandits.model.grids import decimal_steps
+
     parts = text.split(":")
     if len(parts) != 3:
         raise ScenarioError(f"arms must be first:last:step or a list with commas, got {text!r}")

@@ -53,7 +53,7 @@ def analyse(
     domain: tuple[float, float],
     reward_range: tuple[float, float],
     monotone: bool,
-    knots: FloatArray,
+    knots: FloatArray | None,
 ) -> Analysis:
     """Check and tabulate the functions; a ModelError names the arm and the place.
 

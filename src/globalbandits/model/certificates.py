@@ -55,8 +55,8 @@ def unseen_width(mean: PerArm, arms: tuple[Any, ...], domain: tuple[float, float
 
     Means that are only functions are known where they were looked at.
     """
-    sources: list[tuple[Any, tuple[Any, ...]]] = [(mean.joint, arms)]
-    if mean.joint is None:
+    sources: list[tuple[Any, tuple[Any, ...]]] = [(mean.table or mean.joint, arms)]
+    if mean.table is None and mean.joint is None:
         sources = [(each, (arm,)) for each, arm in zip(mean.functions, arms, strict=True)]
     if not all(hasattr(source, "unseen_width") for source, _ in sources):
         return np.inf

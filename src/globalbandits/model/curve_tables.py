@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import ModelError
 from globalbandits.model.intervals import as_numbers
@@ -18,19 +18,19 @@ from globalbandits.model.intervals import as_numbers
 MOST_KNOTS = 2_000
 
 
-class TableCurve:
-    """One arm's mean: the curve through ``(knots, means)``.
+class TableCurves:
+    """All arms' means: the curves through ``(knots, means)``, a column of means per arm.
 
-    >>> curve = TableCurve(np.array([0.0, 0.5, 1.0]), np.array([0.1, 0.2, 0.8]))
-    >>> curve(np.array([0.0, 0.25, 0.5, 1.0])).round(4).tolist()
+    >>> curves = TableCurves(np.array([0.0, 0.5, 1.0]), np.array([[0.1], [0.2], [0.8]]))
+    >>> curves(np.array(0), np.array([0.0, 0.25, 0.5, 1.0])).round(4).tolist()
     [0.1, 0.1286, 0.2, 0.8]
     """
 
     def __init__(self, knots: FloatArray, means: FloatArray) -> None:
         self.knots = knots
         self.means = means
-        width, rise = np.diff(knots), np.diff(means)
-        secant = rise / width
+        width = np.diff(knots)[:, None]
+        secant = np.diff(means, axis=0) / width
         slope = pchip_slopes(knots, means)
         # mean = c0 + x (c1 + x (c2 + x c3)), x counted from the left knot.
         self._coefficients = np.stack(
@@ -42,35 +42,42 @@ class TableCurve:
             ]
         )
 
-    def __call__(self, theta: Any) -> FloatArray:
-        """The mean; beyond the knots the outermost pieces go on."""
-        thetas = np.asarray(theta, dtype=float)
-        piece = np.clip(np.searchsorted(self.knots, thetas, "right") - 1, 0, self.knots.size - 2)
+    def __call__(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
+        """Means of arms (indices) at parameters, elementwise.
+
+        Beyond the knots the outermost pieces go on.
+        """
+        piece = np.searchsorted(self.knots[1:-1], thetas, "right")
         x = thetas - self.knots[piece]
-        c = self._coefficients[:, piece]
-        return np.asarray(c[0] + x * (c[1] + x * (c[2] + x * c[3])))
+        c0, c1, c2, c3 = (part[piece, arms] for part in self._coefficients)
+        return np.asarray(c0 + x * (c1 + x * (c2 + x * c3)))
+
+    def of_arm(self, arm: int, theta: Any) -> FloatArray:
+        """The mean of one arm."""
+        return self(np.array(arm), np.asarray(theta, dtype=float))
 
     def unseen_width(self, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
-        """None if the points rise, or fall, all of them; nothing is known otherwise."""
-        steps = np.diff(self.means)
-        return 0.0 if (steps > 0.0).all() or (steps < 0.0).all() else np.inf
+        """None if the points of every arm rise, or fall, all of them; else nothing is known."""
+        steps = np.diff(self.means, axis=0)
+        monotone = (steps > 0.0).all(axis=0) | (steps < 0.0).all(axis=0)
+        return 0.0 if monotone.all() else np.inf
 
 
 def pchip_slopes(knots: FloatArray, means: FloatArray) -> FloatArray:
-    """The slope of the curve at each knot.
+    """The slopes of the curves at each knot, shape (n_knots, n_arms).
 
-    >>> pchip_slopes(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 4.0])).tolist()
+    >>> pchip_slopes(np.array([0.0, 1.0, 2.0]), np.array([[0.0], [1.0], [4.0]])).ravel().tolist()
     [0.0, 1.5, 4.0]
     """
-    width = np.diff(knots)
-    secant = np.diff(means) / width
-    if secant.size == 1:
-        return np.repeat(secant, 2)
-    slope = np.zeros(means.size)
+    width = np.diff(knots)[:, None]
+    secant = np.diff(means, axis=0) / width
+    if len(secant) == 1:
+        return np.repeat(secant, 2, axis=0)
+    slope = np.zeros(means.shape)
     same = secant[:-1] * secant[1:] > 0.0
     left = 2.0 * width[1:] + width[:-1]
     right = width[1:] + 2.0 * width[:-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         inner = (left + right) / (left / secant[:-1] + right / secant[1:])
     slope[1:-1] = np.where(same, inner, 0.0)
     slope[0] = _end_slope(width[0], width[1], secant[0], secant[1])
@@ -78,14 +85,14 @@ def pchip_slopes(knots: FloatArray, means: FloatArray) -> FloatArray:
     return slope
 
 
-def _end_slope(near: float, far: float, first: float, second: float) -> float:
+def _end_slope(
+    near: FloatArray, far: FloatArray, first: FloatArray, second: FloatArray
+) -> FloatArray:
     """The slope of the parabola through three points, kept between 0 and three secants."""
     slope = ((2.0 * near + far) * first - near * second) / (near + far)
-    if slope * first <= 0.0:
-        return 0.0
-    if first * second <= 0.0 and abs(slope) > 3.0 * abs(first):
-        return 3.0 * first
-    return slope
+    too_steep = (first * second <= 0.0) & (np.abs(slope) > 3.0 * np.abs(first))
+    slope = np.where(too_steep, 3.0 * first, slope)
+    return np.where(slope * first <= 0.0, 0.0, slope)
 
 
 def as_table(

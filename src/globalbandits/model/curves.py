@@ -65,7 +65,7 @@ def even_pieces(
 ) -> Pieces:
     """A few equal parts of the domain for every arm, or the parts between all arms' knots."""
     edges = np.linspace(*domain, _N_FIRST + 1)
-    if knots is not None and knots.size:
+    if knots is not None:
         inner = knots[(knots > domain[0]) & (knots < domain[1])]
         edges = np.concatenate([[domain[0]], inner, [domain[1]]])
     arm = np.repeat(np.arange(n_arms), edges.size - 1)

@@ -1,6 +1,7 @@
 """Models as data: from tables and descriptions, and back into them and into files."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +12,7 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
 from globalbandits.model.arms import as_arms
-from globalbandits.model.curve_tables import MOST_KNOTS, TableCurve, as_table
+from globalbandits.model.curve_tables import MOST_KNOTS, TableCurves, as_table
 from globalbandits.model.functions import PerArm, as_worth
 from globalbandits.model.holder import Holder
 from globalbandits.model.intervals import as_numbers, as_span
@@ -68,7 +69,7 @@ class Descriptions:
         """
         named = None if arms is None else as_arms(arms)
         knots, table = as_table(theta, means, None if named is None else len(named), monotone)
-        n_arms = table.shape[1]
+        curves, n_arms = TableCurves(knots, table), table.shape[1]
         span = float(knots[0]), float(knots[-1])
         chosen = span if domain is None else as_span("domain", domain)
         rule = f"lie within the table's parameters, [{span[0]:g}, {span[1]:g}]"
@@ -78,10 +79,7 @@ class Descriptions:
             as_arms(range(n_arms)) if named is None else named,
             chosen,
             reward_range,
-            PerArm(
-                functions=tuple(TableCurve(knots, column) for column in table.T.copy()),
-                knots=tuple(knots.tolist()),
-            ),
+            PerArm(tuple(partial(curves.of_arm, arm) for arm in range(n_arms)), table=curves),
             as_worth(value, values, n_arms),
             None,
             None,

@@ -14,6 +14,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_list, require
 from globalbandits.errors import ModelError
+from globalbandits.model.curve_tables import TableCurves
 from globalbandits.model.expressions import Expression
 
 Function = Callable[..., Any]
@@ -31,6 +32,7 @@ class ArmFunctions:
         arms: The arms' user-facing values, for messages.
         joint: A function of (argument, arm value) that may broadcast over arrays of both.
         what: How messages call the function: "mean", "value" or "inverse".
+        table: The same functions as one of (arm indices, arguments).
     """
 
     def __init__(
@@ -40,7 +42,9 @@ class ArmFunctions:
         arms: Sequence[Any],
         joint: Function | None = None,
         what: str = "mean",
+        table: TableCurves | None = None,
     ) -> None:
+        self._table = table
         names = [f"{what} of arm {arm!r}" for arm in arms]
         self._values = np.empty(0)
         if joint is not None and all(type(arm) in (int, float) for arm in arms):
@@ -75,6 +79,8 @@ class ArmFunctions:
 
     def __call__(self, arms: IntArray, arguments: FloatArray) -> FloatArray:
         """Values of the given arms at the given arguments; both are broadcast together."""
+        if self._table is not None:
+            return self._table(arms, arguments)
         shape = np.broadcast_shapes(np.shape(arms), np.shape(arguments))
         if self._joint is not None:
             values = _try(self._joint, shape, arguments, self._values[arms])
@@ -105,7 +111,7 @@ class PerArm(NamedTuple):
 
     functions: tuple[Function, ...] = ()
     joint: Function | None = None
-    knots: tuple[float, ...] = ()  # where pieces of all functions meet
+    table: TableCurves | None = None  # what the functions are, where they are a table's
 
     def bind(
         self,
@@ -119,7 +125,7 @@ class PerArm(NamedTuple):
         if self.joint is not None:
             functions = tuple(partial(_swap, self.joint, arm) for arm in arms)
         probes = probe_points(*(np.broadcast_to(end, len(arms)) for end in (low, high)))
-        return ArmFunctions(functions, probes, arms, self.joint, what)
+        return ArmFunctions(functions, probes, arms, self.joint, what, self.table)
 
 
 def as_function(what: str, function: Any, names: tuple[str, ...]) -> Function:

@@ -6,9 +6,10 @@ from typing import Any
 from globalbandits._validation import as_float, as_fraction, as_list, require, require_known, show
 from globalbandits.errors import ModelError
 from globalbandits.model.catalogue import families, full_name, parameters_of
+from globalbandits.model.expressions import Expression
 from globalbandits.model.grids import expand_grid
 from globalbandits.model.holder import Holder
-from globalbandits.model.limits import MOST_ARMS, MOST_CELLS, VERSION
+from globalbandits.model.limits import MOST_ARMS, MOST_CELLS, MOST_STEPS, VERSION
 from globalbandits.model.named_values import Benefit, Profit
 from globalbandits.model.reward_model import RewardModel
 
@@ -90,6 +91,7 @@ def _from_formula(content: dict[str, Any]) -> RewardModel:
     worth = _worth(content, arms)
     if "values" in worth:
         raise ModelError(f"value must be one text where mean is, got {show(worth['values'])}")
+    _check_steps("mean", [Expression(content["mean"])], len(arms))
     return RewardModel(content["mean"], arms, **worth, **_options(content))
 
 
@@ -102,6 +104,9 @@ def _from_formulas(content: dict[str, Any]) -> RewardModel:
     arms = _arms_of(content) if "arms" in content else None
     n_named = n_arms if arms is None else len(arms)
     require(n_named == n_arms, "arms", f"be {n_arms}, one per mean", n_named, ModelError)
+    _check_steps(
+        "means", [Expression(text, ("theta",), f"means[{k}]") for k, text in enumerate(means)], 1
+    )
     return RewardModel.from_functions(means, arms, **_worth(content, arms), **_options(content))
 
 
@@ -152,12 +157,23 @@ def _worth(content: Mapping[str, Any], arms: list[Any] | None) -> dict[str, Any]
             require(not isinstance(arm, str), "arms", rule, arm, ModelError)
         return {"value": _named_value(content)}
     value = content["value"]
+    n_arms = 1 if arms is None else len(arms)
     if isinstance(value, str):
+        _check_steps("value", [Expression(value, ("mean", "arm"), "value")], n_arms)
         return {"value": value}
     listed = as_list("value", value, "be a text, or a list of texts", ModelError)
     for place, text in enumerate(listed):
         require(isinstance(text, str), f"value[{place}]", "be a text", text, ModelError)
-    return {"values": listed}
+    formulas = [Expression(text, ("mean",), f"value[{k}]") for k, text in enumerate(listed)]
+    _check_steps("value", formulas, 1)
+    return {"values": formulas}
+
+
+def _check_steps(name: str, formulas: list[Expression], n_arms: int) -> None:
+    """Refuse formulas that would be long to analyse: nobody may have to wait for a file."""
+    n_steps = n_arms * sum(formula.n_steps for formula in formulas)
+    rule = f"have at most {MOST_STEPS:,} numbers, names, signs and functions for all arms together"
+    require(n_steps <= MOST_STEPS, name, rule, n_steps, ModelError)
 
 
 def _named_value(content: Mapping[str, Any]) -> Profit | Benefit:

@@ -183,15 +183,16 @@ class RewardModel(Observations, Decisions, Descriptions):
         self._value = None if value is None else value.bind(arms, "value", *self._reward_range)
         self._worth = Worth(self._observed, self._value, self._reward_range)
         unseen = unseen_width(mean, arms, self._domain) if monotone else np.inf
-        found = analyse(
-            self._observed,
-            self._value,
-            arms,
-            self._domain,
-            self._reward_range,
-            monotone,
-            np.array(mean.knots),
-        )
+        with np.errstate(all="ignore"):  # what cannot be computed is found and named
+            found = analyse(
+                self._observed,
+                self._value,
+                arms,
+                self._domain,
+                self._reward_range,
+                monotone,
+                None if mean.table is None else mean.table.knots,
+            )
         self._values = found.values
         self._breakpoints, self._best = found.breakpoints, found.best
         self._resolution = min(unseen, found.resolution)

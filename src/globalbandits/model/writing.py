@@ -9,7 +9,6 @@ import numpy as np
 from globalbandits._files import replacing
 from globalbandits._validation import require
 from globalbandits.errors import ModelError
-from globalbandits.model.curve_tables import TableCurve
 from globalbandits.model.expressions import Expression
 from globalbandits.model.functions import PerArm
 from globalbandits.model.limits import MOST_ARMS, MOST_CELLS, VERSION
@@ -68,18 +67,16 @@ def _mean(model: "RewardModel", mean: PerArm) -> dict[str, Any]:
         return {"mean": mean.joint.text}
     if mean.joint is None and all(isinstance(each, Expression) for each in mean.functions):
         return {"means": [each.text for each in mean.functions]}  # type: ignore[attr-defined]
-    if mean.knots:
-        curves = [each for each in mean.functions if isinstance(each, TableCurve)]
-        n_cells = len(curves) * len(mean.knots)
+    if mean.table is not None:
+        knots, means = mean.table.knots, mean.table.means
         require(
-            n_cells <= MOST_CELLS,
+            means.size <= MOST_CELLS,
             "table",
             f"have at most {MOST_CELLS:,} means to be described",
-            n_cells,
+            means.size,
             ModelError,
         )
-        means = np.column_stack([curve.means for curve in curves])
-        return {"table": {"theta": list(mean.knots), "means": means.tolist()}}
+        return {"table": {"theta": knots.tolist(), "means": means.tolist()}}
     raise ModelError(
         "mean must be a formula, a table or of a catalogue to be described, got a Python function: "
         "write it as a text, or describe model.to_table()"

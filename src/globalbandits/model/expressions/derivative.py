@@ -78,7 +78,7 @@ def _rule(b: _Simplifying, op: str, place: int, parts: list[tuple[int, int | Non
             zero = b.constant(0.0)
             first, second = zero if dx is None else dx, zero if dy is None else dy
             order = (x, y) if op == "min" else (y, x)
-            return b.add("choose", *order, *((first, second) if op == "min" else (second, first)))
+            return b.add("choose", *order, first, second)
 
 
 def _outer(b: _Simplifying, op: str, place: int, x: int) -> int:

@@ -44,13 +44,18 @@ class Expression:
 
     def __call__(self, *numbers: Any) -> FloatArray:
         """The value; arrays broadcast together."""
-        arrays = {
-            name: np.asarray(number, dtype=float)
-            if self._tape.uses(name)
-            else np.empty(np.shape(number))
-            for name, number in zip(self.names, numbers, strict=True)
-        }
+        arrays = {}
+        for name, number in zip(self.names, numbers, strict=True):
+            if self._tape.uses(name):
+                arrays[name] = np.asarray(number, dtype=float)
+            elif isinstance(number, np.ndarray):  # it counts for the shape alone
+                arrays[name] = np.broadcast_to(0.0, number.shape)
         return self._tape.run(arrays)
+
+    @property
+    def n_steps(self) -> int:
+        """How many numbers, names, signs and functions it has."""
+        return len(self._tape.steps)
 
     @cached_property
     def slope(self) -> Tape:

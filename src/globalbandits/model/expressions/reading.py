@@ -20,6 +20,7 @@ DEEPEST = 100  # parts inside parts
 LARGEST_POWER = 100.0
 LARGEST_NUMBER = 1e100
 
+_FORMULA = "be a formula such as arm * exp(-theta)"
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _TOKEN = re.compile(
     rf"(?P<number>{_NUMBER})|(?P<name>[A-Za-z_]\w*)|(?P<sign>\*\*|[-+*/(),])", re.ASCII
@@ -71,7 +72,7 @@ class _Reader:
         try:
             tree = ast.parse(flat, mode="eval")
         except SyntaxError as error:
-            self._refuse("be a formula such as arm * exp(-theta)", (error.offset or 1) - 1)
+            self._refuse(_FORMULA, (error.offset or 1) - 1)
         except (MemoryError, RecursionError):
             self._refuse(f"have at most {DEEPEST} parts inside each other", 0)
         self._add(tree.body, 1)
@@ -80,14 +81,19 @@ class _Reader:
     def _refuse(self, rule: str, place: int, got: str = "", hint: str = "") -> NoReturn:
         """Raise; ``place`` is a column of the text without its leading spaces."""
         at = place + self._shift
-        found = got or self._text[at : at + 20].strip() or "the end"
+        found = got or self._text[at : at + 20].strip() or "its end"
         raise ModelError(
             f"{self._what} must {rule}, got {found!r} at character {at + 1} of {self._text!r}{hint}"
         )
 
     def _check_tokens(self) -> None:
-        """Refuse all but plain numbers, known names and the signs of arithmetic."""
+        """Refuse all but plain numbers, known names and the signs of arithmetic, in order.
+
+        Python's parser would see a wrong order too, but not always say where.
+        """
         text, place = self._text, 0
+        opened: list[int] = []
+        wants_number = True
         while place < len(text):
             if text[place] in " \t\n":
                 place += 1
@@ -103,7 +109,27 @@ class _Reader:
                 rule = "have plain numbers, such as 2, 0.5 or 1e-3"
                 got = re.match(r"[\w.]+", text[place:])
                 self._refuse(rule, place - self._shift, got.group() if got else "")
+            wants_number = self._next(token[0], place, wants_number, opened)
             place = end
+        if wants_number or opened:
+            self._refuse(_FORMULA, (opened[-1] if opened else len(text)) - self._shift)
+
+    def _next(self, token: str, place: int, wants_number: bool, opened: list[int]) -> bool:
+        """Whether a number, and not a sign between numbers, must follow this token."""
+        if token == "(":
+            called = not wants_number and self._text[:place].rstrip().endswith(tuple(FUNCTIONS))
+            if wants_number or called:
+                opened.append(place)
+                return True
+        elif token == ")":
+            if opened and not wants_number:
+                opened.pop()
+                return False
+        elif token in ("+", "-") or (token in ("*", "/", "**", ",") and not wants_number):
+            return True
+        elif token not in ("*", "/", "**", ",") and wants_number:
+            return False
+        self._refuse(_FORMULA, place - self._shift)
 
     def _check_name(self, name: str, place: int) -> None:
         if name in self._names or name in FUNCTIONS:

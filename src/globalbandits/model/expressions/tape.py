@@ -130,7 +130,7 @@ class Tape:
         with np.errstate(all="ignore"):
             if size <= _BLOCK:
                 found = np.asarray(self._walk(numbers), dtype=float)
-                return np.broadcast_to(found, shape).copy() if found.shape != shape else found
+                return found if found.shape == shape else np.broadcast_to(found, shape).copy()
             flat = {name: np.broadcast_to(a, shape).ravel() for name, a in numbers.items()}
             out = np.empty(size)
             for start in range(0, size, _BLOCK):
