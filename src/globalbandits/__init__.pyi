@@ -73,6 +73,7 @@ from .policies import Elastic as Elastic
 from .policies import EpsilonGreedy as EpsilonGreedy
 from .policies import Explanation as Explanation
 from .policies import ExploreThenCommit as ExploreThenCommit
+from .policies import FixedArm as FixedArm
 from .policies import GridGreedy as GridGreedy
 from .policies import GridPlugIn as GridPlugIn
 from .policies import GridThompson as GridThompson

@@ -10,6 +10,7 @@ from globalbandits.policies.base import registered
 # Policies that go on losing at any practical horizon, and why. Their pages say so.
 BY_DESIGN = {
     "uniform": "never learns",
+    "fixed_arm": "never learns",
     "epsilon_greedy": "explores at a constant rate",
     "explore_then_commit": "may commit itself to a wrong arm",
     "discounted_ucb": "forgets",
