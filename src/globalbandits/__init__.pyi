@@ -23,6 +23,7 @@ from .environments import NoNoise as NoNoise
 from .environments import Population as Population
 from .environments import RandomWalk as RandomWalk
 from .environments import SaleNoise as SaleNoise
+from .environments import ScaledCoinNoise as ScaledCoinNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
 from .environments import TruncatedNormalNoise as TruncatedNormalNoise
 from .environments import UniformBias as UniformBias

@@ -11,7 +11,6 @@ from globalbandits.policies import (
     FixedArm,
     SlidingWindowUCB,
 )
-
 from tests.policies.field.side_by_side import pricing
 
 
