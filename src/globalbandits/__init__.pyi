@@ -39,6 +39,7 @@ from .errors import ScenarioError as ScenarioError
 from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
 from .evidence import Contenders as Contenders
+from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence
 from .evidence import Interval as Interval
 from .evidence import ModelEvidence as ModelEvidence
