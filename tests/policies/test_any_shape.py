@@ -32,9 +32,9 @@ CURVES = [
     gb.IDS(),
     gb.Elastic(),
     gb.RandomEffectsThompson(),
-    gb.UCBS(),
-    gb.UCBC(),
-    gb.TSC(),
+    gb.UCBS(alpha=1.0),
+    gb.UCBC(alpha=1.0),
+    gb.TSC(alpha=1.0),
 ]
 
 
