@@ -209,7 +209,7 @@ def search(setup: Setup, piece: int, arm: int, mean: float, radius: float) -> tu
 def bisect(
     curves: Curves, arm: int, sign: float, value: float, inside: float, outside: float
 ) -> float:
-    """The place nearest to ``outside`` where ``sign * curve >= value``; ``inside`` counts as one."""
+    """The place nearest to ``outside`` where ``sign * curve >= value``; ``inside`` is one."""
     for _ in range(_HALVINGS):
         middle = 0.5 * (inside + outside)
         if sign * evaluate(curves, arm, middle) >= value:
@@ -221,10 +221,10 @@ def bisect(
 
 def is_empty(state: State) -> bool:
     """Whether the arms contradict each other."""
+    empty = True
     for at in range(0, state.parts.shape[0], 2):
-        if state.parts[at] <= state.parts[at + 1]:
-            return False
-    return True
+        empty = empty and state.parts[at] > state.parts[at + 1]
+    return bool(empty)
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
