@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from globalbandits import _html
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
@@ -29,6 +30,7 @@ from globalbandits.model.values import (
 )
 from globalbandits.model.worth import Worth
 
+_SHOWN = 20  # arms and regions in a notebook
 _ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
 
@@ -333,4 +335,29 @@ class RewardModel(Observations, Decisions):
         return (
             f"RewardModel({self.n_arms} arms: {shown}{more}; theta in [{low:g}, {high:g}]; "
             f"{len(self._best)} regions)"
+        )
+
+    def _repr_html_(self) -> str:
+        """What decisions are worth over theta, and where which arm is best."""
+        thetas = np.linspace(*self._domain, 121)
+        edges = [region.low for region in self.regions[1:]]
+        rows = [
+            [
+                " = ".join(str(self._arms[arm]) for arm in region.arms),
+                f"{region.low:.6g}",
+                f"{region.high:.6g}",
+            ]
+            for region in self.regions[:_SHOWN]
+        ]
+        more = len(self.regions) - len(rows)
+        picture = _html.curves(
+            thetas, self.worth(thetas).T[:_SHOWN], edges[:_SHOWN], f"{self!r}: worth over theta"
+        )
+        return "".join(
+            [
+                _html.paragraph(repr(self), strong=True),
+                picture,
+                _html.table(["best arm", "from theta", "to theta"], rows),
+                *([_html.paragraph(f"({more} more regions)")] if more else []),
+            ]
         )

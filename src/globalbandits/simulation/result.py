@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from globalbandits import _html
 from globalbandits._types import AnyArray, BoolArray, IntArray
 from globalbandits.environments import Environment
 from globalbandits.environments.environment import worth_of_means
@@ -78,6 +79,19 @@ class SimulationResult:
             variable: "regret" or "nominal_regret".
         """
         return summarize(self.dataset, baseline, confidence, variable)
+
+    def _repr_html_(self) -> str:
+        sizes = self.dataset.sizes
+        last = int(self.dataset["time"].values[-1])
+        heading = f"Regret after {last:,} decisions, {sizes['run']:,} runs, 95 % intervals"
+        rows = self.summary()
+        cells = [
+            [label, *(f"{value:.4g}" for value in row)]
+            for label, row in zip(rows.index, rows.to_numpy().tolist(), strict=True)
+        ]
+        return _html.paragraph(heading, strong=True) + _html.table(
+            ["policy", "mean", "standard error", "low", "high"], cells
+        )
 
     def selection(self) -> "pd.DataFrame":
         """The share of runs that recommend each arm: one row per policy, one column per arm.

@@ -285,6 +285,9 @@ class Learner:
         """Whether the parameter has moved, with a false-alarm rate of ``alpha``."""
         return self._evidence_now().drift(alpha)
 
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
     def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
         """Interval, e-value and contenders over the times that are still known."""
         return self._evidence_now().plot_evidence(confidence, title=title)
