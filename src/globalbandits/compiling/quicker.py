@@ -16,7 +16,8 @@ from numba.core.ir import Inst, Loc, Var
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
 
-_find_type = BaseFunction.get_call_type
+_Function: Any = BaseFunction
+_find_type = _Function.get_call_type
 _list_variables = Inst._rec_list_vars
 _WITHOUT_VARIABLES = frozenset({Loc, str, int, float, bool, type(None)})
 
@@ -30,13 +31,13 @@ def quicker() -> Iterator[None]:
     """Let the quick functions stand in."""
     _depth[0] += 1
     try:
-        BaseFunction.get_call_type = recall_type
+        _Function.get_call_type = recall_type
         Inst._rec_list_vars = list_variables
         yield
     finally:
         _depth[0] -= 1
         if _depth[0] == 0:
-            BaseFunction.get_call_type = _find_type
+            _Function.get_call_type = _find_type
             Inst._rec_list_vars = _list_variables
             _options.clear()
 
