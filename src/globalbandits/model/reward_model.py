@@ -25,6 +25,7 @@ from globalbandits.model.lipschitz import largest_slope
 from globalbandits.model.observations import Observations
 from globalbandits.model.recorder import Recorder
 from globalbandits.model.tables import Tables
+from globalbandits.model.turning_points import turning_points
 from globalbandits.model.values import (
     unit_value,
 )
@@ -213,6 +214,22 @@ class RewardModel(Observations, Decisions):
     def monotone(self) -> bool:
         """Whether every mean is strictly monotone, so that rewards tell the parameter."""
         return self._tables.invertible
+
+    @cached_property
+    def turning_points(self) -> FloatArray:
+        """The parameters inside the domain at which some arm's mean turns, in rising order.
+
+        Between two of them every mean rises, falls or is flat. None for monotone means.
+
+        >>> import numpy as np
+        >>> RewardModel(lambda t, x: x * np.sin(6 * t) ** 2, [1.0], monotone=False).turning_points
+        array([0.26179939, 0.52359878, 0.78539816])
+        """
+        if self.monotone:
+            return np.empty(0)
+        low, high = self._reward_range
+        size = max(abs(low), abs(high)) / (high - low)
+        return turning_points(self._tables.mean, 4.0 * float(np.finfo(float).eps) * size)
 
     @property
     def valued(self) -> bool:
