@@ -20,7 +20,7 @@ class Seen(NamedTuple):
 
     arm: int
     worth: float
-    count: int
+    number: int
 
 
 def worth_picture(
@@ -60,7 +60,7 @@ def worth_picture(
         style = "-" if positions is not None else ""
         axes.plot(x, worth, style, marker="o", color=PALETTE[0], markersize=4, label="by the curve")
         if seen:
-            counts = np.array([one.count for one in seen], dtype=np.float64)
+            counts = np.array([one.number for one in seen], dtype=np.float64)
             axes.scatter(
                 x[[one.arm for one in seen]],
                 [one.worth for one in seen],
