@@ -23,6 +23,7 @@ from .environments import NoNoise as NoNoise
 from .environments import Population as Population
 from .environments import RandomWalk as RandomWalk
 from .environments import SaleNoise as SaleNoise
+from .environments import ScaledCoinNoise as ScaledCoinNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
 from .environments import TruncatedNormalNoise as TruncatedNormalNoise
 from .environments import UniformBias as UniformBias
@@ -38,6 +39,7 @@ from .errors import ScenarioError as ScenarioError
 from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
 from .evidence import Contenders as Contenders
+from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence
 from .evidence import Interval as Interval
 from .evidence import ModelEvidence as ModelEvidence
@@ -74,6 +76,7 @@ from .policies import Elastic as Elastic
 from .policies import EpsilonGreedy as EpsilonGreedy
 from .policies import Explanation as Explanation
 from .policies import ExploreThenCommit as ExploreThenCommit
+from .policies import FixedArm as FixedArm
 from .policies import GridGreedy as GridGreedy
 from .policies import GridPlugIn as GridPlugIn
 from .policies import GridThompson as GridThompson

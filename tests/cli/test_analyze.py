@@ -43,6 +43,16 @@ def test_the_tables_show_arms_regions_constants_and_hardest_parameters(run):
     assert "At θ = 0.4: best 0.85 with mean 0.37026, δmin = 0.00034, Δmin = 0.00410226" in out
 
 
+def test_answers_come_first_and_fit_eighty_columns(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    arguments = ["analyze", "--model", "exponential", "--arms", "2:8:1", "--cost", "1.5"]
+    out = run(*arguments, "--theta", "0.22")[1]
+    places = [out.index(text) for text in ("At θ = 0.22", "Regions", "Arms", "Hardest", "D1")]
+    assert places == sorted(places)
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
 def test_json_is_for_programs(run):
     code, out, err = run(*PRICING, "--theta", "0.4", "--json")
     facts = json.loads(out)
@@ -249,7 +259,7 @@ def test_numbers_that_json_does_not_know_are_null(run, tmp_path):
 def test_long_tables_are_cut_and_say_so(run):
     code, out, _ = run("analyze", "--model", "linear-power", "--arms", "0.1:1:0.001")
     assert code == 0
-    assert "878 more before the last; --json has all" in out
+    assert "882 more before the last; --json has all" in out
     assert len(out.splitlines()) < 100
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from globalbandits import _html
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
@@ -33,11 +34,13 @@ from globalbandits.model.lipschitz import largest_slope
 from globalbandits.model.observations import Observations
 from globalbandits.model.recorder import Recorder
 from globalbandits.model.tables import Tables
+from globalbandits.model.turning_points import turning_points
 from globalbandits.model.values import (
     unit_value,
 )
 from globalbandits.model.worth import Worth
 
+_SHOWN = 20  # arms and regions in a notebook
 _ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
 
@@ -242,6 +245,22 @@ class RewardModel(Observations, Decisions, Descriptions):
         """Whether every mean is strictly monotone, so that rewards tell the parameter."""
         return self._tables.invertible
 
+    @cached_property
+    def turning_points(self) -> FloatArray:
+        """The parameters inside the domain at which some arm's mean turns, in rising order.
+
+        Between two of them every mean rises, falls or is flat. None for monotone means.
+
+        >>> import numpy as np
+        >>> RewardModel(lambda t, x: x * np.sin(6 * t) ** 2, [1.0], monotone=False).turning_points
+        array([0.26179939, 0.52359878, 0.78539816])
+        """
+        if self.monotone:
+            return np.empty(0)
+        low, high = self._reward_range
+        size = max(abs(low), abs(high)) / (high - low)
+        return turning_points(self._tables.mean, 4.0 * float(np.finfo(float).eps) * size)
+
     @property
     def valued(self) -> bool:
         """Whether a decision is worth something else than its mean reward."""
@@ -363,4 +382,29 @@ class RewardModel(Observations, Decisions, Descriptions):
         return (
             f"RewardModel({self.n_arms} arms: {shown}{more}; theta in [{low:g}, {high:g}]; "
             f"{len(self._best)} regions)"
+        )
+
+    def _repr_html_(self) -> str:
+        """What decisions are worth over theta, and where which arm is best."""
+        thetas = np.linspace(*self._domain, 121)
+        edges = [region.low for region in self.regions[1:]]
+        rows = [
+            [
+                " = ".join(str(self._arms[arm]) for arm in region.arms),
+                f"{region.low:.6g}",
+                f"{region.high:.6g}",
+            ]
+            for region in self.regions[:_SHOWN]
+        ]
+        more = len(self.regions) - len(rows)
+        picture = _html.curves(
+            thetas, self.worth(thetas).T[:_SHOWN], edges[:_SHOWN], f"{self!r}: worth over theta"
+        )
+        return "".join(
+            [
+                _html.paragraph(repr(self), strong=True),
+                picture,
+                _html.table(["best arm", "from theta", "to theta"], rows),
+                *([_html.paragraph(f"({more} more regions)")] if more else []),
+            ]
         )
