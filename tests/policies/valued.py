@@ -21,6 +21,7 @@ from globalbandits.policies import (
     Elastic,
     EpsilonGreedy,
     ExploreThenCommit,
+    FixedArm,
     GridGreedy,
     GridPlugIn,
     GridThompson,
@@ -75,7 +76,7 @@ POLICIES = (
     Guarded(),
     Limited(WAGP()),
 )
-EVERY = (*POLICIES, Uniform())
+EVERY = (*POLICIES, Uniform(), FixedArm(1))
 
 SLOW = ("elastic", "random_effects_thompson", "guarded")  # where nothing is compiled
 

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from globalbandits._types import FloatArray
+from globalbandits.errors import FitError
 from globalbandits.fitting.bootstrap import Errors
+from globalbandits.fitting.candidates import history_policy
 from globalbandits.fitting.fitted import Fitted
+from globalbandits.fitting.forecast import Forecast
 from globalbandits.fitting.given import tabulate_given
-from globalbandits.fitting.groups import arm_means, find_misfits, posterior_weights
+from globalbandits.fitting.groups import posterior_weights
 from globalbandits.fitting.homogeneity import Homogeneity
 from globalbandits.fitting.knowing import ArmFacts, Knowing
-from globalbandits.fitting.modelling import build_model, error_scale
+from globalbandits.fitting.modelling import build_model, value_given
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.posterior import LEVEL, GroupPosterior, group_panel, read_posterior
-from globalbandits.fitting.scoring import Difference, Scores, difference
+from globalbandits.fitting.posterior import GroupPosterior, group_panel, read_posterior
+from globalbandits.fitting.prospects import Prospects
+from globalbandits.fitting.scoring import Scores
+from globalbandits.fitting.tables import arms_table, groups_table, scores_table
 from globalbandits.fitting.theta import CurveTable, ThetaScale, tabulate
 from globalbandits.fitting.verdict import Verdict
 from globalbandits.fitting.words import describe
@@ -48,6 +53,7 @@ class Fit:
         verdict: What to deploy.
         notes: What else a user should know.
         seconds: How long it took.
+        prospects: What policies lose in new groups, or None where it was not asked for.
     """
 
     panel: Panel
@@ -67,6 +73,9 @@ class Fit:
     seconds: float
     columns: tuple[str, str | None]  # names of the columns of arms and rewards
     given_model: "RewardModel | None" = None
+    own_value: bool = False  # whether worth is that of the given model
+    ready_model: "RewardModel | None" = None
+    prospects: Prospects | None = None
 
     @property
     def offered(self) -> tuple[Any, ...]:
@@ -103,23 +112,44 @@ class Fit:
     @cached_property
     def model(self) -> "RewardModel":
         """The model for a new group; theta in [0, 1] is the share of groups below it."""
+        if self.ready_model is not None:
+            return self.ready_model
         if self.given_model is not None:
-            return self.given_model
+            return value_given(self.given_model, self.offered, self.worth, self.own_value)
         return build_model(self.curves, self.offered, self.worth)
 
     @cached_property
     def policy(self) -> "Policy":
         """What to deploy."""
-        from globalbandits.fitting.prior import error_prior
-        from globalbandits.policies import Elastic, IndependentGittins
+        from globalbandits.policies import WAGP, FixedArm, IndependentGittins
 
         if self.verdict.action == "independent":
             return IndependentGittins()
-        size = error_scale(self.fitted)
-        return Elastic(prior=error_prior(size))
+        if self.verdict.action == "wagp":
+            return WAGP()
+        if self.verdict.action == "fixed":
+            return FixedArm(self.model.arms.index(self.offered[self.knowing.fixed]))
+        return history_policy(self.bias_scale)
 
     @cached_property
-    def _posteriors(self) -> FloatArray:
+    def regret(self) -> "pd.DataFrame":
+        """What policies lose in a new group: one row per policy and number of rounds.
+
+        Simulated in groups drawn from the fitted population, their own errors included; the
+        policy that loses least comes first. Columns are the mean regret and its standard error.
+        """
+        return self.forecast.frame
+
+    @property
+    def forecast(self) -> Forecast:
+        """What `regret` is made of: runs, break-even horizons."""
+        if self.prospects is None:
+            raise FitError("regret must be simulated first: fit with verdict=True")
+        return self.prospects.forecast
+
+    @cached_property
+    def posteriors(self) -> FloatArray:
+        """Posterior of every group over the population's points."""
         return posterior_weights(self.panel, self.fitted)
 
     @cached_property
@@ -129,71 +159,17 @@ class Fit:
         ``misfit_p`` is small where a group does not lie on the curves; ``misfit`` says whether
         that is beyond chance given the number of groups; ``arms_off`` counts its single arms.
         """
-        import pandas as pd
-
-        levels = np.array([0.5 - LEVEL / 2, 0.5, 0.5 + LEVEL / 2])
-        low, middle, high = self.theta_scale.quantiles(self._posteriors, levels).T
-        misfit = find_misfits(self.panel, self.fitted, self._posteriors)
-        expected = arm_means(self.panel, self.fitted, self._posteriors)
-        best = self.worth(expected).argmax(axis=1)
-        return pd.DataFrame(
-            {
-                "rewards": self.panel.counts.sum(axis=1).astype(np.int64),
-                "arms": self.panel.tried.sum(axis=1),
-                "theta": middle,
-                "low": low,
-                "high": high,
-                "best": [self.offered[arm] for arm in best],
-                "misfit_p": misfit.p_values,
-                "arms_off": misfit.arms_off,
-                "misfit": misfit.groups,
-            },
-            index=pd.Index(self.panel.groups, name="group", tupleize_cols=False),
-        )
+        return groups_table(self)
 
     @cached_property
     def arms(self) -> "pd.DataFrame":
         """One row per arm: rewards, mean, information, probability of being best, bias, noise."""
-        import pandas as pd
-
-        low, _ = self.panel.reward_range
-        return pd.DataFrame(
-            {
-                "rewards": self.panel.counts.sum(axis=0).astype(np.int64),
-                "groups": self.panel.tried.sum(axis=0),
-                "mean": low + self._width * self.fitted.means,
-                "informativeness": self.facts.information,
-                "best": self.facts.best,
-                "bias": self.bias,
-                "noise": self.noise,
-                "uninformative": self.curves.flat,
-                "stalls": self.facts.stalls,
-            },
-            index=pd.Index(self.offered, name="arm", tupleize_cols=False),
-        )
+        return arms_table(self)
 
     @cached_property
     def scores(self) -> "pd.DataFrame":
         """Comparisons on data that the fits had not seen: mean per group, and standard error."""
-        import pandas as pd
-
-        rows: dict[tuple[str, str], Difference] = {}
-        for label, found in (("held-out groups", self.held_out), ("last third", self.later)):
-            if found is None:
-                continue
-            for name in found.log_scores:
-                if name != "independent":
-                    rows[label, f"{name} - independent"] = found.over_independent(name)
-        values = self.held_out.values
-        for name in ("shared", "raw", "pooled"):
-            rows["value in the other half", f"{name} - independent"] = difference(
-                values[name], values["independent"]
-            )
-        return pd.DataFrame(
-            [tuple(row) for row in rows.values()],
-            index=pd.MultiIndex.from_tuples(rows, names=["score", "comparison"]),
-            columns=["difference", "se", "groups"],
-        )
+        return scores_table(self)
 
     def posterior(self, rows: Any) -> GroupPosterior:
         """What is known about a group with these rewards.

@@ -9,14 +9,14 @@ from typing import Any
 from globalbandits._rewards import as_unit
 from globalbandits._validation import as_float, as_integer, as_positive, require, show
 from globalbandits.errors import ServiceError
-from globalbandits.model import RewardModel, demand, dose
+from globalbandits.model import RewardModel
+from globalbandits.model.limits import MOST_ARMS
 from globalbandits.policies.base import Policy
 from globalbandits.service.texts import plain_json
 
 MODES = ("live", "shadow", "paused")
 LATE = ("accept", "refuse")
 LONGEST_DEADLINE = 10 * 366 * 86_400.0  # seconds
-MOST_ARMS = 1_000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -148,18 +148,4 @@ def plain_arm(arm: Any) -> Any:
 @lru_cache(maxsize=64)
 def build_model(spec: str) -> RewardModel:
     """The model of a spec in JSON, analysed once for all bandits that share it."""
-    model = _from_dict(json.loads(spec))
-    rule = f"be at most {MOST_ARMS}"
-    require(model.n_arms <= MOST_ARMS, "number of arms", rule, model.n_arms, ServiceError)
-    return model
-
-
-def _from_dict(spec: dict[str, Any]) -> RewardModel:
-    catalogues = {"demand": demand, "dose": dose}
-    known = [f"{room}.{name}" for room, module in catalogues.items() for name in module.__all__]
-    family = spec.get("family")
-    require(family in known, "family", f"be one of {', '.join(known)}", family, ServiceError)
-    room, _, name = str(family).partition(".")
-    build = getattr(catalogues[room], name)
-    model: RewardModel = build(**{key: spec[key] for key in spec if key != "family"})
-    return model
+    return RewardModel.from_dict(json.loads(spec))

@@ -12,7 +12,7 @@ from globalbandits._rewards import as_allowed, as_arm, as_batch, as_unit, is_bat
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError, RewardError, StateError
-from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
+from globalbandits.evidence import Evidence
 from globalbandits.evidence.stopping import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saving
@@ -27,18 +27,18 @@ from globalbandits.policies.learner.calls import Calls
 from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
 from globalbandits.policies.learner.live import Live
+from globalbandits.policies.learner.statements import Statements
 from globalbandits.policies.learner.stop_when import REASONS, StopWhen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
     from globalbandits.model import RewardModel
 
 
-class Learner:
+class Learner(Statements):
     """One policy learning online on one model.
 
     `select` changes nothing but the random generator, so several decisions may be open at
@@ -272,30 +272,8 @@ class Learner:
             drawn = self._rng if rng is None else rng
             return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
 
-    def interval(self, confidence: float = 0.95) -> Interval:
-        """An interval that holds the parameter at all times, with probability ``confidence``."""
-        return self._evidence_now().interval(confidence)
-
-    def evidence_against_model(self) -> ModelEvidence:
-        """How strongly the rewards speak against the model, whatever the parameter is."""
-        return self._evidence_now().against_model()
-
-    def contenders(self, confidence: float = 0.95) -> Contenders:
-        """The arms that can still be best."""
-        return self._evidence_now().contenders(confidence)
-
-    def drift(self, alpha: float = 0.05) -> Drift:
-        """Whether the parameter has moved, with a false-alarm rate of ``alpha``."""
-        return self._evidence_now().drift(alpha)
-
-    def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
-        """Interval, e-value and contenders over the times that are still known."""
-        return self._evidence_now().plot_evidence(confidence, title=title)
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the rewards say, apart from what the policy makes of them: a copy of it."""
-        return self._evidence_now()
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
 
     def _evidence_now(self) -> Evidence:
         """A copy that other threads do not change while statements are computed from it."""
