@@ -78,7 +78,7 @@ def statements(sql: str) -> list[str]:
     """The statements of a script, each of which begins on a line of its own.
 
     >>> len(statements(migrations()[0].sql))
-    11
+    10
     """
     found, text = [], ""
     for line in sql.splitlines():
