@@ -56,6 +56,7 @@ from .model import RegionalModel as RegionalModel
 from .model import RewardModel as RewardModel
 from .model import demand as demand
 from .model import dose as dose
+from .model import load_model as load_model
 from .policies import BUW as BUW
 from .policies import GLMUCB as GLMUCB
 from .policies import IDS as IDS
