@@ -39,6 +39,7 @@ from .errors import ScenarioError as ScenarioError
 from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
 from .evidence import Contenders as Contenders
+from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence
 from .evidence import Interval as Interval
 from .evidence import ModelEvidence as ModelEvidence
@@ -55,6 +56,7 @@ from .model import RegionalModel as RegionalModel
 from .model import RewardModel as RewardModel
 from .model import demand as demand
 from .model import dose as dose
+from .model import load_model as load_model
 from .policies import BUW as BUW
 from .policies import GLMUCB as GLMUCB
 from .policies import IDS as IDS
