@@ -104,6 +104,7 @@ def test_break_even_is_where_a_policy_stays_behind():
     assert got.break_even("at_once") == 1
     assert got.break_even("again") == 100
     assert got.break_even("always 1") == 1000
+    assert got.break_even("IndependentGittins") is None
     assert got.beyond("late", "never") == (26.0, 0.0, 2)
     assert list(got.means) == [
         "never",

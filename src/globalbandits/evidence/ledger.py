@@ -126,9 +126,9 @@ class Evidence:
         self._tally.take_back(index, unit, number)
         counting.uncount(self._stats, index, unit)
 
-    def unnote(self, arm: int, unit_reward: float) -> None:
+    def unnote(self, arm: int, unit_reward: float, number: int | None = None) -> None:
         """Undo `note`; refused if the arm cannot have had this reward on the unit scale."""
-        self._tally.take_back(arm, unit_reward, None)
+        self._tally.take_back(arm, unit_reward, number)
 
     def merge(self, *others: "Evidence") -> "Evidence":
         """Add what others have seen of the same model; returns this one.

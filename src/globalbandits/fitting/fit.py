@@ -15,7 +15,7 @@ from globalbandits.fitting.arms import arm_scale
 from globalbandits.fitting.bootstrap import bootstrap_errors
 from globalbandits.fitting.checks import ENOUGH_GROUPS, check_panel, few_groups
 from globalbandits.fitting.factor import fit_independent, fit_shared
-from globalbandits.fitting.forecast import Playing
+from globalbandits.fitting.forecast import as_playing
 from globalbandits.fitting.given import fit_given, read_curves, value_of
 from globalbandits.fitting.homogeneity import check_homogeneity
 from globalbandits.fitting.knowing import arm_facts, worth_of_knowing
@@ -33,8 +33,6 @@ from globalbandits.fitting.worth import Offset, Value, Worth
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
-
-MAX_HORIZON = 10_000_000
 
 
 def fit(
@@ -96,12 +94,7 @@ def fit(
     started = clock.perf_counter()
     seed = as_integer("seed", seed, 0, FitError)
     say = stages(progress)
-    playing = Playing(
-        horizon=as_integer("horizon", horizon, 1, FitError, maximum=MAX_HORIZON),
-        runs=as_integer("runs", runs, 2, FitError),
-        seed=seed,
-        progress=progress is True,
-    )
+    playing = as_playing(horizon, runs, seed, progress is True)
     wanted = Wanted(group, arm, reward, time, reward_range, dropna)
     say("reading the history")
     panel, late = read_history(history, wanted, progress if callable(progress) else None)
@@ -162,6 +155,7 @@ def fit(
         seconds=clock.perf_counter() - started,
         columns=(arm, reward),
         given_model=curves if chosen == "given" else None,
+        ordered=scale.ordered,
         own_value=own_value,
     )
     if not verdict:

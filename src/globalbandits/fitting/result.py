@@ -1,7 +1,9 @@
 """The result of a fit: model, policy, verdict, and what they rest on."""
 
 import dataclasses
+import os
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from globalbandits.errors import FitError
 from globalbandits.fitting.bootstrap import Errors
 from globalbandits.fitting.candidates import history_policy
 from globalbandits.fitting.fitted import Fitted
-from globalbandits.fitting.forecast import Forecast
+from globalbandits.fitting.forecast import Forecast, as_playing
 from globalbandits.fitting.given import tabulate_given
 from globalbandits.fitting.groups import posterior_weights
 from globalbandits.fitting.homogeneity import Homogeneity
@@ -29,6 +31,8 @@ from globalbandits.fitting.worth import Worth
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from globalbandits.model import RewardModel
     from globalbandits.policies import Policy
@@ -73,6 +77,7 @@ class Fit:
     seconds: float
     columns: tuple[str, str | None]  # names of the columns of arms and rewards
     given_model: "RewardModel | None" = None
+    ordered: bool = True  # whether the arms' numbers mean something
     own_value: bool = False  # whether worth is that of the given model
     ready_model: "RewardModel | None" = None
     prospects: Prospects | None = None
@@ -180,6 +185,49 @@ class Fit:
         """
         panel = group_panel(rows, self.panel, *self.columns)
         return read_posterior(panel, self.fitted, self.theta_scale, self.worth)
+
+    def replay(
+        self, horizon: int = 1_000, *, runs: int = 200, seed: int = 0, progress: bool = False
+    ) -> "pd.DataFrame":
+        """What policies would have lost in the history's own groups: a frame like `regret`.
+
+        The groups are split into halves at random. Policies play the groups of one half with
+        curves and bias from the other half, and the other way round. What a group's arms really
+        earn is drawn from what its rewards leave open.
+
+        Args:
+            horizon: Rounds of a run.
+            runs: How many runs, half of them in either half.
+            seed: Of split, draws and runs.
+            progress: Whether to show a bar.
+        """
+        from globalbandits.fitting.replay import replay
+
+        return replay(self, as_playing(horizon, runs, seed, progress)).frame
+
+    def plot_curves(self, ax: "Axes | None" = None) -> "Figure":
+        """Curves with bands of the bias, and the groups as dots."""
+        from globalbandits.fitting.pictures import draw_curves
+
+        return draw_curves(self, ax)
+
+    def plot_groups(self, ax: "Axes | None" = None) -> "Figure":
+        """Theta of the groups with 90 % intervals, coloured by the best arm."""
+        from globalbandits.fitting.pictures import draw_groups
+
+        return draw_groups(self, ax)
+
+    def plot_regret(self, ax: "Axes | None" = None) -> "Figure":
+        """Regret of policies in a new group over rounds, with break-even marks."""
+        from globalbandits.fitting.pictures import draw_regret
+
+        return draw_regret(self, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write all of it as one HTML page, the verdict in words first; returns the path."""
+        from globalbandits.fitting.page import write_page
+
+        return write_page(self, path)
 
     def __str__(self) -> str:
         return describe(self)

@@ -120,9 +120,14 @@ def break_even(forecast: Forecast) -> str:
     for name in (ELASTIC, *STUBBORN, forecast.fixed):
         if name in forecast.means and ALONE in forecast.means:
             rounds = forecast.break_even(name)
-            when = f"beyond {forecast.horizon}" if rounds is None else f"about {rounds}"
+            if rounds is None:
+                when = f"beyond {forecast.horizon} rounds"
+            elif rounds == forecast.times[0]:
+                when = "from the start"
+            else:
+                when = f"after about {rounds} rounds"
             found.append(f"{name} {when}")
-    return f"{', '.join(found)} rounds, against every arm for itself ({ALONE})"
+    return f"{', '.join(found)}, against every arm for itself ({ALONE})"
 
 
 def _arms(fit: "Fit") -> str:

@@ -8,7 +8,15 @@ import numpy as np
 from globalbandits import statistics
 from globalbandits._encoding import encode_tuple
 from globalbandits._random import Stream, generator
-from globalbandits._rewards import as_allowed, as_arm, as_batch, as_unit, is_batch, nearest
+from globalbandits._rewards import (
+    as_allowed,
+    as_arm,
+    as_batch,
+    as_unit,
+    given_arm,
+    is_batch,
+    nearest,
+)
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError, RewardError, StateError
@@ -126,13 +134,23 @@ class Learner(Statements):
                 arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
         return arm if may is None else nearest(arm, may)
 
-    def update(self, arm: "int | ArrayLike", reward: "float | ArrayLike") -> None:
+    def update(
+        self,
+        arm: "int | ArrayLike | None" = None,
+        reward: "float | ArrayLike | None" = None,
+        *,
+        arm_value: Any = None,
+    ) -> None:
         """Learn one reward of an arm, or a batch of them; on an error nothing is learned.
 
         Args:
             arm: index of the arm, or a sequence of indices.
             reward: the reward in the model's units, or as many of them.
+            arm_value: instead of the index what the arm stands for, such as its price; or as
+                many as there are rewards.
         """
+        if arm_value is not None:
+            arm = given_arm(arm, arm_value, self._model.arms, many=is_batch(reward))
         n_arms, reward_range = self._model.n_arms, self._model.reward_range
         if is_batch(arm) or is_batch(reward):
             arms, units = as_batch(arm, reward, n_arms, reward_range)
@@ -150,12 +168,28 @@ class Learner(Statements):
         live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
         self._calls = Calls(self._policy, live, self._evidence, compiled)
 
-    def forget(self, arm: int, reward: float) -> None:
+    def forget(
+        self,
+        arm: int | None = None,
+        reward: float | None = None,
+        *,
+        arm_value: Any = None,
+        number: int | None = None,
+    ) -> None:
         """Undo one earlier `update` with the same arm and reward.
 
         What is left is what a learner has that saw only the other rewards, up to rounding of
         the sums. A policy whose state does not follow from counts and sums refuses.
+
+        Args:
+            arm: index of the arm.
+            reward: the reward as it was observed.
+            arm_value: instead of the index what the arm stands for, such as its price.
+            number: which observation it was, counted from 1. If it is not given, the search for
+                drift begins anew.
         """
+        if arm_value is not None:
+            arm = given_arm(arm, arm_value, self._model.arms, many=False)
         rebuild = self._rules.rebuild
         if rebuild is None:
             raise PolicyError(
@@ -166,7 +200,7 @@ class Learner(Statements):
         unit = as_unit("reward", reward, self._model.reward_range)
         with self._lock:
             self._check_observed(index, unit, reward)
-            self._evidence.unnote(index, unit)
+            self._evidence.unnote(index, unit, number)
             statistics.uncount(self._stats, index, unit)
             rebuild(self._setup, self._stats, self._state)
             self._version += 1
