@@ -29,6 +29,7 @@ REFUSING = {
     "ucb_c": gb.UCBC(),
     "ts_c": gb.TSC(),
     "guarded": gb.Guarded(gb.WAGP()),
+    "safe": gb.Safe(gb.WAGP()),
 }
 CURVES = [gb.GridThompson(), gb.IDS(), gb.Elastic(), gb.RandomEffectsThompson()]
 

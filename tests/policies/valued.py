@@ -32,6 +32,7 @@ from globalbandits.policies import (
     NonStationaryWAGP,
     RandomEffectsThompson,
     RegionalUCB,
+    Safe,
     SlidingWindowUCB,
     ThompsonSampling,
     UCBTuned,
@@ -74,6 +75,7 @@ POLICIES = (
     RandomEffectsThompson(),
     Guarded(),
     Limited(WAGP()),
+    Safe(WAGP()),
 )
 EVERY = (*POLICIES, Uniform())
 
