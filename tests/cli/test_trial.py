@@ -13,14 +13,31 @@ def run(arguments):
 
 
 def test_the_example(capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "80")
     figure = tmp_path / "shares.png"
     assert run(["trial", "--runs", "20", "--plot", str(figure)]) == 0
     out = capsys.readouterr().out
     for text in ("as guessed: recommended arm, % of 20 runs", "all too toxic", "CRM", "WAGP"):
         assert text in out
-    assert "exceeded: % of runs with more than 12" in out
+    assert "exceeded: % of runs with more than 12" in " ".join(out.split())
+    assert "…" not in out  # nothing is cut at 80 columns
+    assert max(map(len, out.splitlines())) <= 80
     assert figure.exists()
+
+
+def test_arms_stand_below_one_another_where_they_are_many(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "80")
+    doses = [round(0.02 + 0.03 * dose, 2) for dose in range(30)]
+    file = tmp_path / "many.toml"
+    text, _, _ = example_text().partition("[scenarios]")
+    text = text.replace("[0.05, 0.12, 0.25, 0.40, 0.55, 0.65]", str(doses))
+    file.write_text(f"{text}[scenarios]\nas_guessed = {doses}\n", encoding="utf-8")
+    assert run(["trial", str(file), "--runs", "5"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["arm", "true", "mean", "CRM", "WAGP"] in lines
+    assert [line[:2] for line in lines if len(line) == 4][-30:] == [
+        [f"{dose:g}", f"{dose:.2f}"] for dose in doses
+    ]
 
 
 def test_a_file_of_ones_own(capsys, tmp_path):

@@ -12,6 +12,7 @@ from globalbandits.environments import (
     BetaNoise,
     MirroredBetaNoise,
     NoNoise,
+    ScaledCoinNoise,
     TruncatedNormalNoise,
 )
 from globalbandits.environments.truncated_normal import hazard_excess, normal_upper_quantile
@@ -28,7 +29,7 @@ SMOOTH = {
     "normal": TruncatedNormalNoise(sd=0.15),
     "normal, wide": TruncatedNormalNoise(sd=1.0),
 }
-ALL = {**SMOOTH, "bernoulli": BernoulliNoise()}
+ALL = {**SMOOTH, "bernoulli": BernoulliNoise(), "scaled coin": ScaledCoinNoise(0.3)}
 MEANS = [1e-6, 0.003, 0.1, 0.38, 0.5, 0.62, 0.9, 0.997, 1 - 1e-6]
 
 
@@ -162,3 +163,35 @@ def test_mirrored_beta_is_the_mirror_image():
         assert mirrored == pytest.approx(1 - sample(BetaNoise(), 1 - mean, at), abs=1e-15)
         known = stats.beta(mean / (1 - mean), 1.0).ppf(at)
         assert mirrored == pytest.approx(known, rel=1e-12)
+
+
+@pytest.mark.parametrize("mean", MEANS)
+def test_the_variance_of_a_scaled_coin_is_the_share_of_a_coins(mean):
+    noise = ScaledCoinNoise(0.3)
+    parameters = noise.parameters(UNIT)
+    high, low = (noise.rules.draw(parameters, 0, mean, u) for u in (0.0, mean))
+    assert mean * high + (1 - mean) * low == pytest.approx(mean, rel=1e-12)
+    variance = mean * (high - mean) ** 2 + (1 - mean) * (low - mean) ** 2
+    assert variance == pytest.approx(0.3 * mean * (1 - mean), rel=1e-9)
+
+
+def test_scaled_coins_of_different_arms():
+    model = RewardModel.from_functions([lambda theta: theta, lambda theta: 1 - theta])
+    noise = ScaledCoinNoise([0.0, 1.0])
+    parameters = noise.parameters(model)
+    assert [noise.rules.draw(parameters, arm, 0.4, 0.1) for arm in (0, 1)] == [0.4, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        (1.5, "share must lie in [0, 1], got 1.5"),
+        ([0.1, -0.1], "share must lie in [0, 1], got -0.1"),
+        ([0.1, 0.2, 0.3], "share must be one number, or 1, one per arm, got (0.1, 0.2, 0.3)"),
+        ("a", "share must be a number, got 'a'"),
+    ],
+)
+def test_wrong_shares_are_refused(share, message):
+    with pytest.raises(ScenarioError) as error:
+        ScaledCoinNoise(share).parameters(UNIT)
+    assert message in str(error.value)

@@ -6,7 +6,8 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import bootstrap, fit, histories, scoring
+from globalbandits.fitting import bootstrap, fit, histories, prospects, scoring
+from globalbandits.fitting.candidates import candidates
 from globalbandits.fitting.prior import error_prior
 from globalbandits.fitting.verdict import OBSERVATIONAL
 from tests.fitting.panels import COLUMNS, rows_of
@@ -16,6 +17,19 @@ from tests.fitting.panels import COLUMNS, rows_of
 def _two_folds(monkeypatch):
     """Folds take most of the time; tests of scores with all ten are in test_scoring.py."""
     monkeypatch.setattr(scoring, "N_FOLDS", 2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_policies():
+    """Three of the verdict's candidates; the documents' examples simulate all."""
+    names = ("Elastic(history)", "IndependentGittins", "WAGP")
+
+    def few(*which):
+        return {n: p for n, p in candidates(*which).items() if n in names}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prospects, "candidates", few)
+        yield
 
 
 def quick(history, **options):
@@ -29,7 +43,7 @@ def shops():
 
 @pytest.fixture(scope="module")
 def found(shops):
-    return fit(shops, **COLUMNS, value=lambda sold, price: (price - 1.0) * sold)
+    return fit(shops, **COLUMNS, value=lambda sold, price: (price - 1.0) * sold, runs=50)
 
 
 def test_the_result_has_what_a_user_needs(found):
@@ -96,7 +110,7 @@ def test_standard_errors_are_about_right(found):
 
 def test_everything_but_the_time_depends_on_the_seed_only(shops):
     small = {name: column[:2100] for name, column in shops.items()}
-    first, again = (fit(small, **COLUMNS, seed=4) for _ in range(2))
+    first, again = (fit(small, **COLUMNS, seed=4, horizon=30, runs=5) for _ in range(2))
     assert first.errors == again.errors
     assert first.scores.equals(again.scores)
     assert first.knowing == again.knowing
@@ -151,6 +165,7 @@ def test_groups_that_do_not_differ_name_the_arm():
     assert np.isnan(same.share)
     assert "nothing to explain" in str(same)
     assert same.model.n_arms == 7
+    assert same.policy == gb.FixedArm(0)
 
 
 def test_arms_without_structure_are_played_for_themselves():
@@ -405,7 +420,7 @@ def small_history(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_small_histories_give_a_model_and_finite_numbers(seed, monkeypatch):
     monkeypatch.setattr(bootstrap, "N_REFITS", 2)
-    found = fit(small_history(seed), **COLUMNS, reward_range=(0.0, 1.0))
+    found = fit(small_history(seed), **COLUMNS, reward_range=(0.0, 1.0), horizon=20, runs=2)
     assert np.isfinite(found.model.means(np.linspace(0, 1, 5))).all()
     assert np.isfinite(found.arms.to_numpy(float)).all()
     assert np.isfinite(found.groups[["theta", "low", "high", "misfit_p"]].to_numpy()).all()

@@ -6,7 +6,9 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories, scoring
+from globalbandits.fitting.forecast import world_of
 from globalbandits.fitting.given import read_curves
+from globalbandits.fitting.population import draw_groups
 from tests.fitting.panels import COLUMNS, panel_of
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
@@ -63,6 +65,38 @@ def test_a_policy_for_given_curves_takes_their_bias():
     weights = np.array(found.policy.prior)
     scales = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
     assert np.log(scales[weights.argmax()] / found.bias_scale) == pytest.approx(0, abs=0.5)
+
+
+def test_given_curves_are_valued_as_asked_for():
+    """The user's model stays as it is, or says the same with another worth."""
+    history = histories.expo(8, 140, seed=5)
+    plain = fit(history, **COLUMNS, curves=right_curves(), cost=1.0, verdict=False)
+    assert plain.chosen == "given"
+    np.testing.assert_allclose(plain.model.means(0.2), right_curves().means(0.2))
+    expected = (np.array(PRICES) - 1.0) * right_curves().means(0.2)
+    np.testing.assert_allclose(plain.model.worth(0.2), expected)
+    own = gb.RewardModel(
+        lambda theta, price: np.exp(-theta * price), PRICES, (0.02, 1.0),
+        value=lambda sold, price: (price - 1.0) * sold,
+    )  # fmt: skip
+    valued = fit(history, **COLUMNS, curves=own, verdict=False)
+    assert valued.model is own
+    assert valued.knowing == plain.knowing
+
+
+def test_groups_of_given_curves_are_drawn_in_the_models_order():
+    history = histories.expo(8, 140, seed=5)
+    turned = gb.RewardModel(
+        lambda theta, price: np.exp(-theta * price), [*PRICES[::-1], 9.0], (0.02, 1.0)
+    )
+    found = fit(history, **COLUMNS, curves=turned, verdict=False)
+    assert found.model is turned
+    drawn = draw_groups(found.fitted, 3, np.random.default_rng(0))
+    env = world_of(drawn, found.fitted, turned, found.offered, found.theta_scale)
+    shifts = np.array(env.theta.shifts)
+    means = turned.means(np.array(env.theta.samples)) + shifts
+    np.testing.assert_allclose(means[:, :7][:, ::-1], drawn.means, atol=1e-9)
+    assert not shifts[:, 7].any()
 
 
 def test_curves_that_do_not_fit_the_history_are_refused():

@@ -433,6 +433,15 @@ class NaiveCommit(Naive):
         return largest(sums, rng)
 
 
+class NaiveFixed(Naive):
+    def __init__(self, problem, arm):
+        super().__init__(problem)
+        self.arm = arm
+
+    def select(self, rng):
+        return self.arm
+
+
 class NaiveUniform(Naive):
     def select(self, rng):
         return int(rng.random() * self.n_arms)

@@ -25,13 +25,18 @@ REFUSING = {
     "nonstationary_wagp": gb.NonStationaryWAGP(half_window=50),
     "ossb": gb.OSSB(),
     "regional_ucb": gb.RegionalUCB(),
-    "ucb_s": gb.UCBS(),
-    "ucb_c": gb.UCBC(),
-    "ts_c": gb.TSC(),
     "guarded": gb.Guarded(gb.WAGP()),
     "safe": gb.Safe(gb.WAGP()),
 }
-CURVES = [gb.GridThompson(), gb.IDS(), gb.Elastic(), gb.RandomEffectsThompson()]
+CURVES = [
+    gb.GridThompson(),
+    gb.IDS(),
+    gb.Elastic(),
+    gb.RandomEffectsThompson(),
+    gb.UCBS(alpha=1.0),
+    gb.UCBC(alpha=1.0),
+    gb.TSC(alpha=1.0),
+]
 
 
 @pytest.mark.parametrize("policy", REFUSING.values(), ids=REFUSING)

@@ -10,6 +10,7 @@ from globalbandits.policies.base import registered
 # Policies that go on losing at any practical horizon, and why. Their pages say so.
 BY_DESIGN = {
     "uniform": "never learns",
+    "fixed_arm": "never learns",
     "epsilon_greedy": "explores at a constant rate",
     "explore_then_commit": "may commit itself to a wrong arm",
     "discounted_ucb": "forgets",
@@ -33,6 +34,7 @@ NOISES = {
     "none": gb.NoNoise(),
     "truncated-normal": gb.TruncatedNormalNoise(0.2),
     "sale": gb.SaleNoise([1.0, 0.9, 1.0]),
+    "scaled-coin": gb.ScaledCoinNoise(0.1),
 }
 THREE_ARMS = gb.RewardModel.from_functions(
     [lambda t: 1 - t**0.5, lambda t: 0.8 * t, lambda t: t**2], arms=[0.3, 0.6, 0.9]
@@ -41,7 +43,7 @@ DOSES = gb.dose.logistic([float(x) for x in range(1, 9)], penalty=0.06, domain=(
 PRICING = gb.demand.linear_power([0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 WORLDS = {
     "three arms": (THREE_ARMS, 0.5, list(NOISES)),
-    "doses": (DOSES, 0.62, [name for name in NOISES if name != "sale"]),
+    "doses": (DOSES, 0.62, [name for name in NOISES if name not in ("sale", "scaled-coin")]),
     "pricing": (PRICING, 0.4, []),
 }
 CASES = [(world, noise) for world, (_, _, noises) in WORLDS.items() for noise in noises]

@@ -21,6 +21,7 @@ from globalbandits.policies import (
     Elastic,
     EpsilonGreedy,
     ExploreThenCommit,
+    FixedArm,
     GridGreedy,
     GridPlugIn,
     GridThompson,
@@ -77,7 +78,7 @@ POLICIES = (
     Limited(WAGP()),
     Safe(WAGP()),
 )
-EVERY = (*POLICIES, Uniform())
+EVERY = (*POLICIES, Uniform(), FixedArm(1))
 
 SLOW = ("elastic", "random_effects_thompson", "guarded")  # where nothing is compiled
 

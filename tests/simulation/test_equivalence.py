@@ -18,6 +18,7 @@ from globalbandits.environments import (
     NoNoise,
     RandomWalk,
     SaleNoise,
+    ScaledCoinNoise,
     SinusoidalDrift,
     TruncatedNormalNoise,
     UniformBias,
@@ -63,6 +64,7 @@ NOISES = [
     MirroredBetaNoise(),
     ArcsineBetaNoise(),
     SaleNoise(),
+    ScaledCoinNoise(0.3),
 ]
 
 

@@ -8,7 +8,14 @@ from globalbandits.plots.labels import printed_label
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-MAX_ROWS = 24
+MAX_ROWS = 20
+_CONSTANTS = {
+    "lower_constant": "D1",
+    "lower_exponent": "γ1",
+    "upper_constant": "D2",
+    "upper_exponent": "γ2",
+    "informativeness": "γ",
+}
 
 
 def print_facts(facts: dict[str, Any], console: "Console") -> None:
@@ -18,12 +25,10 @@ def print_facts(facts: dict[str, Any], console: "Console") -> None:
 
 
 def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
+    """Answers first, the constants of the theory last."""
     yield _summary(facts)
-    yield _table(
-        "Arms: |μ(θ) - μ(θ')| lies between D1 |θ - θ'|^γ1 and D2 |θ - θ'|^γ2",
-        ("arm", "μ(low θ)", "μ(high θ)", *_worth_columns(facts), "D1", "γ1", "D2", "γ2", "γ"),
-        [[show(value) for value in arm.values()] for arm in facts["arms"]],
-    )
+    if facts["at_theta"] is not None:
+        yield _at_theta(facts["at_theta"], facts["valued"])
     yield _table(
         "Regions: where which arm is worth most"
         if facts["valued"]
@@ -36,35 +41,50 @@ def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
     )
     if facts["dominated"]:
         yield f"Never best: {names(facts['dominated'], ', ')}\n"
-    if facts["hardest"]["edges"]:
-        edges = [show(edge) for edge in facts["hardest"]["edges"]]
-        yield f"Hardest parameters: beside an edge Δmin falls to 0, at θ = {names(edges, ', ')}"
-        yield _table(
-            "Hardest regions, at their easiest θ",
-            ("θ", "Δmin", "δmin", "best"),
-            [
-                [
-                    show(region["easiest"]),
-                    show(region["largest_distance"]),
-                    show(region["suboptimality_gap"]),
-                    names(region["arms"]),
-                ]
-                for region in facts["hardest"]["regions"]
-            ],
-        )
-    else:
+    means = {"mean_at_low": "μ(low θ)", "mean_at_high": "μ(high θ)"}
+    worths = {"worth_at_low": "worth(low θ)", "worth_at_high": "worth(high θ)"}
+    yield _arms("Arms: at the ends of the domain", facts, means | worths)
+    yield from _hardest(facts["hardest"])
+    constants = facts["constants"]
+    yield _arms("Constants", facts, _CONSTANTS)
+    yield (
+        "|μ(θ) - μ(θ')| lies between D1 |θ - θ'|^γ1 and D2 |θ - θ'|^γ2. "
+        f"All arms: informativeness γ = {show(facts['informativeness'])}, "
+        f"D̄1 = {show(constants['inverse_constant'])}, γ̄1 = {show(constants['inverse_exponent'])}, "
+        f"D2 = {show(constants['constant'])}, γ2 = {show(constants['exponent'])}"
+    )
+
+
+def _arms(title: str, facts: dict[str, Any], columns: dict[str, str]) -> "RenderableType":
+    """One row per arm: those of the columns that there are."""
+    keys = [key for key in columns if key in facts["arms"][0]]
+    rows = [[show(arm[key]) for key in ("arm", *keys)] for arm in facts["arms"]]
+    return _table(title, ("arm", *(columns[key] for key in keys)), rows)
+
+
+def _hardest(hardest: dict[str, Any]) -> "Iterator[RenderableType]":
+    if not hardest["edges"]:
         yield "Hardest parameters: none, the same arms are best everywhere\n"
-    if facts["at_theta"] is not None:
-        yield _at_theta(facts["at_theta"], facts["valued"])
-
-
-def _worth_columns(facts: dict[str, Any]) -> tuple[str, ...]:
-    return ("worth(low θ)", "worth(high θ)") if facts["valued"] else ()
+        return
+    edges = [show(edge) for edge in hardest["edges"]]
+    yield f"Hardest parameters: beside an edge Δmin falls to 0, at θ = {names(edges, ', ')}"
+    yield _table(
+        "Hardest regions, at their easiest θ",
+        ("θ", "Δmin", "δmin", "best"),
+        [
+            [
+                show(region["easiest"]),
+                show(region["largest_distance"]),
+                show(region["suboptimality_gap"]),
+                names(region["arms"]),
+            ]
+            for region in hardest["regions"]
+        ],
+    )
 
 
 def _summary(facts: dict[str, Any]) -> str:
     low, high = facts["domain"]
-    constants = facts["constants"]
     least, most = facts["worth_range"]
     worth = f"a decision is worth {show(least)} to {show(most)}\n" if facts["valued"] else ""
     remarks = "".join(f"note: {show(remark)}\n" for remark in facts["remarks"])
@@ -72,9 +92,6 @@ def _summary(facts: dict[str, Any]) -> str:
         f"{show(facts['model'])}: {facts['n_arms']:,} arms, θ in [{low:g}, {high:g}], "
         f"{len(facts['regions']):,} regions, {len(facts['dominated']):,} arms never best\n"
         f"{worth}{remarks}"
-        f"informativeness γ = {show(facts['informativeness'])}  "
-        f"(D̄1 = {show(constants['inverse_constant'])}, γ̄1 = {show(constants['inverse_exponent'])}, "
-        f"D2 = {show(constants['constant'])}, γ2 = {show(constants['exponent'])})\n"
     )
 
 
@@ -87,7 +104,7 @@ def _at_theta(at: dict[str, Any], valued: bool) -> str:
     return (
         f"At θ = {show(at['theta'])}: best {names(at['best'])} "
         f"with mean {show(at['best_mean'])}{worth}, {shown_gap}, "
-        f"Δmin = {show(at['suboptimality_distance'])} ({shown_edge})"
+        f"Δmin = {show(at['suboptimality_distance'])} ({shown_edge})\n"
     )
 
 

@@ -1,7 +1,6 @@
 """Texts of the command line as values."""
 
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 
 from globalbandits.errors import ScenarioError
 
@@ -21,23 +20,14 @@ def parse_arms(text: str) -> list[Number | str]:
     """
     if ":" not in text:
         return [parse_value(part.strip()) for part in text.split(",")]
-    try:
-        first, last, step = (Decimal(part) for part in text.split(":"))
-        if not (first.is_finite() and last.is_finite() and step.is_finite()):
-            raise ValueError
-    except (InvalidOperation, ValueError):
-        raise ScenarioError(
-            f"arms must be first:last:step or a list with commas, got {text!r}"
-        ) from None
-    if step <= 0 or last < first:
-        raise ScenarioError(f"arms must have first <= last and a positive step, got {text!r}")
-    try:
-        n_steps = (last - first) / step
-    except ArithmeticError:  # more digits than decimals have
-        n_steps = Decimal(MAX_GRID)
-    if n_steps >= MAX_GRID:
-        raise ScenarioError(f"arms must be at most {MAX_GRID:,}, got {text!r}")
-    return [float(first + index * step) for index in range(int(n_steps) + 1)]
+    from globalbandits.model.grids import decimal_steps
+
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise ScenarioError(f"arms must be first:last:step or a list with commas, got {text!r}")
+    return list(
+        decimal_steps("arms", (parts[0], parts[1], parts[2]), MAX_GRID, ScenarioError, text)
+    )
 
 
 def parse_domain(text: str) -> tuple[float, float]:

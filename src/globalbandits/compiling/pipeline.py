@@ -18,6 +18,8 @@ import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
+from globalbandits.compiling.quicker import quicker
+
 _UNRESOLVED = ".numba.unresolved$"  # names of pointers to functions that call each other
 _state: dict[str, bool] = {}  # "works": what a trial has shown
 
@@ -118,11 +120,13 @@ class _Pipeline(Compiler):  # type: ignore[misc]
     library: Any
 
     def compile_extra(self, function: Any) -> Any:
-        if works():
-            codegen = self.state.targetctx.codegen()
-            self.state.library = self.library(codegen, function.__qualname__)
-            self.state.library.enable_object_caching()
-        return super().compile_extra(function)
+        if not works():
+            return super().compile_extra(function)
+        codegen = self.state.targetctx.codegen()
+        self.state.library = self.library(codegen, function.__qualname__)
+        self.state.library.enable_object_caching()
+        with quicker():
+            return super().compile_extra(function)
 
 
 class HelperPipeline(_Pipeline):

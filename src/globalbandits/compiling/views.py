@@ -28,7 +28,7 @@ from numba.extending import (
     unbox,
 )
 from numba.np.arrayobj import make_array, populate_array
-from numba.np.numpy_support import from_dtype
+from numba.np.numpy_support import as_dtype, from_dtype
 
 _WORD = ir.IntType(64)
 _GENERATOR_FIELDS = (  # ours, and what NumPy's interface calls them
@@ -173,7 +173,7 @@ def _read_array(context: Any, builder: Any, kind: Any, load: Callable[[int], Any
         data=builder.inttoptr(load(0), array.data.type),
         shape=[load(1 + axis) for axis in range(kind.ndim)],
         strides=[load(1 + kind.ndim + axis) for axis in range(kind.ndim)],
-        itemsize=context.get_abi_sizeof(context.get_data_type(kind.dtype)),
+        itemsize=as_dtype(kind.dtype).itemsize,
         meminfo=None,
     )
     return array._getvalue()

@@ -22,6 +22,7 @@ from globalbandits.environments.noise import (
 from globalbandits.environments.paths import GivenPath, Jumps
 from globalbandits.environments.population import Population
 from globalbandits.environments.sale import SaleNoise
+from globalbandits.environments.scaled_coin import ScaledCoinNoise
 from globalbandits.environments.truncated_normal import TruncatedNormalNoise
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Population",
     "RandomWalk",
     "SaleNoise",
+    "ScaledCoinNoise",
     "SinusoidalDrift",
     "TruncatedNormalNoise",
     "UniformBias",

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from typing import Any
 
+from globalbandits._html import paragraph
 from globalbandits.evidence.chances import as_alpha
 
 _LARGEST_LOG = math.log(1e300)
@@ -16,8 +17,20 @@ _ASSUMPTIONS = (
 )
 
 
+class Statement:
+    """What can be said in one sentence, and explained in a few."""
+
+    def explain(self) -> str:
+        """What the statement means and assumes."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        said = str(self)
+        return paragraph(said, strong=True) + paragraph(self.explain().removeprefix(f"{said}. "))
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Interval:
+class Interval(Statement):
     """Where theta is, at all times at once; both ends are nan if no theta is left.
 
     ``slack`` says by how much an end may have been rounded outward.
@@ -64,7 +77,7 @@ class Interval:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelEvidence:
+class ModelEvidence(Statement):
     """How strongly the rewards speak against every theta, that is against the model."""
 
     log_e_value: float
@@ -113,7 +126,7 @@ class ModelEvidence:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Contenders:
+class Contenders(Statement):
     """Which arms can still be best, with a p-value of "this arm is best" for every arm.
 
     After a refutation of the model (``model_free``) the curves are not used any more: each
@@ -162,7 +175,7 @@ class Contenders:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Drift:
+class Drift(Statement):
     """Whether theta has moved, and since when."""
 
     alpha: float

@@ -1,8 +1,10 @@
 """From history to a model: `fit`."""
 
+import dataclasses
+import sys
 import time as clock
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +15,12 @@ from globalbandits.fitting.arms import arm_scale
 from globalbandits.fitting.bootstrap import bootstrap_errors
 from globalbandits.fitting.checks import ENOUGH_GROUPS, check_panel, few_groups
 from globalbandits.fitting.factor import fit_independent, fit_shared
-from globalbandits.fitting.given import fit_given, read_curves
+from globalbandits.fitting.forecast import as_playing
+from globalbandits.fitting.given import fit_given, read_curves, value_of
 from globalbandits.fitting.homogeneity import check_homogeneity
 from globalbandits.fitting.knowing import arm_facts, worth_of_knowing
 from globalbandits.fitting.offer import as_offered, offer_arms
+from globalbandits.fitting.prospects import look_ahead
 from globalbandits.fitting.reading import Progress
 from globalbandits.fitting.remarks import remarks
 from globalbandits.fitting.result import Fit
@@ -24,7 +28,7 @@ from globalbandits.fitting.scoring import choose_curves, score_groups, score_lat
 from globalbandits.fitting.share import explained_share
 from globalbandits.fitting.sources import leave_out, read_history
 from globalbandits.fitting.theta import quantile_scale, straight_scale
-from globalbandits.fitting.verdict import decide
+from globalbandits.fitting.verdict import Facts, decide
 from globalbandits.fitting.worth import Offset, Value, Worth
 
 if TYPE_CHECKING:
@@ -47,8 +51,10 @@ def fit(
     exclude: Collection[Any] = (),
     dropna: bool = False,
     verdict: bool = True,
+    horizon: int = 1_000,
+    runs: int = 200,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool = False,
 ) -> Fit:
     """Learn from many groups what a new group's model is, and what it is worth.
 
@@ -69,9 +75,13 @@ def fit(
         time: Name of a column of times: the fit is then also tested on the last third of it.
         exclude: Groups to leave out.
         dropna: Whether rows without a reward are left out instead of refused.
-        verdict: Whether to compute standard errors over groups; most of the time goes there.
+        verdict: Whether to compute standard errors over groups, and to simulate what policies
+            would lose in a new group; most of the time goes there.
+        horizon: For how many rounds a new group is to be played.
+        runs: How many new groups are simulated.
         seed: Of folds, draws and splits.
-        progress: Called with the number of rows read so far, for files read in blocks.
+        progress: True to show on standard error what is being done; a function is called with
+            the number of rows read so far, for files read in blocks.
 
     Examples:
         >>> from globalbandits.fitting import fit, histories
@@ -83,11 +93,17 @@ def fit(
     """
     started = clock.perf_counter()
     seed = as_integer("seed", seed, 0, FitError)
+    say = stages(progress)
+    playing = as_playing(horizon, runs, seed, progress is True)
     wanted = Wanted(group, arm, reward, time, reward_range, dropna)
-    panel, late = read_history(history, wanted, progress)
+    say("reading the history")
+    panel, late = read_history(history, wanted, progress if callable(progress) else None)
     panel, late = leave_out(panel, late, exclude)
     scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
     offered = as_offered(arms, panel, scale)
+    own_value = curves is not None and value is None and cost is None and offset is None
+    if curves is not None and own_value:
+        value = value_of(curves)
     valued = partial(Worth, reward_range=panel.reward_range, value=value, offset=offset, cost=cost)
     worth, offered_worth = valued(panel.arms), valued(offered)
     offered_worth.check()
@@ -95,9 +111,11 @@ def fit(
     if panel.n_groups < ENOUGH_GROUPS and not scale.ordered:
         warnings.warn(few_groups(panel.n_groups), stacklevel=2)
 
+    say(f"fitting {panel.n_groups} groups, {panel.n_arms} arms, {panel.n_rewards} rewards")
     given = None if curves is None else read_curves(curves, panel)
     shared, independent = fit_shared(panel, scale, seed=seed), fit_independent(panel, scale)
     homogeneity = check_homogeneity(panel)
+    say("scoring held-out groups")
     held_out = score_groups(panel, scale, worth, given=given, seed=seed)
     later = None if late is None else score_later(panel, late, scale, given)
     chosen = choose_curves(held_out)
@@ -110,18 +128,16 @@ def fit(
     share = explained_share(used, independent, worth)
     final = offer_arms(used, offered, panel, scale)
     knowing = worth_of_knowing(final, offered_worth, seed)
-    errors = None
-    if verdict:
-        errors = bootstrap_errors(
-            panel,
-            scale,
-            worth,
-            used,
-            independent,
-            lambda refit: (offer_arms(refit, offered, panel, scale), offered_worth),
-            seed,
-        )
-    return Fit(
+    facts = Facts(
+        homogeneity,
+        share,
+        held_out.over_independent(chosen),
+        None if later is None else later.over_independent(chosen),
+        knowing,
+        offered[knowing.fixed],
+        panel.n_groups,
+    )
+    found = Fit(
         panel=panel.with_arms(offered),
         fitted=final,
         chosen=chosen,
@@ -133,18 +149,43 @@ def fit(
         later=later,
         knowing=knowing,
         facts=arm_facts(final, offered_worth),
-        errors=errors,
-        verdict=decide(
-            homogeneity,
-            share,
-            held_out.over_independent(chosen),
-            None if later is None else later.over_independent(chosen),
-            knowing,
-            offered[knowing.fixed],
-            panel.n_groups,
-        ),
+        errors=None,
+        verdict=decide(facts),
         notes=tuple(remarks(panel, scale, used, final, offered_worth, held_out)),
         seconds=clock.perf_counter() - started,
         columns=(arm, reward),
         given_model=curves if chosen == "given" else None,
+        ordered=scale.ordered,
+        own_value=own_value,
     )
+    if not verdict:
+        return found
+    say("standard errors over groups")
+    errors = bootstrap_errors(
+        panel,
+        scale,
+        worth,
+        used,
+        independent,
+        lambda refit: (offer_arms(refit, offered, panel, scale), offered_worth),
+        seed,
+    )
+    say(f"simulating {runs} new groups")
+    prospects = look_ahead(
+        final, found.model, offered_worth, theta_scale, errors, panel.n_groups, playing
+    )
+    return dataclasses.replace(
+        found,
+        errors=errors,
+        prospects=prospects,
+        verdict=decide(facts._replace(forecast=prospects.forecast, cautious=prospects.cautious)),
+        seconds=clock.perf_counter() - started,
+        ready_model=found.model,
+    )
+
+
+def stages(progress: Progress | bool) -> Callable[[str], None]:
+    """Says on standard error what is being done, if that is asked for."""
+    if progress is not True:
+        return lambda what: None
+    return lambda what: print(what, file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ from globalbandits.fitting.likelihood import END
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.start import PHI, RHO
 from globalbandits.fitting.theta import N_KNOTS, CurveTable
+from globalbandits.fitting.worth import Value
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -42,6 +43,14 @@ def read_curves(model: "RewardModel", panel: Panel) -> GivenCurves:
             f"to {bottom + (top - bottom) * unit.max():.6g}"
         )
     return GivenCurves(np.clip(unit, END, 1 - END), (low, high))
+
+
+def value_of(model: "RewardModel") -> Value | None:
+    """What a decision is worth by a model of one's own; None if it is the mean."""
+    if not model.valued:
+        return None
+    low, high = model.reward_range
+    return lambda mean, arm: model.worth_of(model.arms.index(arm), np.clip(mean, low, high))
 
 
 def tabulate_given(model: "RewardModel", panel: Panel) -> CurveTable:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from globalbandits._types import FloatArray
-from globalbandits.fitting.fitted import Fitted
 from globalbandits.fitting.theta import CurveTable
 from globalbandits.fitting.worth import Worth
 from globalbandits.model import RewardModel
@@ -22,12 +21,15 @@ def build_model(table: CurveTable, arms: Sequence[Any], worth: Worth) -> RewardM
     low, high = worth.reward_range
     curves = low + (high - low) * table.means
     functions = [PchipInterpolator(table.theta, column) for column in curves.T]
-    values: list[Callable[..., Any]] | None = None
-    if not worth.plain:
-        values = [partial(_value, worth, place) for place in range(len(arms))]
     return RewardModel.from_functions(
-        functions, arms, reward_range=worth.reward_range, values=values
+        functions, arms, reward_range=worth.reward_range, values=_values(worth)
     )
+
+
+def _values(worth: Worth) -> list[Callable[..., Any]] | None:
+    if worth.plain:
+        return None
+    return [partial(_value, worth, place) for place in range(len(worth.arms))]
 
 
 def _value(worth: Worth, place: int, mean: FloatArray | float) -> FloatArray:
@@ -37,6 +39,26 @@ def _value(worth: Worth, place: int, mean: FloatArray | float) -> FloatArray:
     return np.asarray(worth(means[..., np.newaxis].repeat(len(worth.arms), axis=-1))[..., place])
 
 
-def error_scale(fitted: Fitted) -> float:
-    """Rms size of the curves' errors over the arms, on the unit scale of the rewards."""
-    return float(np.sqrt(np.mean(fitted.bias**2)))
+def value_given(
+    curves: RewardModel, arms: Sequence[Any], worth: Worth, own_value: bool
+) -> RewardModel:
+    """The user's own model, if worth is by its own value; else the same with this worth.
+
+    A model that has to be made anew is one of the history's arms and reward range.
+    """
+    as_it_is = own_value or (worth.plain and not curves.valued)
+    if as_it_is and curves.reward_range == worth.reward_range:
+        return curves
+
+    def mean_of(arm: Any) -> Callable[[Any], Any]:
+        place = curves.arms.index(arm)
+        return lambda theta: curves.means(theta)[..., place]
+
+    return RewardModel.from_functions(
+        [mean_of(arm) for arm in arms],
+        arms,
+        curves.domain,
+        reward_range=worth.reward_range,
+        values=_values(worth),
+        monotone=curves.monotone,
+    )

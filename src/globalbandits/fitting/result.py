@@ -1,22 +1,29 @@
 """The result of a fit: model, policy, verdict, and what they rest on."""
 
 import dataclasses
+import os
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray
+from globalbandits.errors import FitError
 from globalbandits.fitting.bootstrap import Errors
+from globalbandits.fitting.candidates import history_policy
 from globalbandits.fitting.fitted import Fitted
+from globalbandits.fitting.forecast import Forecast, as_playing
 from globalbandits.fitting.given import tabulate_given
-from globalbandits.fitting.groups import arm_means, find_misfits, posterior_weights
+from globalbandits.fitting.groups import posterior_weights
 from globalbandits.fitting.homogeneity import Homogeneity
 from globalbandits.fitting.knowing import ArmFacts, Knowing
-from globalbandits.fitting.modelling import build_model, error_scale
+from globalbandits.fitting.modelling import build_model, value_given
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.posterior import LEVEL, GroupPosterior, group_panel, read_posterior
-from globalbandits.fitting.scoring import Difference, Scores, difference
+from globalbandits.fitting.posterior import GroupPosterior, group_panel, read_posterior
+from globalbandits.fitting.prospects import Prospects
+from globalbandits.fitting.scoring import Scores
+from globalbandits.fitting.tables import arms_table, groups_table, scores_table
 from globalbandits.fitting.theta import CurveTable, ThetaScale, tabulate
 from globalbandits.fitting.verdict import Verdict
 from globalbandits.fitting.words import describe
@@ -24,6 +31,8 @@ from globalbandits.fitting.worth import Worth
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from globalbandits.model import RewardModel
     from globalbandits.policies import Policy
@@ -48,6 +57,7 @@ class Fit:
         verdict: What to deploy.
         notes: What else a user should know.
         seconds: How long it took.
+        prospects: What policies lose in new groups, or None where it was not asked for.
     """
 
     panel: Panel
@@ -67,6 +77,10 @@ class Fit:
     seconds: float
     columns: tuple[str, str | None]  # names of the columns of arms and rewards
     given_model: "RewardModel | None" = None
+    ordered: bool = True  # whether the arms' numbers mean something
+    own_value: bool = False  # whether worth is that of the given model
+    ready_model: "RewardModel | None" = None
+    prospects: Prospects | None = None
 
     @property
     def offered(self) -> tuple[Any, ...]:
@@ -103,23 +117,44 @@ class Fit:
     @cached_property
     def model(self) -> "RewardModel":
         """The model for a new group; theta in [0, 1] is the share of groups below it."""
+        if self.ready_model is not None:
+            return self.ready_model
         if self.given_model is not None:
-            return self.given_model
+            return value_given(self.given_model, self.offered, self.worth, self.own_value)
         return build_model(self.curves, self.offered, self.worth)
 
     @cached_property
     def policy(self) -> "Policy":
         """What to deploy."""
-        from globalbandits.fitting.prior import error_prior
-        from globalbandits.policies import Elastic, IndependentGittins
+        from globalbandits.policies import WAGP, FixedArm, IndependentGittins
 
         if self.verdict.action == "independent":
             return IndependentGittins()
-        size = error_scale(self.fitted)
-        return Elastic(prior=error_prior(size))
+        if self.verdict.action == "wagp":
+            return WAGP()
+        if self.verdict.action == "fixed":
+            return FixedArm(self.model.arms.index(self.offered[self.knowing.fixed]))
+        return history_policy(self.bias_scale)
 
     @cached_property
-    def _posteriors(self) -> FloatArray:
+    def regret(self) -> "pd.DataFrame":
+        """What policies lose in a new group: one row per policy and number of rounds.
+
+        Simulated in groups drawn from the fitted population, their own errors included; the
+        policy that loses least comes first. Columns are the mean regret and its standard error.
+        """
+        return self.forecast.frame
+
+    @property
+    def forecast(self) -> Forecast:
+        """What `regret` is made of: runs, break-even horizons."""
+        if self.prospects is None:
+            raise FitError("regret must be simulated first: fit with verdict=True")
+        return self.prospects.forecast
+
+    @cached_property
+    def posteriors(self) -> FloatArray:
+        """Posterior of every group over the population's points."""
         return posterior_weights(self.panel, self.fitted)
 
     @cached_property
@@ -129,71 +164,17 @@ class Fit:
         ``misfit_p`` is small where a group does not lie on the curves; ``misfit`` says whether
         that is beyond chance given the number of groups; ``arms_off`` counts its single arms.
         """
-        import pandas as pd
-
-        levels = np.array([0.5 - LEVEL / 2, 0.5, 0.5 + LEVEL / 2])
-        low, middle, high = self.theta_scale.quantiles(self._posteriors, levels).T
-        misfit = find_misfits(self.panel, self.fitted, self._posteriors)
-        expected = arm_means(self.panel, self.fitted, self._posteriors)
-        best = self.worth(expected).argmax(axis=1)
-        return pd.DataFrame(
-            {
-                "rewards": self.panel.counts.sum(axis=1).astype(np.int64),
-                "arms": self.panel.tried.sum(axis=1),
-                "theta": middle,
-                "low": low,
-                "high": high,
-                "best": [self.offered[arm] for arm in best],
-                "misfit_p": misfit.p_values,
-                "arms_off": misfit.arms_off,
-                "misfit": misfit.groups,
-            },
-            index=pd.Index(self.panel.groups, name="group", tupleize_cols=False),
-        )
+        return groups_table(self)
 
     @cached_property
     def arms(self) -> "pd.DataFrame":
         """One row per arm: rewards, mean, information, probability of being best, bias, noise."""
-        import pandas as pd
-
-        low, _ = self.panel.reward_range
-        return pd.DataFrame(
-            {
-                "rewards": self.panel.counts.sum(axis=0).astype(np.int64),
-                "groups": self.panel.tried.sum(axis=0),
-                "mean": low + self._width * self.fitted.means,
-                "informativeness": self.facts.information,
-                "best": self.facts.best,
-                "bias": self.bias,
-                "noise": self.noise,
-                "uninformative": self.curves.flat,
-                "stalls": self.facts.stalls,
-            },
-            index=pd.Index(self.offered, name="arm", tupleize_cols=False),
-        )
+        return arms_table(self)
 
     @cached_property
     def scores(self) -> "pd.DataFrame":
         """Comparisons on data that the fits had not seen: mean per group, and standard error."""
-        import pandas as pd
-
-        rows: dict[tuple[str, str], Difference] = {}
-        for label, found in (("held-out groups", self.held_out), ("last third", self.later)):
-            if found is None:
-                continue
-            for name in found.log_scores:
-                if name != "independent":
-                    rows[label, f"{name} - independent"] = found.over_independent(name)
-        values = self.held_out.values
-        for name in ("shared", "raw", "pooled"):
-            rows["value in the other half", f"{name} - independent"] = difference(
-                values[name], values["independent"]
-            )
-        return pd.DataFrame(
-            [tuple(row) for row in rows.values()],
-            index=pd.MultiIndex.from_tuples(rows, names=["score", "comparison"]),
-            columns=["difference", "se", "groups"],
-        )
+        return scores_table(self)
 
     def posterior(self, rows: Any) -> GroupPosterior:
         """What is known about a group with these rewards.
@@ -204,6 +185,49 @@ class Fit:
         """
         panel = group_panel(rows, self.panel, *self.columns)
         return read_posterior(panel, self.fitted, self.theta_scale, self.worth)
+
+    def replay(
+        self, horizon: int = 1_000, *, runs: int = 200, seed: int = 0, progress: bool = False
+    ) -> "pd.DataFrame":
+        """What policies would have lost in the history's own groups: a frame like `regret`.
+
+        The groups are split into halves at random. Policies play the groups of one half with
+        curves and bias from the other half, and the other way round. What a group's arms really
+        earn is drawn from what its rewards leave open.
+
+        Args:
+            horizon: Rounds of a run.
+            runs: How many runs, half of them in either half.
+            seed: Of split, draws and runs.
+            progress: Whether to show a bar.
+        """
+        from globalbandits.fitting.replay import replay
+
+        return replay(self, as_playing(horizon, runs, seed, progress)).frame
+
+    def plot_curves(self, ax: "Axes | None" = None) -> "Figure":
+        """Curves with bands of the bias, and the groups as dots."""
+        from globalbandits.fitting.pictures import draw_curves
+
+        return draw_curves(self, ax)
+
+    def plot_groups(self, ax: "Axes | None" = None) -> "Figure":
+        """Theta of the groups with 90 % intervals, coloured by the best arm."""
+        from globalbandits.fitting.pictures import draw_groups
+
+        return draw_groups(self, ax)
+
+    def plot_regret(self, ax: "Axes | None" = None) -> "Figure":
+        """Regret of policies in a new group over rounds, with break-even marks."""
+        from globalbandits.fitting.pictures import draw_regret
+
+        return draw_regret(self, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write all of it as one HTML page, the verdict in words first; returns the path."""
+        from globalbandits.fitting.page import write_page
+
+        return write_page(self, path)
 
     def __str__(self) -> str:
         return describe(self)

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from globalbandits.fitting.candidates import ALONE, ELASTIC, STUBBORN
+from globalbandits.fitting.forecast import Forecast
+
 if TYPE_CHECKING:
     from globalbandits.fitting.result import Fit
 
@@ -34,6 +37,8 @@ def describe(fit: "Fit") -> str:
     misfits = int(fit.groups["misfit"].sum())
     if misfits:
         lines.append(_line("Groups that do not fit", f"{misfits} of {panel.n_groups}"))
+    if fit.prospects is not None:
+        lines += _new_group(fit.prospects.forecast)
     lines += [_line("Note", note) for note in fit.notes]
     lines.append(_line("Verdict", str(fit.verdict)))
     return "\n".join(lines)
@@ -89,6 +94,40 @@ def _worth(fit: "Fit") -> str:
     through = _plus_minus(knowing.through, None if errors is None else errors.through)
     always = fit.offered[knowing.fixed]
     return f"{total} per round beyond always {always!r}; {through} of it through the one number"
+
+
+def _new_group(forecast: Forecast) -> list[str]:
+    """Regret of the policies early and at the horizon, and break-even horizons."""
+    early = early_time(forecast)
+    rounds = f"{forecast.times[early]} / {forecast.horizon} rounds"
+    lines = [f"{'Lost in a new group':<{_WIDTH}}after {rounds} ({forecast.n_runs} simulated)"]
+    for name, means in forecast.means.items():
+        error = forecast.errors[name][-1]
+        lines.append(
+            f"{'':<{_WIDTH}}{name:<31}{means[early]:>9.3g} / {means[-1]:.4g} ± {error:.2g}"
+        )
+    return [*lines, _line("Break-even", break_even(forecast))]
+
+
+def early_time(forecast: Forecast) -> int:
+    """The place of the checkpoint nearest to a tenth of the horizon."""
+    return int(np.abs(forecast.times - forecast.horizon / 10).argmin())
+
+
+def break_even(forecast: Forecast) -> str:
+    """When policies that use the curves fall behind learning every arm for itself."""
+    found = []
+    for name in (ELASTIC, *STUBBORN, forecast.fixed):
+        if name in forecast.means and ALONE in forecast.means:
+            rounds = forecast.break_even(name)
+            if rounds is None:
+                when = f"beyond {forecast.horizon} rounds"
+            elif rounds == forecast.times[0]:
+                when = "from the start"
+            else:
+                when = f"after about {rounds} rounds"
+            found.append(f"{name} {when}")
+    return f"{', '.join(found)}, against every arm for itself ({ALONE})"
 
 
 def _arms(fit: "Fit") -> str:

@@ -11,7 +11,7 @@ from globalbandits.model.refinement import find_minimum
 _TINY = 1e-8  # of the unit interval: smooth curves need no segments as narrow, kinks do
 _MOST_KINKS = 64  # an arm
 _STEP = 1e-5  # of the unit interval: how far from a kink its two sides are looked at
-_LEAST = 2e-12  # of the unit range: a smaller change is no turn
+LEAST = 2e-12  # of the unit range: a smaller change is no turn
 _NEAR = 1e-9  # how far a kink may lie from where splitting found it
 
 
@@ -98,8 +98,8 @@ def find_turns(evaluate: Evaluate, nodes: Nodes, rounding: Evaluate) -> Turns:
         steps = np.diff(y)
         if (steps >= 0.0).all() or (steps <= 0.0).all():
             continue
-        least = np.maximum(_LEAST, 4.0 * rounding(np.full(x.shape, arm), x))
-        for index, peak in _extremes(y, least):
+        least = np.maximum(LEAST, 4.0 * rounding(np.full(x.shape, arm), x))
+        for index, peak in extremes(y, least):
             places.append((int(arm), x[index - 1], x[index], x[index + 1], peak))
     if not places:
         nothing = np.empty(0)
@@ -117,7 +117,7 @@ def find_turns(evaluate: Evaluate, nodes: Nodes, rounding: Evaluate) -> Turns:
     return Turns(arms, place, sign)
 
 
-def _extremes(y: FloatArray, least: FloatArray) -> list[tuple[int, float]]:
+def extremes(y: FloatArray, least: FloatArray) -> list[tuple[int, float]]:
     """Indices of inner extremes of a sequence with their sign; smaller changes are noise."""
     found: list[tuple[int, float]] = []
     highest = lowest = 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from globalbandits.plots.picture import new_picture
 from globalbandits.plots.style import INK, PALETTE, legend_beside, new_figure, styled
 
 if TYPE_CHECKING:
@@ -35,10 +36,8 @@ def share_figure(
     >>> len(figure.axes)
     2
     """
-    from matplotlib.figure import Figure
-
     with styled():
-        figure = Figure(figsize=(max(4.5, 0.55 * len(arms) + 1.2), 1.35 * len(shares) + 0.7))
+        figure = new_picture(max(4.5, 0.55 * len(arms) + 1.2), 1.35 * len(shares) + 0.7)
         panels = np.atleast_1d(figure.subplots(len(shares), 1, sharex=True, sharey=True))
         figure.suptitle(title, x=0.01, horizontalalignment="left")
         colors = [PALETTE[0] if arm in best else "#a9c9de" for arm in range(len(arms))]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from globalbandits.plots.picture import new_picture
 from globalbandits.plots.style import INK, PALETTE, styled
 
 if TYPE_CHECKING:
@@ -53,11 +54,9 @@ def evidence_figure(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['theta', 'e-value', 'arm']
     """
-    from matplotlib.figure import Figure
-
     moments = np.asarray(times, dtype=np.float64)
     with styled():
-        figure = Figure(figsize=(7.2, 6.6))
+        figure = new_picture(7.2, 6.6)
         panels = figure.subplots(3, 1, sharex=True, height_ratios=[3, 2, 3])
         figure.suptitle(title, x=0.01, horizontalalignment="left")
         _draw_interval(panels[0], moments, low, high, confidence, truth)

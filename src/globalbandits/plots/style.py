@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from globalbandits.plots.picture import new_picture
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -85,17 +87,13 @@ def line_styles(n_lines: int) -> list[LineStyle]:
 
 def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
     """A figure with one pair of axes, outside Matplotlib's global list of figures."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
+    figure = new_picture(width, height)
     return figure, figure.subplots()
 
 
 def new_row(width: float, height: float, n: int) -> "tuple[Figure, list[Axes]]":
     """A figure with ``n`` pairs of axes side by side."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
+    figure = new_picture(width, height)
     return figure, list(figure.subplots(1, n))
 
 

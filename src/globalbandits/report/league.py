@@ -4,17 +4,15 @@ import json
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from globalbandits._files import replacing
-from globalbandits._version import __version__
 from globalbandits.experiments.league import Cell, Scenario, Standings
 from globalbandits.experiments.verdicts import Z95
+from globalbandits.pages import definitions, embed_figure, fill_page
 from globalbandits.plots import heat_figure, save_figure
-from globalbandits.report.html import definitions, embed_figure, read_resource
 from globalbandits.report.numbers import format_seconds, format_value
 
 if TYPE_CHECKING:
@@ -30,8 +28,9 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
     with replacing(folder / "league.json") as temporary:
         temporary.write_text(json.dumps(standings.to_dict(), indent=1), encoding="utf-8")
     head = {**about, "time taken": format_seconds(standings.seconds)}
-    page = Template(read_resource("league.html")).substitute(
-        css=read_resource("page.css"),
+    page = fill_page(
+        __package__,
+        "league.html",
         about=definitions(head),
         picture=embed_figure(
             picture,
@@ -42,7 +41,6 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
             scenario_section(standings, scenario) for scenario in standings.scenarios
         ),
         cost=league_cost(standings),
-        version=escape(__version__),
     )
     target = folder / "league.html"
     with replacing(target) as temporary:

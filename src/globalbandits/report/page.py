@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from string import Template
 
 from globalbandits._files import replacing
-from globalbandits._version import __version__
 from globalbandits.experiments import Entry, Grid, Outcome, Verdict, count_verdicts
 from globalbandits.experiments.entries import UNSETTLED
 from globalbandits.experiments.verdicts import Z95
-from globalbandits.report.html import definitions, embed_figure, read_resource
+from globalbandits.pages import definitions, embed_figure, fill_page
 from globalbandits.report.numbers import MARKS, format_seconds, format_value
 
 _CLASSES = {
@@ -36,14 +34,13 @@ def write_page(
         about: lines for the head of the page, such as the command and the seed.
         folder: where to write.
     """
-    template = Template(read_resource("page.html"))
-    page = template.substitute(
-        css=read_resource("page.css"),
+    page = fill_page(
+        __package__,
+        "page.html",
         tally=_tally(outcomes),
         navigation="\n".join(_link(outcome) for outcome in outcomes),
         about=definitions(about),
         sections="\n".join(_section(outcome, figures) for outcome in outcomes),
-        version=escape(__version__),
     )
     target = folder / "report.html"
     with replacing(target) as temporary:

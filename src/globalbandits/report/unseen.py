@@ -4,13 +4,11 @@ import json
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING
 
 from globalbandits._files import replacing
-from globalbandits._version import __version__
 from globalbandits.experiments.league.unseen import SCORING, Unseen
-from globalbandits.report.html import definitions, read_resource
+from globalbandits.pages import definitions, fill_page
 from globalbandits.report.league import league_cost, scenario_section
 from globalbandits.report.numbers import format_seconds
 
@@ -23,15 +21,15 @@ def write_unseen(played: Unseen, about: Mapping[str, str], folder: Path) -> Path
     with replacing(folder / "unseen.json") as temporary:
         temporary.write_text(json.dumps(played.to_dict(), indent=1), encoding="utf-8")
     standings = played.standings
-    page = Template(read_resource("unseen.html")).substitute(
-        css=read_resource("page.css"),
+    page = fill_page(
+        __package__,
+        "unseen.html",
         about=definitions({**about, "time taken": format_seconds(standings.seconds)}),
         scoring=escape(SCORING),
         scores=_scores(played),
         errors=_by_error(played),
         sections="\n".join(scenario_section(standings, world) for world in standings.scenarios),
         cost=league_cost(standings),
-        version=escape(__version__),
     )
     target = folder / "unseen.html"
     with replacing(target) as temporary:

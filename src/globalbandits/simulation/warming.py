@@ -21,6 +21,7 @@ from globalbandits.environments import (
     NoNoise,
     RandomWalk,
     SaleNoise,
+    ScaledCoinNoise,
     TruncatedNormalNoise,
 )
 from globalbandits.model import RewardModel
@@ -44,6 +45,7 @@ _NOISES = (
     MirroredBetaNoise(),
     ArcsineBetaNoise(),
     SaleNoise(),
+    ScaledCoinNoise(),
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from globalbandits.policies.independent.epsilon_greedy import EpsilonGreedy
 from globalbandits.policies.independent.explore_then_commit import ExploreThenCommit
+from globalbandits.policies.independent.fixed_arm import FixedArm
 from globalbandits.policies.independent.imed import IMED
 from globalbandits.policies.independent.kl_ucb import KLUCB
 from globalbandits.policies.independent.moss import MOSS
@@ -27,6 +28,7 @@ CASES = {
     "epsilon_greedy": (EpsilonGreedy(), lambda p: field.NaiveEpsilon(p, 0.1), 2000),
     "explore_then_commit": (ExploreThenCommit(plays=9), lambda p: field.NaiveCommit(p, 9), 500),
     "uniform": (Uniform(), field.NaiveUniform, 100),
+    "fixed_arm": (FixedArm(2), lambda p: field.NaiveFixed(p, 2), 100),
 }
 
 

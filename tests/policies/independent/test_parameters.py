@@ -8,8 +8,10 @@ from globalbandits.policies import (
     DiscountedUCB,
     EpsilonGreedy,
     ExploreThenCommit,
+    FixedArm,
     SlidingWindowUCB,
 )
+from tests.policies.field.side_by_side import pricing
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,8 @@ from globalbandits.policies import (
         (lambda: DiscountedUCB(xi=-1), "xi must be positive, got -1"),
         (lambda: EpsilonGreedy(epsilon=1.5), "epsilon must lie in [0, 1], got 1.5"),
         (lambda: ExploreThenCommit(plays=0), "plays must be at least 1, got 0"),
+        (lambda: FixedArm(-1), "arm must be at least 0, got -1"),
+        (lambda: FixedArm(12).setup(pricing()[0]), "arm must be at most 11, the last arm, got 12"),
     ],
 )
 def test_a_wrong_parameter_is_named_with_its_rule_and_value(build, message):

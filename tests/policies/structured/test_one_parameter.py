@@ -132,8 +132,8 @@ def test_the_confidence_set_kept_current_is_the_one_computed_afresh(family):
         arm = int(rng.integers(model.n_arms)) if t % 9 == 0 else t // 60 % model.n_arms
         observe(policy, setup, stats, state, arm, beta_reward(means[arm], rng.random()))
         policy.rules.rebuild(setup, stats, fresh)
-        np.testing.assert_array_equal(state.interval, fresh.interval)
-        n_empty += int(state.interval[0] > state.interval[1])
+        np.testing.assert_array_equal(state.parts, fresh.parts)
+        n_empty += int(state.parts[0] > state.parts[1])
     assert n_empty < 600
 
 

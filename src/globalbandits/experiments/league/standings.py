@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from globalbandits import _html
 from globalbandits._types import FloatArray
 from globalbandits.experiments.league.scenarios import Scenario
 from globalbandits.experiments.verdicts import Z95
@@ -64,6 +65,35 @@ class Standings:
         score = np.where(complete, np.nan_to_num(table).mean(axis=1), np.inf)
         played = np.sum(np.isnan(table), axis=1)
         return tuple(self.policies[row] for row in np.lexsort((played, score)))
+
+    def __str__(self) -> str:
+        """Who won, in one sentence."""
+        order = self.order()
+        ratios = dict(zip(self.policies, 10.0 ** np.nanmean(self.relative(), axis=1), strict=True))
+        number = len(self.scenarios)
+        over = "one scenario" if number == 1 else f"{number} scenarios (geometric mean)"
+        text = (
+            f"{order[0]} won: its regret is {ratios[order[0]]:.2f} times the best one's over {over}"
+        )
+        if len(order) > 1:
+            text += f"; next is {order[1]} with {ratios[order[1]]:.2f} times"
+        return f"{text}."
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for label in self.order():
+            cells = [self.cells[scenario.key].get(label) for scenario in self.scenarios]
+            rows.append(
+                [
+                    label,
+                    *(
+                        "-" if cell is None else f"{cell.regret:.4g} ± {cell.sem:.2g}"
+                        for cell in cells
+                    ),
+                ]
+            )
+        header = ["policy", *(scenario.title for scenario in self.scenarios)]
+        return _html.paragraph(self, strong=True) + _html.table(header, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers as plain values, for a file."""

@@ -2,6 +2,7 @@
 
 from globalbandits.policies.independent.epsilon_greedy import EpsilonGreedy
 from globalbandits.policies.independent.explore_then_commit import ExploreThenCommit
+from globalbandits.policies.independent.fixed_arm import FixedArm
 from globalbandits.policies.independent.imed import IMED
 from globalbandits.policies.independent.independent_gittins import IndependentGittins
 from globalbandits.policies.independent.kl_ucb import KLUCB
@@ -18,6 +19,7 @@ __all__ = [
     "UCB1",
     "EpsilonGreedy",
     "ExploreThenCommit",
+    "FixedArm",
     "IndependentGittins",
     "ThompsonSampling",
     "UCBTuned",

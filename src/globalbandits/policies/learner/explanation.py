@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from globalbandits import _html
 from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Setup, State
 from globalbandits.statistics import Statistics
@@ -45,19 +46,47 @@ class Explanation:
 
     def __str__(self) -> str:
         """A heading, the choice and its reason, and a table of the arms."""
+        cells = self._cells()
+        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        rows = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
+        return "\n".join([self._heading(), f"next: {self._next()}", *rows, *self._left_out()])
+
+    def _repr_html_(self) -> str:
+        header, *rows = self._cells()
+        return "".join(
+            [
+                _html.paragraph(f"Next: {self._next()}", strong=True),
+                _html.paragraph(self._heading()),
+                _html.table(header, rows),
+                *map(_html.paragraph, self._left_out()),
+            ]
+        )
+
+    def _heading(self) -> str:
         n_used = sum(row.pulls for row in self.arms)
-        lines = [f"{self.policy} after {self.n_observations} observations"]
-        if n_used != self.n_observations:
-            lines[0] += f", of which {n_used} count now"
-        lines[0] += f"; estimate {_number(self.estimate)}"
+        used = "" if n_used == self.n_observations else f", of which {n_used} count now"
+        estimate = f"estimate {_number(self.estimate)}"
+        return f"{self.policy} after {self.n_observations} observations{used}; {estimate}"
+
+    def _next(self) -> str:
         chosen = self.arms[self.choice]
-        lines.append(f"next: arm {chosen.arm} ({chosen.value!r}), {self.reason}")
+        return f"arm {chosen.arm} ({chosen.value!r}), {self.reason}"
+
+    def _shown(self) -> list[ArmReport]:
+        """The arms played most, and the chosen one, in their order."""
         rows = sorted(self.arms, key=lambda row: (-row.pulls, row.arm))[:_MAX_ROWS]
-        if chosen not in rows:
-            rows[-1] = chosen
+        if self.arms[self.choice] not in rows:
+            rows[-1] = self.arms[self.choice]
+        return sorted(rows, key=lambda row: row.arm)
+
+    def _left_out(self) -> list[str]:
+        left = len(self.arms) - len(self._shown())
+        return [f"({left} arms with fewer pulls not shown)"] if left else []
+
+    def _cells(self) -> list[list[str]]:
         worth = ["worth"] if self.valued else []
         cells = [["arm", "value", "pulls", "mean", "model mean", *worth, "own estimate"]]
-        cells += [
+        return cells + [
             [
                 f"{'>' if row.arm == self.choice else ''}{row.arm}",
                 f"{row.value!r}",
@@ -67,13 +96,8 @@ class Explanation:
                 *([_number(row.worth)] if self.valued else []),
                 _number(row.estimate),
             ]
-            for row in sorted(rows, key=lambda row: row.arm)
+            for row in self._shown()
         ]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-        lines += ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
-        if len(rows) < len(self.arms):
-            lines.append(f"({len(self.arms) - len(rows)} arms with fewer pulls not shown)")
-        return "\n".join(lines)
 
 
 def explain(

@@ -1,25 +1,34 @@
-"""The confidence set of structured policies: an interval of the parameter, without a grid.
+"""The confidence set of structured policies: intervals of the parameter, without a grid.
 
-An arm's mean is strictly monotone, so ``{theta: |mu_k(theta) - mean_k| <= r_k}`` is an interval
-whose ends are two look-ups in the arm's inverse, and the confidence set is the intersection
-of all arms' intervals.
+Where an arm's mean is monotone, ``{theta: |mu_k(theta) - mean_k| <= r_k}`` is an interval, and the
+confidence set is the intersection of all arms' intervals. Means that can be inverted are monotone
+on the whole domain: the ends are two look-ups in the arm's inverse. Other means are monotone on
+pieces, between the places where some mean turns: the set has a part, perhaps empty, in each piece,
+and the ends are found by bisection.
 
 Radii grow with log t, so the interval of an arm that is not played only widens. Its ends as
 they were when last looked up therefore bound the present ones, and only the arms that seem to
 bind the intersection have to be looked up again: O(K) comparisons and a few look-ups per round.
-The set is the same, to the last bit, as if all arms had been looked up.
+The set is the same, to the last bit, as if all arms had been looked up. Where the variance is
+learned from all arms, a radius may also shrink, and every arm is looked up in every round.
 """
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.model.tables import Tables, evaluate
+from globalbandits.model.polynomials import evaluate_many
+from globalbandits.model.tables import Curves, Tables, evaluate
 from globalbandits.policies import base
 from globalbandits.policies.parts.indices import init_widths, rebuild_widths, renew
 from globalbandits.statistics import Statistics
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+_HALVINGS = 44  # of a piece: ends are found to 1e-13 of its length
 
 
 class Setup(NamedTuple):
@@ -30,46 +39,61 @@ class Setup(NamedTuple):
     variance: float  # of a reward, on the unit scale
     starts: IntArray  # (n_arms + 1,) where an arm's cells start in `cells`
     cells: IntArray  # cells of all arms, one arm after the other, each from left to right
+    edges: FloatArray  # (n_pieces + 1,) between two of them every mean is monotone
+    at_edges: FloatArray  # (n_pieces + 1, n_arms) means there
 
 
 class State(NamedTuple):
-    """Means and widths, and the confidence set."""
+    """Means and widths, and the confidence set.
+
+    Intervals of arms stand one piece after the other, each piece's by arm.
+    """
 
     means: FloatArray  # (n_arms,) as in `indices.Widths`
     widths: FloatArray  # (n_arms,)
     played: IntArray  # (1,)
-    lows: FloatArray  # (n_arms,) left end of each arm's interval when last looked up
-    highs: FloatArray  # (n_arms,) right end
-    seen: IntArray  # (n_arms,) the number of rewards at that time
-    interval: FloatArray  # (2,) the confidence set [low, high]; empty where low > high
+    lows: FloatArray  # (n_pieces * n_arms,) left end of each interval when last looked up
+    highs: FloatArray  # (n_pieces * n_arms,) right end
+    seen: IntArray  # (n_pieces * n_arms,) the number of rewards at that time
+    parts: FloatArray  # (2 * n_pieces,) [low, high] of each part of the set; empty where low > high
 
 
-def build(tables: Tables, factor: float, variance: float) -> Setup:
-    """The setup, with the envelope's cells sorted by arm."""
-    envelope = tables.envelope
+def build(model: "RewardModel", factor: float, variance: float) -> Setup:
+    """The setup, with the envelope's cells sorted by arm, and the pieces."""
+    tables, envelope = model.tables, model.tables.envelope
     cell_of_entry = np.repeat(np.arange(envelope.starts.shape[0] - 1), np.diff(envelope.starts))
     order = np.argsort(envelope.arms, kind="stable")
     counts = np.bincount(envelope.arms, minlength=tables.n_arms)
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return Setup(tables, factor, variance, starts, cell_of_entry[order].astype(np.int64))
+    edges = np.concatenate(([tables.low], model.turning_points, [tables.high]))
+    at_edges = [evaluate_many(tables.mean, arm, edges) for arm in range(tables.n_arms)]
+    return Setup(
+        tables=tables,
+        factor=factor,
+        variance=variance,
+        starts=starts,
+        cells=cell_of_entry[order].astype(np.int64),
+        edges=edges,
+        at_edges=np.ascontiguousarray(np.transpose(at_edges)),
+    )
 
 
 def init(setup: base.Setup) -> State:
     """No reward yet; the confidence set is the domain."""
-    n = setup.tables.n_arms
+    n, edges = setup.tables.n_arms, setup.edges
     return State(
         *init_widths(setup),
-        lows=np.full(n, setup.tables.low),
-        highs=np.full(n, setup.tables.high),
-        seen=np.zeros(n, np.int64),
-        interval=np.array([setup.tables.low, setup.tables.high]),
+        lows=np.repeat(edges[:-1], n),
+        highs=np.repeat(edges[1:], n),
+        seen=np.zeros(n * (edges.shape[0] - 1), np.int64),
+        parts=np.column_stack([edges[:-1], edges[1:]]).ravel(),
     )
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Bring one arm in line with its counts and sums, and intersect anew."""
     renew(stats, state, arm)
-    unsettle(state, arm)
+    unsettle(setup, state, arm)
     intersect(setup, stats, state)
 
 
@@ -77,70 +101,154 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Means, widths and the confidence set from counts and sums."""
     rebuild_widths(setup, stats, state)
     for arm in range(setup.tables.n_arms):
-        unsettle(state, arm)
+        unsettle(setup, state, arm)
     intersect(setup, stats, state)
 
 
-def unsettle(state: State, arm: int) -> None:
-    """Nothing is known of the arm's interval: it will be looked up before it is used."""
-    state.lows[arm] = math.inf
-    state.highs[arm] = -math.inf
-    state.seen[arm] = -1
+def unsettle(setup: Setup, state: State, arm: int) -> None:
+    """Nothing is known of the arm's intervals: they will be looked up before they are used."""
+    for at in range(arm, state.lows.shape[0], setup.tables.n_arms):
+        state.lows[at] = math.inf
+        state.highs[at] = -math.inf
+        state.seen[at] = -1
 
 
 def intersect(setup: Setup, stats: Statistics, state: State) -> None:
     """The parameters that no arm's mean reward contradicts at the next round."""
-    lowest, highest = 0, 0
-    binding = 0
+    root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
+    for piece in range(setup.edges.shape[0] - 1):
+        if setup.tables.invertible or may_hold(setup, stats, state, piece, root):
+            settle(setup, stats, state, piece, root)
+        else:
+            state.parts[2 * piece] = math.inf
+            state.parts[2 * piece + 1] = -math.inf
+
+
+def may_hold(setup: Setup, stats: Statistics, state: State, piece: int, root: float) -> bool:
+    """Whether each arm for itself allows some parameter of the piece."""
+    for arm in range(setup.tables.n_arms):
+        if stats.counts[arm] > 0:
+            mean, radius = state.means[arm], root * state.widths[arm]
+            one, other = setup.at_edges[piece, arm], setup.at_edges[piece + 1, arm]
+            if not (mean - radius <= max(one, other) and mean + radius >= min(one, other)):
+                return False
+    return True
+
+
+def settle(setup: Setup, stats: Statistics, state: State, piece: int, root: float) -> None:
+    """The part of the set in a piece, looking up the arms that bind it."""
+    start = piece * setup.tables.n_arms
+    lowest, highest = start, start
+    binding = start
     while binding >= 0:
-        for arm in range(setup.tables.n_arms):
-            if state.lows[arm] > state.lows[lowest]:
-                lowest = arm
-            if state.highs[arm] < state.highs[highest]:
-                highest = arm
+        for at in range(start, start + setup.tables.n_arms):
+            if state.lows[at] > state.lows[lowest]:
+                lowest = at
+            if state.highs[at] < state.highs[highest]:
+                highest = at
         binding = -1
         if state.seen[lowest] < stats.total[0]:
             binding = lowest
         elif state.seen[highest] < stats.total[0]:
             binding = highest
         if binding >= 0:
-            look_up(setup, stats, state, binding)
-    state.interval[0] = state.lows[lowest]
-    state.interval[1] = state.highs[highest]
+            look_up(setup, stats, state, piece, binding - start, root)
+    state.parts[2 * piece] = state.lows[lowest]
+    state.parts[2 * piece + 1] = state.highs[highest]
 
 
-def look_up(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
-    """The interval of one arm at the next round t; low > high where no parameter fits."""
-    inverse = setup.tables.inverse
-    low, high = setup.tables.low, setup.tables.high
+def look_up(
+    setup: Setup, stats: Statistics, state: State, piece: int, arm: int, root: float
+) -> None:
+    """The interval of one arm in a piece at the next round; low > high if nothing fits there."""
+    low, high = setup.edges[piece], setup.edges[piece + 1]
     if stats.counts[arm] > 0:
-        radius = math.sqrt(setup.factor * math.log(stats.total[0] + 1)) * state.widths[arm]
-        low, high = math.inf, -math.inf
-        value = state.means[arm] - radius
-        if value <= inverse.high[arm] and value + 2.0 * radius >= inverse.low[arm]:
-            for _ in range(2):
-                theta = evaluate(inverse, arm, value)
-                low, high = min(low, theta), max(high, theta)
-                value = state.means[arm] + radius
-    state.lows[arm] = low
-    state.highs[arm] = high
-    state.seen[arm] = stats.total[0]
+        radius = root * state.widths[arm]
+        if setup.tables.invertible:
+            low, high = invert(setup, arm, state.means[arm], radius)
+        else:
+            low, high = search(setup, piece, arm, state.means[arm], radius)
+    at = piece * setup.tables.n_arms + arm
+    state.lows[at] = low
+    state.highs[at] = high
+    state.seen[at] = stats.total[0]
+
+
+def invert(setup: Setup, arm: int, mean: float, radius: float) -> tuple[float, float]:
+    """Where a mean that can be inverted is within the radius of ``mean``."""
+    inverse = setup.tables.inverse
+    low, high = math.inf, -math.inf
+    value = mean - radius
+    if value <= inverse.high[arm] and value + 2.0 * radius >= inverse.low[arm]:
+        for _ in range(2):
+            theta = evaluate(inverse, arm, value)
+            low, high = min(low, theta), max(high, theta)
+            value = mean + radius
+    return low, high
+
+
+def search(setup: Setup, piece: int, arm: int, mean: float, radius: float) -> tuple[float, float]:
+    """Where in a piece an arm's mean, monotone there, is within the radius of ``mean``.
+
+    There must be such a place. A mean that falls is turned over. Bisection keeps one side that
+    is inside, so that a wider radius can only give a wider interval, whatever rounding does.
+    """
+    left, right = setup.edges[piece], setup.edges[piece + 1]
+    at_left, at_right = setup.at_edges[piece, arm], setup.at_edges[piece + 1, arm]
+    sign = 1.0
+    if at_right < at_left:
+        sign, at_left, at_right, mean = -1.0, -at_left, -at_right, -mean
+    low, high = left, right
+    if at_left < mean - radius:
+        low = bisect(setup.tables.mean, arm, sign, mean - radius, right, left)
+    if at_right > mean + radius:
+        high = bisect(setup.tables.mean, arm, -sign, -(mean + radius), left, right)
+    return low, high
+
+
+def bisect(
+    curves: Curves, arm: int, sign: float, value: float, inside: float, outside: float
+) -> float:
+    """The place nearest to ``outside`` where ``sign * curve >= value``; ``inside`` is one."""
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (inside + outside)
+        if sign * evaluate(curves, arm, middle) >= value:
+            inside = middle
+        else:
+            outside = middle
+    return inside
 
 
 def is_empty(state: State) -> bool:
     """Whether the arms contradict each other."""
-    return bool(state.interval[0] > state.interval[1])
+    empty = True
+    for at in range(0, state.parts.shape[0], 2):
+        empty = empty and state.parts[at] > state.parts[at + 1]
+    return bool(empty)
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The middle of the confidence set; nan without a reward, or when the set is empty."""
+    """The middle between the ends of the confidence set; nan without a reward, or if it is empty.
+
+    Where means turn, the set may have a gap there.
+    """
     if stats.total[0] == 0 or is_empty(state):
         return math.nan
-    return float(0.5 * (state.interval[0] + state.interval[1]))
+    low, high = math.inf, -math.inf
+    for at in range(0, state.parts.shape[0], 2):
+        if state.parts[at] <= state.parts[at + 1]:
+            low, high = min(low, state.parts[at]), max(high, state.parts[at + 1])
+    return float(0.5 * (low + high))
 
 
 def explain(state: State) -> str:
     """The confidence set, in words."""
     if is_empty(state):
         return "the confidence set is empty: the rewards contradict the model"
-    return f"theta in [{state.interval[0]:.6g}, {state.interval[1]:.6g}]"
+    intervals: list[list[float]] = []
+    for low, high in state.parts.reshape(-1, 2):
+        if low <= high and intervals and low <= intervals[-1][1]:
+            intervals[-1][1] = high
+        elif low <= high:
+            intervals.append([low, high])
+    return "theta in " + " or ".join(f"[{low:.6g}, {high:.6g}]" for low, high in intervals)

@@ -13,11 +13,11 @@ def require_inverses(tables: Tables, policy: str) -> None:
     Traceback (most recent call last):
         ...
     globalbandits.errors.PolicyError: model must be monotone for WAGP, which inverts the arms' \
-means (GridGreedy, GridThompson, IDS and Elastic do not), got monotone=False
+means (GridThompson, IDS, Elastic, UCBS, UCBC and TSC do not), got monotone=False
     """
     rule = (
         f"be monotone for {policy}, which inverts the arms' means "
-        "(GridGreedy, GridThompson, IDS and Elastic do not)"
+        "(GridThompson, IDS, Elastic, UCBS, UCBC and TSC do not)"
     )
     if not tables.invertible:
         raise PolicyError(f"model must {rule}, got monotone=False")

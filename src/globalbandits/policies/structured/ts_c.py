@@ -10,7 +10,6 @@ from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.confidence import Setup, build, explain
-from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.policies.structured.ucb_c import State, estimate, init, rebuild, update
 from globalbandits.statistics import Statistics
@@ -68,8 +67,7 @@ class TSC(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the radius."""
-        require_inverses(model.tables, "TSC")
-        return build(model.tables, 2.0 * self.alpha * self.variance, self.variance)
+        return build(model, 2.0 * self.alpha * self.variance, self.variance)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import find_cell
@@ -17,7 +17,6 @@ from globalbandits.policies.parts.confidence import Setup, build, explain, is_em
 from globalbandits.policies.parts.confidence import estimate as estimate_parameter
 from globalbandits.policies.parts.confidence import rebuild as rebuild_set
 from globalbandits.policies.parts.confidence import update as update_set
-from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics, no_statistics
 
@@ -30,11 +29,13 @@ class State(NamedTuple):
 
     allowed: confidence.State
     indices: FloatArray  # (n_arms,) -inf where an arm does not compete
+    reach: IntArray  # (2 * n_pieces,) first and last cell of each part of the set; 1, 0 if empty
 
 
 def init(setup: Setup) -> State:
     """No reward yet."""
-    state = State(confidence.init(setup), np.zeros(setup.tables.n_arms))
+    allowed = confidence.init(setup)
+    state = State(allowed, np.zeros(setup.tables.n_arms), np.zeros(allowed.parts.size, np.int64))
     score(setup, no_statistics(setup.tables.n_arms), state)
     return state
 
@@ -61,20 +62,31 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
 
     All arms compete when the set is empty. An arm that was never played has an infinite index.
     """
-    first, last = 0, setup.tables.envelope.starts.shape[0] - 2
     everyone = is_empty(state.allowed)
-    if not everyone:
-        first = find_cell(setup.tables.envelope, state.allowed.interval[0])
-        last = find_cell(setup.tables.envelope, state.allowed.interval[1])
+    for part in range(0, state.reach.shape[0], 2):
+        low, high = state.allowed.parts[part], state.allowed.parts[part + 1]
+        state.reach[part], state.reach[part + 1] = 1, 0
+        if low <= high:
+            state.reach[part] = find_cell(setup.tables.envelope, low)
+            state.reach[part + 1] = find_cell(setup.tables.envelope, high)
     root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
     for arm in range(setup.tables.n_arms):
-        if not everyone and not is_best_within(setup, arm, first, last):
+        if not everyone and not competes(setup, state, arm):
             state.indices[arm] = -math.inf
         elif stats.counts[arm] == 0:
             state.indices[arm] = math.inf
         else:
             mean, width = state.allowed.means[arm], root * state.allowed.widths[arm]
             state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
+
+
+def competes(setup: Setup, state: State, arm: int) -> bool:
+    """Whether the arm is best somewhere in the set."""
+    for part in range(0, state.reach.shape[0], 2):
+        first, last = state.reach[part], state.reach[part + 1]
+        if first <= last and is_best_within(setup, arm, first, last):
+            return True
+    return False
 
 
 def is_best_within(setup: Setup, arm: int, first: int, last: int) -> bool:
@@ -127,8 +139,7 @@ class UCBC(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the radius."""
-        require_inverses(model.tables, "UCBC")
-        return build(model.tables, 2.0 * self.alpha * self.variance, self.variance)
+        return build(model, 2.0 * self.alpha * self.variance, self.variance)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""

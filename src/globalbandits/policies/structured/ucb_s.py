@@ -22,7 +22,6 @@ from globalbandits.policies.parts.confidence import (
     rebuild,
     update,
 )
-from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The best arm at the end of the set where the envelope is higher; any if it is empty.
+    """The best arm at the end of a part where the envelope is highest; any if the set is empty.
 
-    Means are monotone, and so are their worths if these rise with the means. Then the supremum
-    of each over the set is at one of the two ends, and the largest of all suprema is the larger
-    of the envelope's two values there. Other worths may be largest in between.
+    Within a part means are monotone, and so are their worths if these rise with the means. Then
+    the supremum of each over the part is at one of its two ends, and the largest of all suprema
+    is the larger of the envelope's two values there. Other worths may be largest in between.
     """
     if is_empty(state):
         return int(rng.random() * setup.tables.n_arms)
@@ -43,24 +42,35 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         return choose_within(setup, state, rng)
     envelope = setup.tables.envelope
     chosen, largest = -1, -math.inf
-    for side in range(2):
-        cell = find_cell(envelope, state.interval[side])
+    n_tied = 1.0
+    for side in range(state.parts.shape[0]):
+        first = side - side % 2
+        if state.parts[first] > state.parts[first + 1]:
+            continue
+        cell = find_cell(envelope, state.parts[side])
         arm = envelope.arms[envelope.starts[cell]]
-        worth = evaluate(setup.tables.worth, arm, state.interval[side])
-        tied = worth == largest and cell != chosen and rng.random() < 0.5
-        if worth > largest or tied:
-            chosen, largest = cell, worth
+        worth = evaluate(setup.tables.worth, arm, state.parts[side])
+        if worth > largest:
+            chosen, largest, n_tied = cell, worth, 1.0
+        elif worth == largest and cell != chosen:
+            n_tied += 1.0
+            if rng.random() < 1.0 / n_tied:
+                chosen = cell
     return choose_in_cell(envelope, chosen, rng)
 
 
 def choose_within(setup: Setup, state: State, rng: np.random.Generator) -> int:
     """The arm that is worth most somewhere in the set, by the means it has there."""
     tables = setup.tables
-    worths = np.empty(tables.n_arms)
-    for arm in range(tables.n_arms):
-        one = evaluate(tables.mean, arm, state.interval[0])
-        other = evaluate(tables.mean, arm, state.interval[1])
-        worths[arm] = worth_within(tables, arm, min(one, other), max(one, other))
+    worths = np.full(tables.n_arms, -math.inf)
+    for part in range(0, state.parts.shape[0], 2):
+        if state.parts[part] > state.parts[part + 1]:
+            continue
+        for arm in range(tables.n_arms):
+            one = evaluate(tables.mean, arm, state.parts[part])
+            other = evaluate(tables.mean, arm, state.parts[part + 1])
+            worth = worth_within(tables, arm, min(one, other), max(one, other))
+            worths[arm] = max(worths[arm], worth)
     return choose_largest(worths, rng)
 
 
@@ -95,8 +105,7 @@ class UCBS(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the radius."""
-        require_inverses(model.tables, "UCBS")
-        return build(model.tables, self.alpha * self.variance, self.variance)
+        return build(model, self.alpha * self.variance, self.variance)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and the largest index."""

@@ -1,0 +1,63 @@
+"""Small pieces of HTML that a notebook shows; colours follow the notebook's own."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+
+_WIDTH, _HEIGHT, _MARGIN = 360.0, 150.0, 4.0
+# Told apart on white and on black.
+_COLORS = ("#3b8bc4", "#e0752d", "#2fa37a", "#d07aa6", "#8f7be0", "#c9a227", "#888888")
+
+
+def paragraph(text: object, *, strong: bool = False) -> str:
+    """One line of text.
+
+    >>> paragraph("a < b", strong=True)
+    '<p><strong>a &lt; b</strong></p>'
+    """
+    shown = escape(str(text))
+    return f"<p><strong>{shown}</strong></p>" if strong else f"<p>{shown}</p>"
+
+
+def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A table; numbers should come as the texts that are to be read.
+
+    >>> table(["arm"], [["a"]])
+    '<table><thead><tr><th>arm</th></tr></thead><tbody><tr><td>a</td></tr></tbody></table>'
+    """
+    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def curves(x: FloatArray, lines: FloatArray, edges: Sequence[float], title: str) -> str:
+    """A small picture of curves over x, shape (n_lines, n), with upright lines at the edges."""
+    low, high = float(lines.min()), float(lines.max())
+    across = _scaled(x, float(x[0]), float(x[-1]), _WIDTH)
+    drawn = []
+    for edge in np.asarray(edges, dtype=np.float64):
+        at = float(_scaled(edge, float(x[0]), float(x[-1]), _WIDTH))
+        drawn.append(
+            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{_HEIGHT:g}" '
+            'stroke="currentColor" stroke-opacity="0.3"/>'
+        )
+    for number, line in enumerate(lines):
+        up = _HEIGHT - _scaled(line, low, high, _HEIGHT)
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
+        color = _COLORS[number % len(_COLORS)]
+        drawn.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
+    return (
+        f'<svg role="img" width="{_WIDTH:g}" height="{_HEIGHT:g}" '
+        f'viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" style="max-width:100%">'
+        f"<title>{escape(title)}</title>{''.join(drawn)}</svg>"
+    )
+
+
+def _scaled(values: FloatArray, low: float, high: float, length: float) -> FloatArray:
+    inner = length - 2.0 * _MARGIN
+    return _MARGIN + inner * (values - low) / ((high - low) or 1.0)

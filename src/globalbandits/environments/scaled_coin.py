@@ -1,0 +1,73 @@
+"""Coins with less noise: two values around the mean, as far apart as a given variance asks for."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_float, as_floats, require
+from globalbandits.environments.noise import Noise, NoiseRules, prepare_mean
+from globalbandits.environments.parts import register
+from globalbandits.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+class Parameters(NamedTuple):
+    """Square roots of the shares."""
+
+    roots: FloatArray  # (n_arms,)
+
+
+def draw(parameters: Parameters, arm: int, shape: float, u: float) -> float:
+    """``mean + sqrt(share) * (coin - mean)``, the coin being 1 with probability ``mean``."""
+    coin = 1.0 if u < shape else 0.0
+    return float(shape + parameters.roots[arm] * (coin - shape))
+
+
+@register("scaled-coin")
+@dataclasses.dataclass(frozen=True)
+class ScaledCoinNoise(Noise):
+    """Rewards with a given variance: ``share * m (1 - m)`` at mean m, on the unit scale.
+
+    A reward is one of two values, ``m + sqrt(share) (1 - m)`` with probability m and
+    ``m - sqrt(share) m`` else. So the noise of measurements can be simulated at the cost of a
+    coin's, where all that is known of it is its size. A share of 1 is `BernoulliNoise`.
+
+    Args:
+        share: the variance in units of a coin's with the same mean, in [0, 1]; one number, or
+            one per arm.
+
+    >>> import globalbandits as gb
+    >>> noise = ScaledCoinNoise(0.25)
+    >>> parameters = noise.parameters(gb.demand.linear([1.0, 2.0], domain=(0.0, 0.4)))
+    >>> [noise.rules.draw(parameters, 0, 0.6, u) for u in (0.5, 0.7)]
+    [0.8, 0.3]
+    """
+
+    share: float | tuple[float, ...] = 0.25
+
+    rules = NoiseRules(prepare_mean, draw)
+
+    def __post_init__(self) -> None:
+        """Check the shares."""
+        given: Any = self.share
+        if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+            shares = as_floats("share", given, ScenarioError)
+            object.__setattr__(self, "share", shares)
+        else:
+            shares = (as_float("share", given, ScenarioError),)
+            object.__setattr__(self, "share", shares[0])
+        for share in shares:
+            require(0.0 <= share <= 1.0, "share", "lie in [0, 1]", share, ScenarioError)
+
+    def parameters(self, model: "RewardModel") -> Parameters:
+        """The square roots, one per arm."""
+        if isinstance(self.share, tuple):
+            rule = f"be one number, or {model.n_arms}, one per arm"
+            enough = len(self.share) == model.n_arms
+            require(enough, "share", rule, self.share, ScenarioError)
+        return Parameters(np.sqrt(np.broadcast_to(self.share, model.n_arms)))

@@ -1,0 +1,40 @@
+"""Figures that draw themselves in a notebook, without a magic line and outside any list."""
+
+from functools import cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def new_picture(width: float, height: float) -> "Figure":
+    """An empty figure of this many inches that a notebook shows as a picture."""
+    picture: Figure = _picture_class()(figsize=(width, height))
+    return picture
+
+
+@cache
+def _picture_class() -> Any:
+    """The class, made on first use because it needs Matplotlib."""
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that a notebook shows where it stands at the end of a cell."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = BytesIO()
+            self.savefig(buffer, format="png", dpi=self.dpi)
+            return buffer.getvalue()
+
+        def __reduce__(self) -> Any:
+            # Made inside a function, the class cannot be found by its name.
+            return _unmade, (), self.__getstate__()
+
+    return Picture
+
+
+def _unmade() -> Any:
+    """A picture whose state is set next, as pickle does."""
+    kind = _picture_class()
+    return kind.__new__(kind)

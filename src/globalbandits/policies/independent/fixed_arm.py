@@ -1,0 +1,64 @@
+"""Always the same arm: today's price, the usual dose, what others are compared with."""
+
+import dataclasses
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from globalbandits._validation import as_integer, require
+from globalbandits.errors import PolicyError
+from globalbandits.model.tables import Tables
+from globalbandits.policies.base import Policy, State, register, stateless
+from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.statistics import Statistics
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+class Setup(NamedTuple):
+    """The model's tables, and the arm."""
+
+    tables: Tables
+    arm: int
+
+
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+    """The arm."""
+    return setup.arm
+
+
+@register("fixed_arm")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FixedArm(Policy):
+    """Play one arm always, whatever the rewards: what is done today, to compare with.
+
+    Args:
+        arm: the arm, an index; may be given without its name.
+
+    >>> FixedArm(3).label, FixedArm(3).to_dict()
+    ('FixedArm(3)', {'policy': 'fixed_arm', 'arm': 3})
+    """
+
+    arm: int = dataclasses.field(default=0, kw_only=False)
+
+    rules = stateless(select, no_estimate)
+
+    def __post_init__(self) -> None:
+        """Check the arm as far as it can be without a model."""
+        object.__setattr__(self, "arm", as_integer("arm", self.arm, 0, PolicyError))
+
+    @property
+    def label(self) -> str:
+        """The name, and always the arm."""
+        return f"FixedArm({self.arm})"
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The arm, which the model must have."""
+        last = model.n_arms - 1
+        require(self.arm <= last, "arm", f"be at most {last}, the last arm", self.arm, PolicyError)
+        return Setup(model.tables, self.arm)
+
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """It is always this one."""
+        return f"always arm {setup.arm}"

@@ -1,0 +1,215 @@
+"""What policies lose in new groups: the world, the numbers, the break-even."""
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.errors import FitError
+from globalbandits.fitting import forecast as forecasting
+from globalbandits.fitting import prospects, scoring
+from globalbandits.fitting.bootstrap import Errors
+from globalbandits.fitting.candidates import candidates
+from globalbandits.fitting.forecast import Forecast, Playing, foresee, world_of
+from globalbandits.fitting.population import draw_groups
+from globalbandits.fitting.prospects import look_ahead, with_bias
+from globalbandits.fitting.verdict import TRUSTED_GROUPS
+from tests.fitting.panels import COLUMNS
+
+
+@pytest.fixture(scope="module")
+def found():
+    history = gb.histories.expo(groups=12, rewards=70, seed=2, rho=0.02)
+    return gb.fit(history, **COLUMNS, cost=1.0, verdict=False)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """Rewards that are not coins, in units of their own."""
+    history = gb.histories.paper(groups=12, rewards=60, seed=2, rho=0.02, concentration=5.0)
+    return gb.fit(
+        {**history, "reward": 10 + 20 * history["reward"]},
+        **COLUMNS,
+        reward_range=(10, 30),
+        verdict=False,
+    )
+
+
+def drawn_of(fit, number):
+    return draw_groups(fit.fitted, number, np.random.default_rng(1))
+
+
+def world(fit, drawn):
+    return world_of(drawn, fit.fitted, fit.model, fit.offered, fit.theta_scale)
+
+
+@pytest.mark.parametrize("name", ["found", "measured"])
+def test_a_run_has_the_means_of_a_drawn_group(name, request):
+    fit = request.getfixturevalue(name)
+    drawn = drawn_of(fit, 5)
+    result = gb.simulate(world(fit, drawn), [gb.FixedArm(1)], horizon=3, runs=40)
+    low, high = fit.panel.reward_range
+    means = result.dataset["true_mean"].values
+    distance = np.abs(means[:, None] - (low + (high - low) * drawn.means)).max(axis=2)
+    assert distance.min(axis=1).max() < 1e-9
+    assert set(distance.argmin(axis=1).tolist()) == set(range(5))
+    worth = fit.worth((means - low) / (high - low))
+    regret = result.dataset["regret"].values[0]
+    np.testing.assert_allclose(regret[:, -1], 3 * (worth.max(axis=1) - worth[:, 1]), atol=1e-9)
+
+
+def test_the_noise_is_that_of_the_outcome(found, measured):
+    assert world(found, drawn_of(found, 2)).noise == gb.BernoulliNoise()
+    noise = world(measured, drawn_of(measured, 2)).noise
+    assert noise == gb.ScaledCoinNoise(tuple(measured.fitted.phi.tolist()))
+    # Beta(5 m, 5 (1 - m)) has a sixth of a coin's variance.
+    assert np.mean(noise.share) == pytest.approx(1 / 6, rel=0.15)
+
+
+def test_the_fixed_arm_needs_no_simulation(found):
+    fixed = gb.FixedArm(found.knowing.fixed)
+    got = foresee(
+        found.fitted, found.model, found.worth, found.theta_scale,
+        {"IndependentGittins": gb.UCB1(), "simulated": fixed},
+        Playing(horizon=50, runs=400),
+    )  # fmt: skip
+    always = f"always {found.offered[found.knowing.fixed]!r}"
+    assert got.fixed == always
+    assert got.means[always][-1] == pytest.approx(50 * found.knowing.total, rel=1e-12)
+    difference = got.means["simulated"][-1] - got.means[always][-1]
+    assert abs(difference) < 4 * got.errors["simulated"][-1]
+    assert got.errors[always][-1] < got.errors["simulated"][-1]
+    frame = got.frame
+    assert frame.index.names == ["policy", "rounds"]
+    assert frame.loc[(always, 50), "regret"] == got.means[always][-1]
+    assert frame.index.get_level_values("rounds").max() == got.horizon == 50
+
+
+def curves(**ends):
+    times = np.array([1, 10, 100, 1000])
+    jitter = np.array([[-1.0], [1.0]])
+    runs = {name: np.array(curve) + jitter for name, curve in ends.items()}
+    return Forecast(times, runs, "always 1", np.full(9, 0.02))
+
+
+def test_break_even_is_where_a_policy_stays_behind():
+    got = curves(
+        IndependentGittins=[1, 5, 10, 15],
+        late=[0.5, 4, 11, 40],
+        never=[2, 6, 9, 14],
+        at_once=[2, 6, 11, 16],
+        again=[2, 4, 11, 16],
+    )
+    assert got.break_even("late") == 100
+    assert got.break_even("never") is None
+    assert got.break_even("at_once") == 1
+    assert got.break_even("again") == 100
+    assert got.break_even("always 1") == 1000
+    assert got.break_even("IndependentGittins") is None
+    assert got.beyond("late", "never") == (26.0, 0.0, 2)
+    assert list(got.means) == [
+        "never",
+        "IndependentGittins",
+        "at_once",
+        "again",
+        "always 1",
+        "late",
+    ]
+
+
+def test_a_difference_within_its_error_is_no_break_even():
+    times = np.array([1, 10])
+    runs = {
+        "IndependentGittins": np.array([[1.0, 5.0], [1.0, 7.0]]),
+        "other": np.array([[1.0, 4.0], [1.0, 9.0]]),
+    }
+    got = Forecast(times, runs, "always 1", np.full(9, 1.0))
+    assert got.beyond("other", "IndependentGittins").mean == 0.5
+    assert got.break_even("other") is None
+
+
+def test_policies_that_cannot_play_a_model_are_left_out(found):
+    assert set(candidates(0.05, found.model)) == {
+        "Elastic(history)", "Elastic", "RandomEffectsThompson(history)", "IndependentGittins",
+        "IDS", "WAGP", "ThompsonSampling",
+    }  # fmt: skip
+    turning = gb.RewardModel(lambda t, p: 0.2 + p * t * (1 - t), [0.3, 0.6], monotone=False)
+    assert "WAGP" not in candidates(0.05, turning)
+
+
+def test_a_larger_bias_is_simulated_where_curves_may_be_exact(found, monkeypatch):
+    played = []
+
+    def record(fitted, model, worth, scale, policies, playing):
+        played.append((fitted.bias_scale, sorted(policies)))
+        times = np.array([1, 10])
+        ends = {name: 1.0 if name == "WAGP" else 9.0 for name in policies}
+        runs = {name: np.full((2, 2), end) for name, end in ends.items()}
+        return Forecast(times, runs, "always 1", np.full(9, 1.0))
+
+    monkeypatch.setattr(prospects, "foresee", record)
+    size = found.bias_scale
+    errors = Errors(0.1, 0.1, 0.1, 0.1, 2 * size)
+    parts = (found.fitted, found.model, found.worth, found.theta_scale, errors)
+    few = look_ahead(*parts, TRUSTED_GROUPS - 1, Playing())
+    assert few.cautious is None
+    assert len(played) == 1
+    many = look_ahead(*parts, TRUSTED_GROUPS, Playing())
+    assert many.cautious is not None
+    assert played[2][0] == pytest.approx(2 * size, rel=1e-6)
+    assert played[2][1] == ["Elastic(history)", "WAGP"]
+
+
+def test_a_larger_bias_keeps_the_noise_of_coins_one(found):
+    wider = with_bias(found.fitted, 1.5 * found.bias_scale)
+    assert wider.bias_scale == pytest.approx(1.5 * found.bias_scale)
+    np.testing.assert_allclose(wider.phi + wider.rho, 1.0)
+
+
+def test_the_verdict_of_a_fit_rests_on_the_forecast(monkeypatch, capsys):
+    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(forecasting, "N_DRAWN", 500)
+    names = ("Elastic(history)", "IndependentGittins", "WAGP")
+    monkeypatch.setattr(
+        prospects,
+        "candidates",
+        lambda *which: {n: p for n, p in candidates(*which).items() if n in names},
+    )
+    history = gb.histories.paper(groups=20, rewards=90, seed=1)
+    options = {"horizon": 60, "runs": 30, "seed": 5}
+    first = gb.fit(history, **COLUMNS, **options, progress=True)
+    said = capsys.readouterr().err
+    for stage in ("reading the history", "fitting 20 groups", "scoring", "simulating 30 new"):
+        assert stage in said
+    again = gb.fit(history, **COLUMNS, **options)
+    assert capsys.readouterr().err.count("simulating") == 0
+    assert first.regret.equals(again.regret)
+    assert first.verdict == again.verdict
+    policies = set(first.regret.index.get_level_values("policy"))
+    assert policies == {*names, first.forecast.fixed}
+    assert first.regret.index.get_level_values("rounds").max() == 60
+    text = str(first)
+    assert "Lost in a new group        after 6 / 60 rounds (30 simulated)" in text
+    assert "Break-even                 Elastic(history)" in text
+    assert "In 60 rounds of a new group it is expected to lose" in text
+    assert first.verdict.runner_up == "IndependentGittins"  # WAGP cannot unlearn
+    learner = gb.Learner(first.policy, first.model, seed=0)
+    assert learner.select() in range(3)
+
+
+def test_without_a_verdict_there_is_no_regret(found):
+    assert found.prospects is None
+    assert "Lost in a new group" not in str(found)
+    with pytest.raises(FitError, match="regret must be simulated first: fit with verdict=True"):
+        found.regret  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"horizon": 0}, "horizon must be at least 1, got 0"),
+        ({"runs": 1}, "runs must be at least 2, got 1"),
+    ],
+)
+def test_wrong_simulations_are_refused(options, message):
+    with pytest.raises(FitError, match=message):
+        gb.fit({}, **COLUMNS, **options)
