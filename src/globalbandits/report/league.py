@@ -39,8 +39,10 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
             "Regret as a multiple of the best policy's on each scenario (the number in the cell is "
             "the regret itself). Light is good. Policies are sorted by their average.",
         ),
-        sections="\n".join(_section(standings, scenario) for scenario in standings.scenarios),
-        cost=_cost(standings),
+        sections="\n".join(
+            scenario_section(standings, scenario) for scenario in standings.scenarios
+        ),
+        cost=league_cost(standings),
     )
     target = folder / "league.html"
     with replacing(target) as temporary:
@@ -120,7 +122,8 @@ def _short(cell: Cell | None) -> str:
     return f"{cell.regret:.1f}" if cell.regret >= 9.95 else f"{cell.regret:.2f}"
 
 
-def _section(standings: Standings, scenario: Scenario) -> str:
+def scenario_section(standings: Standings, scenario: Scenario) -> str:
+    """One scenario, folded: every policy with its interval, rank and distance to the best."""
     cells = standings.cells[scenario.key]
     rows = []
     for label in sorted(cells, key=lambda name: cells[name].rank):
@@ -151,7 +154,7 @@ def _section(standings: Standings, scenario: Scenario) -> str:
     )
 
 
-def _cost(standings: Standings) -> str:
+def league_cost(standings: Standings) -> str:
     """Time per step of each policy on the scenarios with few and with many arms."""
     few = standings.scenarios[0]
     many = max(standings.scenarios, key=lambda s: s.environment.model.n_arms)
