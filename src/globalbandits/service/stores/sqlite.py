@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from globalbandits.errors import StoreAway, StoreError
@@ -22,7 +23,7 @@ from globalbandits.service.stores.migrations import (
     migrations,
     schema_number,
 )
-from globalbandits.service.stores.sqlite_reading import Reading
+from globalbandits.service.stores.reading import PIECE, Reading
 from globalbandits.service.stores.sqlite_writing import SQLiteTransaction
 
 _SECONDS = 10.0  # to wait for a reader that holds things up
@@ -41,6 +42,9 @@ class SQLiteStore(Reading):
     Raises:
         StoreError: if the file is something else, damaged, newer, or in use.
     """
+
+    shared = False  # one process writes
+    _arrival = "rowid"
 
     def __init__(
         self, path: str | Path, *, read_only: bool = False, steps: Sequence[Migration] | None = None
@@ -109,6 +113,20 @@ class SQLiteStore(Reading):
             self._local.connection = found
             self._connections.append(found)
         return found
+
+    def _read(self, sql: str, *values: Any) -> list[Any]:
+        try:
+            return self._reader().execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreAway(f"{self.path} cannot be read now: {error}") from error
+
+    def _stream(self, sql: str, *values: Any) -> Iterator[Sequence[Any]]:
+        try:
+            cursor = self._reader().execute(sql, values)
+            while rows := cursor.fetchmany(PIECE):
+                yield from rows
+        except sqlite3.Error as error:
+            raise StoreAway(f"{self.path} cannot be read now: {error}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[SQLiteTransaction]:
