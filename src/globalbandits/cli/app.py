@@ -10,14 +10,14 @@ from globalbandits._version import __version__
 from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
 from globalbandits.cli.league import league
-from globalbandits.cli.logs import export, import_log, prune, replay
+from globalbandits.cli.logs import copy, export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
 from globalbandits.cli.trial import trial
 from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (reproduce, analyze, league, trial, replay, export, import_log, prune, warm)
+COMMANDS = (reproduce, analyze, league, trial, replay, export, import_log, copy, prune, warm)
 NAMES = {"import_log": "import"}  # a word that no function can have
 
 app = typer.Typer(

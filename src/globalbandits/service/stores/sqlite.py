@@ -36,7 +36,8 @@ class SQLiteStore(Reading):
 
     Args:
         path: the file.
-        read_only: only read, beside a process that writes; the tables must be of this version.
+        read_only: only read, beside a process that writes, all of it as it is at this moment;
+            the tables must be of this version.
         steps: the migrations; for tests.
 
     Raises:
@@ -52,6 +53,7 @@ class SQLiteStore(Reading):
         if sqlite3.sqlite_version_info < _OLDEST:
             raise StoreError(f"SQLite must be 3.37 or newer, got {sqlite3.sqlite_version}")
         self.path = Path(path)
+        self._read_only = read_only
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._busy = threading.Lock()
@@ -110,6 +112,8 @@ class SQLiteStore(Reading):
                 isolation_level=None,
                 check_same_thread=False,
             )
+            if self._read_only:
+                found.execute("BEGIN")  # all that is read is of one moment
             self._local.connection = found
             self._connections.append(found)
         return found
