@@ -28,4 +28,5 @@ def drop(server):
     import psycopg
 
     with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("SET lock_timeout = '10s'")  # a test has left something open
         connection.execute("DROP SCHEMA IF EXISTS globalbandits CASCADE")

@@ -76,16 +76,19 @@ class PostgreSQLStore(Reading):
 
     def _begin_moment(self, steps: Sequence[Migration]) -> Connection:
         connection = self._connections.new()
-        connection.execute("SET idle_in_transaction_session_timeout = 0")
-        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        number = schema_number(connection)
-        if number < steps[-1].number:
+        try:
+            connection.execute("SET idle_in_transaction_session_timeout = 0")
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            number = schema_number(connection)
+            check_number(self.path, number, steps)
+            if number < steps[-1].number:
+                raise StoreError(
+                    f"{self.path} must have tables of number {steps[-1].number}, got {number}: "
+                    "open it once with a command that writes, such as globalbandits serve"
+                )
+        except BaseException:
             connection.close()
-            raise StoreError(
-                f"{self.path} must have tables of number {steps[-1].number}, got {number}: "
-                "open it once with a command that writes, such as globalbandits serve"
-            )
-        check_number(self.path, number, steps)
+            raise
         return connection
 
     @contextmanager

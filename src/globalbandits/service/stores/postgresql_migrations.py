@@ -10,8 +10,10 @@ from globalbandits.service.stores.files import APPLICATION
 from globalbandits.service.stores.migrations import Migration, check_number
 from globalbandits.service.stores.postgresql_connections import NAMESPACE, Connection
 
-_WAIT = "1s"  # for tables that are in use: whoever comes meanwhile waits behind us
-_TRIES = 30
+# How long tables that are in use are waited for. Whoever comes meanwhile waits behind us; and it is
+# less than the second after which a server looks for those who wait for each other.
+_WAIT = "300ms"
+_TRIES = 100
 
 
 def schema_number(connection: Connection) -> int:
@@ -26,7 +28,7 @@ def schema_number(connection: Connection) -> int:
 def migrate(connection: Connection, path: str, steps: Sequence[Migration]) -> None:
     """Take the steps that are left, one process at a time; each whole or not at all.
 
-    A step waits a second at most for tables that others use, lets them pass, and tries again: a
+    A step waits a moment at most for tables that others use, lets them pass, and tries again: a
     long reading must not make everybody who writes wait behind a migration that waits for it.
     """
     number = schema_number(connection)
