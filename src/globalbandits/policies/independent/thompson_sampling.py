@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, State, register, stateless
-from globalbandits.policies.parts.indices import NOT_PLAYED, no_estimate
+from globalbandits.policies.parts.indices import NOT_PLAYED, first_unplayed, no_estimate
 from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.policies.parts.variance_choice import (
     COIN,
@@ -32,16 +32,16 @@ class Setup(NamedTuple):
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """The largest of one draw per arm from its posterior."""
+    if setup.learned and stats.counts.min() == 0:
+        return first_unplayed(stats)
     variances = learn_variances(stats) if setup.learned else stats.sums
     best = 0
     largest = -math.inf
     for arm in range(setup.tables.n_arms):
-        if not setup.learned:
-            mean = draw_beta(stats, arm, rng)
-        elif stats.counts[arm] == 0:
-            return arm
-        else:
+        if setup.learned:
             mean = draw_student(stats, variances[arm], arm, rng)
+        else:
+            mean = draw_beta(stats, arm, rng)
         value = worth_of(setup.tables, arm, mean)
         if value > largest:
             best = arm
