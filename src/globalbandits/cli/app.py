@@ -9,6 +9,7 @@ import typer
 from globalbandits._version import __version__
 from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
+from globalbandits.cli.fit import fit
 from globalbandits.cli.league import league
 from globalbandits.cli.reproduce import reproduce
 from globalbandits.cli.trial import trial
@@ -16,7 +17,7 @@ from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (reproduce, analyze, league, trial, warm)
+COMMANDS = (reproduce, analyze, league, trial, fit, warm)
 
 app = typer.Typer(
     no_args_is_help=True,

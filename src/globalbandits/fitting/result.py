@@ -23,6 +23,7 @@ from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.posterior import GroupPosterior, group_panel, read_posterior
 from globalbandits.fitting.prospects import Prospects
 from globalbandits.fitting.scoring import Scores
+from globalbandits.fitting.summary import summarize
 from globalbandits.fitting.tables import arms_table, groups_table, scores_table
 from globalbandits.fitting.theta import CurveTable, ThetaScale, tabulate
 from globalbandits.fitting.verdict import Verdict
@@ -193,6 +194,10 @@ class Fit:
         data, no code. Anything else can be a formula, a text.
         """
         save_model(self.model, self.curves.theta, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was found as plain data, the policy's spec included; the model is for `save`."""
+        return summarize(self)
 
     def replay(
         self, horizon: int = 1_000, *, runs: int = 200, seed: int = 0, progress: bool = False
