@@ -27,6 +27,8 @@ from .environments import ScaledCoinNoise as ScaledCoinNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
 from .environments import TruncatedNormalNoise as TruncatedNormalNoise
 from .environments import UniformBias as UniformBias
+from .environments import worlds as worlds
+from .errors import ConflictError as ConflictError
 from .errors import ContractError as ContractError
 from .errors import EvidenceError as EvidenceError
 from .errors import FitError as FitError
@@ -36,8 +38,12 @@ from .errors import PolicyError as PolicyError
 from .errors import ResultError as ResultError
 from .errors import RewardError as RewardError
 from .errors import ScenarioError as ScenarioError
+from .errors import ServiceError as ServiceError
 from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
+from .errors import StoreAway as StoreAway
+from .errors import StoreError as StoreError
+from .errors import UnknownError as UnknownError
 from .evidence import Contenders as Contenders
 from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence
@@ -91,6 +97,7 @@ from .policies import Policy as Policy
 from .policies import RandomEffectsThompson as RandomEffectsThompson
 from .policies import RegionalUCB as RegionalUCB
 from .policies import Rules as Rules
+from .policies import Safe as Safe
 from .policies import SlidingWindowUCB as SlidingWindowUCB
 from .policies import StopWhen as StopWhen
 from .policies import ThompsonSampling as ThompsonSampling

@@ -61,7 +61,7 @@ def as_allowed(allowed: Any, n_arms: int) -> list[int]:
     return [as_arm("allowed", arm, n_arms) for arm in arms]
 
 
-def nearest(arm: int, allowed: list[int]) -> int:
+def nearest(arm: int, allowed: Sequence[int]) -> int:
     """The allowed arm that is nearest in the arms' order; the lower one of two.
 
     >>> nearest(2, [0, 1, 3])

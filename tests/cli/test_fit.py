@@ -62,7 +62,7 @@ def test_all_at_once(history, tmp_path, capsys, monkeypatch):
     assert "What is lost in a new group" in files[1].read_text()
 
     frame = {name: np.array(column) for name, column in zip(
-        ("store", "price", "sold"), zip(*list(csv.reader(history.open()))[1:], strict=True),
+        ("store", "price", "sold"), zip(*list(csv.reader(history.read_text().splitlines()))[1:], strict=True),
         strict=True,
     )}  # fmt: skip
     frame["price"], frame["sold"] = frame["price"].astype(float), frame["sold"].astype(float)

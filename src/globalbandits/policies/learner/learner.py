@@ -296,12 +296,15 @@ class Learner(Statements):
         with self._lock:
             return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
 
-    def explain(self) -> Explanation:
-        """The estimate, every arm's statistics, and the next choice with its reason."""
+    def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
+        """The estimate, every arm's statistics, and the next choice with its reason.
+
+        Args:
+            rng: what `select` would be given; it stays as it is. The learner's own by default.
+        """
         with self._lock:
-            return explain(
-                self._policy, self._model, self._setup, self._stats, self._state, self._rng
-            )
+            drawn = self._rng if rng is None else rng
+            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
 
     def _repr_html_(self) -> str:
         return self.explain()._repr_html_()
