@@ -61,11 +61,12 @@ def test_all_at_once(history, tmp_path, capsys, monkeypatch):
     assert "<svg" in files[2].read_text()
     assert "What is lost in a new group" in files[1].read_text()
 
-    frame = {name: np.array(column) for name, column in zip(
-        ("store", "price", "sold"), zip(*list(csv.reader(history.read_text().splitlines()))[1:], strict=True),
-        strict=True,
-    )}  # fmt: skip
-    frame["price"], frame["sold"] = frame["price"].astype(float), frame["sold"].astype(float)
+    rows = list(csv.DictReader(history.read_text().splitlines()))
+    frame = {
+        "store": [row["store"] for row in rows],
+        "price": [float(row["price"]) for row in rows],
+        "sold": [float(row["sold"]) for row in rows],
+    }
     same = gb.fit(frame, group="store", arm="price", reward="sold", cost=1.0, verdict=False)
     model = gb.load_model(files[0])
     np.testing.assert_allclose(model.worth(0.4), same.model.worth(0.4), atol=1e-9)
