@@ -27,6 +27,8 @@ from .environments import ScaledCoinNoise as ScaledCoinNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
 from .environments import TruncatedNormalNoise as TruncatedNormalNoise
 from .environments import UniformBias as UniformBias
+from .environments import worlds as worlds
+from .errors import ConflictError as ConflictError
 from .errors import ContractError as ContractError
 from .errors import EvidenceError as EvidenceError
 from .errors import FitError as FitError
@@ -36,9 +38,14 @@ from .errors import PolicyError as PolicyError
 from .errors import ResultError as ResultError
 from .errors import RewardError as RewardError
 from .errors import ScenarioError as ScenarioError
+from .errors import ServiceError as ServiceError
 from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
+from .errors import StoreAway as StoreAway
+from .errors import StoreError as StoreError
+from .errors import UnknownError as UnknownError
 from .evidence import Contenders as Contenders
+from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence
 from .evidence import Interval as Interval
 from .evidence import ModelEvidence as ModelEvidence
@@ -55,6 +62,7 @@ from .model import RegionalModel as RegionalModel
 from .model import RewardModel as RewardModel
 from .model import demand as demand
 from .model import dose as dose
+from .model import load_model as load_model
 from .policies import BUW as BUW
 from .policies import GLMUCB as GLMUCB
 from .policies import IDS as IDS
@@ -89,6 +97,7 @@ from .policies import Policy as Policy
 from .policies import RandomEffectsThompson as RandomEffectsThompson
 from .policies import RegionalUCB as RegionalUCB
 from .policies import Rules as Rules
+from .policies import Safe as Safe
 from .policies import SlidingWindowUCB as SlidingWindowUCB
 from .policies import StopWhen as StopWhen
 from .policies import ThompsonSampling as ThompsonSampling

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
@@ -39,12 +40,21 @@ def load_object(parameter: str, text: str, error: Error, default: str = "") -> A
         module = _load_file(place) if place.endswith(".py") else _load_module(place)
     except (Exception, SystemExit) as failure:
         kind = type(failure).__name__
-        raise error(f"{parameter}: {place} cannot be loaded: {kind}: {failure}") from failure
+        what = f"{kind}: {failure}{line_in(place, failure)}"
+        raise error(f"{parameter}: {place} cannot be loaded: {what}") from failure
     if module is None:
         raise error(f"{parameter} must name an existing Python file, got {text!r}")
     if not hasattr(module, name):
         raise error(f"{parameter}: {place} must define {name!r}")
     return getattr(module, name)
+
+
+def line_in(path: str, failure: BaseException) -> str:
+    """The line of a file in which a failure arose, as the end of a message; or nothing."""
+    own = Path(path).resolve()
+    frames = extract_tb(failure.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == own]
+    return f" (line {lines[-1]})" if lines else ""
 
 
 def _load_file(path: str) -> ModuleType | None:

@@ -1,5 +1,6 @@
 """Arms and rewards at the edge: checked, and rewards mapped to the unit scale."""
 
+import math
 from collections.abc import Sequence, Set
 from typing import Any
 
@@ -22,6 +23,36 @@ def as_arm(name: str, value: Any, n_arms: int) -> int:
     return arm
 
 
+def index_of(value: Any, arms: tuple[Any, ...]) -> int:
+    """The index of the arm with this user-facing value; numbers may differ by rounding.
+
+    >>> index_of(0.1 + 0.2, (0.2, 0.3)), index_of("red", ("blue", "red"))
+    (1, 1)
+    >>> index_of(0.25, (0.2, 0.3))
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.RewardError: arm_value must be one of the arms 0.2, 0.3, got 0.25
+    """
+    if value in arms:
+        return arms.index(value)
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
+        for index, arm in enumerate(arms):
+            if isinstance(arm, (int, float)) and math.isclose(arm, float(value), rel_tol=1e-9):
+                return index
+    shown = ", ".join(repr(arm) for arm in arms[:8]) + (", ..." if len(arms) > 8 else "")
+    raise RewardError(f"arm_value must be one of the arms {shown}, got {value!r}")
+
+
+def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) -> Any:
+    """An arm, or a batch of them, as indices: given so, or by user-facing values."""
+    if arm is not None:
+        raise RewardError(f"arm_value must not be given beside arm, got {arm_value!r} and {arm!r}")
+    if not many:
+        return index_of(arm_value, arms)
+    require(is_batch(arm_value), "arm_value", "be as many as the rewards", arm_value, RewardError)
+    return [index_of(value, arms) for value in arm_value]
+
+
 def as_allowed(allowed: Any, n_arms: int) -> list[int]:
     """Indices of arms, at least one."""
     given = list(allowed) if isinstance(allowed, Set) else allowed
@@ -30,7 +61,7 @@ def as_allowed(allowed: Any, n_arms: int) -> list[int]:
     return [as_arm("allowed", arm, n_arms) for arm in arms]
 
 
-def nearest(arm: int, allowed: list[int]) -> int:
+def nearest(arm: int, allowed: Sequence[int]) -> int:
     """The allowed arm that is nearest in the arms' order; the lower one of two.
 
     >>> nearest(2, [0, 1, 3])

@@ -1,5 +1,6 @@
 """Checks at the edge, all with one message shape: ``name must rule, got value``."""
 
+import difflib
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Set
@@ -44,6 +45,30 @@ def show(value: object) -> str:
             return f"an integer of {value.bit_length()} bits"
         return f"a {type(value).__name__}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """The end of a message about a name that is not known: the nearest known one, if any is near.
+
+    >>> did_you_mean("horizn", ["horizon", "runs"])
+    "; did you mean 'horizon'?"
+    >>> did_you_mean("colour", ["horizon", "runs"])
+    ''
+    """
+    if not isinstance(value, str):
+        return ""
+    plain = {name.lower().replace("-", "_"): name for name in known}
+    near = difflib.get_close_matches(value[:80].lower().replace("-", "_"), plain, n=1)
+    return f"; did you mean {plain[near[0]]!r}?" if near else ""
+
+
+def require_known(name: str, value: object, known: Iterable[str], error: Error) -> str:
+    """Return a value that is one of the known texts; else the message lists them."""
+    listed = list(known)
+    if isinstance(value, str) and value in listed:
+        return value
+    rule = f"be one of {', '.join(listed)}"
+    raise error(f"{name} must {rule}, got {show(value)}{did_you_mean(value, listed)}")
 
 
 def as_integer(

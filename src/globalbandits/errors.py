@@ -12,7 +12,12 @@
     ├── SimulationError     (ValueError)  a simulation asked for with wrong arguments
     ├── ResultError         (ValueError)  a result file that is damaged or foreign
     ├── ContractError       (ValueError)  a policy that breaks the rules all policies keep
-    └── FitError            (ValueError)  a history from which no model can be fitted
+    ├── FitError            (ValueError)  a history from which no model can be fitted
+    ├── StoreError          (ValueError)  a store that is foreign, damaged, newer, or in use
+    │   └── StoreAway                     a store that cannot be written or read just now
+    └── ServiceError        (ValueError)  a request that the decision service refuses
+        ├── UnknownError                  nothing has this name or this id
+        └── ConflictError                 it would undo or contradict what is stored
 """
 
 
@@ -58,3 +63,23 @@ class ContractError(GlobalBanditsError, ValueError):
 
 class FitError(GlobalBanditsError, ValueError):
     """A history from which no model can be fitted, or a fit asked for with wrong arguments."""
+
+
+class StoreError(GlobalBanditsError, ValueError):
+    """A store that is foreign, damaged, of a newer version, or in use by another process."""
+
+
+class StoreAway(StoreError):  # noqa: N818 (a state of the store, not a mistake of anybody)
+    """A store that cannot be written or read just now: nothing of the request is stored."""
+
+
+class ServiceError(GlobalBanditsError, ValueError):
+    """A request that the decision service refuses."""
+
+
+class UnknownError(ServiceError):
+    """Nothing has this name or this id."""
+
+
+class ConflictError(ServiceError):
+    """A request that would undo or contradict what is stored."""

@@ -1,6 +1,7 @@
 """The command as a person or a program calls it."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -111,8 +112,11 @@ def test_what_is_allowed_but_may_not_be_meant_is_said(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--model", "logistic", "--cost", "3"], "parameter of logistic must be one of intercept"),
-        (["--model", "exponential", "--target", "0.3"], "parameter of exponential must be one of"),
+        (["--model", "logistic", "--cost", "3"], "a parameter of dose.logistic must be one of"),
+        (
+            ["--model", "exponential", "--target", "0.3"],
+            "a parameter of demand.exponential must be o",
+        ),
         (["--model", "exponential", "--cost", "nan"], "cost must be finite, got nan"),
         (["--model", "logistic", "--target", "1.5"], "target must lie strictly between 0 and 1"),
         (
@@ -188,7 +192,7 @@ def test_a_file_that_fails_or_ends_the_program_is_no_success(run, tmp_path, code
     path.write_text(code + "\n")
     code, out, err = run("analyze", "--file", str(path))
     assert (code, out) == (2, "")
-    assert err.startswith(f"error: {path} cannot be ")
+    assert err.startswith(f"error: file: {path} cannot be loaded: ")
     assert message in err
     assert err.count("\n") == 1
 
@@ -272,8 +276,11 @@ def test_the_plot_is_written(run, tmp_path, suffix):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "analyze needs either --model or --file"),
-        (["--model", "three-arms", "--file", "x.py"], "analyze needs either --model or --file"),
+        ([], "analyze needs one of --model, --mean and --file"),
+        (
+            ["--model", "three-arms", "--file", "x.py"],
+            "analyze needs one of --model, --mean and --file",
+        ),
         (
             ["--file", "x.py", "--arms", "1,2"],
             "--arms, --parameter, --cost, --target and --domain belong to --model",
@@ -307,10 +314,33 @@ def test_help_shows_an_example(run):
 def test_every_example_of_the_help_runs(run, tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(Path(__file__).parents[2] / "examples")
     monkeypatch.chdir(tmp_path)
-    lines = [line.split() for line in analyze.__doc__.splitlines() if "globalbandits" in line]
-    assert len(lines) == 6
+    gb.RewardModel("arm * theta", [0.5, 1.0]).save(tmp_path / "model.json")
+    lines = [shlex.split(line) for line in analyze.__doc__.splitlines() if "globalbandits" in line]
+    assert len(lines) == 8
     for _, *arguments in lines:
         assert run(*arguments)[0] == 0
+
+
+def test_a_formula_and_a_model_file_say_the_same(run, tmp_path):
+    words = ["--mean", "(1 - arm*theta)**2", "--value", "(arm - 0.3)*mean", "--arms", "0.4,0.6,0.8"]
+    code, out, _ = run("analyze", *words, "--json")
+    assert code == 0
+    shop = gb.RewardModel("(1 - arm*theta)**2", [0.4, 0.6, 0.8], value="(arm - 0.3)*mean")
+    shop.save(tmp_path / "shop.json")
+    code, again, _ = run("analyze", "--file", str(tmp_path / "shop.json"), "--json")
+    assert code == 0
+    typed, read = json.loads(out), json.loads(again)
+    assert (typed.pop("model"), read.pop("model")) == (words[1], str(tmp_path / "shop.json"))
+    assert typed == read
+    for wrong, message in [
+        (["--mean", "arm*thta", "--arms", "1,2"], "mean must use only theta and arm"),
+        (["--mean", "arm*theta"], "--mean needs arms, for example --arms"),
+        (["--value", "mean", "--model", "emax", "--arms", "1,2"], "--value belongs to --mean"),
+        (["--file", str(tmp_path / "none.toml")], "none.toml cannot be read: No such file"),
+    ]:
+        code, out, err = run("analyze", *wrong)
+        assert (code, out) == (2, "")
+        assert message in err
 
 
 def test_the_version(run):

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 import globalbandits as gb
-from globalbandits.cli.models import catalogue_model, file_model, model_names, three_arms
-from globalbandits.errors import ModelError, ScenarioError
+from globalbandits.cli.models import file_model, model_names, named_model
+from globalbandits.errors import GlobalBanditsError, ModelError, ScenarioError
+from globalbandits.model.catalogue import three_arms
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -19,39 +20,40 @@ def test_every_name_of_the_catalogues_is_offered():
 
 def test_a_name_gives_the_catalogues_model():
     arms = [0.4, 0.6, 0.8]
-    named = catalogue_model("linear-power", arms, {"power": 3})
+    named = named_model("linear-power", arms, {"power": 3})
     assert named.fingerprint == gb.demand.linear_power(arms, power=3).fingerprint
-    assert catalogue_model("linear_power", arms, {"power": 3}).fingerprint == named.fingerprint
+    assert named_model("linear_power", arms, {"power": 3}).fingerprint == named.fingerprint
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
     for name in ("linear-powr", "linear"):
-        with pytest.raises(ScenarioError, match=f"one of three-arms, .*linear-power.*'{name}'"):
-            catalogue_model(name, [1.0], {})
+        with pytest.raises(ModelError, match=f"one of three-arms, .*linear-power.*'{name}'"):
+            named_model(name, [1.0], {})
 
 
 def test_an_unknown_parameter_is_refused_with_the_known_ones():
-    with pytest.raises(ScenarioError, match=r"parameter of linear-power must be .*power.*'powr'"):
-        catalogue_model("linear-power", [0.5], {"powr": 2})
+    message = r"parameter of demand.linear_power must be .*power.*'powr'; did you mean 'power'"
+    with pytest.raises(ModelError, match=message):
+        named_model("linear-power", [0.5], {"powr": 2})
 
 
 def test_arms_must_be_given():
     with pytest.raises(ScenarioError, match="linear-power needs arms, for example --arms"):
-        catalogue_model("linear-power", None, {})
+        named_model("linear-power", None, {})
 
 
 def test_wrong_values_are_refused_by_the_catalogue():
     with pytest.raises(ModelError, match="power"):
-        catalogue_model("linear-power", [0.5, 0.6], {"power": "two"})
+        named_model("linear-power", [0.5, 0.6], {"power": "two"})
 
 
 def test_the_illustration_is_the_shipped_example():
-    model = catalogue_model("three-arms", None, {})
+    model = named_model("three-arms", None, {})
     assert model.fingerprint == three_arms().fingerprint
     assert model.fingerprint == file_model(str(EXAMPLES / "three_arms.py")).fingerprint
     for arguments in (([1.0], {}), (None, {"power": 2})):
         with pytest.raises(ScenarioError, match="three-arms has its own three arms and no"):
-            catalogue_model("three-arms", *arguments)
+            named_model("three-arms", *arguments)
 
 
 def test_a_file_gives_the_model_it_names(tmp_path):
@@ -68,13 +70,23 @@ def test_a_file_gives_the_model_it_names(tmp_path):
     assert file_model(f"{path}:other").arms == (0.7,)
     with pytest.raises(ScenarioError, match=r"mine\.py must define 'missing'"):
         file_model(f"{path}:missing")
-    with pytest.raises(ScenarioError, match=r"number in .*mine\.py must be a RewardModel, got int"):
+    with pytest.raises(ScenarioError, match=r"file must name a RewardModel, got a int: .*mine\.py"):
         file_model(f"{path}:number")
 
 
-@pytest.mark.parametrize("text", ["nowhere.py", "nowhere.py:model", "README.md:model", "model", ""])
-def test_a_file_that_is_not_there_is_refused(text):
-    with pytest.raises(ScenarioError, match="file must be an existing Python file"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nowhere.py", "file must name an existing Python file, got 'nowhere.py'"),
+        ("nowhere.py:model", "file must name an existing Python file, got 'nowhere.py:model'"),
+        ("nowhere_at_all:model", "file: nowhere_at_all cannot be loaded: ModuleNotFoundError"),
+        ("model", "file must be package.module:name or path/file.py:name, got 'model'"),
+        ("", "file must be package.module:name or path/file.py:name, got ''"),
+        ("nowhere.json", "nowhere.json cannot be read: No such file"),
+    ],
+)
+def test_a_file_that_is_not_there_is_refused(text, message):
+    with pytest.raises(GlobalBanditsError, match=message):
         file_model(text)
 
 

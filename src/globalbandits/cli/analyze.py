@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from traceback import extract_tb
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from globalbandits._objects import line_in
 from globalbandits.cli.streams import takes_any_letter
 from globalbandits.cli.values import parse_arms, parse_domain, parse_parameters
 from globalbandits.errors import GlobalBanditsError, ScenarioError
@@ -22,6 +22,14 @@ def analyze(
     model: Annotated[
         str | None,
         typer.Option(help="Name in the catalogues, such as linear-power, or three-arms."),
+    ] = None,
+    mean: Annotated[
+        str | None,
+        typer.Option(help="A formula of theta and arm instead, such as 'arm * exp(-arm*theta)'."),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(help="With --mean: what a decision is worth, a formula of mean and arm."),
     ] = None,
     arms: Annotated[
         str | None, typer.Option(help="Arms: first:last:step, or a list with commas.")
@@ -42,7 +50,10 @@ def analyze(
         str | None, typer.Option(help="Interval the parameter θ lies in: low:high.")
     ] = None,
     file: Annotated[
-        str | None, typer.Option(help="Your own RewardModel instead: path.py:name.")
+        str | None,
+        typer.Option(
+            help="A model file instead, .json or .toml; or your RewardModel, path.py:name."
+        ),
     ] = None,
     theta: Annotated[
         float | None, typer.Option(help="Also show gap and distance at this parameter.")
@@ -66,6 +77,10 @@ def analyze(
 
       globalbandits analyze --model emax --arms 1,2,5,10 --parameter penalty=0.03 --json
 
+      globalbandits analyze --mean "arm * (1 - arm*theta)**2" --arms 0.4:0.95:0.05
+
+      globalbandits analyze --file model.json
+
       globalbandits analyze --file examples/newsletter.py:model
     """
     from globalbandits.cli.facts import model_facts
@@ -76,9 +91,9 @@ def analyze(
     # Everything that calls a user's functions comes before anything is printed.
     with _code_of(file):
         options = {"cost": cost, "target": target}
-        chosen, name = _choose(model, arms, parameter or [], options, domain, file)
+        chosen, name = _choose(model, mean, value, arms, parameter or [], options, domain, file)
         facts = model_facts(chosen, name, theta)
-        text = _as_json(facts) if json else _as_tables(facts)
+        text = as_json(facts) if json else _as_tables(facts)
         if plot is not None:
             from globalbandits.cli.picture import draw_model
 
@@ -103,27 +118,27 @@ def _code_of(file: str | None) -> Iterator[None]:
         if file is None:
             raise
         path = file if file.endswith(".py") else file.rpartition(":")[0]
-        own = Path(path).resolve()
-        frames = extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == own]
-        place = f" (line {lines[-1]})" if lines else ""
-        what = f"{type(error).__name__}: {error}"
-        raise ScenarioError(f"{path} cannot be used: {what}{place}") from error
+        what = f"{type(error).__name__}: {error}{line_in(path, error)}"
+        raise ScenarioError(f"{path} cannot be used: {what}") from error
 
 
 def _choose(
     model: str | None,
+    mean: str | None,
+    value: str | None,
     arms: str | None,
     parameter: list[str],
     options: dict[str, float | None],
     domain: str | None,
     file: str | None,
 ) -> "tuple[RewardModel, str]":
-    from globalbandits.cli.models import catalogue_model, file_model
+    from globalbandits.cli.models import file_model, formula_model, named_model
 
-    if (model is None) == (file is None):
-        raise ScenarioError("analyze needs either --model or --file; see analyze --help")
-    given = {key: value for key, value in options.items() if value is not None}
+    if [model, mean, file].count(None) != 2:
+        raise ScenarioError("analyze needs one of --model, --mean and --file; see analyze --help")
+    given = {key: number for key, number in options.items() if number is not None}
+    if value is not None and mean is None:
+        raise ScenarioError("--value belongs to --mean; a catalogue has --cost and --target")
     if file is not None:
         if arms or parameter or given or domain:
             raise ScenarioError(
@@ -131,18 +146,24 @@ def _choose(
                 "not to --file"
             )
         return file_model(file), file
-    assert model is not None
     parameters = parse_parameters(parameter)
-    for key, value in given.items():
+    for key, number in given.items():
         if key in parameters:
             raise ScenarioError(f"{key} must be given once, got --{key} and --parameter {key}=")
-        parameters[key] = value
+        parameters[key] = number
     if domain is not None:
         parameters["domain"] = parse_domain(domain)
-    return catalogue_model(model, None if arms is None else parse_arms(arms), parameters), model
+    values = None if arms is None else parse_arms(arms)
+    if mean is not None:
+        if value is not None:
+            parameters["value"] = value
+        return formula_model(mean, values, parameters), mean
+    assert model is not None
+    return named_model(model, values, parameters), model
 
 
-def _as_json(facts: dict[str, Any]) -> str:
+def as_json(facts: dict[str, Any]) -> str:
+    """Facts as JSON."""
     import json
 
     # Arms may be any values of the user's; what JSON cannot hold is shown as Python writes it.

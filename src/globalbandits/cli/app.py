@@ -9,14 +9,17 @@ import typer
 from globalbandits._version import __version__
 from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
+from globalbandits.cli.fit import fit
 from globalbandits.cli.league import league
+from globalbandits.cli.logs import export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
 from globalbandits.cli.trial import trial
 from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (reproduce, analyze, league, trial, warm)
+COMMANDS = (reproduce, analyze, league, trial, fit, replay, export, import_log, prune, warm)
+NAMES = {"import_log": "import"}  # a word that no function can have
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -25,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(NAMES.get(command.__name__))(command)
 
 
 def _print_version(wanted: bool) -> None:

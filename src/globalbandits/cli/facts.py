@@ -12,7 +12,7 @@ N_HARDEST = 5
 def model_facts(model: RewardModel, name: str, theta: float | None) -> dict[str, Any]:
     """Arms, regions, constants and hardest parameters; and one parameter, if one is given.
 
-    >>> from globalbandits.cli.models import three_arms
+    >>> from globalbandits.model.catalogue import three_arms
     >>> facts = model_facts(three_arms(), "three-arms", 0.5)
     >>> [round(region["high"], 4) for region in facts["regions"]]
     [0.4302, 0.8, 1.0]

@@ -1,7 +1,6 @@
 """Texts of the command line as values."""
 
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 
 from globalbandits.errors import ScenarioError
 
@@ -21,26 +20,17 @@ def parse_arms(text: str) -> list[Number | str]:
     """
     if ":" not in text:
         return [parse_value(part.strip()) for part in text.split(",")]
-    try:
-        first, last, step = (Decimal(part) for part in text.split(":"))
-        if not (first.is_finite() and last.is_finite() and step.is_finite()):
-            raise ValueError
-    except (InvalidOperation, ValueError):
-        raise ScenarioError(
-            f"arms must be first:last:step or a list with commas, got {text!r}"
-        ) from None
-    if step <= 0 or last < first:
-        raise ScenarioError(f"arms must have first <= last and a positive step, got {text!r}")
-    try:
-        n_steps = (last - first) / step
-    except ArithmeticError:  # more digits than decimals have
-        n_steps = Decimal(MAX_GRID)
-    if n_steps >= MAX_GRID:
-        raise ScenarioError(f"arms must be at most {MAX_GRID:,}, got {text!r}")
-    return [float(first + index * step) for index in range(int(n_steps) + 1)]
+    from globalbandits.model.grids import decimal_steps
+
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise ScenarioError(f"arms must be first:last:step or a list with commas, got {text!r}")
+    return list(
+        decimal_steps("arms", (parts[0], parts[1], parts[2]), MAX_GRID, ScenarioError, text)
+    )
 
 
-def parse_domain(text: str) -> tuple[float, float]:
+def parse_domain(text: str, name: str = "domain") -> tuple[float, float]:
     """The interval in ``low:high``.
 
     >>> parse_domain("0.5:2")
@@ -49,7 +39,7 @@ def parse_domain(text: str) -> tuple[float, float]:
     try:
         low, high = (float(part) for part in text.split(":"))
     except ValueError:
-        raise ScenarioError(f"domain must be low:high, got {text!r}") from None
+        raise ScenarioError(f"{name} must be low:high, got {text!r}") from None
     return low, high
 
 

@@ -10,6 +10,7 @@ which arms can still be best (`Evidence.contenders`), and whether theta has move
 theta in [..., 1] (confidence 0.95, 2 observations)
 """
 
+from globalbandits.evidence.earnings import Earnings
 from globalbandits.evidence.ledger import Evidence
 from globalbandits.evidence.logged import evidence_from_log
 from globalbandits.evidence.statements import Contenders, Drift, Interval, ModelEvidence
@@ -17,6 +18,7 @@ from globalbandits.evidence.statements import Contenders, Drift, Interval, Model
 __all__ = [
     "Contenders",
     "Drift",
+    "Earnings",
     "Evidence",
     "Interval",
     "ModelEvidence",

@@ -1,14 +1,23 @@
-"""Evidence over time, drawn by the room of plots."""
+"""Evidence over time, and what arms are worth by it, drawn by the room of plots."""
 
+import math
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import EvidenceError
+from globalbandits.evidence.earnings import worth_bounds
 from globalbandits.evidence.findings import find_out
+from globalbandits.evidence.statements import Interval
 from globalbandits.plots.evidence import evidence_figure
+from globalbandits.plots.labels import drawn_label
+from globalbandits.plots.worth import Seen, worth_picture
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from globalbandits.model import RewardModel
@@ -46,4 +55,43 @@ def history_figure(
         domain=model.domain,
         truth=truth,
         title=title,
+    )
+
+
+def worth_figure(
+    model: "RewardModel",
+    stats: Statistics,
+    theta: float,
+    span: Interval,
+    baseline: int | None,
+    ax: "Axes | None",
+) -> "Figure":
+    """What arms are worth by the model and by their own rewards, and which one is best.
+
+    Args:
+        model: the reward model.
+        stats: counts and sums on the unit scale.
+        theta: the estimate.
+        span: the interval of theta; empty where the model is refuted.
+        baseline: index of the arm that is played today, if there is one.
+        ax: axes to draw into; a new figure without them.
+    """
+    low, high = model.reward_range
+    worth = model.worth(theta)
+    bounds = None if span.is_empty else worth_bounds(model, (span.low, span.high))
+    seen = []
+    for arm, (count, total) in enumerate(zip(stats.counts, stats.sums, strict=True)):
+        if count > 0:
+            mean = low + (high - low) * float(total) / int(count)
+            seen.append(Seen(arm, float(model.worth_of(arm, mean)), int(count)))
+    numbers = all(isinstance(arm, (int, float)) and math.isfinite(arm) for arm in model.arms)
+    return worth_picture(
+        np.array(model.arms, dtype=np.float64) if numbers else None,
+        [drawn_label(arm) for arm in model.arms],
+        worth,
+        bounds,
+        seen,
+        baseline=baseline,
+        title=f"{int(stats.total[0]):,} decisions, confidence {span.confidence:g}",
+        ax=ax,
     )

@@ -1,5 +1,6 @@
 """All evidence about one model: fed reward by reward, asked at any time."""
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from globalbandits._validation import require
 from globalbandits.errors import EvidenceError, RewardError, StateError
 from globalbandits.evidence import drift, histogram, saving
 from globalbandits.evidence.chances import as_alpha, as_confidence
+from globalbandits.evidence.earnings import Earnings, earned
 from globalbandits.evidence.readings import Reading
 from globalbandits.evidence.statements import Contenders, Drift, Interval, ModelEvidence
 from globalbandits.evidence.tally import Tally
@@ -20,6 +22,7 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from globalbandits.model import RewardModel
@@ -123,9 +126,9 @@ class Evidence:
         self._tally.take_back(index, unit, number)
         counting.uncount(self._stats, index, unit)
 
-    def unnote(self, arm: int, unit_reward: float) -> None:
+    def unnote(self, arm: int, unit_reward: float, number: int | None = None) -> None:
         """Undo `note`; refused if the arm cannot have had this reward on the unit scale."""
-        self._tally.take_back(arm, unit_reward, None)
+        self._tally.take_back(arm, unit_reward, number)
 
     def merge(self, *others: "Evidence") -> "Evidence":
         """Add what others have seen of the same model; returns this one.
@@ -196,6 +199,33 @@ class Evidence:
             n_observations=self.n_observations,
         )
 
+    def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
+        """What the plays were worth beyond always the baseline, an arm's index.
+
+        In the units of the worth, by the model's curves; see `Earnings`.
+        """
+        arm = as_arm("baseline", baseline, self._model.n_arms)
+        theta, span = self._believed(confidence)
+        amount, low, high = earned(
+            self._model, self._stats.counts, theta, (span.low, span.high), arm
+        )
+        return Earnings(
+            baseline=self._model.arms[arm],
+            amount=amount,
+            low=low,
+            high=high,
+            confidence=span.confidence,
+            n_observations=self.n_observations,
+        )
+
+    def _believed(self, confidence: float) -> tuple[float, Interval]:
+        """The least refuted theta, and the interval: an empty one if the model is refuted."""
+        span = self.interval(confidence)
+        against = self.against_model()
+        if against.refuted(1.0 - span.confidence):
+            span = dataclasses.replace(span, low=math.nan, high=math.nan)
+        return against.theta, span
+
     def drift(self, alpha: float = 0.05) -> Drift:
         """Whether theta has moved, with a false-alarm rate of ``alpha`` over all time."""
         alpha = as_alpha(alpha)
@@ -226,6 +256,20 @@ class Evidence:
         from globalbandits.evidence.figures import history_figure
 
         return history_figure(self._model, *self.history(), confidence, truth, title)
+
+    def plot_worth(
+        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
+    ) -> "Figure":
+        """What each arm is worth: the curve at the estimate, its interval, what was observed.
+
+        The arm that is worth most at the estimate is marked, and so is the baseline, the index
+        of an arm such as today's price. Drawn into ``ax`` if it is given.
+        """
+        from globalbandits.evidence.figures import worth_figure
+
+        arm = None if baseline is None else as_arm("baseline", baseline, self._model.n_arms)
+        theta, span = self._believed(confidence)
+        return worth_figure(self._model, self._stats, theta, span, arm, ax)
 
     def state(self) -> dict[str, Any]:
         """All that `restore` needs, as a dict that JSON can hold.

@@ -1,14 +1,16 @@
 """Evidence from logged data: what a learner would have known, without a learner."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from globalbandits._rewards import as_batch
+from globalbandits._rewards import as_batch, given_arm
 from globalbandits.evidence import drift, histogram
 from globalbandits.evidence.ledger import Evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from globalbandits.model import RewardModel
@@ -18,9 +20,10 @@ _N_MARKS = 40  # moments, evenly spaced in their logarithm, that a picture of th
 
 def evidence_from_log(
     model: "RewardModel",
-    arms: "ArrayLike",
-    rewards: "ArrayLike",
+    arms: "ArrayLike | None" = None,
+    rewards: "ArrayLike | None" = None,
     *,
+    arm_values: "Sequence[Any] | None" = None,
     bins: int = histogram.DEFAULT_BINS,
     every: int = drift.EVERY,
 ) -> Evidence:
@@ -33,6 +36,7 @@ def evidence_from_log(
         model: the reward model.
         arms: index of the arm of each play.
         rewards: reward of each play, in the model's units.
+        arm_values: instead of the indices what the arms stand for, such as prices.
         bins: cells of the histogram, see `Evidence`.
         every: observations between copies of the histogram, see `Evidence`.
 
@@ -42,6 +46,8 @@ def evidence_from_log(
     >>> found.n_observations
     4
     """
+    if arm_values is not None:
+        arms = given_arm(arms, arm_values, model.arms, many=True)
     collected = Evidence(model, bins=bins, every=every)
     indices, units = as_batch(arms, rewards, model.n_arms, model.reward_range)
     start = 0

@@ -15,7 +15,7 @@ from globalbandits.fitting.arms import arm_scale
 from globalbandits.fitting.bootstrap import bootstrap_errors
 from globalbandits.fitting.checks import ENOUGH_GROUPS, check_panel, few_groups
 from globalbandits.fitting.factor import fit_independent, fit_shared
-from globalbandits.fitting.forecast import Playing
+from globalbandits.fitting.forecast import as_playing
 from globalbandits.fitting.given import fit_given, read_curves, value_of
 from globalbandits.fitting.homogeneity import check_homogeneity
 from globalbandits.fitting.knowing import arm_facts, worth_of_knowing
@@ -33,8 +33,6 @@ from globalbandits.fitting.worth import Offset, Value, Worth
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
-
-MAX_HORIZON = 10_000_000
 
 
 def fit(
@@ -67,7 +65,8 @@ def fit(
         group: Name of the column that tells groups apart: stores, patients, markets.
         arm: Name of the column of what was decided: prices, doses, labels.
         reward: Name of the column of what was observed.
-        value: ``value(mean, arm)``: what a decision is worth; None: the mean reward.
+        value: ``value(mean, arm)``: what a decision is worth, a function, or a formula such as
+            ``"(arm - 3.10) * mean"``; None: the mean reward.
         offset: What an arm is worth beside that: a number, ``offset(arm)``, or a dict by arm.
         cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
         reward_range: The lowest and the highest a reward can be; needed unless they are 0 or 1.
@@ -96,15 +95,11 @@ def fit(
     started = clock.perf_counter()
     seed = as_integer("seed", seed, 0, FitError)
     say = stages(progress)
-    playing = Playing(
-        horizon=as_integer("horizon", horizon, 1, FitError, maximum=MAX_HORIZON),
-        runs=as_integer("runs", runs, 2, FitError),
-        seed=seed,
-        progress=progress is True,
-    )
+    playing = as_playing(horizon, runs, seed, progress is True)
     wanted = Wanted(group, arm, reward, time, reward_range, dropna)
     say("reading the history")
-    panel, late = read_history(history, wanted, progress if callable(progress) else None)
+    rows_read = (lambda rows: say(f"{rows:,} rows")) if progress is True else None
+    panel, late = read_history(history, wanted, progress if callable(progress) else rows_read)
     panel, late = leave_out(panel, late, exclude)
     scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
     offered = as_offered(arms, panel, scale)
@@ -162,6 +157,7 @@ def fit(
         seconds=clock.perf_counter() - started,
         columns=(arm, reward),
         given_model=curves if chosen == "given" else None,
+        ordered=scale.ordered,
         own_value=own_value,
     )
     if not verdict:

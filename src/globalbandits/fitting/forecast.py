@@ -1,7 +1,6 @@
 """What policies would lose in a new group: simulated in groups drawn from the fitted population."""
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_integer
+from globalbandits.errors import FitError
 from globalbandits.fitting.candidates import ALONE
 from globalbandits.fitting.fitted import Fitted
 from globalbandits.fitting.knowing import N_DRAWN
 from globalbandits.fitting.population import Drawn, draw_groups
-from globalbandits.fitting.scoring import Difference, difference
+from globalbandits.fitting.scoring import Difference
 from globalbandits.fitting.theta import ThetaScale
 from globalbandits.fitting.worth import Worth
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from globalbandits.policies import Policy
 
 N_CHECKPOINTS = 12
+MAX_HORIZON = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,22 +72,27 @@ class Forecast:
 
     def beyond(self, name: str, other: str) -> Difference:
         """Regret of a policy less that of another at the horizon; paired where both were run."""
-        if self.fixed in (name, other):
-            ends = [float(self.means[each][-1]) for each in (name, other)]
-            errors = [float(self.errors[each][-1]) for each in (name, other)]
-            return Difference(ends[0] - ends[1], math.hypot(*errors), self.n_runs)
-        return difference(self.runs[name][:, -1], self.runs[other][:, -1])
+        means, errors = self._differences(name, other)
+        return Difference(float(means[-1]), float(errors[-1]), self.n_runs)
 
     def break_even(self, name: str, other: str = ALONE) -> int | None:
-        """The first of the times from which on a policy loses more than another one.
+        """The first of the times from which on a policy clearly loses more than another one.
 
-        None if at the horizon it does not, by more than one standard error.
+        Clearly: by more than one standard error. None if at the horizon it does not.
         """
-        if other not in self.means or not self.beyond(name, other).clear:
+        if other not in self.means or name == other:
             return None
-        more = self.means[name] > self.means[other]
-        first = int(np.flatnonzero(~more)[-1]) + 1 if not more.all() else 0
-        return int(self.times[first])
+        means, errors = self._differences(name, other)
+        level = np.flatnonzero(means <= errors)
+        first = 0 if level.size == 0 else int(level[-1]) + 1
+        return int(self.times[first]) if first < self.times.size else None
+
+    def _differences(self, name: str, other: str) -> tuple[FloatArray, FloatArray]:
+        """Mean differences over time and their standard errors."""
+        means = np.asarray(self.means[name] - self.means[other])
+        if self.fixed in (name, other):
+            return means, np.hypot(self.errors[name], self.errors[other])
+        return means, _error(self.runs[name] - self.runs[other])
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
@@ -114,6 +121,16 @@ class Playing(NamedTuple):
     runs: int = 200
     seed: int = 0
     progress: bool = False  # whether a bar is shown
+
+
+def as_playing(horizon: object, runs: object, seed: object, progress: bool) -> Playing:
+    """Checked numbers of a simulation."""
+    return Playing(
+        horizon=as_integer("horizon", horizon, 1, FitError, maximum=MAX_HORIZON),
+        runs=as_integer("runs", runs, 2, FitError),
+        seed=as_integer("seed", seed, 0, FitError),
+        progress=progress,
+    )
 
 
 def foresee(

@@ -1,26 +1,29 @@
 """The result of a fit: model, policy, verdict, and what they rest on."""
 
 import dataclasses
+import os
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.errors import FitError
-from globalbandits.fitting.bootstrap import Errors
+from globalbandits.fitting.bootstrap import Errors, error_size
 from globalbandits.fitting.candidates import history_policy
 from globalbandits.fitting.fitted import Fitted
-from globalbandits.fitting.forecast import Forecast
+from globalbandits.fitting.forecast import Forecast, as_playing
 from globalbandits.fitting.given import tabulate_given
 from globalbandits.fitting.groups import posterior_weights
 from globalbandits.fitting.homogeneity import Homogeneity
 from globalbandits.fitting.knowing import ArmFacts, Knowing
-from globalbandits.fitting.modelling import build_model, value_given
+from globalbandits.fitting.modelling import build_model, save_model, value_given
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.posterior import GroupPosterior, group_panel, read_posterior
 from globalbandits.fitting.prospects import Prospects
 from globalbandits.fitting.scoring import Scores
+from globalbandits.fitting.summary import summarize
 from globalbandits.fitting.tables import arms_table, groups_table, scores_table
 from globalbandits.fitting.theta import CurveTable, ThetaScale, tabulate
 from globalbandits.fitting.verdict import Verdict
@@ -29,6 +32,8 @@ from globalbandits.fitting.worth import Worth
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from globalbandits.model import RewardModel
     from globalbandits.policies import Policy
@@ -73,6 +78,7 @@ class Fit:
     seconds: float
     columns: tuple[str, str | None]  # names of the columns of arms and rewards
     given_model: "RewardModel | None" = None
+    ordered: bool = True  # whether the arms' numbers mean something
     own_value: bool = False  # whether worth is that of the given model
     ready_model: "RewardModel | None" = None
     prospects: Prospects | None = None
@@ -129,7 +135,7 @@ class Fit:
             return WAGP()
         if self.verdict.action == "fixed":
             return FixedArm(self.model.arms.index(self.offered[self.knowing.fixed]))
-        return history_policy(self.bias_scale)
+        return history_policy(error_size(self.fitted, self.errors))
 
     @cached_property
     def regret(self) -> "pd.DataFrame":
@@ -180,6 +186,61 @@ class Fit:
         """
         panel = group_panel(rows, self.panel, *self.columns)
         return read_posterior(panel, self.fitted, self.theta_scale, self.worth)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into a file that `globalbandits.load_model` and the command line read.
+
+        A value that is a Python function must be a straight line in the mean: the file holds
+        data, no code. Anything else can be a formula, a text.
+        """
+        save_model(self.model, self.curves.theta, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was found as plain data, the policy's spec included; the model is for `save`."""
+        return summarize(self)
+
+    def replay(
+        self, horizon: int = 1_000, *, runs: int = 200, seed: int = 0, progress: bool = False
+    ) -> "pd.DataFrame":
+        """What policies would have lost in the history's own groups: a frame like `regret`.
+
+        The groups are split into halves at random. Policies play the groups of one half with
+        curves and bias from the other half, and the other way round. What a group's arms really
+        earn is drawn from what its rewards leave open.
+
+        Args:
+            horizon: Rounds of a run.
+            runs: How many runs, half of them in either half.
+            seed: Of split, draws and runs.
+            progress: Whether to show a bar.
+        """
+        from globalbandits.fitting.replay import replay
+
+        return replay(self, as_playing(horizon, runs, seed, progress)).frame
+
+    def plot_curves(self, ax: "Axes | None" = None) -> "Figure":
+        """Curves with bands of the bias, and the groups as dots."""
+        from globalbandits.fitting.pictures import draw_curves
+
+        return draw_curves(self, ax)
+
+    def plot_groups(self, ax: "Axes | None" = None) -> "Figure":
+        """Theta of the groups with 90 % intervals, coloured by the best arm."""
+        from globalbandits.fitting.pictures import draw_groups
+
+        return draw_groups(self, ax)
+
+    def plot_regret(self, ax: "Axes | None" = None) -> "Figure":
+        """Regret of policies in a new group over rounds, with break-even marks."""
+        from globalbandits.fitting.pictures import draw_regret
+
+        return draw_regret(self, ax)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write all of it as one HTML page, the verdict in words first; returns the path."""
+        from globalbandits.fitting.page import write_page
+
+        return write_page(self, path)
 
     def __str__(self) -> str:
         return describe(self)

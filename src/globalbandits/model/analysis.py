@@ -9,6 +9,7 @@ from globalbandits.model.checks import check_grid, check_means, n_cells
 from globalbandits.model.curves import (
     Evaluate,
     Nodes,
+    Pieces,
     build_curves,
     build_plain,
     cut_pieces,
@@ -52,23 +53,28 @@ def analyse(
     domain: tuple[float, float],
     reward_range: tuple[float, float],
     monotone: bool,
+    knots: FloatArray | None,
 ) -> Analysis:
-    """Check and tabulate the functions; a ModelError names the arm and the place."""
+    """Check and tabulate the functions; a ModelError names the arm and the place.
+
+    ``knots`` are the parameters at which the means' pieces meet, where they have pieces.
+    """
     n_arms = len(arms)
     names = [f"mean of arm {arm!r}" for arm in arms]
     n_even = n_cells(n_arms)
     grid = check_grid(domain, n_even)
+    pieces = even_pieces(n_arms, domain, knots)
     seen = Recorder(observed, reward_range, names, monotone)
     unit_mean = unit_means(seen, reward_range)
     if monotone:
         checked = Recorder(observed, reward_range, names, monotone=False)
         check_means(checked, n_arms, domain, names, n_even)
-        mean, inverse = build_curves(unit_mean, n_arms, domain, names, grid)
+        mean, inverse = build_curves(unit_mean, pieces, domain, names, grid)
         cuts = np.empty((n_arms, 0))
     else:
         for part in np.array_split(np.arange(n_arms), 1 + n_arms // 500):
             seen(part[:, None], np.broadcast_to(grid, (part.size, grid.size)))
-        mean, cuts = _any_means(unit_mean, domain, reward_range, names, grid)
+        mean, cuts = _any_means(unit_mean, pieces, domain, reward_range, names, grid)
         # Nobody may read it (`Tables.invertible`); whoever does gets a parameter all the same.
         length = np.full(n_arms, domain[1] - domain[0])
         inverse = stretched(identity(n_arms), length, np.full(n_arms, domain[0]))
@@ -80,7 +86,9 @@ def analyse(
         values = analyse_values(value, n_arms, reward_range, value_names)
         places = thetas_at(unit_mean, n_arms, domain, values.marks, n_even)
         cuts = np.concatenate([cuts, places], axis=1)
-        worth = worth_curves(looked_at, mean, values, domain, cuts, value_names, grid)
+        worth = worth_curves(
+            looked_at, mean, values, domain, cut_pieces(pieces, cuts), value_names, grid
+        )
     known = Worth(observed, value, reward_range)
     breakpoints, best = upper_envelope(looked_at, n_arms, domain, cuts, known, grid)
     if monotone:
@@ -92,6 +100,7 @@ def analyse(
 
 def _any_means(
     unit_mean: Evaluate,
+    pieces: Pieces,
     domain: tuple[float, float],
     reward_range: tuple[float, float],
     names: list[str],
@@ -110,7 +119,6 @@ def _any_means(
     def on_unit(nodes: Nodes) -> Nodes:
         return nodes._replace(x=np.clip((nodes.x - low) / (high - low), 0.0, 1.0))
 
-    pieces = even_pieces(len(names), domain)
     curves, nodes = build_plain(unit_mean, pieces, domain, rounding, names, "theta", grid)
     kinks = as_rows(*find_kinks(from_unit, on_unit(nodes)), len(names))
     if kinks.size:

@@ -60,10 +60,15 @@ class Nodes(NamedTuple):
     y: FloatArray  # (n_segments, 8)
 
 
-def even_pieces(n_arms: int, domain: tuple[float, float]) -> Pieces:
-    """A few equal parts of the domain for every arm."""
+def even_pieces(
+    n_arms: int, domain: tuple[float, float], knots: FloatArray | None = None
+) -> Pieces:
+    """A few equal parts of the domain for every arm, or the parts between all arms' knots."""
     edges = np.linspace(*domain, _N_FIRST + 1)
-    arm = np.repeat(np.arange(n_arms), _N_FIRST)
+    if knots is not None:
+        inner = knots[(knots > domain[0]) & (knots < domain[1])]
+        edges = np.concatenate([[domain[0]], inner, [domain[1]]])
+    arm = np.repeat(np.arange(n_arms), edges.size - 1)
     return Pieces(arm, np.tile(edges[:-1], n_arms), np.tile(edges[1:], n_arms))
 
 
@@ -85,22 +90,22 @@ def cut_pieces(pieces: Pieces, cuts: FloatArray) -> Pieces:
 
 def build_curves(
     evaluate: Evaluate,
-    n_arms: int,
+    pieces: Pieces,
     domain: tuple[float, float],
     names: list[str],
     grid: FloatArray,
 ) -> tuple[Curves, Curves]:
     """The mean curves and their inverses, for means on the unit scale.
 
-    ``evaluate(arms, thetas)`` is elementwise and monotone in theta; ``names`` are what messages
-    call each arm's mean. The curves agree with the means on ``grid``.
+    ``evaluate(arms, thetas)`` is elementwise and monotone in theta; ``pieces`` are where to
+    start from; ``names`` are what messages call each arm's mean. The curves agree with the means
+    on ``grid``.
     """
-    length = domain[1] - domain[0]
+    length, n_arms = domain[1] - domain[0], len(names)
 
     def is_accurate(arm: IntArray, theta: FloatArray, mean: FloatArray) -> BoolArray:
         return _is_accurate(theta, mean, length)
 
-    pieces = even_pieces(n_arms, domain)
     for _ in range(_MOST_BUILDS):
         nodes = _split(evaluate, pieces, domain, is_accurate, names, "theta")
         curves = pack(*nodes, n_arms)

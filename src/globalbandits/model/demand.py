@@ -102,6 +102,8 @@ def linear_power(
         chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
     )
     return _build(
+        "linear_power",
+        {"power": power},
         CertifiedMean(
             partial(curves.linear_power, power=power),
             partial(curves.slope_linear_power, power=power),
@@ -149,7 +151,8 @@ def exponential(
     chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     certified = CertifiedMean(curves.exponential, curves.slope_exponential)
-    return _build(certified, curves.inverse_exponential, levels, chosen, cost, observe)
+    inverse = curves.inverse_exponential
+    return _build("exponential", {}, certified, inverse, levels, chosen, cost, observe)
 
 
 def logit(
@@ -187,6 +190,8 @@ def logit(
     span = known * min(levels) - 3.0, known * max(levels) + 3.0
     chosen = as_interval("domain", span if domain is None else domain, ModelError)
     return _build(
+        "logit",
+        {"sensitivity": known},
         CertifiedMean(
             partial(curves.logit, sensitivity=known),
             partial(curves.slope_logit, sensitivity=known),
@@ -232,6 +237,8 @@ def isoelastic(
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
+        "isoelastic",
+        {"reference": reference},
         CertifiedMean(
             partial(curves.isoelastic, reference=reference),
             partial(curves.slope_isoelastic, reference=reference),
@@ -287,6 +294,8 @@ def log_log(
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
+        "log_log",
+        {"reference": reference, "cutoff": cutoff},
         CertifiedMean(
             partial(curves.log_log, reference=reference, cutoff=cutoff),
             partial(curves.slope_log_log, reference=reference, cutoff=cutoff),
@@ -300,6 +309,8 @@ def log_log(
 
 
 def _build(
+    family: str,
+    parameters: dict[str, float],
     demand: CertifiedMean,
     inverse: curves.Curve | None,
     prices: tuple[float, ...],
@@ -308,6 +319,20 @@ def _build(
     observe: str | None,
 ) -> RewardModel:
     """The model of what is observed, revenue or sales, from the demand curve."""
+    model = _model(demand, inverse, prices, domain, cost, observe)
+    worth = {"cost": float(cost)} if cost is not None else {"observe": observe or "revenue"}
+    model.remember_family(f"demand.{family}", parameters | worth)
+    return model
+
+
+def _model(
+    demand: CertifiedMean,
+    inverse: curves.Curve | None,
+    prices: tuple[float, ...],
+    domain: Domain,
+    cost: float | None,
+    observe: str | None,
+) -> RewardModel:
     known = observe in (None, "revenue", "sales")
     require(known, "observe", "be 'revenue' or 'sales'", observe, ModelError)
     if cost is not None:

@@ -58,7 +58,8 @@ def linear(
         chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
     )
     certified = CertifiedMean(curves.linear, curves.slope_linear)
-    return _build(certified, curves.inverse_linear, levels, chosen, penalty, target)
+    inverse = curves.inverse_linear
+    return _build("linear", {}, certified, inverse, levels, chosen, penalty, target)
 
 
 def logistic(
@@ -93,6 +94,8 @@ def logistic(
     usual = 0.0, 6.0 / max(levels)
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     return _build(
+        "logistic",
+        {"intercept": intercept},
         CertifiedMean(
             partial(curves.logistic, intercept=intercept),
             partial(curves.slope_logistic, intercept=intercept),
@@ -142,6 +145,8 @@ def emax(
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
     return _build(
+        "emax",
+        {"hill": hill},
         CertifiedMean(partial(curves.emax, hill=hill), partial(curves.slope_emax, hill=hill)),
         partial(curves.inverse_emax, hill=hill),
         levels,
@@ -190,7 +195,8 @@ def power(
     levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
     chosen = as_interval("domain", domain, ModelError)
     certified = CertifiedMean(curves.power, curves.slope_power)
-    return _build(certified, curves.inverse_power, levels, chosen, penalty, target)
+    inverse = curves.inverse_power
+    return _build("power", {}, certified, inverse, levels, chosen, penalty, target)
 
 
 def hyperbolic_tangent(
@@ -223,10 +229,13 @@ def hyperbolic_tangent(
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     certified = CertifiedMean(curves.hyperbolic_tangent, curves.slope_hyperbolic_tangent)
-    return _build(certified, curves.inverse_hyperbolic_tangent, levels, chosen, penalty, target)
+    inverse = curves.inverse_hyperbolic_tangent
+    return _build("hyperbolic_tangent", {}, certified, inverse, levels, chosen, penalty, target)
 
 
 def _build(
+    family: str,
+    parameters: dict[str, float],
     response: CertifiedMean,
     inverse: curves.Curve,
     doses: tuple[float, ...],
@@ -240,4 +249,7 @@ def _build(
     if target is not None:
         target = as_fraction("target", target, ModelError)
     value = Benefit(target, penalty) if penalty > 0.0 or target is not None else None
-    return RewardModel(response, doses, domain, inverse=inverse, value=value)
+    model = RewardModel(response, doses, domain, inverse=inverse, value=value)
+    worth = {"penalty": penalty} | ({} if target is None else {"target": target})
+    model.remember_family(f"dose.{family}", parameters | worth)
+    return model

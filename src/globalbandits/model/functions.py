@@ -7,13 +7,15 @@ once, by comparing a few values with one-at-a-time calls.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import require
+from globalbandits._validation import as_list, require
 from globalbandits.errors import ModelError
+from globalbandits.model.curve_tables import TableCurves
+from globalbandits.model.expressions import Expression
 
 Function = Callable[..., Any]
 
@@ -30,6 +32,7 @@ class ArmFunctions:
         arms: The arms' user-facing values, for messages.
         joint: A function of (argument, arm value) that may broadcast over arrays of both.
         what: How messages call the function: "mean", "value" or "inverse".
+        table: The same functions as one of (arm indices, arguments).
     """
 
     def __init__(
@@ -39,7 +42,9 @@ class ArmFunctions:
         arms: Sequence[Any],
         joint: Function | None = None,
         what: str = "mean",
+        table: TableCurves | None = None,
     ) -> None:
+        self._table = table
         names = [f"{what} of arm {arm!r}" for arm in arms]
         self._values = np.empty(0)
         if joint is not None and all(type(arm) in (int, float) for arm in arms):
@@ -74,6 +79,8 @@ class ArmFunctions:
 
     def __call__(self, arms: IntArray, arguments: FloatArray) -> FloatArray:
         """Values of the given arms at the given arguments; both are broadcast together."""
+        if self._table is not None:
+            return self._table(arms, arguments)
         shape = np.broadcast_shapes(np.shape(arms), np.shape(arguments))
         if self._joint is not None:
             values = _try(self._joint, shape, arguments, self._values[arms])
@@ -104,6 +111,7 @@ class PerArm(NamedTuple):
 
     functions: tuple[Function, ...] = ()
     joint: Function | None = None
+    table: TableCurves | None = None  # what the functions are, where they are a table's
 
     def bind(
         self,
@@ -117,17 +125,45 @@ class PerArm(NamedTuple):
         if self.joint is not None:
             functions = tuple(partial(_swap, self.joint, arm) for arm in arms)
         probes = probe_points(*(np.broadcast_to(end, len(arms)) for end in (low, high)))
-        return ArmFunctions(functions, probes, arms, self.joint, what)
+        return ArmFunctions(functions, probes, arms, self.joint, what, self.table)
 
 
-def as_functions(name: str, functions: Any, n_arms: int | None = None) -> tuple[Function, ...]:
-    """Functions as a tuple, all callable, as many as there are arms."""
-    listed = tuple(functions)
+def as_function(what: str, function: Any, names: tuple[str, ...]) -> Function:
+    """A function as it is, and a text as the formula it is."""
+    if isinstance(function, str):
+        return Expression(function, names, what)
+    rule = f"be a function of ({', '.join(names)}), or a text with a formula"
+    require(callable(function), what, rule, function, ModelError)
+    return cast(Function, function)
+
+
+def as_functions(
+    what: str, functions: Any, argument: str, n_arms: int | None = None
+) -> tuple[Function, ...]:
+    """Functions of one number as a tuple, as many as there are arms; texts are formulas."""
+    rule = "be a list of functions, one per arm" if n_arms is None else f"have {n_arms} functions"
+    listed = tuple(as_list(what, functions, rule, ModelError))
     if n_arms is not None:
-        require(len(listed) == n_arms, name, f"have {n_arms} functions", len(listed), ModelError)
-    for position, function in enumerate(listed):
-        require(callable(function), f"{name}[{position}]", "be callable", function, ModelError)
-    return listed
+        require(len(listed) == n_arms, what, rule, len(listed), ModelError)
+    return tuple(
+        as_function(f"{what}[{position}]", function, (argument,))
+        for position, function in enumerate(listed)
+    )
+
+
+def as_value(value: Function | str | None) -> PerArm | None:
+    """What decisions are worth, as one function of the mean and the arm."""
+    return None if value is None else PerArm(joint=as_function("value", value, ("mean", "arm")))
+
+
+def as_worth(
+    value: Function | str | None, values: Sequence[Function | str] | None, n_arms: int
+) -> PerArm | None:
+    """What decisions are worth, as one function, or as one of the mean per arm; not both."""
+    if values is None:
+        return as_value(value)
+    require(value is None, "values", "not be given together with value", value, ModelError)
+    return PerArm(as_functions("values", values, "mean", n_arms))
 
 
 def _swap(function: Function, arm: Any, argument: Any) -> Any:
@@ -177,23 +213,22 @@ def _try(function: Function, shape: tuple[int, ...], *arguments: Any) -> FloatAr
     return None if found is None or values.shape != shape else values
 
 
+def _call_at_once(function: Function, arguments: FloatArray, name: str) -> FloatArray:
+    """Values of a function that takes arrays, or else single numbers."""
+    if arguments.size == 0:
+        return np.empty(0)
+    values = _try(function, arguments.shape, arguments)
+    return _call_singly(function, arguments, name) if values is None else values
+
+
 def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Function:
     """The function itself if it maps arrays elementwise, else a loop over it."""
-
-    def one_at_a_time(arguments: FloatArray) -> FloatArray:
-        return _call_singly(function, arguments, name)
-
-    def all_at_once(arguments: FloatArray) -> FloatArray:
-        if arguments.size == 0:
-            return np.empty(0)
-        values = _try(function, arguments.shape, arguments)
-        return one_at_a_time(arguments) if values is None else values
-
+    one_at_a_time = partial(_call_singly, function, name=name)
     expected = one_at_a_time(probes)
     values = _try(function, probes.shape, probes)
     if values is None or not np.allclose(values, expected, rtol=1e-12, atol=0.0, equal_nan=True):
         return one_at_a_time
-    return all_at_once
+    return partial(_call_at_once, function, name=name)
 
 
 def probe_points(low: FloatArray, high: FloatArray) -> FloatArray:

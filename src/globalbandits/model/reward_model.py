@@ -7,17 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from globalbandits import _html
+from globalbandits import pages
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis import analyse
 from globalbandits.model.arms import as_arms
-from globalbandits.model.certificates import is_certified
+from globalbandits.model.certificates import unseen_width
 from globalbandits.model.curves import evaluate_many
 from globalbandits.model.decisions import Decisions
+from globalbandits.model.describing import Descriptions
 from globalbandits.model.envelope import envelope_table
-from globalbandits.model.functions import ArmFunctions, PerArm, as_functions
+from globalbandits.model.expressions import Expression
+from globalbandits.model.functions import (
+    ArmFunctions,
+    PerArm,
+    as_function,
+    as_functions,
+    as_value,
+    as_worth,
+)
 from globalbandits.model.holder import Holder, estimate_holder, verify_holder
 from globalbandits.model.intervals import as_numbers, as_span
 from globalbandits.model.inverses import verify_inverse
@@ -35,18 +44,20 @@ _SHOWN = 20  # arms and regions in a notebook
 _ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
 
-class RewardModel(Observations, Decisions):
+class RewardModel(Observations, Decisions, Descriptions):
     """Arms whose mean rewards are known functions of one unknown number.
 
     Args:
         mean: ``mean(theta, arm)``: mean reward of an arm value at theta, strictly monotone in
             theta. Best written so that it takes arrays; functions of single numbers work too.
+            Or a text with a formula of ``theta`` and ``arm``, such as ``"arm * exp(-arm*theta)"``.
         arms: User-facing values of the arms: prices, doses, labels.
         domain: The interval theta lies in.
         reward_range: The interval rewards lie in.
         value: ``value(mean, arm)``: what a decision for the arm is worth if its mean reward is
             ``mean``, where that is not the mean itself: the profit of a sale, the distance from
-            a target. Rewards are still what is observed. Any continuous function.
+            a target. Rewards are still what is observed. Any continuous function, or a text with
+            a formula of ``mean`` and ``arm``.
         inverse: ``inverse(value, arm)``, if a closed form is known; it is checked against ``mean``.
         holder: Constants of Assumption 1, if they are known; they are checked. Estimated else.
         monotone: False for means that are flat somewhere, or turn. They cannot be inverted; all
@@ -72,29 +83,32 @@ class RewardModel(Observations, Decisions):
         ...                       value=lambda sold, price: (price - 0.3) * sold)
         >>> shop.means(0.5).round(3), shop.worth(0.5).round(3)
         (array([0.64, 0.49, 0.36]), array([0.064, 0.147, 0.18 ]))
+
+        The same without code, which a file can hold:
+
+        >>> shop = gb.RewardModel("(1 - arm*theta)**2", [0.4, 0.6, 0.8], value="(arm - 0.3) * mean")
+        >>> shop.worth(0.5).round(3)
+        array([0.064, 0.147, 0.18 ])
     """
 
     def __init__(
         self,
-        mean: Callable[..., Any],
+        mean: Callable[..., Any] | str,
         arms: Sequence[Any],
         domain: tuple[float, float] = (0.0, 1.0),
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        value: Callable[..., Any] | None = None,
+        value: Callable[..., Any] | str | None = None,
         inverse: Callable[..., Any] | None = None,
         holder: Holder | None = None,
         monotone: bool = True,
     ) -> None:
-        require(callable(mean), "mean", "be a function of (theta, arm)", mean, ModelError)
-        allowed = value is None or callable(value)
-        require(allowed, "value", "be a function of (mean, arm)", value, ModelError)
         self._build(
             as_arms(arms),
             domain,
             reward_range,
-            PerArm(joint=mean),
-            None if value is None else PerArm(joint=value),
+            PerArm(joint=as_function("mean", mean, ("theta", "arm"))),
+            as_value(value),
             None if inverse is None else PerArm(joint=inverse),
             holder,
             monotone,
@@ -103,28 +117,31 @@ class RewardModel(Observations, Decisions):
     @classmethod
     def from_functions(
         cls,
-        functions: Sequence[Callable[..., Any]],
+        functions: Sequence[Callable[..., Any] | str],
         arms: Sequence[Any] | None = None,
         domain: tuple[float, float] = (0.0, 1.0),
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        values: Sequence[Callable[..., Any]] | None = None,
+        value: Callable[..., Any] | str | None = None,
+        values: Sequence[Callable[..., Any] | str] | None = None,
         inverses: Sequence[Callable[..., Any]] | None = None,
         holder: Holder | None = None,
         monotone: bool = True,
     ) -> "RewardModel":
         """A model from one function of theta per arm; arms are 0, 1, 2, ... unless named.
 
-        ``values`` are functions of the arm's mean reward, one per arm: see `RewardModel`.
+        ``values`` are functions of the arm's mean reward, one per arm, instead of one ``value`` of
+        mean and arm: see `RewardModel`. Texts are formulas, of ``theta`` in ``functions`` and of
+        ``mean`` in ``values``.
 
         Examples:
             >>> import globalbandits as gb
             >>> model = gb.RewardModel.from_functions(
-            ...     [lambda t: 1 - t**0.5, lambda t: 0.8 * t, lambda t: t**2])
+            ...     [lambda t: 1 - t**0.5, lambda t: 0.8 * t, "theta**2"])
             >>> [region.arm for region in model.regions]
             [0, 1, 2]
         """
-        means = PerArm(functions=as_functions("functions", functions))
+        means = PerArm(functions=as_functions("functions", functions, "theta"))
         n_arms = len(means.functions)
         named = as_arms(range(n_arms) if arms is None else arms)
         rule = f"have {n_arms} values, one per function"
@@ -135,8 +152,10 @@ class RewardModel(Observations, Decisions):
             domain,
             reward_range,
             means,
-            None if values is None else PerArm(as_functions("values", values, n_arms)),
-            None if inverses is None else PerArm(as_functions("inverses", inverses, n_arms)),
+            as_worth(value, values, n_arms),
+            None
+            if inverses is None
+            else PerArm(as_functions("inverses", inverses, "mean", n_arms)),
             holder,
             monotone,
         )
@@ -157,18 +176,29 @@ class RewardModel(Observations, Decisions):
         self._domain = as_span("domain", domain)
         self._reward_range = as_span("reward_range", reward_range)
         require(isinstance(monotone, bool), "monotone", "be True or False", monotone, ModelError)
+        for source in (mean.joint, None if value is None else value.joint):
+            if isinstance(source, Expression):
+                source.check_arms(arms)
+        self._sources = mean, value, inverse, holder
         self._observed = mean.bind(arms, "mean", *self._domain)
         # What is observed and what a decision is worth: inverses come from the first, regions,
         # gaps and regret from the second.
         self._value = None if value is None else value.bind(arms, "value", *self._reward_range)
         self._worth = Worth(self._observed, self._value, self._reward_range)
-        certified = monotone and is_certified(mean.joint, arms, self._domain)
-        found = analyse(
-            self._observed, self._value, arms, self._domain, self._reward_range, monotone
-        )
+        unseen = unseen_width(mean, arms, self._domain) if monotone else np.inf
+        with np.errstate(all="ignore"):  # what cannot be computed is found and named
+            found = analyse(
+                self._observed,
+                self._value,
+                arms,
+                self._domain,
+                self._reward_range,
+                monotone,
+                None if mean.table is None else mean.table.knots,
+            )
         self._values = found.values
         self._breakpoints, self._best = found.breakpoints, found.best
-        self._resolution = 0.0 if certified else found.resolution
+        self._resolution = min(unseen, found.resolution)
         self._remember()
         at_ends = self.best_arms(self._domain[0]), self.best_arms(self._domain[1])
         self._tables = Tables(
@@ -252,7 +282,7 @@ class RewardModel(Observations, Decisions):
 
         A function is known where it was looked at: a dip, a flat stretch or two crossings
         narrower than this cannot be excluded. 0 for curves whose derivative is known to have one
-        sign, as those of the catalogues.
+        sign, as those of the catalogues, of tables, and of formulas for which it can be proved.
         """
         return self._resolution
 
@@ -367,14 +397,14 @@ class RewardModel(Observations, Decisions):
             for region in self.regions[:_SHOWN]
         ]
         more = len(self.regions) - len(rows)
-        picture = _html.curves(
+        picture = pages.curves(
             thetas, self.worth(thetas).T[:_SHOWN], edges[:_SHOWN], f"{self!r}: worth over theta"
         )
         return "".join(
             [
-                _html.paragraph(repr(self), strong=True),
+                pages.paragraph(repr(self), strong=True),
                 picture,
-                _html.table(["best arm", "from theta", "to theta"], rows),
-                *([_html.paragraph(f"({more} more regions)")] if more else []),
+                pages.table(["best arm", "from theta", "to theta"], rows),
+                *([pages.paragraph(f"({more} more regions)")] if more else []),
             ]
         )

@@ -15,6 +15,7 @@ from globalbandits.errors import ModelError
 from globalbandits.model.checks import check_grid, n_cells
 from globalbandits.model.curves import (
     Evaluate,
+    Pieces,
     build_plain,
     cut_pieces,
     even_pieces,
@@ -255,7 +256,7 @@ def worth_curves(
     mean: Curves,
     values: Values,
     domain: tuple[float, float],
-    cuts: FloatArray,
+    pieces: Pieces,
     names: list[str],
     grid: FloatArray,
 ) -> Curves:
@@ -270,5 +271,4 @@ def worth_curves(
     def rounding(arms: IntArray, thetas: FloatArray) -> FloatArray:
         return worth.with_rounding(arms, thetas)[1] / (high - low)
 
-    pieces = cut_pieces(even_pieces(len(names), domain), cuts)
     return build_plain(unit_worth, pieces, domain, rounding, names, "theta", grid)[0]

@@ -7,17 +7,27 @@ drawing thousands of them keeps no memory.
 from globalbandits.plots.bars import interval_figure, share_figure
 from globalbandits.plots.curves import Band, Mark, model_figure
 from globalbandits.plots.evidence import evidence_figure
+from globalbandits.plots.groups import (
+    Cells,
+    group_curves_figure,
+    group_intervals_figure,
+    group_regret_figure,
+)
 from globalbandits.plots.heat import heat_figure
 from globalbandits.plots.lines import Line, band_figure
 from globalbandits.plots.saving import check_figure_path, save_figure
 
 __all__ = [
     "Band",
+    "Cells",
     "Line",
     "Mark",
     "band_figure",
     "check_figure_path",
     "evidence_figure",
+    "group_curves_figure",
+    "group_intervals_figure",
+    "group_regret_figure",
     "heat_figure",
     "interval_figure",
     "model_figure",

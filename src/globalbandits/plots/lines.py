@@ -64,16 +64,24 @@ def band_figure(
         for number, position in enumerate(marks):
             label = marks_label if number == 0 else "_"
             axes.axvline(position, color=QUIET, linewidth=0.7, linestyle=":", label=label)
-        styles = iter(line_styles(sum(not line.reference for line in lines)))
-        references = iter(_REFERENCE_DASHES * len(lines))
-        for line in lines:
-            style = LineStyle(INK, next(references)) if line.reference else next(styles)
-            _draw(axes, line, style)
+        draw_lines(axes, lines)
         legend_beside(axes)
         return figure
 
 
 _REFERENCE_DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))
+
+
+def draw_lines(axes: "Axes", lines: Sequence[Line]) -> list[LineStyle]:
+    """Draw lines with their bands; the styles they got."""
+    styles = iter(line_styles(sum(not line.reference for line in lines)))
+    references = iter(_REFERENCE_DASHES * len(lines))
+    used = []
+    for line in lines:
+        style = LineStyle(INK, next(references)) if line.reference else next(styles)
+        _draw(axes, line, style)
+        used.append(style)
+    return used
 
 
 def _draw(axes: "Axes", line: Line, style: LineStyle) -> None:

@@ -1,6 +1,7 @@
 """Figures to files."""
 
 import os
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,14 @@ def check_figure_path(path: str | os.PathLike[str]) -> Path:
     if target.suffix.lower() not in _METADATA:
         raise ResultError(f"figure path must end in .svg, .png or .pdf, got {str(path)!r}")
     return target
+
+
+def svg_bytes(figure: "Figure") -> bytes:
+    """A figure as the bytes of an SVG file, for pages that hold it inside."""
+    buffer = BytesIO()
+    with styled():
+        figure.savefig(buffer, format="svg", metadata=_METADATA[".svg"])
+    return buffer.getvalue()
 
 
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> Path:

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from string import Template
 
 from globalbandits._files import replacing
-from globalbandits._version import __version__
 from globalbandits.experiments import Entry, Grid, Outcome, Verdict, count_verdicts
 from globalbandits.experiments.entries import UNSETTLED
 from globalbandits.experiments.verdicts import Z95
-from globalbandits.report.html import definitions, embed_figure, read_resource
+from globalbandits.pages import definitions, embed_figure, fill_page
+from globalbandits.plots.saving import svg_bytes
+from globalbandits.plots.style import narrow_picture
+from globalbandits.report.conclusion import conclude, in_words
 from globalbandits.report.numbers import MARKS, format_seconds, format_value
 
 _CLASSES = {
@@ -36,14 +37,14 @@ def write_page(
         about: lines for the head of the page, such as the command and the seed.
         folder: where to write.
     """
-    template = Template(read_resource("page.html"))
-    page = template.substitute(
-        css=read_resource("page.css"),
+    page = fill_page(
+        __package__,
+        "page.html",
+        conclusion=escape(conclude(outcomes)),
         tally=_tally(outcomes),
         navigation="\n".join(_link(outcome) for outcome in outcomes),
         about=definitions(about),
         sections="\n".join(_section(outcome, figures) for outcome in outcomes),
-        version=escape(__version__),
     )
     target = folder / "report.html"
     with replacing(target) as temporary:
@@ -73,23 +74,31 @@ def _link(outcome: Outcome) -> str:
 
 
 def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
+    """An experiment: its verdict in words and its first figure; the rest is folded."""
     parts = [
         f'<h2 id="{outcome.key}">{escape(outcome.heading)}</h2>',
+        f"<p><b>{escape(in_words(outcome))}</b></p>",
         f"<p>{escape(outcome.spec.text)}</p>",
         f'<p class="why">{outcome.runs:,} runs of {outcome.horizon:,} rounds, '
         f"{format_seconds(outcome.seconds)}.</p>",
     ]
-    for chart in outcome.charts:
-        parts.append(embed_figure(figures[f"{outcome.key}_{chart.name}"], chart.caption))
-        parts += [_grid(grid, outcome) for grid in outcome.grids if grid.below == chart.name]
-    parts += [_grid(grid, outcome) for grid in outcome.grids if not grid.below]
+    folded: list[str] = []
+    for number, chart in enumerate(outcome.charts):
+        name = f"{outcome.key}_{chart.name}"
+        phone = svg_bytes(narrow_picture(chart.draw))
+        (folded if number else parts).append(embed_figure(figures[name], chart.caption, phone))
+        folded += [_grid(grid, outcome) for grid in outcome.grids if grid.below == chart.name]
+    folded += [_grid(grid, outcome) for grid in outcome.grids if not grid.below]
     if outcome.statements:
-        parts.append(_statements(outcome.statements))
+        folded.append(_statements(outcome.statements))
     if outcome.joint:
         items = "\n".join(f"<li>{escape(str(joint))}</li>" for joint in outcome.joint)
-        parts.append(f'<h3>Tables as wholes</h3>\n<ul class="why-list">\n{items}\n</ul>')
-    parts.append(_reasons(outcome))
-    parts += [f"<pre>{escape(note)}</pre>" for note in outcome.notes]
+        folded.append(f'<h3>Tables as wholes</h3>\n<ul class="why-list">\n{items}\n</ul>')
+    folded.append(_reasons(outcome))
+    folded += [f"<pre>{escape(note)}</pre>" for note in outcome.notes]
+    inside = "\n".join(part for part in folded if part)
+    if inside:
+        parts.append(f"<details><summary>All tables and figures</summary>\n{inside}\n</details>")
     return "\n".join(parts)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from globalbandits import _html
+from globalbandits import pages
 from globalbandits._types import AnyArray, BoolArray, IntArray
 from globalbandits.environments import Environment
 from globalbandits.environments.environment import worth_of_means
@@ -23,7 +23,7 @@ from globalbandits.simulation.operating import (
 )
 from globalbandits.simulation.provenance import made_with, own_code
 from globalbandits.simulation.records import Records
-from globalbandits.simulation.summary import summarize
+from globalbandits.simulation.summary import gains, summarize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +80,19 @@ class SimulationResult:
         """
         return summarize(self.dataset, baseline, confidence, variable)
 
+    def earnings(self, baseline: str | int, confidence: float = 0.95) -> "pd.DataFrame":
+        """One row a policy: what it earned beyond a baseline in the same runs.
+
+        Columns are ``gain_mean``, ``gain_sem``, ``gain_low`` and ``gain_high``, in the units of
+        the worth, at the last checkpoint, by the means that pay.
+
+        Args:
+            baseline: name of a policy of this simulation, or the index of an arm that is always
+                played, such as today's price.
+            confidence: of the intervals (Student's t).
+        """
+        return gains(self.dataset, baseline, confidence)
+
     def _repr_html_(self) -> str:
         sizes = self.dataset.sizes
         last = int(self.dataset["time"].values[-1])
@@ -89,7 +102,7 @@ class SimulationResult:
             [label, *(f"{value:.4g}" for value in row)]
             for label, row in zip(rows.index, rows.to_numpy().tolist(), strict=True)
         ]
-        return _html.paragraph(heading, strong=True) + _html.table(
+        return pages.paragraph(heading, strong=True) + pages.table(
             ["policy", "mean", "standard error", "low", "high"], cells
         )
 

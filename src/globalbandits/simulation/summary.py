@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from globalbandits._rewards import as_arm
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_fraction, require
 from globalbandits.errors import SimulationError
@@ -53,6 +54,37 @@ def summarize(
         require(baseline in names, "baseline", rule, baseline, SimulationError)
         columns |= _columns("difference", final - final[names.index(baseline)], confidence)
     return Summary(columns, index=pd.Index(names, name="policy"))
+
+
+def gains(dataset: "xr.Dataset", baseline: str | int, confidence: float) -> "pd.DataFrame":
+    """One row a policy: see `SimulationResult.earnings`."""
+    import pandas as pd
+
+    from globalbandits.simulation.printing import Summary
+
+    confidence = as_fraction("confidence", confidence, SimulationError)
+    names = [str(name) for name in dataset["policy"].values]
+    regrets = np.ascontiguousarray(dataset["regret"].isel(time=-1).transpose("policy", "run"))
+    if isinstance(baseline, str):
+        rule = f"be one of {', '.join(names)}, or an arm's index"
+        require(baseline in names, "baseline", rule, baseline, SimulationError)
+        lost = regrets[names.index(baseline)]
+    else:
+        arm = as_arm("baseline", baseline, dataset.sizes["arm"])
+        if "gap" not in dataset:
+            raise SimulationError(
+                "baseline must be a policy of the simulation where means move: "
+                f"simulate FixedArm({arm}) beside the others, and name it"
+            )
+        gap = dataset["gap"].isel(arm=arm).to_numpy()
+        lost = np.broadcast_to(_decisions(dataset) * gap, regrets.shape)
+    numbers = _columns("gain", lost - regrets, confidence)
+    return Summary(numbers, index=pd.Index(names, name="policy"))
+
+
+def _decisions(dataset: "xr.Dataset") -> FloatArray:
+    """How many decisions each run of each policy had, shape (policy, run)."""
+    return np.asarray(dataset["pulls"].transpose("policy", "run", "arm").sum("arm"), np.float64)
 
 
 def check_regret(variable: str) -> None:

@@ -8,13 +8,19 @@ import numpy as np
 from globalbandits import statistics
 from globalbandits._encoding import encode_tuple
 from globalbandits._random import Stream, generator
-from globalbandits._rewards import as_allowed, as_arm, as_batch, as_unit, is_batch, nearest
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._rewards import (
+    as_allowed,
+    as_arm,
+    as_batch,
+    as_unit,
+    given_arm,
+    is_batch,
+    nearest,
+)
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError, RewardError, StateError
-from globalbandits.evidence import Contenders, Drift, Evidence, Interval, ModelEvidence
-from globalbandits.evidence.stopping import reason_to_stop
-from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.evidence import Evidence
+from globalbandits.policies.base import Policy
 from globalbandits.policies.learner import saving
 from globalbandits.policies.learner.belonging import (
     check_same,
@@ -24,21 +30,19 @@ from globalbandits.policies.learner.belonging import (
     saved_arms,
 )
 from globalbandits.policies.learner.calls import Calls
-from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
 from globalbandits.policies.learner.live import Live
-from globalbandits.policies.learner.stop_when import REASONS, StopWhen
+from globalbandits.policies.learner.readings import Readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
     from globalbandits.model import RewardModel
 
 
-class Learner:
+class Learner(Readings):
     """One policy learning online on one model.
 
     `select` changes nothing but the random generator, so several decisions may be open at
@@ -87,21 +91,6 @@ class Learner:
         self._lock = threading.RLock()
         self._set_compiled(compiled)
 
-    @property
-    def policy(self) -> Policy:
-        """The policy's spec."""
-        return self._policy
-
-    @property
-    def model(self) -> "RewardModel":
-        """The reward model."""
-        return self._model
-
-    @property
-    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
-        """The policy's rules, its setup, the statistics and the state, for those who test rules."""
-        return self._rules, self._setup, self._stats, self._state
-
     def select(
         self,
         *,
@@ -126,13 +115,23 @@ class Learner:
                 arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
         return arm if may is None else nearest(arm, may)
 
-    def update(self, arm: "int | ArrayLike", reward: "float | ArrayLike") -> None:
+    def update(
+        self,
+        arm: "int | ArrayLike | None" = None,
+        reward: "float | ArrayLike | None" = None,
+        *,
+        arm_value: Any = None,
+    ) -> None:
         """Learn one reward of an arm, or a batch of them; on an error nothing is learned.
 
         Args:
             arm: index of the arm, or a sequence of indices.
             reward: the reward in the model's units, or as many of them.
+            arm_value: instead of the index what the arm stands for, such as its price; or as
+                many as there are rewards.
         """
+        if arm_value is not None:
+            arm = given_arm(arm, arm_value, self._model.arms, many=is_batch(reward))
         n_arms, reward_range = self._model.n_arms, self._model.reward_range
         if is_batch(arm) or is_batch(reward):
             arms, units = as_batch(arm, reward, n_arms, reward_range)
@@ -150,12 +149,28 @@ class Learner:
         live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
         self._calls = Calls(self._policy, live, self._evidence, compiled)
 
-    def forget(self, arm: int, reward: float) -> None:
+    def forget(
+        self,
+        arm: int | None = None,
+        reward: float | None = None,
+        *,
+        arm_value: Any = None,
+        number: int | None = None,
+    ) -> None:
         """Undo one earlier `update` with the same arm and reward.
 
         What is left is what a learner has that saw only the other rewards, up to rounding of
         the sums. A policy whose state does not follow from counts and sums refuses.
+
+        Args:
+            arm: index of the arm.
+            reward: the reward as it was observed.
+            arm_value: instead of the index what the arm stands for, such as its price.
+            number: which observation it was, counted from 1. If it is not given, the search for
+                drift begins anew.
         """
+        if arm_value is not None:
+            arm = given_arm(arm, arm_value, self._model.arms, many=False)
         rebuild = self._rules.rebuild
         if rebuild is None:
             raise PolicyError(
@@ -166,7 +181,7 @@ class Learner:
         unit = as_unit("reward", reward, self._model.reward_range)
         with self._lock:
             self._check_observed(index, unit, reward)
-            self._evidence.unnote(index, unit)
+            self._evidence.unnote(index, unit, number)
             statistics.uncount(self._stats, index, unit)
             rebuild(self._setup, self._stats, self._state)
             self._version += 1
@@ -227,80 +242,6 @@ class Learner:
                 child._set_compiled(self._calls.compiled)
                 children.append(child)
             return children
-
-    @property
-    def estimate(self) -> float | None:
-        """The estimate of the parameter; None before any reward, or if the policy has none."""
-        with self._lock:
-            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
-        return None if np.isnan(theta) else theta
-
-    @property
-    def n_observations(self) -> int:
-        """How many rewards have been observed."""
-        return int(self._stats.total[0])
-
-    @property
-    def pulls(self) -> IntArray:
-        """How many rewards of each arm have been observed."""
-        with self._lock:
-            return self._stats.counts.copy()
-
-    @property
-    def means(self) -> FloatArray:
-        """Mean of all rewards of each arm, in the model's units; nan where there is none."""
-        low, high = self._model.reward_range
-        with self._lock:
-            counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
-        units = np.full(counts.shape, np.nan)
-        np.divide(sums, counts, out=units, where=counts > 0)
-        return low + (high - low) * units
-
-    def should_stop(self, rule: StopWhen) -> str | None:
-        """Why to stop now by a rule ("too high", "one contender", "decisions"); None to go on."""
-        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
-        with self._lock:
-            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
-
-    def explain(self) -> Explanation:
-        """The estimate, every arm's statistics, and the next choice with its reason."""
-        with self._lock:
-            return explain(
-                self._policy, self._model, self._setup, self._stats, self._state, self._rng
-            )
-
-    def interval(self, confidence: float = 0.95) -> Interval:
-        """An interval that holds the parameter at all times, with probability ``confidence``."""
-        return self._evidence_now().interval(confidence)
-
-    def evidence_against_model(self) -> ModelEvidence:
-        """How strongly the rewards speak against the model, whatever the parameter is."""
-        return self._evidence_now().against_model()
-
-    def contenders(self, confidence: float = 0.95) -> Contenders:
-        """The arms that can still be best."""
-        return self._evidence_now().contenders(confidence)
-
-    def drift(self, alpha: float = 0.05) -> Drift:
-        """Whether the parameter has moved, with a false-alarm rate of ``alpha``."""
-        return self._evidence_now().drift(alpha)
-
-    def _repr_html_(self) -> str:
-        return self.explain()._repr_html_()
-
-    def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
-        """Interval, e-value and contenders over the times that are still known."""
-        return self._evidence_now().plot_evidence(confidence, title=title)
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the rewards say, apart from what the policy makes of them: a copy of it."""
-        return self._evidence_now()
-
-    def _evidence_now(self) -> Evidence:
-        """A copy that other threads do not change while statements are computed from it."""
-        with self._lock:
-            return self._evidence.copy()
 
     def state(self) -> dict[str, Any]:
         """All that `restore` needs to go on bit for bit, as a dict that JSON can hold."""

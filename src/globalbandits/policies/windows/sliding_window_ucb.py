@@ -117,8 +117,8 @@ class SlidingWindowUCB(Policy):
     for xi > 1/2; xi = 0.6 is from memory of their simulations and could not be checked. With
     n changes over a horizon T they suggest ``window = 2 * sqrt(T * log(T) / n)``. Where
     means do not change it forgets what it knew and explores for ever: its regret is linear then.
-    The model is not used. Rewards cannot be forgotten or merged: the window depends on their order. Value:
-    any, as for `UCB1` with this bonus.
+    The model is not used. Rewards cannot be forgotten or merged: the window depends on their
+    order. Value: any, as for `UCB1` with this bonus.
 
     Args:
         window: how many of the last rewards count; at least 1.

@@ -1,0 +1,143 @@
+"""The log: durable pairs a second beside the disk's own limit, by group size, and replay."""
+
+import os
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from benchmarks import Row
+from globalbandits.service.log import Log, new_id
+from globalbandits.service.replay import replay
+from globalbandits.service.stores import SQLiteStore
+from globalbandits.service.stores.records import (
+    BanditRow,
+    Decision,
+    Event,
+    SettingRow,
+    WriterRow,
+)
+
+GROUPS = (1, 16, 32, 128)
+N_PAIRS = {1: 150, 16: 1_600, 32: 3_200, 128: 6_400}
+SPEC = {
+    "model": {"family": "demand.linear_power", "arms": [0.4 + 0.05 * k for k in range(12)]},
+    "policy": {"policy": "wagp"},
+    "seed": 1,
+}
+
+
+def run() -> list[Row]:
+    """Raw limit and writer in turns, one group size after the other; then replay."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(dir=os.environ.get("GLOBALBANDITS_BENCH_DIR")) as folder:
+        commit = commit_seconds(Path(folder, "commit.db"))
+        rows.append(_row("a raw commit of one row", 1e3 * commit, "ms", "median of 50"))
+        for group in GROUPS:
+            raw = raw_pairs(Path(folder, f"raw-{group}.db"), group)
+            ours = writer_pairs(Path(folder, f"log-{group}.db"), group)
+            rows.append(_row(f"raw statements, groups of {group}", raw, "pairs/s", ""))
+            note = f"{ours / raw:.2f} of the raw limit; with decisions and learning"
+            rows.append(_row(f"the writer, groups of {group}", ours, "pairs/s", note))
+        ours = threads_pairs(Path(folder, "threads.db"), 32)
+        rows.append(_row("32 threads that wait for every answer", ours, "pairs/s", ""))
+        store = SQLiteStore(Path(folder, "log-128.db"), read_only=True)
+        begun = time.perf_counter()
+        found = replay(store, store.bandits()[0])
+        seconds = time.perf_counter() - begun
+        assert found.agree == found.decisions
+        note = f"{found.agree} of {found.decisions} decisions agree"
+        rows.append(_row("replay of a pair", 1e6 * seconds / found.version, "µs", note))
+        store.close()
+    return rows
+
+
+def commit_seconds(path: Path) -> float:
+    """The time of one commit that waits for the disk."""
+    store = SQLiteStore(path)
+    times = []
+    for number in range(50):
+        begun = time.perf_counter()
+        with store.transaction() as rows:
+            rows.add_writer(WriterRow(0, "", "", "", number))
+        times.append(time.perf_counter() - begun)
+    store.close()
+    return statistics.median(times)
+
+
+def raw_pairs(path: Path, group: int) -> float:
+    """Pairs a second of the same statements in groups, with nobody deciding or waiting."""
+    store = SQLiteStore(path)
+    with store.transaction() as rows:
+        rows.add_writer(WriterRow(0, "", "", "", 0))
+        rows.add_bandit(BanditRow(0, "main", "raw", "{}", 1, 0, 0))
+        rows.add_settings([SettingRow(1, 1, 0, "{}", 0)])
+    n_groups = N_PAIRS[group] // group
+    begun = time.perf_counter()
+    version = 0
+    for number in range(n_groups):
+        now = time.time_ns() // 1000
+        made = [
+            Decision(new_id(now), 1, f"{number}-{k}", 0, 0, version, 1, 1, now, None)
+            for k in range(group)
+        ]
+        ids = [row.id for row in made]
+        with store.transaction() as rows:
+            rows.add_decisions(made)
+            rows.decisions_by_request([(1, f"{number}-{k}") for k in range(group)])
+        with store.transaction() as rows:
+            rows.decisions_by_id(ids)
+            rows.events_of(ids)
+            rows.lock([1])
+            rows.add_events(
+                [Event(1, version + k + 1, "reward", id, 0, 0.3, now) for k, id in enumerate(ids)]
+            )
+            version += group
+            rows.set_versions({1: version})
+    seconds = time.perf_counter() - begun
+    store.close()
+    return n_groups * group / seconds
+
+
+def writer_pairs(path: Path, group: int) -> float:
+    """Pairs a second of the log: decided, stored, learned, answered, a group at a time."""
+    log = Log(SQLiteStore(path))
+    bandit, _ = log.create("shop", SPEC)
+    n_groups = N_PAIRS[group] // group
+    begun = time.perf_counter()
+    for number in range(n_groups):
+        asks = [log.ask(bandit, f"{number}-{k}") for k in range(group)]
+        made = [future.result().decision for future in log.writer.submit_all(asks)]
+        tells = [log.tell(bandit, row.id, 0.2 + number % 10 / 100) for row in made]
+        for future in log.writer.submit_all(tells):
+            future.result()
+    seconds = time.perf_counter() - begun
+    log.close()
+    return n_groups * group / seconds
+
+
+def threads_pairs(path: Path, n_threads: int) -> float:
+    """Pairs a second of the log with threads that each wait for every answer."""
+    log = Log(SQLiteStore(path))
+    log.create("shop", SPEC)
+    each = N_PAIRS[n_threads] // n_threads
+
+    def play(client: int) -> None:
+        for number in range(each):
+            id = log.decide("shop", f"{client}-{number}").decision.id
+            log.reward("shop", id, 0.2 + number % 10 / 100)
+
+    threads = [threading.Thread(target=play, args=(client,)) for client in range(n_threads)]
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - begun
+    log.close()
+    return each * n_threads / seconds
+
+
+def _row(name: str, value: float, unit: str, note: str) -> Row:
+    return Row(name=name, value=value, unit=unit, target=None, note=note)

@@ -1,0 +1,163 @@
+"""``globalbandits replay | export | import | prune``: the log of a decision service."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores.records import BanditRow
+
+Database = Annotated[Path, typer.Argument(metavar="DB", help="SQLite file of the service.")]
+OneBandit = Annotated[
+    str | None, typer.Option("--bandit", help="Only the bandits of this name; all by default.")
+]
+
+
+def replay(db: Database, bandit: OneBandit = None) -> None:
+    """Rebuild every state from the log, make every decision again, and say how many agree.
+
+    The exit code is 1 if one differs, or if the log does not hold together. A server may be
+    running meanwhile.
+
+    [bold]Examples[/bold]
+
+      globalbandits replay shop.db
+
+      globalbandits replay shop.db --bandit shop
+    """
+    from globalbandits.service.replay import replay as replay_one
+    from globalbandits.service.stores import SQLiteStore
+
+    store = SQLiteStore(db, read_only=True)
+    good = True
+    try:
+        store.check()
+        for row in _chosen(store, bandit):
+            found = replay_one(store, row)
+            good &= found.good
+            print(
+                f"{found.name}: {found.version} events, {found.decisions} decisions, "
+                f"{found.agree} agree, {found.differ} differ"
+            )
+            if found.base:
+                print(f"  begins at version {found.base}; {found.gone} decisions are older")
+            if found.foreign:
+                print(f"  {found.foreign} of other versions of globalbandits come out otherwise")
+            for line in found.wrong:
+                print(f"  {line}")
+    finally:
+        store.close()
+    if not good:
+        raise typer.Exit(1)
+
+
+def export(
+    db: Database,
+    bandit: OneBandit = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; standard output by default.")
+    ] = None,
+) -> None:
+    """Write the log as lines of JSON: settings, events, decisions, refusals.
+
+    [bold]Examples[/bold]
+
+      globalbandits export shop.db --out shop.ndjson
+
+      globalbandits export shop.db --bandit shop | head
+    """
+    import sys
+
+    from globalbandits._files import replacing
+    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.transfer import export_lines
+
+    store = SQLiteStore(db, read_only=True)
+    try:
+        lines = export_lines(store, _chosen(store, bandit))
+        if out is None:
+            sys.stdout.writelines(lines)
+        else:
+            with replacing(out, durable=True) as temporary, open(temporary, "w") as file:
+                file.writelines(lines)
+    finally:
+        store.close()
+
+
+def import_log(
+    db: Database,
+    file: Annotated[Path, typer.Argument(help="What `globalbandits export` wrote.")],
+) -> None:
+    """Put exported bandits into a file, which is made if it is not there; all or none.
+
+    [bold]Example[/bold]
+
+      globalbandits import new.db shop.ndjson
+    """
+    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.transfer import import_lines
+
+    with open(file, encoding="utf-8") as lines:
+        store = SQLiteStore(db)
+        try:
+            names = import_lines(store, lines)
+        finally:
+            store.close()
+    print(f"{len(names)} bandits: {', '.join(names)}")
+
+
+def prune(
+    db: Database,
+    older_than: Annotated[str, typer.Option(help="Age, such as 90d, 36h or 30m.")],
+    bandit: OneBandit = None,
+) -> None:
+    """Remove old decisions and their rewards, behind a snapshot that is kept.
+
+    What was learned stays learned. The server must not be running.
+
+    [bold]Example[/bold]
+
+      globalbandits prune shop.db --older-than 400d
+    """
+    import time
+
+    from globalbandits.service.pruning import prune as prune_one
+    from globalbandits.service.stores import SQLiteStore
+
+    before = time.time_ns() // 1000 - _microseconds(older_than)
+    store = SQLiteStore(db)
+    try:
+        for row in _chosen(store, bandit):
+            gone = prune_one(store, row, before)
+            print(
+                f"{gone.name}: {gone.decisions} decisions and {gone.events} events removed; "
+                f"the log begins at version {gone.base}"
+            )
+    finally:
+        store.close()
+
+
+def _chosen(store: "SQLiteStore", name: str | None) -> list["BanditRow"]:
+    from globalbandits.errors import UnknownError
+
+    rows = [row for row in store.bandits() if name is None or row.name == name]
+    if name is not None and not rows:
+        raise UnknownError(f"bandit must be one of this store's, got {name!r}")
+    return rows
+
+
+def _microseconds(age: str) -> int:
+    """An age in microseconds.
+
+    >>> _microseconds("36h") == 36 * 3600 * 10**6
+    True
+    """
+    from globalbandits.errors import ServiceError
+
+    units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+    number, unit = age[:-1], age[-1:]
+    if not (number.isascii() and number.isdigit() and len(number) <= 9 and unit in units):
+        raise ServiceError(f"older-than must be a number with d, h, m or s, got {age!r}")
+    return int(number) * units[unit] * 10**6

@@ -1,0 +1,194 @@
+"""Between which two numbers a formula lies on a whole interval: outward-rounded arithmetic.
+
+Each number is a pair (low, high) of arrays that is sure to hold the true value. An operation
+that is not defined on a part of its interval gives (-inf, inf): nothing is known.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits.model.expressions.tape import OPERATIONS, Tape
+
+Pair = tuple[FloatArray, FloatArray]
+
+_ULPS = 4.0  # how far exp, log, ... of NumPy may be off, in last digits
+
+
+def enclose(tape: Tape, numbers: Mapping[str, Pair]) -> Pair:
+    """The pair that holds the formula's values where its names lie in their pairs.
+
+    >>> from globalbandits.model.expressions.reading import read
+    >>> low, high = enclose(read("1 - x**2", ("x",), "mean"), {"x": (np.array(0.5), np.array(2.0))})
+    >>> float(low.round(9)), float(high.round(9))
+    (-3.0, 0.75)
+    """
+    values: list[Pair] = []
+    with np.errstate(all="ignore"):
+        for step in tape.steps:
+            if step.op == "number":
+                values.append((np.array(step.number), np.array(step.number)))
+            elif step.op == "name":
+                values.append(numbers[step.name])
+            else:
+                values.append(_sure(_RULES[step.op](*(values[part] for part in step.parts))))
+    return values[-1]
+
+
+def _sure(pair: Pair) -> Pair:
+    """The pair, or everything where it is no pair."""
+    low, high = pair
+    wrong = ~(low <= high)
+    return np.where(wrong, -np.inf, low), np.where(wrong, np.inf, high)
+
+
+def _wider(low: Any, high: Any, ulps: float = 1.0) -> Pair:
+    down, up = low - ulps * np.spacing(np.abs(low)), high + ulps * np.spacing(np.abs(high))
+    return np.where(np.isfinite(low), down, low), np.where(np.isfinite(high), up, high)
+
+
+def _add(x: Pair, y: Pair) -> Pair:
+    low, high = x[0] + y[0], x[1] + y[1]
+    down, up = _wider(low, high)
+    # A sum that rounds to 0 is 0, and adding 0 is exact.
+    low_exact = (low == 0.0) | (x[0] == 0.0) | (y[0] == 0.0)
+    high_exact = (high == 0.0) | (x[1] == 0.0) | (y[1] == 0.0)
+    return np.where(low_exact, low, down), np.where(high_exact, high, up)
+
+
+def _neg(x: Pair) -> Pair:
+    return -x[1], -x[0]
+
+
+def _mul(x: Pair, y: Pair) -> Pair:
+    lows, highs = [], []
+    for a in x:
+        for b in y:
+            product = a * b
+            product = np.where((a == 0.0) | (b == 0.0), 0.0, product)
+            exact = (a == 0.0) | (b == 0.0) | (np.abs(a) == 1.0) | (np.abs(b) == 1.0)
+            down, up = _wider(product, product)
+            lows.append(np.where(exact, product, down))
+            highs.append(np.where(exact, product, up))
+    return np.minimum.reduce(np.broadcast_arrays(*lows)), np.maximum.reduce(
+        np.broadcast_arrays(*highs)
+    )
+
+
+def _div(x: Pair, y: Pair) -> Pair:
+    across = (y[0] < 0.0) & (y[1] > 0.0) | (y[0] == 0.0) & (y[1] == 0.0)
+    # 1/y falls with y; at an end that is 0 it is infinite, with the sign of the other end.
+    low = np.where(y[1] == 0.0, -np.inf, 1.0 / y[1])
+    high = np.where(y[0] == 0.0, np.inf, 1.0 / y[0])
+    down, up = _wider(low, high)
+    low = np.where(np.abs(y[1]) != 1.0, down, low)
+    high = np.where(np.abs(y[0]) != 1.0, up, high)
+    low = np.where(y[0] >= 0.0, np.maximum(low, 0.0), low)
+    high = np.where(y[1] <= 0.0, np.minimum(high, 0.0), high)
+    found = _mul(x, (low, high))
+    return np.where(across, -np.inf, found[0]), np.where(across, np.inf, found[1])
+
+
+def _pow(x: Pair, y: Pair) -> Pair:
+    point = y[0] == y[1]
+    whole = point & (y[0] == np.rint(y[0])) & (np.abs(y[0]) < 2.0**53)
+    even = whole & (np.fmod(y[0], 2.0) == 0.0)
+    # Whole powers: of the size where even, of the signed number where odd.
+    inside = (x[0] <= 0.0) & (x[1] >= 0.0)
+    smallest = np.where(inside, 0.0, np.minimum(np.abs(x[0]), np.abs(x[1])))
+    largest = np.maximum(np.abs(x[0]), np.abs(x[1]))
+    base = np.where(even, smallest, x[0]), np.where(even, largest, x[1])
+    ends = [np.power(base[0], y[0]), np.power(base[1], y[0])]
+    down, up = _wider(np.minimum(*ends), np.maximum(*ends), _ULPS)
+    same = y[0] == 1.0
+    down, up = np.where(same, base[0], down), np.where(same, base[1], up)
+    down = np.where(even | (base[0] >= 0.0), np.maximum(down, 0.0), down)
+    up = np.where(~even & (base[1] <= 0.0), np.minimum(up, 0.0), up)
+    pole = (y[0] < 0.0) & inside
+    one = y[0] == 0.0
+    down, up = np.where(pole, -np.inf, down), np.where(pole, np.inf, up)
+    down, up = np.where(one, 1.0, down), np.where(one, 1.0, up)
+    # Other powers, of numbers that are not negative: exp(y log x).
+    other = _exp(_mul(_log((np.maximum(x[0], 0.0), x[1])), y))
+    undefined = ~whole & (x[0] < 0.0)
+    low = np.where(whole, down, np.where(undefined, -np.inf, other[0]))
+    high = np.where(whole, up, np.where(undefined, np.inf, other[1]))
+    return low, high
+
+
+def _rising(op: str, floor: float = -np.inf, ceiling: float = np.inf) -> Callable[[Pair], Pair]:
+    """The rule of a function that rises with its argument and stays between two numbers."""
+    function = OPERATIONS[op]
+
+    def rule(x: Pair) -> Pair:
+        low, high = _wider(function(x[0]), function(x[1]), _ULPS)
+        return np.maximum(low, floor), np.minimum(high, ceiling)
+
+    return rule
+
+
+def _defined_from(
+    least: float, at_least: float, rule: Callable[[Pair], Pair]
+) -> Callable[[Pair], Pair]:
+    """A rule for arguments from ``least``, where it gives ``at_least``; nothing is known below."""
+
+    def checked(x: Pair) -> Pair:
+        low, high = rule((np.maximum(x[0], least), np.maximum(x[1], least)))
+        low = np.where(x[0] <= least, at_least, low)
+        return np.where(x[0] < least, -np.inf, low), np.where(x[0] < least, np.inf, high)
+
+    return checked
+
+
+def _abs(x: Pair) -> Pair:
+    inside = (x[0] <= 0.0) & (x[1] >= 0.0)
+    sizes = np.abs(x[0]), np.abs(x[1])
+    return np.where(inside, 0.0, np.minimum(*sizes)), np.maximum(*sizes)
+
+
+def _bell(op: str, top: float) -> Callable[[Pair], Pair]:
+    """The rule of a positive function that falls on both sides of 0."""
+    function = OPERATIONS[op]
+
+    def rule(x: Pair) -> Pair:
+        near, far = _abs(x)
+        low, high = _wider(function(far), function(near), 4.0 * _ULPS)
+        return np.maximum(low, 0.0), np.minimum(high, top)
+
+    return rule
+
+
+def _choose(first: Pair, second: Pair, at_first: Pair, at_second: Pair) -> Pair:
+    surely_first, surely_second = first[1] <= second[0], first[0] > second[1]
+    low = np.where(surely_second, at_second[0], np.minimum(at_first[0], at_second[0]))
+    high = np.where(surely_second, at_second[1], np.maximum(at_first[1], at_second[1]))
+    return np.where(surely_first, at_first[0], low), np.where(surely_first, at_first[1], high)
+
+
+_exp = _rising("exp", floor=0.0)
+_log = _defined_from(0.0, -np.inf, _rising("log"))
+
+_RULES: dict[str, Callable[..., Pair]] = {
+    "add": _add,
+    "sub": lambda x, y: _add(x, _neg(y)),
+    "mul": _mul,
+    "div": _div,
+    "pow": _pow,
+    "neg": _neg,
+    "exp": _exp,
+    "expm1": _rising("expm1", floor=-1.0),
+    "log": _log,
+    "log1p": _defined_from(-1.0, -np.inf, _rising("log1p")),
+    "sqrt": _defined_from(0.0, 0.0, _rising("sqrt", floor=0.0)),
+    "abs": _abs,
+    "tanh": _rising("tanh", -1.0, 1.0),
+    "expit": _rising("expit", 0.0, 1.0),
+    "min": lambda x, y: (np.minimum(x[0], y[0]), np.minimum(x[1], y[1])),
+    "max": lambda x, y: (np.maximum(x[0], y[0]), np.maximum(x[1], y[1])),
+    "sign": lambda x: (np.sign(x[0]), np.sign(x[1])),
+    "tanh_slope": _bell("tanh_slope", 1.0),
+    "expit_slope": _bell("expit_slope", 0.25),
+    "choose": _choose,
+}

@@ -1,0 +1,207 @@
+"""Figures of a history: curves with the groups around them, the groups' numbers, and regret."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.plots.lines import Line, draw_lines
+from globalbandits.plots.style import FONT_SIZE, INK, QUIET, line_styles, new_figure, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_GROUPS = 300  # more dots are a cloud: evenly spread ones are drawn, and the title says so
+_MAX_NAMES = 40  # of groups beside their intervals
+_MAX_LEGEND = 14
+_WIDTH, _HEIGHT = 5.4, 4.2  # inches: readable on a phone, and two beside each other on a screen
+
+
+class Cells(NamedTuple):
+    """What groups earned with the arms: shape (n_groups, n_arms), counts 0 where never tried."""
+
+    theta: FloatArray  # (n_groups,)
+    means: FloatArray
+    counts: FloatArray
+
+
+def group_curves_figure(
+    theta: ArrayLike,
+    curves: ArrayLike,
+    bias: ArrayLike,
+    cells: Cells,
+    labels: Sequence[str],
+    *,
+    xlabel: str = "parameter θ: share of groups below",
+    ylabel: str = "mean reward",
+    limits: tuple[float, float] | None = None,
+    axes: "Axes | None" = None,
+) -> "Figure":
+    """Curves of the arms, bands of the groups' own errors, and a dot per group and arm.
+
+    Args:
+        theta: parameters, increasing, shape (n,).
+        curves: the arms' means there, shape (n, n_arms).
+        bias: half the width of the arms' bands, shape (n_arms,).
+        cells: what groups earned; a dot's size goes with the square root of the count.
+        labels: names of the arms, in order.
+        xlabel: what the parameter is.
+        ylabel: what the means are.
+        limits: of the rewards; bands end there.
+        axes: where to draw; a new figure by default.
+
+    >>> cells = Cells(np.array([0.2, 0.8]), np.array([[0.3], [0.7]]), np.array([[9.0], [4.0]]))
+    >>> figure = group_curves_figure([0, 1], [[0.1], [0.9]], [0.05], cells, ["a"])
+    >>> figure.axes[0].get_ylabel()
+    'mean reward'
+    """
+    x, y = np.asarray(theta, np.float64), np.asarray(curves, np.float64)
+    low, high = (-np.inf, np.inf) if limits is None else limits
+    drawn = _spread(cells.theta, MAX_GROUPS)
+    with _place(axes) as (figure, panel):
+        panel.set(xlabel=xlabel, ylabel=ylabel, xlim=(x[0], x[-1]))
+        largest = max(float(np.sqrt(cells.counts).max(initial=1.0)), 1.0)
+        for arm, style in enumerate(line_styles(y.shape[1])):
+            half = float(np.asarray(bias)[arm])
+            below, above = (np.clip(y[:, arm] + side * half, low, high) for side in (-1, 1))
+            panel.fill_between(x, below, above, color=style.color, alpha=0.12, linewidth=0)
+            panel.plot(x, y[:, arm], color=style.color, linestyle=style.dashes, label=labels[arm])
+            tried = drawn[cells.counts[drawn, arm] > 0]
+            panel.scatter(
+                cells.theta[tried],
+                cells.means[tried, arm],
+                s=4.0 + 22.0 * np.sqrt(cells.counts[tried, arm]) / largest,
+                color=[style.color],
+                alpha=0.55,
+                linewidths=0,
+            )
+        if drawn.size < cells.theta.size:
+            panel.set_title(f"{drawn.size} of {cells.theta.size:,} groups", fontsize=FONT_SIZE)
+        _legend_below(panel, y.shape[1], "arm")
+        return figure
+
+
+def group_intervals_figure(
+    names: Sequence[str],
+    low: ArrayLike,
+    middle: ArrayLike,
+    high: ArrayLike,
+    best: IntArray,
+    labels: Sequence[str],
+    *,
+    xlabel: str = "parameter θ: share of groups below",
+    axes: "Axes | None" = None,
+) -> "Figure":
+    """The groups' numbers with their intervals, from the smallest up, coloured by the best arm.
+
+    Args:
+        names: of the groups.
+        low: lower ends, shape (n_groups,).
+        middle: the numbers themselves.
+        high: upper ends.
+        best: the best arm of each group, an index.
+        labels: names of the arms.
+        xlabel: what the parameter is.
+        axes: where to draw; a new figure by default.
+
+    >>> figure = group_intervals_figure(["x", "y"], [0.1, 0.3], [0.2, 0.5], [0.4, 0.9],
+    ...                                 np.array([1, 0]), ["a", "b"])
+    >>> [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    ['x', 'y']
+    """
+    middles = np.asarray(middle, np.float64)
+    lows, highs = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    order = _spread(middles, MAX_GROUPS)
+    height = np.arange(order.size)
+    with _place(axes) as (figure, panel):
+        panel.set(xlabel=xlabel, ylabel="group")
+        for arm, style in enumerate(line_styles(len(labels))):
+            chosen = best[order] == arm
+            if not chosen.any():
+                continue
+            rows = order[chosen]
+            panel.hlines(height[chosen], lows[rows], highs[rows], color=style.color, linewidth=1.0)
+            panel.plot(
+                middles[rows], height[chosen], "o", color=style.color, markersize=3.2,
+                label=labels[arm],
+            )  # fmt: skip
+        named = order.size <= _MAX_NAMES
+        panel.set_yticks(height if named else [])
+        if named:
+            panel.set_yticklabels([names[row] for row in order], fontsize=FONT_SIZE - 3.5)
+        elif order.size < middles.size:
+            panel.set_title(f"{order.size} of {middles.size:,} groups", fontsize=FONT_SIZE)
+        panel.grid(visible=False, axis="y")
+        _legend_below(panel, len(labels), "best arm")
+        return figure
+
+
+def group_regret_figure(
+    lines: Sequence[Line],
+    marks: dict[str, float],
+    *,
+    ylabel: str = "regret in a new group",
+    axes: "Axes | None" = None,
+) -> "Figure":
+    """Regret over rounds with bands, and a mark on each line where it falls behind.
+
+    Args:
+        lines: one per policy; their points are numbers of rounds.
+        marks: by a line's label, the number of rounds from which on it loses more than learning
+            every arm for itself.
+        ylabel: what is lost.
+        axes: where to draw; a new figure by default.
+
+    >>> figure = group_regret_figure([Line("WAGP", [1, 10, 100], [1, 2, 9])], {"WAGP": 10})
+    >>> figure.axes[0].get_xscale()
+    'log'
+    """
+    with _place(axes) as (figure, panel):
+        panel.set(xlabel="rounds", ylabel=ylabel, xscale="log")
+        panel.margins(x=0.0)
+        for line, style in zip(lines, draw_lines(panel, lines), strict=True):
+            x, y = np.asarray(line.x, np.float64), np.asarray(line.y, np.float64)
+            if line.label in marks:
+                at = marks[line.label]
+                panel.plot(
+                    [at], [np.interp(at, x, y)], "D", color=style.color, markersize=6,
+                    markeredgecolor=INK, markeredgewidth=0.8, zorder=5, clip_on=False,
+                )  # fmt: skip
+        if marks:
+            panel.plot(
+                [], [], "D", color="white", markeredgecolor=INK, markersize=6, label="break-even"
+            )
+        _legend_below(panel, 2)
+        return figure
+
+
+@contextmanager
+def _place(axes: "Axes | None") -> "Iterator[tuple[Figure, Axes]]":
+    """A new figure in our style, or the axes that were given, in theirs."""
+    if axes is not None:
+        yield axes.figure, axes  # type: ignore[misc]
+        return
+    with styled():
+        yield new_figure(_WIDTH, _HEIGHT)
+
+
+def _spread(values: FloatArray, most: int) -> IntArray:
+    """Places of the values in rising order, at most so many of them, evenly spread."""
+    order = np.argsort(values, kind="stable")
+    kept = np.unique(np.linspace(0, order.size - 1, min(order.size, most)).round().astype(np.int64))
+    return np.asarray(order[kept])
+
+
+def _legend_below(axes: "Axes", n_entries: int, title: str | None = None) -> None:
+    """A legend under the axes, where it takes no width away."""
+    if n_entries > _MAX_LEGEND:
+        return
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=min(n_entries, 4) if title else 2,
+        title=title, fontsize=FONT_SIZE - 1.5, title_fontsize=FONT_SIZE - 1.5, handlelength=2.4,
+        labelcolor=INK, columnspacing=1.2, edgecolor=QUIET,
+    )  # fmt: skip

@@ -1,0 +1,53 @@
+"""Time in whole microseconds since 1970 in UTC, which never runs back within a process."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+JUMP = 60_000_000  # microseconds that the wall clock may differ from the steady one
+
+
+class Clock:
+    """The wall clock, but for its steps back.
+
+    Args:
+        wall: gives nanoseconds since 1970.
+        steady: gives nanoseconds that no adjustment of the clock changes.
+    """
+
+    def __init__(
+        self, wall: Callable[[], int] = time.time_ns, steady: Callable[[], int] = time.monotonic_ns
+    ) -> None:
+        self._wall = wall
+        self._steady = steady
+        self._lock = threading.Lock()
+        self._last = 0
+        self._offset = wall() - steady()
+
+    def now(self) -> int:
+        """Microseconds since 1970, not below any that this clock gave before."""
+        with self._lock:
+            self._last = max(self._last, self._wall() // 1000)
+            return self._last
+
+    def jumped(self) -> int:
+        """By how many microseconds the wall clock was set since the start; 0 if by few."""
+        moved = (self._wall() - self._steady() - self._offset) // 1000
+        return moved if abs(moved) > JUMP else 0
+
+    def accept_jump(self) -> None:
+        """Take the wall clock as right, as it is now."""
+        with self._lock:
+            self._offset = self._wall() - self._steady()
+
+
+def as_text(at: int) -> str:
+    """A time as RFC 3339 writes it.
+
+    >>> as_text(1_700_000_000_123_456)
+    '2023-11-14T22:13:20.123456Z'
+    """
+    moment = _EPOCH + timedelta(microseconds=at)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

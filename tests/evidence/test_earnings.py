@@ -1,0 +1,138 @@
+"""Earnings against a baseline: exact extremes, and bounds that hold at all times."""
+
+import math
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.evidence.earnings import extremes
+
+PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+
+
+@pytest.fixture(scope="module")
+def shop():
+    return gb.demand.exponential(PRICES, cost=1.5)
+
+
+@pytest.fixture(scope="module")
+def trial():
+    return gb.dose.emax([0.5, 1.0, 2.0, 4.0, 8.0, 16.0], target=0.25)
+
+
+@pytest.mark.parametrize("function", [np.sin, lambda x: np.abs(x - 1.23456), lambda x: -(x**2)])
+def test_extremes_are_those_of_a_fine_grid(function):
+    points = np.linspace(-2.0, 3.0, 1_000_001)
+    values = function(points)
+    low, high = extremes(function, (-2.0, 3.0))
+    assert low <= values.min() + 1e-12
+    assert high >= values.max() - 1e-12
+    assert low == pytest.approx(values.min(), abs=1e-5)
+    assert high == pytest.approx(values.max(), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["shop", "trial"])
+def test_bounds_are_the_extremes_over_the_interval(name, request):
+    model = request.getfixturevalue(name)
+    rng = np.random.default_rng(5)
+    theta = model.domain[0] + 0.4 * (model.domain[1] - model.domain[0])
+    arms = rng.integers(model.n_arms, size=300)
+    rewards = (rng.random(300) < model.means(theta)[arms]).astype(float)
+    evidence = gb.evidence_from_log(model, arms, rewards)
+    found = evidence.earnings(2)
+    span = evidence.interval()
+    worth = model.worth(np.linspace(span.low, span.high, 200_001))
+    extra = (worth - worth[:, [2]]) @ np.bincount(arms, minlength=model.n_arms)
+    assert found.low == pytest.approx(extra.min(), rel=1e-4, abs=1e-4)
+    assert found.high == pytest.approx(extra.max(), rel=1e-4, abs=1e-4)
+    assert found.low <= found.amount <= found.high
+    assert found.per_decision == found.amount / 300
+
+
+def test_the_truth_lies_between_the_bounds_at_all_times(shop):
+    theta, missed = 0.22, 0
+    extra = shop.worth(theta) - shop.worth(theta)[1]
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        learner = gb.Learner(gb.WAGP(), shop, seed=seed, compiled=False)
+        for _ in range(6):
+            for _ in range(20):
+                arm = learner.select()
+                learner.update(arm, float(rng.random() < math.exp(-theta * PRICES[arm])))
+            found = learner.earnings(1)
+            truth = float(extra @ learner.pulls)
+            if not found.low <= truth <= found.high:
+                missed += 1
+                break
+    assert missed <= 6  # 2 expected at most; more has a chance below 0.01
+
+
+def test_always_the_baseline_earns_nothing(shop):
+    evidence = gb.evidence_from_log(shop, [3] * 10, [1.0, 0.0] * 5)
+    found = evidence.earnings(3)
+    assert (found.amount, found.low, found.high) == (0.0, 0.0, 0.0)
+    assert str(found).startswith("+0 against always 5.0 over 10 decisions: between +0 and +0")
+
+
+def test_a_refuted_model_says_nothing(shop):
+    evidence = gb.evidence_from_log(shop, [0, 6] * 400, [0.0, 1.0] * 400)
+    assert evidence.against_model().refuted()
+    found = evidence.earnings(0)
+    assert math.isnan(found.low)
+    assert "nothing can be said" in str(found)
+    assert evidence.plot_worth(baseline=0).axes[0].get_title("left").startswith("best: ")
+
+
+def test_the_baseline_must_be_an_arm(shop):
+    with pytest.raises(gb.RewardError, match="baseline must be an index below 7, got 7"):
+        gb.Evidence(shop).earnings(7)
+
+
+def test_the_picture_shows_curve_band_and_what_was_seen(shop):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    evidence = gb.evidence_from_log(shop, [0, 1, 1, 4], [1.0, 0.0, 1.0, 1.0])
+    figure = evidence.plot_worth(baseline=1, ax=axes)
+    assert figure is axes.get_figure()
+    assert axes.get_title("left").endswith("against 3")
+    (dots,) = [one for one in axes.collections if one.get_label().startswith("observed")]
+    assert dots.get_offsets()[:, 0].tolist() == [2.0, 3.0, 6.0]
+    assert dots.get_offsets()[:, 1].tolist() == pytest.approx([0.5, 0.75, 4.5])
+
+
+def test_arms_without_numbers_have_no_curve():
+    model = gb.RewardModel.from_functions([lambda t: t, lambda t: 1 - t], arms=["low", "high"])
+    figure = gb.evidence_from_log(model, [0, 1], [1.0, 0.0]).plot_worth()
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["low", "high"]
+
+
+def test_a_simulation_against_an_arm_and_against_a_policy(shop):
+    env = gb.Environment(shop, 0.22, noise=gb.BernoulliNoise())
+    policies = [gb.WAGP(), gb.FixedArm(1)]
+    result = gb.simulate(env, policies, horizon=200, runs=20)
+    table = result.earnings(baseline=1)
+    assert table.equals(result.earnings(baseline="FixedArm(1)")) or np.allclose(
+        table, result.earnings(baseline="FixedArm(1)"), rtol=1e-12, atol=1e-9
+    )
+    worth = shop.worth(0.22)
+    pulls = result.dataset["pulls"].sel(policy="WAGP").to_numpy()
+    expected = (pulls @ (worth - worth[1])).mean()
+    assert table.loc["WAGP", "gain_mean"] == pytest.approx(expected)
+    assert table.loc["FixedArm(1)", "gain_mean"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_where_means_move_the_baseline_must_have_played(shop):
+    env = gb.Environment(shop, 0.22, drift=gb.RandomWalk(drift_time=1_000))
+    result = gb.simulate(env, [gb.WAGP(), gb.FixedArm(1)], horizon=50, runs=2)
+    assert set(result.earnings("FixedArm(1)").columns) == {
+        "gain_mean",
+        "gain_sem",
+        "gain_low",
+        "gain_high",
+    }
+    with pytest.raises(gb.SimulationError, match=r"simulate FixedArm\(1\) beside the others"):
+        result.earnings(1)
+    with pytest.raises(gb.SimulationError, match="baseline must be one of WAGP"):
+        result.earnings("UCB1")

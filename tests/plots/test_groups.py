@@ -1,0 +1,91 @@
+"""Figures of a history: what is drawn is what was given."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from globalbandits.plots import (
+    Cells,
+    Line,
+    group_curves_figure,
+    group_intervals_figure,
+    group_regret_figure,
+)
+from globalbandits.plots.groups import MAX_GROUPS
+
+THETA = np.linspace(0, 1, 5)
+CURVES = np.stack([THETA, 1 - THETA], axis=1)
+CELLS = Cells(
+    np.array([0.9, 0.1, 0.5]),
+    np.array([[0.8, 0.2], [0.1, 0.9], [0.5, 0.4]]),
+    np.array([[9.0, 0.0], [1.0, 4.0], [0.0, 16.0]]),
+)
+
+
+def test_dots_are_the_cells_that_were_tried():
+    figure = group_curves_figure(THETA, CURVES, [0.1, 0.2], CELLS, ["a", "b"], limits=(0, 1))
+    first, second = (
+        each for each in figure.axes[0].collections if each.get_offsets().shape[0] == 2
+    )
+    assert first.get_offsets().tolist() == [[0.1, 0.1], [0.9, 0.8]]
+    assert second.get_offsets().tolist() == [[0.1, 0.9], [0.5, 0.4]]
+    assert second.get_sizes()[1] == pytest.approx(26.0)  # the largest count of all
+    assert first.get_sizes()[0] < first.get_sizes()[1]
+
+
+def test_bands_end_where_rewards_do():
+    figure = group_curves_figure(THETA, CURVES, [0.1, 0.2], CELLS, ["a", "b"], limits=(0, 1))
+    bands = [each for each in figure.axes[0].collections if "FillBetween" in type(each).__name__]
+    assert len(bands) == 2
+    heights = np.concatenate([band.get_paths()[0].vertices[:, 1] for band in bands])
+    assert heights.min() == 0.0
+    assert heights.max() == 1.0
+
+
+def test_groups_rise_and_are_coloured_by_their_best_arm():
+    figure = group_intervals_figure(
+        ["x", "y", "z"], [0.5, 0.0, 0.2], [0.6, 0.1, 0.4], [0.7, 0.2, 0.9],
+        np.array([1, 0, 1]), ["a", "b", "never"],
+    )  # fmt: skip
+    (axes,) = figure.axes
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["y", "z", "x"]
+    points = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+    assert points == {"a": [[0.1, 0.0]], "b": [[0.4, 1.0], [0.6, 2.0]]}
+
+
+def test_many_groups_are_thinned_out_and_said_to_be():
+    n = 2 * MAX_GROUPS
+    theta = np.random.default_rng(0).random(n)
+    figure = group_intervals_figure(
+        [str(i) for i in range(n)], theta, theta, theta, np.zeros(n, int), ["a"]
+    )
+    (axes,) = figure.axes
+    assert axes.get_title(loc="left") == f"{MAX_GROUPS} of {n} groups"
+    assert len(axes.lines[0].get_xdata()) == MAX_GROUPS
+    assert axes.lines[0].get_xdata()[[0, -1]].tolist() == [theta.min(), theta.max()]
+    cells = Cells(theta, theta[:, None], np.ones((n, 1)))
+    drawn = group_curves_figure(THETA, CURVES[:, :1], [0.1], cells, ["a"])
+    assert drawn.axes[0].get_title(loc="left") == f"{MAX_GROUPS} of {n} groups"
+
+
+def test_break_even_marks_lie_on_their_lines():
+    lines = [
+        Line("WAGP", [1, 10, 100], [1, 2, 20]),
+        Line("alone", [1, 100], [1, 9], reference=True),
+    ]
+    figure = group_regret_figure(lines, {"WAGP": 10.0})
+    marks = [line for line in figure.axes[0].lines if line.get_marker() == "D"]
+    assert marks[0].get_xydata().tolist() == [[10.0, 2.0]]
+    assert marks[0].get_color() == figure.axes[0].lines[0].get_color()
+    texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert texts == ["WAGP", "alone", "break-even"]
+
+
+def test_axes_of_ones_own_are_drawn_into():
+    own, axes = plt.subplots()
+    try:
+        lines = [Line("WAGP", [1, 10], [1, 2])]
+        assert group_regret_figure(lines, {}, axes=axes) is own
+        assert [line.get_label() for line in axes.lines] == ["WAGP"]
+    finally:
+        plt.close(own)

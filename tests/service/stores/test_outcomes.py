@@ -1,0 +1,90 @@
+"""What becomes of a reward: every state of a decision, every kind, early and late."""
+
+import itertools
+
+import pytest
+
+from globalbandits.service.stores.outcomes import Held, Outcome, Terms, classify, state_of
+from globalbandits.service.stores.records import Decision
+
+DECISION = Decision("id", 1, None, 0, 2, 5, 1, 1, at=100, deadline=200)
+STATES = {
+    "open": {},
+    "rewarded": {"reward": Held(0.5, 6)},
+    "defaulted": {"default": Held(0.0, 6)},
+    "retracted": {"reward": Held(0.5, 6), "retraction": Held(0.5, 7)},
+    "default retracted": {"default": Held(0.0, 6), "retraction": Held(0.0, 7)},
+}
+# As the document's table has it: state, what comes, when, the late rule.
+EXPECTED = {
+    ("open", "reward", "early", "accept"): "learned",
+    ("open", "reward", "early", "refuse"): "learned",
+    ("open", "reward", "late", "accept"): "learned",
+    ("open", "reward", "late", "refuse"): "late",
+    ("open", "default", "early", "accept"): "duplicate",
+    ("open", "default", "early", "refuse"): "duplicate",
+    ("open", "default", "late", "accept"): "learned",
+    ("open", "default", "late", "refuse"): "learned",
+}
+
+
+def outcome(state, kind, when, late, value=0.5, can_forget=True):
+    at = {"early": 150, "late": 250}[when]
+    return classify(DECISION, STATES[state], kind, value, at, Terms(late, can_forget))
+
+
+@pytest.mark.parametrize("case", EXPECTED, ids=str)
+def test_an_open_decision(case):
+    assert outcome(*case) == EXPECTED[case]
+
+
+@pytest.mark.parametrize(
+    ("when", "late"), list(itertools.product(("early", "late"), ("accept", "refuse")))
+)
+def test_a_decision_that_was_learned_from_changes_no_more(when, late):
+    for state in ("rewarded", "retracted"):
+        assert outcome(state, "reward", when, late, 0.5) is Outcome.DUPLICATE
+        assert outcome(state, "reward", when, late, 0.5000000000000001) is Outcome.CONFLICT
+        assert outcome(state, "default", when, late, 0.0) is Outcome.DUPLICATE
+    for state in ("defaulted", "default retracted"):
+        assert outcome(state, "reward", when, late, 0.0) is Outcome.DUPLICATE
+        assert outcome(state, "reward", when, late, 0.5) is Outcome.CONFLICT
+        assert outcome(state, "default", when, late, 0.0) is Outcome.DUPLICATE
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_what_was_learned_can_be_taken_back_once(when):
+    assert outcome("open", "retraction", when, "accept") is Outcome.UNKNOWN
+    for state in ("rewarded", "defaulted"):
+        assert outcome(state, "retraction", when, "refuse") is Outcome.LEARNED
+        assert outcome(state, "retraction", when, "accept", can_forget=False) is Outcome.CONFLICT
+    for state in ("retracted", "default retracted"):
+        assert outcome(state, "retraction", when, "accept") is Outcome.DUPLICATE
+
+
+@pytest.mark.parametrize("kind", ["reward", "default", "retraction"])
+def test_a_decision_nobody_made(kind):
+    assert classify(None, {}, kind, 0.5, 150, Terms("accept", True)) is Outcome.UNKNOWN
+
+
+def test_without_a_deadline_nothing_is_late_and_no_default_is_due():
+    open_ended = DECISION._replace(deadline=None)
+    terms = Terms("refuse", True)
+    assert classify(open_ended, {}, "reward", 0.5, 10**18, terms) is Outcome.LEARNED
+    assert classify(open_ended, {}, "default", 0.0, 10**18, terms) is Outcome.DUPLICATE
+
+
+def test_the_moment_of_the_deadline_is_in_time_and_due():
+    terms = Terms("refuse", True)
+    assert classify(DECISION, {}, "reward", 0.5, 200, terms) is Outcome.LEARNED
+    assert classify(DECISION, {}, "default", 0.0, 200, terms) is Outcome.LEARNED
+
+
+def test_names_of_states():
+    assert [state_of(held).value for held in STATES.values()] == [
+        "open",
+        "rewarded",
+        "defaulted",
+        "retracted",
+        "retracted",
+    ]

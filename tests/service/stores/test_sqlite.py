@@ -1,0 +1,288 @@
+"""Files that are foreign, damaged, newer, in use, full, or half way through a migration."""
+
+import contextlib
+import hashlib
+import itertools
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from globalbandits.errors import StoreAway, StoreError
+from globalbandits.service.log import Log
+from globalbandits.service.stores import SQLiteStore
+from globalbandits.service.stores.files import FileLock
+from globalbandits.service.stores.migrations import Migration, migrations
+from tests.service.worlds import WAGP
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A store with some decisions."""
+    path = tmp_path / "log.db"
+    log = Log(SQLiteStore(path), compiled=False)
+    log.create("shop", WAGP)
+    for n in range(20):
+        log.reward("shop", log.decide("shop", f"{n}").decision.id, 0.3)
+    log.close()
+    return path
+
+
+def content(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def refused(path, words, **options):
+    before = content(path)
+    with pytest.raises(StoreError, match=words):
+        SQLiteStore(path, **options)
+    assert content(path) == before
+
+
+def test_commits_wait_for_the_disk(path):
+    store = SQLiteStore(path)
+    assert store._writer.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert store._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert store._writer.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    store.close()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_foreign_file_is_refused_and_not_touched(tmp_path, read_only):
+    noise = tmp_path / "noise"
+    noise.write_bytes(bytes(range(256)) * 40)
+    refused(noise, "must be an SQLite file of globalbandits.*not SQLite", read_only=read_only)
+    short = tmp_path / "short"
+    short.write_bytes(b"SQLite format 3\x00")
+    refused(short, "not SQLite", read_only=read_only)
+    other = tmp_path / "other"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE bandits (x)")
+    connection.close()
+    refused(other, "of another program", read_only=read_only)
+    with pytest.raises(StoreError, match="must be a file, got the folder"):
+        SQLiteStore(tmp_path, read_only=read_only)
+
+
+def test_a_file_without_its_end_is_refused_and_not_touched(path):
+    with open(path, "rb+") as file:
+        file.truncate(path.stat().st_size - 5_000)
+    refused(path, "its end is missing")
+
+
+def test_a_page_of_noise_is_found(path):
+    size = path.stat().st_size
+    with open(path, "rb+") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+
+    def look():
+        with contextlib.closing(SQLiteStore(path, read_only=True)) as store:
+            store.check()
+
+    with pytest.raises(StoreError, match=r"log\.db"):
+        look()
+
+
+def test_a_file_that_is_not_there_cannot_be_read(tmp_path):
+    with pytest.raises(StoreError, match="must be an existing file"):
+        SQLiteStore(tmp_path / "nowhere.db", read_only=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_writer_is_refused_readers_are_not(path):
+    store = SQLiteStore(path)
+    with pytest.raises(StoreError, match=f"in use by process {os.getpid()}: one process"):
+        SQLiteStore(path)
+    reader = SQLiteStore(path, read_only=True)
+    assert reader.bandits()[0].version == 20
+    with pytest.raises(StoreError, match="for reading only"), reader.transaction():
+        pass
+    reader.close()
+    store.close()
+    SQLiteStore(path).close()
+
+
+def test_a_lock_ends_with_its_process(tmp_path):
+    code = f"""
+import time
+from pathlib import Path
+from globalbandits.service.stores.files import FileLock
+lock = FileLock(Path({str(tmp_path / "x.lock")!r}))
+print("held", flush=True)
+time.sleep(60)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "held\n"
+    with pytest.raises(StoreError, match=f"in use by process {child.pid}"):
+        FileLock(tmp_path / "x.lock")
+    child.kill()
+    child.communicate()
+    FileLock(tmp_path / "x.lock").release()
+
+
+def test_a_newer_file_is_refused_and_not_touched(path):
+    next_number = migrations()[-1].number + 1
+    newer = [*migrations(), Migration(next_number, "CREATE TABLE later (x INTEGER);")]
+    SQLiteStore(path, steps=newer).close()
+    refused(path, f"must have tables of number {next_number - 1} or lower, got {next_number}")
+    refused(path, "written by a newer version", read_only=True)
+
+
+def test_an_older_file_is_brought_forward_and_a_copy_is_left(path):
+    number = migrations()[-1].number + 1
+    newer = [*migrations(), Migration(number, "CREATE TABLE later (x INTEGER);")]
+    with pytest.raises(StoreError, match=f"must have tables of number {number}"):
+        SQLiteStore(path, read_only=True, steps=newer)
+    SQLiteStore(path, steps=newer).close()
+    SQLiteStore(path, steps=newer).close()
+    copy = path.with_name(f"log.db.before-{number}")
+    before = SQLiteStore(copy, read_only=True)
+    assert before.bandits()[0].version == 20
+    before.close()
+    after = SQLiteStore(path, steps=newer)
+    assert len(list(after.events(1))) == 20
+    after.close()
+
+
+def test_a_migration_that_fails_changes_nothing(path):
+    number = migrations()[-1].number + 1
+    bad = "CREATE TABLE later (x INTEGER);\nINSERT INTO nowhere VALUES (1);"
+    with pytest.raises(StoreError, match="cannot be opened: no such table"):
+        SQLiteStore(path, steps=[*migrations(), Migration(number, bad)])
+    store = SQLiteStore(path)  # the lock is free, and the tables are as they were
+    assert store.bandits()[0].version == 20
+    store.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL on Windows")
+def test_a_migration_killed_half_way_leaves_one_form_or_the_other(path):
+    code = f"""
+import sqlite3, sys
+from globalbandits.service.stores import SQLiteStore
+from globalbandits.service.stores import migrations as module
+from globalbandits.service.stores.migrations import Migration, migrations
+
+def stopping(sql):
+    for number, statement in enumerate(module_statements(sql)):
+        if number == 2:
+            print("half way", flush=True)
+            sys.stdin.read()
+        yield statement
+
+module_statements, module.statements = module.statements, stopping
+new = Migration(migrations()[-1].number + 1, '''
+CREATE TABLE later (x INTEGER);
+INSERT INTO later SELECT seq FROM events;
+DROP TABLE refusals;
+''')
+SQLiteStore({str(path)!r}, steps=[*migrations(), new])
+"""
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "half way\n"
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    store = SQLiteStore(path)
+    tables = store._writer.execute("SELECT name FROM sqlite_schema").fetchall()
+    assert ("later",) not in tables
+    assert ("refusals",) in tables
+    assert len(list(store.events(1))) == 20
+    store.check()
+    store.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 400 kB, and how to make it larger."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if mount is None or os.name == "nt":
+        pytest.skip("no mount")
+    options = ["-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
+    if subprocess.run([mount, *options], capture_output=True).returncode != 0:
+        pytest.skip("mounting a small file system needs root")
+    yield folder, lambda: subprocess.run([mount, "-o", "remount,size=8m", str(folder)], check=True)
+    # Lazily: a test that failed may not have closed its files.
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_is_an_answer_and_room_mends_it(small_disk):
+    folder, enlarge = small_disk
+    log = Log(SQLiteStore(folder / "log.db"), compiled=False)
+    log.create("shop", WAGP)
+    told = {}
+    for n in range(5_000):
+        try:
+            id = log.decide("shop", f"{n}").decision.id
+            told[id] = log.reward("shop", id, 0.3).version
+        except StoreAway:
+            break
+    else:
+        pytest.fail("the disk was never full")
+    with pytest.raises(StoreAway, match="cannot be written now: database or disk is full"):
+        log.decide("shop", "still full")
+    enlarge()
+    id = log.decide("shop", f"{n}").decision.id  # the same request again
+    told[id] = log.reward("shop", id, 0.3).version
+    assert sorted(told.values()) == list(range(1, len(told) + 1))
+    assert log.bandit("shop").version == len(told)
+    log.store.check()
+    events = list(log.store.events(1))
+    assert {event.decision: event.seq for event in events} == told
+    log.close()
+
+
+STRACE = shutil.which("strace")
+
+
+def test_the_disk_has_it_before_anybody_is_told(tmp_path):
+    """Write, then fdatasync, then the answer: seen from outside the process."""
+    if STRACE is None:
+        pytest.skip("no strace")
+    code = f"""
+import os
+from globalbandits.service.log import Log
+from globalbandits.service.stores import SQLiteStore
+from tests.service.worlds import WAGP
+log = Log(SQLiteStore({str(tmp_path / "log.db")!r}), compiled=False)
+log.create("shop", WAGP)
+os.write(1, b"BEGIN")
+for n in range(5):
+    id = log.decide("shop").decision.id
+    os.write(1, b"DECIDED")
+    log.reward("shop", id, 0.3)
+    os.write(1, b"LEARNED")
+log.close()
+"""
+    trace = tmp_path / "trace"
+    command = [STRACE, "-f", "-y", "-e", "trace=write,pwrite64,fdatasync,fsync", "-o", str(trace)]
+    done = subprocess.run(
+        [*command, sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    if done.returncode != 0 and "ptrace" in done.stderr.lower():
+        pytest.skip("ptrace is forbidden")
+    assert done.returncode == 0, done.stderr
+    order = []
+    for line in trace.read_text().splitlines():
+        if "log.db-wal" in line:
+            order.append("sync" if "sync(" in line else "write")
+        elif '"BEGIN"' in line:
+            order = []
+        elif '"DECIDED"' in line or '"LEARNED"' in line:
+            order.append("told")
+    told = [place for place, word in enumerate(order) if word == "told"]
+    assert len(told) == 10
+    for before, place in itertools.pairwise([-1, *told]):
+        between = order[before + 1 : place]
+        assert "write" in between
+        assert between[-1] == "sync"

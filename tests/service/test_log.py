@@ -1,0 +1,381 @@
+"""The log at work: once in effect however often asked, over settings, deadlines and faults."""
+
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from globalbandits.errors import ConflictError, RewardError, ServiceError, StoreAway, UnknownError
+from globalbandits.service.clock import Clock, as_text
+from globalbandits.service.log import Log
+from globalbandits.service.replay import replay
+from globalbandits.service.stores import MemoryStore, SQLiteStore
+from tests.service.stores.test_contract import STORES
+from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, HandClock
+
+
+@pytest.fixture(params=STORES)
+def log(request, tmp_path):
+    log = Log(STORES[request.param](tmp_path), clock=HandClock(), compiled=False)
+    log.create("shop", WAGP)
+    yield log
+    log.close()
+
+
+def play(log, n, name="shop", start=0):
+    for number in range(start, start + n):
+        decided = log.decide(name, f"{number}")
+        log.reward(name, decided.decision.id, 0.2 + number % 7 / 100)
+
+
+def all_agree(log):
+    found = [replay(log.store, row, compiled=False) for row in log.store.bandits()]
+    assert [report.wrong for report in found] == [[]] * len(found)
+    assert all(report.agree == report.decisions for report in found)
+
+
+def test_the_same_spec_again_is_the_same_bandit(log):
+    play(log, 3)
+    bandit, new = log.create("shop", json.loads(json.dumps(WAGP)))
+    assert (bandit.version, new) == (3, False)
+    with pytest.raises(ConflictError, match=r"shop exists with another spec.*never reset"):
+        log.create("shop", THOMPSON)
+    assert log.bandit("shop").version == 3
+    assert log.names() == ["shop"]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "a" * 65, "é", None, "a\n", "-x"])
+def test_names_that_cannot_be(log, name):
+    with pytest.raises(ServiceError, match="name must be 1 to 64 letters"):
+        log.create(name, WAGP)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (None, "spec must be a dict, got None"),
+        (WAGP | {"seed": -1}, "seed must be at least 0, got -1"),
+        (WAGP | {"seed": 2**63}, "seed must be at most 9223372036854775807"),
+        (WAGP | {"held_back": float("nan")}, "must be plain JSON with finite numbers"),
+    ],
+)
+def test_specs_that_cannot_be(log, spec, message):
+    with pytest.raises(ServiceError, match=message):
+        log.create("other", spec)
+    assert log.names() == ["shop"]
+
+
+def test_a_request_id_gives_the_same_decision(log):
+    first = log.decide("shop", "order")
+    play(log, 10)
+    again = log.decide("shop", "order")
+    assert again.decision == first.decision
+    assert (first.replayed, again.replayed) == (False, True)
+    other = log.decide("shop")
+    assert other.decision.id != log.decide("shop").decision.id
+    for wrong in ("", "a" * 201, 5, "a\x00"):
+        with pytest.raises(ServiceError, match="request_id must be a text of 1 to 200"):
+            log.decide("shop", wrong)
+
+
+def test_ten_thousand_retries_have_one_effect(log):
+    """Decide, then reward, from eight threads that know nothing of each other."""
+    decided, told = [], []
+
+    def retry():
+        mine = [log.submit_decide(log.bandit("shop"), "order") for _ in range(1_250)]
+        decided.extend(future.result() for future in mine)
+        id = decided[-1].decision.id
+        mine = [log.submit_reward(log.bandit("shop"), id, 0.25) for _ in range(1_250)]
+        told.extend(future.result() for future in mine)
+
+    threads = [threading.Thread(target=retry) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(decided) == len(told) == 10_000
+    assert len({answer.decision for answer in decided}) == 1
+    assert sum(not answer.replayed for answer in decided) == 1
+    assert sorted({answer.outcome for answer in told}) == ["duplicate", "learned"]
+    assert sum(answer.outcome == "learned" for answer in told) == 1
+    assert log.bandit("shop").version == 1
+    assert log.bandit("shop").learner.n_observations == 1
+
+
+def test_a_second_reward_with_another_value_is_a_conflict_and_kept(log):
+    id = log.decide("shop").decision.id
+    assert log.reward("shop", id, 0.25) == ("learned", 0.25, 1)
+    assert log.reward("shop", id, 0.5) == ("conflict", 0.25, 1)
+    assert log.reward("shop", id, 0.25) == ("duplicate", 0.25, 1)
+    assert log.reward("shop", "nobody", 0.25) == ("unknown", 0.25, 0)
+    (refusal,) = log.store.refusals(1)
+    assert refusal[:4] == (1, id, "conflict", 0.5)
+    for wrong in (9.0, float("nan"), "0.5", None, True):
+        with pytest.raises(RewardError, match="reward must"):
+            log.reward("shop", id, wrong)
+
+
+def test_bandits_do_not_mix(log):
+    log.create("shop", THOMPSON, "other")
+    log.create("fair", THOMPSON)
+    id = log.decide("shop", "r").decision.id
+    assert log.reward("fair", id, 0.25).outcome == "unknown"
+    assert log.reward("shop", id, 0.25, "other").outcome == "unknown"
+    assert log.decide("fair", "r").replayed is False
+    with pytest.raises(UnknownError, match="got 'fair'"):
+        log.decide("fair", tenant="other")
+    with pytest.raises(UnknownError, match="decision must be one of fair"):
+        log.explain("fair", id)
+
+
+def test_a_retraction_leaves_what_the_others_taught(log):
+    play(log, 20)
+    id = log.decide("shop").decision.id
+    before = log.bandit("shop").learner.means
+    assert log.retract("shop", id).outcome == "unknown"  # nothing was learned yet
+    log.reward("shop", id, 0.9)
+    assert log.retract("shop", id) == ("learned", 0.9, 22)
+    assert log.retract("shop", id) == ("duplicate", 0.9, 22)
+    assert log.bandit("shop").learner.means == pytest.approx(before, nan_ok=True)
+    assert log.bandit("shop").learner.n_observations == 20
+    assert log.reward("shop", id, 0.8).outcome == "conflict"
+    all_agree(log)
+
+
+def test_a_policy_that_cannot_forget_says_so(log):
+    log.create("window", WINDOW)
+    id = log.decide("window").decision.id
+    log.reward("window", id, 0.9)
+    assert log.retract("window", id).outcome == "conflict"
+    assert log.bandit("window").version == 1
+
+
+def test_deadlines_defaults_and_late_rewards(log):
+    due = {"deadline_seconds": 10, "default_reward": 0.0}
+    log.change("shop", due | {"late": "refuse"})
+    bandit = log.bandit("shop")
+    early, late, never = (log.decide("shop").decision for _ in range(3))
+    assert early.deadline == early.at + 10 * SECOND
+    assert log.reward("shop", early.id, 0.25).outcome == "learned"
+    assert log.submit_default(bandit, late).result().outcome == "duplicate"  # not yet
+    log.clock.pass_seconds(11)
+    assert log.reward("shop", late.id, 0.25).outcome == "late"
+    due = {row.id for row in log.store.overdue((0, ""), log.clock.now(), 9)}
+    assert due == {late.id, never.id}
+    assert log.submit_default(bandit, never).result() == ("learned", 0.0, 2)
+    assert log.submit_default(bandit, never).result() == ("duplicate", 0.0, 2)
+    assert log.reward("shop", never.id, 0.25) == ("conflict", 0.0, 2)
+    assert log.reward("shop", never.id, 0.0).outcome == "duplicate"
+    assert [row.reason for row in log.store.refusals(1)] == ["late", "conflict"]
+    # Another rule holds for decisions made under it, not for those before.
+    log.change("shop", {"late": "accept", "default_reward": None})
+    kind = log.decide("shop").decision
+    log.clock.pass_seconds(11)
+    assert log.submit_default(bandit, kind) is None
+    assert log.reward("shop", late.id, 0.25).outcome == "late"
+    assert log.reward("shop", kind.id, 0.25).outcome == "learned"
+    all_agree(log)
+
+
+def test_clock_jumps_reorder_nothing(log):
+    first = log.decide("shop").decision
+    log.clock.set_by(-86_400)
+    second = log.decide("shop").decision
+    assert second.at >= first.at
+    log.reward("shop", second.id, 0.3)
+    log.clock.set_by(2 * 86_400)
+    log.reward("shop", first.id, 0.3)
+    assert [event.decision for event in log.store.events(1)] == [second.id, first.id]
+    all_agree(log)
+
+
+def test_a_process_started_before_the_last_one_ended_by_the_clock(tmp_path):
+    log = Log(SQLiteStore(tmp_path / "log.db"), clock=HandClock(), compiled=False)
+    log.create("shop", WAGP)
+    play(log, 5)
+    log.close()
+    yesterday = HandClock(1_600_000_000 * SECOND)
+    log = Log(SQLiteStore(tmp_path / "log.db"), clock=yesterday, compiled=False)
+    play(log, 5, start=5)
+    events = list(log.store.events(1))
+    assert [event.seq for event in events] == list(range(1, 11))
+    assert events[5].at < events[4].at
+    all_agree(log)
+    log.close()
+
+
+def test_a_clock_knows_when_it_was_set():
+    clock = HandClock()
+    clock.pass_seconds(1_000)
+    assert clock.jumped() == 0
+    clock.set_by(30)
+    assert clock.jumped() == 0
+    clock.set_by(60)
+    assert clock.jumped() == 90 * SECOND
+    clock.accept_jump()
+    assert clock.jumped() == 0
+    assert as_text(Clock(lambda: 0, lambda: 0).now()) == "1970-01-01T00:00:00.000000Z"
+
+
+def test_settings_are_numbered_and_hold_from_a_version(log):
+    play(log, 5)
+    assert log.change("shop", {"limits": [0.5, 0.7]}) == 2
+    assert log.change("shop", {"limits": [0.5, 0.7]}) == 2  # no change, no number
+    play(log, 5, start=5)
+    assert log.change("shop", {"policy": {"policy": "ucb1"}, "largest_step": 1}) == 3
+    assert log.change("shop", {"model": MODEL | {"cost": 0.2}}) == 4
+    play(log, 5, start=10)
+    rows = log.store.settings(1)
+    assert [row.from_version for row in rows] == [0, 5, 10, 10]
+    with pytest.raises(ConflictError, match="must still be number 2, got number 4"):
+        log.change("shop", {"mode": "paused"}, expected=2)
+    with pytest.raises(ServiceError, match="mode must be one of"):
+        log.change("shop", {"mode": "fast"}, expected=4)
+    assert log.bandit("shop").number == 4
+    all_agree(log)
+
+
+def test_settings_changed_under_load(log):
+    log.create("dice", THOMPSON)
+    stop = threading.Event()
+
+    def decide(client):
+        for n in range(60):
+            id = log.decide("dice", f"{client}-{n}").decision.id
+            log.reward("dice", id, 0.2 + n / 1000)
+            if stop.is_set():
+                return
+
+    threads = [threading.Thread(target=decide, args=(client,)) for client in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(12):
+        log.change("dice", {"largest_step": 1 + number % 3, "held_back": 0.1, "incumbent": 0.5})
+    for thread in threads:
+        thread.join()
+    assert log.bandit("dice").number == 13
+    all_agree(log)
+
+
+def test_paused_bandits_answer_what_they_answered_and_learn(log):
+    decided = log.decide("shop", "before")
+    log.change("shop", {"mode": "paused"})
+    assert log.decide("shop", "before") == (decided.decision, True)
+    for request in ("after", None):
+        with pytest.raises(ConflictError, match="shop is paused"):
+            log.decide("shop", request)
+    assert log.reward("shop", decided.decision.id, 0.3).outcome == "learned"
+
+
+def test_a_past_decision_is_explained_from_its_own_state(log):
+    log.create("dice", THOMPSON)
+    play(log, 10, "dice")
+    asked = log.decide("dice", "asked").decision
+    log.change("dice", {"limits": [0.7, 0.8]})
+    play(log, 30, "dice", start=10)
+    past = log.explain("dice", asked.id)
+    assert (past.choice.chosen, past.choice.shown) == (asked.chosen, asked.shown)
+    assert past.explanation.n_observations == 10
+    assert past.explanation.choice == asked.chosen
+    assert past.settings.limits is None
+
+
+def test_a_log_is_opened_where_it_was_closed(tmp_path):
+    path = tmp_path / "log.db"
+    log = Log(SQLiteStore(path), compiled=False, every=10)
+    log.create("dice", THOMPSON)
+    play(log, 37, "dice")
+    state = log.bandit("dice").state()
+    log.close()
+    log = Log(SQLiteStore(path), compiled=False, every=10)
+    assert [row.version for row in log.store.snapshot(1)] == [37, 30, 20, 10]
+    assert log.bandit("dice").state()["learner"]["statistics"] == state["learner"]["statistics"]
+    play(log, 5, "dice", start=37)
+    all_agree(log)
+    log.close()
+    with pytest.raises(StoreAway, match="the log is closed"):
+        log.decide("dice")
+
+
+@pytest.mark.parametrize("damage", ['{"learner": 1}', "", "not json", '{"learner": {}, "x'])
+def test_a_torn_snapshot_is_passed_over(tmp_path, damage):
+    path = tmp_path / "log.db"
+    log = Log(SQLiteStore(path), compiled=False)
+    log.create("shop", WAGP)
+    play(log, 10)
+    sums = log.bandit("shop").learner.parts[2].sums.tolist()
+    log.close()
+    store = SQLiteStore(path)
+    store._writer.execute("UPDATE snapshots SET state = ?", (damage,))
+    log = Log(store, compiled=False)
+    assert log.bandit("shop").learner.parts[2].sums.tolist() == sums
+    assert log.bandit("shop").version == 10
+    log.close()
+
+
+class Lossy(MemoryStore):
+    """A store whose answer gets lost: the commit is done, but the caller is told otherwise."""
+
+    lossy = False
+
+    @contextmanager
+    def transaction(self):
+        with super().transaction() as rows:
+            yield rows
+        if self.lossy:
+            raise StoreAway("the answer was lost")
+
+
+def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
+    store = Lossy()
+    log = Log(store, compiled=False)
+    log.create("shop", WAGP)
+    ids = [log.decide("shop", f"{n}").decision.id for n in range(4)]
+    log.reward("shop", ids[0], 0.2)
+    store.lossy = True
+    with pytest.raises(StoreAway, match="the answer was lost"):
+        log.reward("shop", ids[1], 0.3)
+    with pytest.raises(StoreAway):
+        log.change("shop", {"limits": [0.5, 0.6]})
+    with pytest.raises(StoreAway):
+        log.reward("shop", ids[2], 0.3)
+    with pytest.raises(StoreAway):
+        log.decide("shop", "lost")
+    with pytest.raises(StoreAway):
+        log.create("fair", THOMPSON)
+    store.lossy = False
+    assert log.bandit("shop").version == 1  # memory is a prefix of the log
+    assert log.reward("shop", ids[1], 0.3) == ("duplicate", 0.3, 2)
+    assert log.bandit("shop").version == 3
+    assert log.reward("shop", ids[3], 0.4) == ("learned", 0.4, 4)
+    assert log.decide("shop", "lost").replayed
+    assert log.change("shop", {"limits": [0.5, 0.6]}) == 2
+    bandit, new = log.create("fair", THOMPSON)
+    assert (bandit.version, new) == (0, False)
+    all_agree(log)
+    log.close()
+
+
+def test_a_store_that_is_away_comes_back():
+    class Away(MemoryStore):
+        away = False
+
+        @contextmanager
+        def transaction(self):
+            if self.away:
+                raise StoreAway("no store")
+            with super().transaction() as rows:
+                yield rows
+
+    store = Away()
+    log = Log(store, compiled=False)
+    log.create("shop", WAGP)
+    store.away = True
+    for _ in range(3):
+        with pytest.raises(StoreAway, match="no store"):
+            log.decide("shop", "order")
+    store.away = False
+    assert not log.decide("shop", "order").replayed
+    log.close()
