@@ -105,6 +105,8 @@ from .policies import Uniform as Uniform
 from .policies import register as register
 from .policies import registered as registered
 from .simulation import SimulationResult as SimulationResult
+from .simulation import SweepResult as SweepResult
 from .simulation import concat as concat
 from .simulation import simulate as simulate
+from .simulation import sweep as sweep
 from .statistics import Statistics as Statistics
