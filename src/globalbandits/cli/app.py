@@ -12,12 +12,28 @@ from globalbandits.cli.analyze import analyze
 from globalbandits.cli.league import league
 from globalbandits.cli.logs import export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
+from globalbandits.cli.show import compare, show
+from globalbandits.cli.simulate import simulate, spec
 from globalbandits.cli.trial import trial
 from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (reproduce, analyze, league, trial, replay, export, import_log, prune, warm)
+COMMANDS = (
+    reproduce,
+    analyze,
+    league,
+    simulate,
+    spec,
+    show,
+    compare,
+    trial,
+    replay,
+    export,
+    import_log,
+    prune,
+    warm,
+)
 NAMES = {"import_log": "import"}  # a word that no function can have
 
 app = typer.Typer(

@@ -125,7 +125,7 @@ def _dask_workers(name: str, n_workers: int | None) -> Iterator[Workers]:
         )
     address = name.replace("dask://", "tcp://") if cluster is None else cluster
     try:
-        client = Client(address, set_as_default=False, timeout="10s")
+        client = Client(address, set_as_default=False, timeout="5s")
     except OSError as error:
         raise SimulationError(
             f"executor must be a running Dask cluster, got {name!r}: {error}"

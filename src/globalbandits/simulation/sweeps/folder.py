@@ -95,11 +95,14 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         path = self.path / _LOCK
         with open(path, "w") as file:
-            if not _lock(file):
+            # Who locked it last may just have removed it: then this is nobody's lock.
+            if not _lock(file) or not _is_still(path, file):
                 raise ScenarioError(f"{self.path} is in use: another process works on this sweep")
-            yield
-        with suppress(OSError):
-            path.unlink()
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    path.unlink()
 
     def is_running(self) -> bool:
         """Whether a process works on it now."""
@@ -108,6 +111,14 @@ class Folder:
             return False
         with suppress(OSError), open(path, "r+") as file:
             return not _lock(file)
+        return False
+
+
+def _is_still(path: Path, file: Any) -> bool:
+    """Whether an open file is the one of this name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except OSError:
         return False
 
 

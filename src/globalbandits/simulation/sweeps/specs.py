@@ -1,6 +1,7 @@
 """From a spec to what `simulate` takes; messages carry the path of the key."""
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -43,7 +44,7 @@ def within(path: str, content: object = None) -> Iterator[None]:
         yield
     except GlobalBanditsError as error:
         text = str(error)
-        first = text.partition(" ")[0].partition("[")[0].partition(".")[0]
+        first = re.split(r"[ .:\[]", text, maxsplit=1)[0]
         if first == path.rpartition(".")[2] or first == path:
             raise ScenarioError(f"{path}{text[len(first) :]}") from error
         known = isinstance(content, Mapping) and first in content

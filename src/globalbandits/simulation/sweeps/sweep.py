@@ -12,7 +12,7 @@ from globalbandits.errors import GlobalBanditsError, ScenarioError, SimulationEr
 from globalbandits.simulation.executors import check_executor
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.listening import Listener, progress_listener
-from globalbandits.simulation.sweeps.plan import make_plan
+from globalbandits.simulation.sweeps.plan import Plan, make_plan
 from globalbandits.simulation.sweeps.result import SweepResult
 from globalbandits.simulation.sweeps.running import run_plan
 
@@ -58,14 +58,7 @@ def sweep(
     {'theta': 3, 'policy': 1, 'run': 4}
     """
     check_executor(executor)
-    content, folder = read_spec(spec)
-    if grid is not None:
-        content = {**content, "sweep": grid}
-    try:
-        plan = make_plan(content, folder)
-    except GlobalBanditsError as error:
-        file = "" if isinstance(spec, Mapping) else f"{os.fspath(spec)}: "
-        raise ScenarioError(f"{file}{error}") from error
+    plan = plan_of(spec, grid)
     home = Folder(out)
     with home.lock(), ExitStack() as stack:
         home.start(plan, force=force)
@@ -83,6 +76,18 @@ def sweep(
 
 class SweepFailedError(SimulationError):
     """Some tasks of a sweep went wrong; the results of the others are kept."""
+
+
+def plan_of(spec: Spec, grid: Mapping[str, Any] | None = None) -> Plan:
+    """The tasks of a spec, all of them checked; messages carry the file."""
+    content, folder = read_spec(spec)
+    if grid is not None:
+        content = {**content, "sweep": grid}
+    try:
+        return make_plan(content, folder)
+    except GlobalBanditsError as error:
+        file = "" if isinstance(spec, Mapping) else f"{os.fspath(spec)}: "
+        raise ScenarioError(f"{file}{error}") from error
 
 
 def read_spec(spec: Spec) -> tuple[Mapping[str, Any], Path | None]:
