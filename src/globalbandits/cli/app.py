@@ -9,6 +9,7 @@ import typer
 from globalbandits._version import __version__
 from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
+from globalbandits.cli.fit import fit
 from globalbandits.cli.league import league
 from globalbandits.cli.logs import export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
@@ -17,7 +18,7 @@ from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (reproduce, analyze, league, trial, replay, export, import_log, prune, warm)
+COMMANDS = (reproduce, analyze, league, trial, fit, replay, export, import_log, prune, warm)
 NAMES = {"import_log": "import"}  # a word that no function can have
 
 app = typer.Typer(

@@ -65,7 +65,8 @@ def fit(
         group: Name of the column that tells groups apart: stores, patients, markets.
         arm: Name of the column of what was decided: prices, doses, labels.
         reward: Name of the column of what was observed.
-        value: ``value(mean, arm)``: what a decision is worth; None: the mean reward.
+        value: ``value(mean, arm)``: what a decision is worth, a function, or a formula such as
+            ``"(arm - 3.10) * mean"``; None: the mean reward.
         offset: What an arm is worth beside that: a number, ``offset(arm)``, or a dict by arm.
         cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
         reward_range: The lowest and the highest a reward can be; needed unless they are 0 or 1.

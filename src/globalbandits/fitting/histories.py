@@ -9,11 +9,13 @@ the curve (a Beta with variance ``rho * f * (1 - f)``), and rewards that are not
 (['arm', 'group', 'reward'], 21)
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from globalbandits._files import replacing
 from globalbandits._types import AnyArray, FloatArray, IntArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import FitError
@@ -47,6 +49,18 @@ class History(dict[str, AnyArray]):
         self.theta = theta
         self.curves = curves
         self.means = means
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        names: tuple[str, str, str] = ("store", "price", "sold"),
+    ) -> None:
+        """Write the rows into a CSV file, with these names for group, arm and reward."""
+        import pandas as pd
+
+        columns = dict(zip(names, (self[key] for key in ("group", "arm", "reward")), strict=True))
+        with replacing(path) as temporary:
+            pd.DataFrame(columns).to_csv(temporary, index=False)
 
 
 def expo(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:
