@@ -9,7 +9,7 @@ OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/le
 	tests/cli/test_values.py tests/test_import.py tests/random
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test oldest bench soak format clean
+.PHONY: help reproduce test oldest bench soak serve format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -38,6 +38,10 @@ soak: $(READY) ## what is too long for every change: more mutations, more fuzz, 
 
 bench: $(READY) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
+
+serve: $(READY) ## the decision service on this machine, with an example bandit, in results/example.db
+	@mkdir -p results
+	$(BIN)/globalbandits serve --db results/example.db --example
 
 format: $(READY) ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
