@@ -61,7 +61,8 @@ def serve(
         listening = bind(host, port)
         if example:
             _create_example(store)
-        _say(db, *listening.getsockname()[:2], options.token is not None or bool(store.tokens()))
+        host, port = listening.getsockname()[:2]
+        _say(db, host, port, options.token is not None or bool(store.tokens()))
         run(store, options, listening)
     finally:
         store.close()

@@ -165,7 +165,11 @@ def set_up_logging() -> None:
 def run(store: Store, options: Options, listening: socket.socket) -> None:
     """Serve until a signal comes, then store what waits and close the store."""
     set_up_logging()
-    service = Service(store, options)
+    make_server(Service(store, options)).run(sockets=[listening])
+
+
+def make_server(service: Service) -> Server:
+    """The server of a service."""
     config = uvicorn.Config(
         make_app(service),
         http=BoundedProtocol,
@@ -179,4 +183,4 @@ def run(store: Store, options: Options, listening: socket.socket) -> None:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )
-    Server(config, service).run(sockets=[listening])
+    return Server(config, service)
