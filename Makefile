@@ -34,7 +34,8 @@ soak: $(READY) ## what is too long for every change: more mutations, more fuzz, 
 		tests/model/test_expressions.py
 	GLOBALBANDITS_SOAK=1 $(BIN)/pytest --timeout 7200 tests/fitting/test_reading.py \
 		tests/policies/structured/test_any_shape.py tests/service/test_kill.py \
-		tests/service/test_against_oracle.py
+		tests/service/test_against_oracle.py tests/service/test_openapi.py \
+		tests/service/test_server_kill.py
 
 bench: $(READY) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
