@@ -58,12 +58,12 @@ def serve(
     store = SQLiteStore(db)
     try:
         check_reachable(host, store, options)
-        listening = bind(host, port)
-        if example:
-            _create_example(store)
-        host, port = listening.getsockname()[:2]
-        _say(db, host, port, options.token is not None or bool(store.tokens()))
-        run(store, options, listening)
+        with bind(host, port) as listening:
+            if example:
+                _create_example(store)
+            host, port = listening.getsockname()[:2]
+            _say(db, host, port, options.token is not None or bool(store.tokens()))
+            run(store, options, listening)
     finally:
         store.close()
 

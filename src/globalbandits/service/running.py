@@ -147,7 +147,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError:
         made.close()
         raise
-    made.set_inheritable(True)
+    made.listen(1024)  # who comes early waits
     return made
 
 
