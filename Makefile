@@ -7,9 +7,11 @@ READY := .venv/.ready
 # The newest versions are what .venv has.
 OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/learner/test_learner.py \
 	tests/cli/test_values.py tests/test_import.py tests/random
+# Of all policies those that ask most of Numba: normal and beta numbers, matrices, much code.
+ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test oldest bench soak serve format clean
+.PHONY: help reproduce test coverage oldest bench soak serve format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -23,10 +25,14 @@ test: $(READY) ## format check, lint, types, import direction, then doctests and
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(MAKE) --no-print-directory oldest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
+
+coverage: $(READY) ## which lines and branches the tests run; takes half as long again as the tests
 	$(BIN)/pytest --numprocesses auto --dist loadfile --cov --cov-report=term
 
 oldest: .venv-oldest/.ready ## compiled code, learners and the command line on the oldest allowed versions
-	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST)
+	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
+		-k "not every_policy or $(ASKING)"
 
 soak: $(READY) ## what is too long for every change: more mutations, more fuzz, histories of 10^7 rows
 	GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --timeout 7200 \

@@ -9,6 +9,7 @@ import typer
 from globalbandits._version import __version__
 from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
+from globalbandits.cli.fit import fit
 from globalbandits.cli.league import league
 from globalbandits.cli.logs import export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
@@ -23,6 +24,7 @@ COMMANDS = (
     analyze,
     league,
     trial,
+    fit,
     serve,
     replay,
     export,

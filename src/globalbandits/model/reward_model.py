@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from globalbandits import _html
+from globalbandits import pages
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
@@ -397,14 +397,14 @@ class RewardModel(Observations, Decisions, Descriptions):
             for region in self.regions[:_SHOWN]
         ]
         more = len(self.regions) - len(rows)
-        picture = _html.curves(
+        picture = pages.curves(
             thetas, self.worth(thetas).T[:_SHOWN], edges[:_SHOWN], f"{self!r}: worth over theta"
         )
         return "".join(
             [
-                _html.paragraph(repr(self), strong=True),
+                pages.paragraph(repr(self), strong=True),
                 picture,
-                _html.table(["best arm", "from theta", "to theta"], rows),
-                *([_html.paragraph(f"({more} more regions)")] if more else []),
+                pages.table(["best arm", "from theta", "to theta"], rows),
+                *([pages.paragraph(f"({more} more regions)")] if more else []),
             ]
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from globalbandits import _html
+from globalbandits import pages
 from globalbandits._types import AnyArray, BoolArray, IntArray
 from globalbandits.environments import Environment
 from globalbandits.environments.environment import worth_of_means
@@ -102,7 +102,7 @@ class SimulationResult:
             [label, *(f"{value:.4g}" for value in row)]
             for label, row in zip(rows.index, rows.to_numpy().tolist(), strict=True)
         ]
-        return _html.paragraph(heading, strong=True) + _html.table(
+        return pages.paragraph(heading, strong=True) + pages.table(
             ["policy", "mean", "standard error", "low", "high"], cells
         )
 
