@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FETCHED = re.compile(
     r"""<(?:script|img|iframe|source)[^>]+src=["']?(?:https?:)?//[^"'> ]+"""
-    r"""|<link[^>]+rel=["']?(?:stylesheet|preload|preconnect)[^>]+href=["']?(?:https?:)?//[^"'> ]+"""
+    r"""|<link[^>]+rel=["']?(?:stylesheet|pre)[^>]+href=["']?(?:https?:)?//[^"'> ]+"""
     r"""|@import[^;]+|url\(["']?(?:https?:)?//[^)]+""",
     re.IGNORECASE,
 )
