@@ -106,6 +106,8 @@ from .policies import UncertaintyEllipsoid as UncertaintyEllipsoid
 from .policies import Uniform as Uniform
 from .policies import register as register
 from .policies import registered as registered
+from .service.client import AsyncClient as AsyncClient
+from .service.client import Client as Client
 from .simulation import SimulationResult as SimulationResult
 from .simulation import concat as concat
 from .simulation import simulate as simulate

@@ -98,7 +98,8 @@ def fit(
     playing = as_playing(horizon, runs, seed, progress is True)
     wanted = Wanted(group, arm, reward, time, reward_range, dropna)
     say("reading the history")
-    panel, late = read_history(history, wanted, progress if callable(progress) else None)
+    rows_read = (lambda rows: say(f"{rows:,} rows")) if progress is True else None
+    panel, late = read_history(history, wanted, progress if callable(progress) else rows_read)
     panel, late = leave_out(panel, late, exclude)
     scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
     offered = as_offered(arms, panel, scale)

@@ -19,8 +19,20 @@ from globalbandits._files import replacing
 from globalbandits._types import AnyArray, FloatArray, IntArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import FitError
+from globalbandits.fitting.public_panels import read_gdsc, read_orange_juice
 
-__all__ = ["History", "emax", "expo", "free", "paper", "same", "size", "two"]
+__all__ = [
+    "History",
+    "emax",
+    "expo",
+    "free",
+    "paper",
+    "read_gdsc",
+    "read_orange_juice",
+    "same",
+    "size",
+    "two",
+]
 
 PRICES = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 DOSES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)

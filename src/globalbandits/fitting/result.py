@@ -10,7 +10,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.errors import FitError
-from globalbandits.fitting.bootstrap import Errors
+from globalbandits.fitting.bootstrap import Errors, error_size
 from globalbandits.fitting.candidates import history_policy
 from globalbandits.fitting.fitted import Fitted
 from globalbandits.fitting.forecast import Forecast, as_playing
@@ -135,7 +135,7 @@ class Fit:
             return WAGP()
         if self.verdict.action == "fixed":
             return FixedArm(self.model.arms.index(self.offered[self.knowing.fixed]))
-        return history_policy(self.bias_scale)
+        return history_policy(error_size(self.fitted, self.errors))
 
     @cached_property
     def regret(self) -> "pd.DataFrame":
