@@ -27,6 +27,7 @@ from .environments import ScaledCoinNoise as ScaledCoinNoise
 from .environments import SinusoidalDrift as SinusoidalDrift
 from .environments import TruncatedNormalNoise as TruncatedNormalNoise
 from .environments import UniformBias as UniformBias
+from .environments import worlds as worlds
 from .errors import ConflictError as ConflictError
 from .errors import ContractError as ContractError
 from .errors import EvidenceError as EvidenceError
@@ -96,6 +97,7 @@ from .policies import Policy as Policy
 from .policies import RandomEffectsThompson as RandomEffectsThompson
 from .policies import RegionalUCB as RegionalUCB
 from .policies import Rules as Rules
+from .policies import Safe as Safe
 from .policies import SlidingWindowUCB as SlidingWindowUCB
 from .policies import StopWhen as StopWhen
 from .policies import ThompsonSampling as ThompsonSampling
@@ -104,6 +106,8 @@ from .policies import UncertaintyEllipsoid as UncertaintyEllipsoid
 from .policies import Uniform as Uniform
 from .policies import register as register
 from .policies import registered as registered
+from .service.client import AsyncClient as AsyncClient
+from .service.client import Client as Client
 from .simulation import SimulationResult as SimulationResult
 from .simulation import SweepResult as SweepResult
 from .simulation import concat as concat

@@ -44,7 +44,9 @@ class Elastic:
         prior=MOST_ON_ZERO,
         theta_prior=(1,),
         arm_errors=None,
+        proved=False,
     ):
+        self.proved = proved
         self.curves, self.prior, self.T = curves, np.array(prior) / sum(prior), horizon
         self.K = curves.shape[1]
         self.pi, self.eps = exception / self.K, caution / self.K
@@ -146,7 +148,17 @@ class Elastic:
             else:
                 test = centre + math.sqrt(rest) * psi_log(q * self.HG * rest / v)
                 index = max(index, test)
-        return index if n == 0 else min(max(index, self.floor(k)), self.ceiling(k))
+        if n > 0:
+            index = min(max(index, self.floor(k)), self.ceiling(k))
+        return self.prove(k, index) if self.proved else index
+
+    def prove(self, k, index):
+        """A floor and a ceiling for any rewards in [0, 1], and a first play by round 10^4."""
+        n, t = len(self.rewards[k]), self.t + 1
+        if n == 0:
+            return math.inf if t >= 1e4 else index
+        own, sd = np.mean(self.rewards[k]), 0.5 / math.sqrt(n)
+        return min(max(index, own + sd * psi_log(1e-4 * t / n)), own + sd * psi_log(10 * t / n))
 
     def floor(self, k):
         if self.eps == 0:

@@ -26,6 +26,7 @@ REFUSING = {
     "ossb": gb.OSSB(),
     "regional_ucb": gb.RegionalUCB(),
     "guarded": gb.Guarded(gb.WAGP()),
+    "safe": gb.Safe(gb.WAGP()),
 }
 CURVES = [
     gb.GridThompson(),

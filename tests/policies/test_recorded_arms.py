@@ -18,8 +18,8 @@ from tests.policies.valued import EVERY
 
 RECORD = Path(__file__).with_name("recorded_arms.json")
 # Decisions of these have been improved since.
-IMPROVED = ("elastic", "random_effects_thompson", "independent_gittins", "guarded")
-NEW = ("grid_plug_in", "limited", "fixed_arm")
+IMPROVED = ("elastic", "random_effects_thompson", "independent_gittins", "guarded", "ucb_c")
+NEW = ("grid_plug_in", "limited", "fixed_arm", "safe")
 SETTLED = tuple(policy for policy in EVERY if policy.kind not in (*IMPROVED, *NEW))
 
 

@@ -33,6 +33,7 @@ from globalbandits.policies import (
     NonStationaryWAGP,
     RandomEffectsThompson,
     RegionalUCB,
+    Safe,
     SlidingWindowUCB,
     ThompsonSampling,
     UCBTuned,
@@ -75,6 +76,7 @@ POLICIES = (
     RandomEffectsThompson(),
     Guarded(),
     Limited(WAGP()),
+    Safe(WAGP()),
 )
 EVERY = (*POLICIES, Uniform(), FixedArm(1))
 

@@ -23,6 +23,7 @@ class Stream(IntEnum):
     FORK = 5
     REQUEST = 6
     POPULATION = 7
+    WORLD = 8
 
 
 def key_words(stream: Stream, seed: int, run: int) -> list[int]:

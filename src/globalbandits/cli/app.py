@@ -9,9 +9,11 @@ import typer
 from globalbandits._version import __version__
 from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
+from globalbandits.cli.fit import fit
 from globalbandits.cli.league import league
 from globalbandits.cli.logs import export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
+from globalbandits.cli.serve import serve, token_app
 from globalbandits.cli.show import compare, show
 from globalbandits.cli.simulate import simulate, spec
 from globalbandits.cli.trial import trial
@@ -28,6 +30,8 @@ COMMANDS = (
     show,
     compare,
     trial,
+    fit,
+    serve,
     replay,
     export,
     import_log,
@@ -44,6 +48,7 @@ app = typer.Typer(
 )
 for command in COMMANDS:
     app.command(NAMES.get(command.__name__))(command)
+app.add_typer(token_app, name="token")
 
 
 def _print_version(wanted: bool) -> None:

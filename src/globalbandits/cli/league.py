@@ -2,10 +2,18 @@
 
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Tick = Callable[[str, str], None]
+Restart = Callable[[int], None]
 
 
 def league(
@@ -23,10 +31,24 @@ def league(
             "file.py:Object; again for more."
         ),
     ] = None,
+    random: Annotated[
+        int | None,
+        typer.Option(help="Instead of the scenarios, play this many worlds drawn by the seed."),
+    ] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(help="Decisions in each random world; by default each draws its own."),
+    ] = None,
     runs: Annotated[
         int | None, typer.Option(help="Runs of each scenario instead of its own number.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Seed of all randomness; with --random, of the first world. Our constants were "
+            "chosen on seeds below 1,000."
+        ),
+    ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for page, figure and numbers.")] = Path(
         "results"
     ),
@@ -34,7 +56,8 @@ def league(
     """Play every policy on every scenario and say who lost least.
 
     Regret is scored by what is really paid, so a policy that trusts a wrong curve loses here.
-    Writes league.html (a page that needs no network), league.json and a heat map.
+    Writes league.html (a page that needs no network), league.json and a heat map; with --random
+    unseen.html and unseen.json.
 
     [bold]Examples[/bold]
 
@@ -45,12 +68,46 @@ def league(
       globalbandits league --scenario list
 
       globalbandits league --policy WAGP --policy my_module:MyPolicy --scenario my_worlds.toml
+
+      globalbandits league --random 100 --seed 10000 --horizon 1000
     """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from globalbandits._validation import as_integer, as_seed
+    from globalbandits._validation import as_integer, as_seed, require
     from globalbandits.errors import ScenarioError
+    from globalbandits.experiments.league import load_scenarios
+    from globalbandits.simulation.checkpoints import MAX_RUNS
+
+    if runs is not None:
+        as_integer("runs", runs, 2, ScenarioError, maximum=MAX_RUNS)
+    as_seed(seed, ScenarioError)
+    if random is None:
+        require(horizon is None, "horizon", "come with --random", horizon, ScenarioError)
+    else:
+        rule = "not be given with --random"
+        require(scenario is None, "scenario", rule, scenario, ScenarioError)
+    console = Console()
+    if scenario == ["list"]:
+        for known in load_scenarios():
+            console.print(f"[bold]{known.key}[/bold]  {known.text}")
+        return
+    about = {"command": shlex.join(["globalbandits", *sys.argv[1:]]), "seed": str(seed)}
+    if random is None:
+        page = _play(scenario, policy, runs, seed, out, about, console)
+    else:
+        page = _play_unseen(random, horizon, policy, runs, seed, out, about, console)
+    console.print(f"The page: {page}", markup=False, soft_wrap=True)
+
+
+def _play(
+    scenario: list[str] | None,
+    policy: list[str] | None,
+    runs: int | None,
+    seed: int,
+    out: Path,
+    about: dict[str, str],
+    console: "Console",
+) -> Path:
     from globalbandits.experiments.league import (
         compile_ahead,
         league_policies,
@@ -58,18 +115,47 @@ def league(
         play_league,
     )
     from globalbandits.report.league import print_league, write_league
-    from globalbandits.simulation.checkpoints import MAX_RUNS
 
-    if runs is not None:
-        as_integer("runs", runs, 2, ScenarioError, maximum=MAX_RUNS)
-    as_seed(seed, ScenarioError)
-    console = Console()
-    if scenario == ["list"]:
-        for known in load_scenarios():
-            console.print(f"[bold]{known.key}[/bold]  {known.text}")
-        return
     scenarios, policies = load_scenarios(scenario), league_policies(policy)
     out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written to fails at once
+    with _progress() as (tick, restart):
+        compile_ahead(list(policies) if policy is None else policy, tick)
+        restart(len(scenarios) * len(policies))
+        standings = play_league(scenarios, policies, runs=runs, seed=seed, tick=tick)
+    page = write_league(standings, about, out)
+    print_league(standings, console)
+    return page
+
+
+def _play_unseen(
+    number: int,
+    horizon: int | None,
+    policy: list[str] | None,
+    runs: int | None,
+    seed: int,
+    out: Path,
+    about: dict[str, str],
+    console: "Console",
+) -> Path:
+    from globalbandits.experiments.league import draw_worlds, play_unseen, unseen_players
+    from globalbandits.report.unseen import print_unseen, write_unseen
+
+    players, worlds = unseen_players(policy), draw_worlds(number, seed, horizon)
+    out.mkdir(parents=True, exist_ok=True)
+    with _progress() as (tick, restart):
+        restart(len(worlds) * len(players))
+        played = play_unseen(worlds, players, runs=runs, tick=tick)
+    page = write_unseen(played, about, out)
+    print_unseen(played, console)
+    return page
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Tick, Restart]]:
+    """A bar of games on standard error: a function for each game, and one to begin again."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -83,10 +169,7 @@ def league(
         def tick(title: str, label: str) -> None:
             progress.update(task, description=f"{title}: {label}", advance=1)
 
-        compile_ahead(list(policies) if policy is None else policy, tick)
-        progress.reset(task, total=len(scenarios) * len(policies))
-        standings = play_league(scenarios, policies, runs=runs, seed=seed, tick=tick)
-    about = {"command": shlex.join(["globalbandits", *sys.argv[1:]]), "seed": str(seed)}
-    page = write_league(standings, about, out)
-    print_league(standings, console)
-    console.print(f"The page: {page}", markup=False, soft_wrap=True)
+        def restart(total: int) -> None:
+            progress.reset(task, total=total)
+
+        yield tick, restart

@@ -1,5 +1,6 @@
 """Environments: what the world does with a decision; noise, drift, bias, other truths."""
 
+from globalbandits.environments import worlds
 from globalbandits.environments.arcsine import ArcsineBetaNoise
 from globalbandits.environments.bias import Bias, FixedBias, UniformBias
 from globalbandits.environments.drift import (
@@ -47,4 +48,5 @@ __all__ = [
     "SinusoidalDrift",
     "TruncatedNormalNoise",
     "UniformBias",
+    "worlds",
 ]

@@ -32,18 +32,37 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
         __package__,
         "league.html",
         about=definitions(head),
+        conclusion=escape(str(standings)),
+        tally=_tally(standings),
         picture=embed_figure(
             picture,
             "Regret as a multiple of the best policy's on each scenario (the number in the cell is "
             "the regret itself). Light is good. Policies are sorted by their average.",
         ),
-        sections="\n".join(_section(standings, scenario) for scenario in standings.scenarios),
-        cost=_cost(standings),
+        sections="\n".join(
+            scenario_section(standings, scenario) for scenario in standings.scenarios
+        ),
+        cost=league_cost(standings),
     )
     target = folder / "league.html"
     with replacing(target) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return target
+
+
+def _tally(standings: Standings) -> str:
+    """The three numbers that carry the sentence: the winner's average, worst case and wins."""
+    winner = standings.order()[0]
+    row = standings.relative()[standings.policies.index(winner)]
+    cells = [standings.cells[scenario.key].get(winner) for scenario in standings.scenarios]
+    level = sum(cell is not None and cell.is_level for cell in cells)
+    worst = standings.scenarios[int(np.nanargmax(row))].title
+    numbers = (
+        (_multiple(float(np.nanmean(row))), f"{winner}'s regret over the best one's, on average"),
+        (_multiple(float(np.nanmax(row))), f"at worst, on “{worst}”"),
+        (f"{level} of {len(cells)}", "scenarios best, or level with the best"),
+    )
+    return "\n".join(f"<div><b>{escape(one)}</b>{escape(text)}</div>" for one, text in numbers)
 
 
 def league_figure(standings: Standings) -> "Figure":
@@ -103,7 +122,8 @@ def _short(cell: Cell | None) -> str:
     return f"{cell.regret:.1f}" if cell.regret >= 9.95 else f"{cell.regret:.2f}"
 
 
-def _section(standings: Standings, scenario: Scenario) -> str:
+def scenario_section(standings: Standings, scenario: Scenario) -> str:
+    """One scenario, folded: every policy with its interval, rank and distance to the best."""
     cells = standings.cells[scenario.key]
     rows = []
     for label in sorted(cells, key=lambda name: cells[name].rank):
@@ -134,7 +154,7 @@ def _section(standings: Standings, scenario: Scenario) -> str:
     )
 
 
-def _cost(standings: Standings) -> str:
+def league_cost(standings: Standings) -> str:
     """Time per step of each policy on the scenarios with few and with many arms."""
     few = standings.scenarios[0]
     many = max(standings.scenarios, key=lambda s: s.environment.model.n_arms)

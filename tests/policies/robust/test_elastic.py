@@ -36,6 +36,7 @@ SETTINGS = {
     "no caution": {"caution": 0.0},
     "much caution": {"caution": 50.0, "horizon": 1000},
     "theta known before": {"theta_prior": (0, 1, 4, 2)},
+    "proved": {"proved": True, "caution": 0.0},
     "arms unlike": {"arm_errors": (0, 1, 2, 0.5, 1, 1, 3, 1, 1, 0, 1, 2)},
 }
 
@@ -192,6 +193,29 @@ def test_regret_does_not_grow_when_the_curves_cannot_reach_the_truth():
     assert regret.mean() + 4.0 * error < 0.05 * 0.05 * 30_000  # one play in twenty is wrong
 
 
+def test_the_proved_bounds_come_from_an_arms_own_rewards():
+    model = model_of("pricing")
+    setup = Elastic(proved=True, exception=0.0, caution=0.0).setup(model)
+    stats, state = no_statistics(12), elastic.init(setup)
+    # Ten thousand rewards of one arm, a few of another that are far above its curve.
+    for arm, n_rewards, reward in ((11, 19_990, 0.2), (0, 10, 0.35)):
+        stats.counts[arm] += n_rewards
+        stats.sums[arm] += n_rewards * reward
+        stats.squares[arm] += n_rewards * reward**2
+        stats.total[0] += n_rewards
+    elastic.rebuild(setup, stats, state)
+    least = 0.35 + 0.5 / 10**0.5 * oracle.psi_log(1e-4 * 20_001 / 10)
+    assert state.indices[0] >= least
+    assert state.indices[11] <= 0.2 + 0.5 / 19_990**0.5 * oracle.psi_log(10 * 20_001 / 19_990)
+    assert np.isinf(state.indices[1:11]).all()  # to be played once at last
+    stats.counts[:] //= 10
+    stats.sums[:] /= 10
+    stats.squares[:] /= 10
+    stats.total[0] = stats.counts.sum()
+    elastic.rebuild(setup, stats, state)
+    assert np.isfinite(state.indices).all()  # before round 10^4 nothing is forced
+
+
 def clear_saving(env, policies, horizon, n_runs):
     """Whether the second policy has less regret than the first, by four standard errors."""
     result = gb.simulate(env, policies, horizon, runs=n_runs, seed=5, checkpoints=[horizon])
@@ -288,6 +312,7 @@ SPECS = [
     Elastic(),
     Elastic(exception=0, prior=[1, 0, 0, 0, 0, 0, 0, 0, 0]),
     Elastic(horizon=1000, caution=0),
+    Elastic(proved=True),
     Elastic(theta_prior=[1, 2], arm_errors=range(12)),
     RandomEffectsThompson(),
     RandomEffectsThompson(prior=range(9)),
@@ -316,6 +341,7 @@ def test_a_spec_survives_a_dict_and_json(spec):
             lambda: Elastic(arm_errors=(1, 2)).setup(model_of("pricing")),
             r"arm_errors must have one entry for each of the 12 arms, got \(1.0, 2.0\)",
         ),
+        (lambda: Elastic(proved=1), "proved must be True or False, got 1"),
         (lambda: Elastic(horizon=0), "horizon must be at least 1, got 0"),
         (lambda: Elastic(horizon=10.5), "horizon must be an integer, got 10.5"),
         (lambda: Elastic(prior=3), "prior must be 9 weights, got 3"),

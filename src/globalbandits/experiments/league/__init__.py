@@ -4,14 +4,24 @@ from globalbandits.experiments.league.play import compile_ahead, league, play_le
 from globalbandits.experiments.league.policies import league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings
+from globalbandits.experiments.league.unseen import (
+    Unseen,
+    draw_worlds,
+    play_unseen,
+    unseen_players,
+)
 
 __all__ = [
     "Cell",
     "Scenario",
     "Standings",
+    "Unseen",
     "compile_ahead",
+    "draw_worlds",
     "league",
     "league_policies",
     "load_scenarios",
     "play_league",
+    "play_unseen",
+    "unseen_players",
 ]

@@ -10,12 +10,20 @@ import math
 from globalbandits.policies import base
 from globalbandits.policies.parts.curve_scan import EXCEPTION
 from globalbandits.policies.parts.gittins import psi_log
+from globalbandits.policies.parts.sandwich import (
+    GENEROUS,
+    LARGEST_VARIANCE,
+    SURE,
+    is_forced,
+    own_bonus,
+    squeeze,
+    wide_variance,
+)
 from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
 SMALL = 0.001  # variance of the error that the floor allows for
-GENEROUS = 10.0  # how many times the rounds so far the ceiling looks ahead
 
 
 def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
@@ -71,12 +79,21 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         ahead = setup.caution * state.horizons[1]
         index = max(index, floor(model, own, noise, variance, ahead))
     low = 2.0 * mean - index  # as far below the mean as the index is above it
+    rounds = state.horizons[2]
     if count > 0:
-        most = ceiling(stats, arm, variance, state.horizons[2])
-        index = min(index, most)
-        low = max(low, 2.0 * own - most)
+        wide = wide_variance(stats, arm, variance)
+        most = own_bonus(wide, count, GENEROUS * rounds)
+        index = min(index, own + most)
+        low = max(low, own - most)
+        if setup.proved:
+            least = own_bonus(LARGEST_VARIANCE, count, SURE * rounds)
+            most = own_bonus(LARGEST_VARIANCE, count, GENEROUS * rounds)
+            index = squeeze(index, own, least, most)
+            low = -squeeze(-low, -own, least, most)
     state.means[arm] = mean
     state.indices[arm] = worth_within(setup.tables, arm, min(low, index), index)
+    if setup.proved and count == 0 and is_forced(rounds, SURE):
+        state.indices[arm] = math.inf
 
 
 def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:
@@ -92,15 +109,6 @@ def floor(model: float, own: float, noise: float, variance: float, ahead: float)
     trust = SMALL / (SMALL + noise)
     rest = trust * noise
     return model + trust * (own - model) + math.sqrt(rest) * psi_log(ahead * rest / variance)
-
-
-def ceiling(stats: Statistics, arm: int, variance: float, rounds: float) -> float:
-    """What an arm with rewards is worth at most: its own mean, and a bonus without any curve."""
-    count = stats.counts[arm]
-    own = stats.sums[arm] / count
-    squares = max(0.0, stats.squares[arm] - stats.sums[arm] * own)
-    largest = max(variance, (0.5 + squares) / (2.0 + count))
-    return float(own + math.sqrt(largest / count) * psi_log(GENEROUS * rounds / count))
 
 
 def chance_of_exception(exception: float, surprise: float, spread: float) -> float:

@@ -1,13 +1,35 @@
-"""The state of a policy that works inside another one, restored from what was saved of it."""
+"""A policy that works inside another one: its spec, its label, and its state restored."""
 
+import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from globalbandits.policies.base import Rules, Setup, State
+from globalbandits._validation import require
+from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.statistics import Statistics
 
 _RTOL, _ATOL = 1e-6, 1e-9  # how far kept numbers may be from those derived afresh
+
+
+def as_policy(name: str, value: Any) -> Policy:
+    """A policy, which may be given as its dict."""
+    policy = Policy.from_dict(value) if isinstance(value, Mapping) else value
+    require(isinstance(policy, Policy), name, "be a policy", value, PolicyError)
+    found: Policy = policy
+    return found
+
+
+def label_around(policy: Any) -> str:
+    """The label of a policy around its `inner` one, and its parameters that are not default."""
+    changed = [
+        f"{field.name}={getattr(policy, field.name)!r}"
+        for field in dataclasses.fields(policy)
+        if field.name != "inner" and getattr(policy, field.name) != field.default
+    ]
+    return f"{type(policy).__name__}({', '.join([policy.inner.label, *changed])})"
 
 
 def resume_inside(rules: Rules, setup: Setup, stats: Statistics, state: State) -> bool:

@@ -1,7 +1,8 @@
 """Fits that are made seldom: when the next one is due, and what a saved one may be.
 
 A policy that fits seldom keeps a copy of the statistics of its last fit. Everything else
-follows from that copy and the statistics of now.
+follows from that copy and the statistics of now. One that also renews single arms seldom keeps a
+second copy: of each arm's rewards when it was last renewed.
 """
 
 import math
@@ -9,6 +10,7 @@ import math
 from globalbandits.statistics import Statistics, are_part
 
 _EVERY_ROUND = 20  # rewards, up to which a fit is made every round
+_PLAYS = 1.01  # of the number of an arm's rewards, from one renewal to the next
 
 
 def next_fit(n_rewards: int, growth: float) -> float:
@@ -38,3 +40,35 @@ def may_be_last_fit(fitted: Statistics, stats: Statistics, growth: float) -> boo
     """
     n_fitted = int(fitted.total[0])
     return n_fitted <= int(stats.total[0]) < next_fit(n_fitted, growth) and are_part(fitted, stats)
+
+
+def is_old(n_renewed: int, n_rewards: int) -> bool:
+    """Whether what was derived from so many rewards of its arm is to be derived again.
+
+    >>> is_old(99, 100), is_old(1000, 1009), is_old(1000, 1010)
+    (True, False, True)
+    """
+    return n_rewards >= _PLAYS * n_renewed
+
+
+def note_renewal(renewed: Statistics, stats: Statistics, arm: int) -> None:
+    """Copy one arm's rewards into those of the renewals."""
+    renewed.total[0] += stats.counts[arm] - renewed.counts[arm]
+    renewed.counts[arm] = stats.counts[arm]
+    renewed.sums[arm] = stats.sums[arm]
+    renewed.squares[arm] = stats.squares[arm]
+
+
+def may_be_renewals(
+    fitted: Statistics, renewed: Statistics, stats: Statistics, growth: float
+) -> bool:
+    """Whether a learner can have made its last fit and renewals with those statistics."""
+    if not may_be_last_fit(fitted, stats, growth):
+        return False
+    if not are_part(fitted, renewed) or not are_part(renewed, stats):
+        return False
+    for arm in range(stats.counts.shape[0]):
+        played = stats.counts[arm] > renewed.counts[arm]
+        if played and is_old(renewed.counts[arm], stats.counts[arm]):
+            return False
+    return True

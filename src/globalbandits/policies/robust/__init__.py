@@ -4,5 +4,6 @@ from globalbandits.policies.robust.elastic import Elastic
 from globalbandits.policies.robust.guarded import Guarded
 from globalbandits.policies.robust.limited import Limited
 from globalbandits.policies.robust.random_effects_thompson import RandomEffectsThompson
+from globalbandits.policies.robust.safe import Safe
 
-__all__ = ["Elastic", "Guarded", "Limited", "RandomEffectsThompson"]
+__all__ = ["Elastic", "Guarded", "Limited", "RandomEffectsThompson", "Safe"]

@@ -32,15 +32,19 @@ from globalbandits.policies.parts.learned_noise import (
     no_noise,
     renew_variance,
 )
-from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.policies.parts.refitting import (
+    is_old,
+    may_be_renewals,
+    next_fit,
+    note_renewal,
+)
 from globalbandits.policies.parts.valuing import unit_scale
-from globalbandits.statistics import Statistics, are_part, assign, no_statistics
+from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 GROWTH = 1.07  # of the number of rewards, from one fit to the next
-PLAYS = 1.01  # of the number of an arm's rewards, from one index to the next
 
 # Without a horizon tests look ahead PIVOT * (t / PIVOT)**AHEAD rounds, further than t at first,
 # so that a wrong arm is found sooner, and t rounds from t = PIVOT on.
@@ -56,6 +60,7 @@ class Setup(NamedTuple):
     exception: float  # prior probability of an arm
     caution: float  # of an arm
     horizon: float  # 0 if it is not known
+    proved: bool
 
 
 class State(NamedTuple):
@@ -98,22 +103,9 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
     elif is_old(state.renewed.counts[arm], stats.counts[arm]):
-        renewed = state.renewed
-        renewed.total[0] += stats.counts[arm] - renewed.counts[arm]
-        renewed.counts[arm] = stats.counts[arm]
-        renewed.sums[arm] = stats.sums[arm]
-        renewed.squares[arm] = stats.squares[arm]
-        renew_variance(renewed, state.noise, setup.pooling, arm)
-        renew_index(setup, renewed, state, arm)
-
-
-def is_old(n_renewed: int, n_rewards: int) -> bool:
-    """Whether an index from so many rewards of its arm is to be computed again.
-
-    >>> is_old(99, 100), is_old(1000, 1009), is_old(1000, 1010)
-    (True, False, True)
-    """
-    return n_rewards >= PLAYS * n_renewed
+        note_renewal(state.renewed, stats, arm)
+        renew_variance(state.renewed, state.noise, setup.pooling, arm)
+        renew_index(setup, state.renewed, state, arm)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
@@ -144,15 +136,9 @@ def refit(setup: Setup, state: State) -> None:
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """The last fit again, then the indices as they were last computed."""
-    fitted, renewed = state.fitted, state.renewed
-    if not may_be_last_fit(fitted, stats, GROWTH):
+    renewed = state.renewed
+    if not may_be_renewals(state.fitted, renewed, stats, GROWTH):
         return False
-    if not are_part(fitted, renewed) or not are_part(renewed, stats):
-        return False
-    for arm in range(stats.counts.shape[0]):
-        played = stats.counts[arm] > renewed.counts[arm]
-        if played and is_old(renewed.counts[arm], stats.counts[arm]):
-            return False
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
         renew_variance(renewed, state.noise, setup.pooling, arm)
@@ -200,6 +186,9 @@ class Elastic(Policy):
             one part's middle to the next. None for equal ones.
         arm_errors: how large each arm's error is expected to be beside the others', at least
             0; an error's standard deviation is that many times the common size. None for 1.
+        proved: add a floor and a ceiling that hold for any rewards in [0, 1], from an arm's own
+            rewards alone, and play every arm once by round 10**4. Then regret is sub-linear
+            whatever the means are; docs/elastic.md has the proof and what it costs.
 
     >>> Elastic().label, Elastic(horizon=1000).label
     ('Elastic', 'Elastic(horizon=1000)')
@@ -211,6 +200,7 @@ class Elastic(Policy):
     prior: tuple[float, ...] | None = None
     theta_prior: tuple[float, ...] | None = None
     arm_errors: tuple[float, ...] | None = None
+    proved: bool = False
 
     rules = Rules(
         init, select, update, estimate, rebuild, kept=("fitted", "renewed"), resume=resume
@@ -222,6 +212,8 @@ class Elastic(Policy):
         require(0.0 <= exception < 1.0, "exception", "lie in [0, 1)", self.exception, PolicyError)
         caution = as_float("caution", self.caution, PolicyError)
         require(caution >= 0.0, "caution", "be at least 0", self.caution, PolicyError)
+        is_flag = isinstance(self.proved, bool)
+        require(is_flag, "proved", "be True or False", self.proved, PolicyError)
         checked: dict[str, Any] = {"exception": exception, "caution": caution}
         if self.horizon is not None:
             checked["horizon"] = as_integer("horizon", self.horizon, 1, PolicyError)
@@ -252,6 +244,7 @@ class Elastic(Policy):
             exception=self.exception / model.n_arms,
             caution=self.caution / model.n_arms,
             horizon=float(self.horizon or 0),
+            proved=self.proved,
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
@@ -269,5 +262,5 @@ class Elastic(Policy):
                 zip(setup.prior.scales.tolist(), state.fit.scale_weights.tolist(), strict=True)
             ),
             "means": state.means.tolist(),
-            "indices": state.indices.tolist(),
+            "indices": [x if math.isfinite(x) else None for x in state.indices.tolist()],
         }

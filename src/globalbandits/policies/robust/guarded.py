@@ -1,7 +1,6 @@
 """A structured policy under guard: its model is tested while it is used."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.independent.independent_gittins import IndependentGittins
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.parts.guarding import Setup, State, guard
+from globalbandits.policies.parts.nesting import as_policy, label_around
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -56,10 +56,7 @@ class Guarded(Policy):
 
     def __post_init__(self) -> None:
         for name in ("inner", "fallback"):
-            value = getattr(self, name)
-            policy = Policy.from_dict(value) if isinstance(value, Mapping) else value
-            require(isinstance(policy, Policy), name, "be a policy", value, PolicyError)
-            object.__setattr__(self, name, policy)
+            object.__setattr__(self, name, as_policy(name, getattr(self, name)))
         object.__setattr__(self, "alpha", as_fraction("alpha", self.alpha, PolicyError))
         exploration = as_float("exploration", self.exploration, PolicyError)
         require(exploration >= 0.0, "exploration", "be at least 0", exploration, PolicyError)
@@ -109,12 +106,7 @@ class Guarded(Policy):
     @property
     def label(self) -> str:
         """The inner policy's label, and the parameters that are not default."""
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in dataclasses.fields(self)
-            if field.name != "inner" and getattr(self, field.name) != field.default
-        ]
-        return f"Guarded({', '.join([self.inner.label, *changed])})"
+        return label_around(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as a plain dict, with the policies as dicts."""

@@ -1,7 +1,6 @@
 """Another policy inside limits: small steps, no arm skipped, a floor, a ceiling, cohorts."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from globalbandits.policies.parts.limiting import (
     limit,
     lowest,
 )
+from globalbandits.policies.parts.nesting import as_policy, label_around
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -62,10 +62,7 @@ class Limited(Policy):
 
     def __post_init__(self) -> None:
         """Check everything that does not depend on the model."""
-        value = self.inner
-        policy = Policy.from_dict(value) if isinstance(value, Mapping) else value
-        require(isinstance(policy, Policy), "inner", "be a policy", value, PolicyError)
-        object.__setattr__(self, "inner", policy)
+        object.__setattr__(self, "inner", as_policy("inner", self.inner))
         if self.largest_step is not None:
             as_integer("largest_step", self.largest_step, 1, PolicyError)
         is_flag = isinstance(self.no_skipping, bool)
@@ -144,12 +141,7 @@ class Limited(Policy):
     @property
     def label(self) -> str:
         """The inner policy's label, and the parameters that are not default."""
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in dataclasses.fields(self)
-            if field.name != "inner" and getattr(self, field.name) != field.default
-        ]
-        return f"Limited({', '.join([self.inner.label, *changed])})"
+        return label_around(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as a plain dict, with the inner policy as a dict."""

@@ -1,0 +1,162 @@
+"""How wrong the curves of a world are: seven kinds, each of a size that is drawn."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits.environments.bias import FixedBias, UniformBias
+from globalbandits.environments.drift import Drift, LinearDrift, RandomWalk, SinusoidalDrift
+from globalbandits.environments.environment import worth_of_means
+from globalbandits.environments.paths import Jumps
+from globalbandits.environments.worlds.families import Domain, Family
+from globalbandits.model import RewardModel
+
+# Exact curves twice: a quarter of the worlds.
+KINDS = ("exact", "exact", "dense", "lone", "slope", "family", "reach", "drift")
+
+_N_LEVELS = 201  # of an arm's mean, looked at to raise its worth
+_N_THETAS = 41  # of another family, of which the nearest one is taken
+
+
+class Error(NamedTuple):
+    """The curves that policies believe in, and the rest of an `Environment`."""
+
+    words: str
+    model: RewardModel
+    options: dict[str, Any]
+
+
+def draw_error(
+    kind: str, family: Family, theta: float, horizon: int, rng: np.random.Generator
+) -> Error:
+    """What is wrong with the curves of a family whose parameter is theta.
+
+    The numbers drawn do not depend on the horizon: with another one only the times of a drift
+    are others.
+    """
+    if kind == "reach":
+        return _reach(family, theta, rng)
+    model = family.build(domain=family.domain)
+    if kind == "exact":
+        return Error("curves exact", model, {"theta": theta})
+    if kind == "dense":
+        size = _size(0.01, 0.15, rng) * _length(model)
+        words = f"every mean off by up to {size:.2g}"
+        return Error(words, model, {"theta": theta, "bias": UniformBias(size)})
+    if kind == "lone":
+        return _lone(model, theta, rng)
+    if kind == "drift":
+        drift, words = _drift(family.domain, theta, horizon, rng)
+        return Error(words, model, {"theta": theta, "drift": drift})
+    if kind == "slope":
+        return _slope(model, theta, rng)
+    return _family(model, family, theta, rng)
+
+
+def _size(low: float, high: float, rng: np.random.Generator) -> float:
+    """A size between two others, small as often as large."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def _length(model: RewardModel) -> float:
+    low, high = model.reward_range
+    return high - low
+
+
+def _inside(model: RewardModel, means: FloatArray) -> list[float]:
+    """Means that rewards can have, a little away from the ends."""
+    low, high = model.reward_range
+    slack = 0.005 * (high - low)
+    found: list[float] = np.clip(means, low + slack, high - slack).tolist()
+    return found
+
+
+def _lone(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
+    """One arm is worth more than any other, though its curve does not say so."""
+    means = model.means(theta)
+    worth = worth_of_means(model, means)
+    low, high = model.worth_range
+    wanted = float(worth.max() + _size(0.03, 0.2, rng) * (high - low))
+    levels = np.array(_inside(model, np.linspace(*model.reward_range, _N_LEVELS)))
+    reached = np.asarray([model.worth_of(arm, levels) for arm in range(model.n_arms)])
+    possible = np.minimum(reached.max(axis=1), wanted)
+    others = np.flatnonzero(possible > worth.max() + 0.01 * (high - low))
+    others = others[worth[others] < worth.max()]
+    if others.size == 0:  # a target that is met already: nothing can be worth more
+        return Error("curves exact", model, {"theta": theta})
+    arm = int(rng.choice(others))
+    enough = np.flatnonzero(reached[arm] >= possible[arm])
+    level = float(levels[enough[np.argmin(np.abs(levels[enough] - means[arm]))]])
+    shifts = np.zeros(model.n_arms)
+    shifts[arm] = level - means[arm]
+    gain = float(model.worth_of(arm, level) - worth.max())
+    words = f"arm {arm} alone is wrong and worth {gain:.2g} more than any other"
+    return Error(words, model, {"theta": theta, "bias": FixedBias(tuple(shifts.tolist()))})
+
+
+def _slope(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
+    """Differences between arms are larger or smaller than the curves say."""
+    means = model.means(theta)
+    factor = 1.0 + _size(0.1, 0.6, rng) * (1.0 if rng.random() < 0.5 else -1.0)
+    centre = means.mean()
+    truth = _inside(model, centre + factor * (means - centre))
+    words = f"differences between means are {factor:.2g} times what the curves say"
+    return Error(words, model, {"theta": theta, "truth": truth})
+
+
+def _family(model: RewardModel, family: Family, theta: float, rng: np.random.Generator) -> Error:
+    """Another family at its nearest, or customers of two kinds where there is no other one."""
+    if family.relatives:
+        words, domain, build = family.relatives[int(rng.integers(len(family.relatives)))]
+        candidates = build(domain=domain).means(np.linspace(*domain, _N_THETAS))
+        distances = ((candidates - model.means(theta)) ** 2).sum(axis=-1)
+        truth = candidates[int(np.argmin(distances))]
+        words = f"truly of another family, {words}"
+    else:
+        low, high = family.domain
+        share, other = rng.uniform(0.2, 0.5), rng.uniform(low, high)
+        truth = (1.0 - share) * model.means(theta) + share * model.means(other)
+        words = f"a mixture: {share:.0%} of the customers have theta = {other:.2g}"
+    return Error(words, model, {"theta": theta, "truth": _inside(model, truth)})
+
+
+def _reach(family: Family, theta: float, rng: np.random.Generator) -> Error:
+    """The believed domain ends before theta."""
+    low, high = family.domain
+    distance = _size(0.05, 0.3, rng) * (high - low)
+    left = theta - low > high - theta
+    domain = (low, max(theta - distance, low + 0.1 * (high - low)))
+    if not left:
+        domain = (min(theta + distance, high - 0.1 * (high - low)), high)
+    whole, model = family.build(domain=family.domain), family.build(domain=domain)
+    words = f"theta is believed to lie in [{domain[0]:.2g}, {domain[1]:.2g}]"
+    return Error(words, model, {"truth": _inside(whole, whole.means(theta))})
+
+
+def _drift(
+    domain: Domain, theta: float, horizon: int, rng: np.random.Generator
+) -> tuple[Drift, str]:
+    """A walk, jumps, a wave or a line, over the whole game."""
+    low, high = domain
+    length = high - low
+    kind = int(rng.integers(4))
+    size, place, where = _size(0.3, 1.5, rng), rng.random(3), rng.uniform(low, high, 3)
+    if kind == 0:
+        up = 0.5 + 0.1 * float(place[0] < 0.5)
+        path = 10.0 * size  # steps of the whole game together, in lengths of the domain
+        words = f"theta walks, up with probability {up:g}, {path:.2g} domains in all"
+        return RandomWalk(drift_time=horizon / (path * length), up=up), words
+    if kind == 1:
+        number = 1 + int(3.0 * place[0])
+        shares = (np.arange(number) + 0.2 + 0.6 * place[:number]) / number
+        times = [max(2, round(share * horizon)) for share in shares.tolist()]
+        words = f"theta jumps at {', '.join(f'{share:.0%}' for share in shares)} of the game"
+        return Jumps(times=tuple(times), values=tuple(where[:number].tolist())), words
+    if kind == 2:
+        amplitude = 0.3 * size * length
+        period = horizon * (0.3 + 1.7 * place[0])
+        words = f"theta swings by {amplitude:.2g}, {horizon / period:.2g} times"
+        return SinusoidalDrift(amplitude=amplitude, period=period), words
+    rate = (1.0 if place[0] < 0.5 else -1.0) * size * length / horizon
+    return LinearDrift(rate=rate), f"theta moves evenly, {size:.2g} domains in all"

@@ -1,0 +1,174 @@
+"""The rules of `Safe`: another policy's choice, between floors and ceilings.
+
+The choice of the inner policy stands for an index of infinity, every other arm for one of minus
+infinity. Between floor and ceiling that is: the choice is played unless its ceiling is below the
+largest floor, whose arm is then played.
+"""
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.tables import Tables
+from globalbandits.policies.base import Rules
+from globalbandits.policies.parts.learned_noise import (
+    APART,
+    Noise,
+    guess_mean,
+    learn_noise,
+    no_noise,
+    renew_variance,
+)
+from globalbandits.policies.parts.nesting import resume_inside
+from globalbandits.policies.parts.refitting import (
+    is_old,
+    may_be_renewals,
+    next_fit,
+    note_renewal,
+)
+from globalbandits.policies.parts.sandwich import (
+    GENEROUS,
+    is_forced,
+    largest_of,
+    own_bonus,
+    wide_variance,
+)
+from globalbandits.policies.parts.valuing import worth_within
+from globalbandits.statistics import Statistics, assign, no_statistics
+
+GROWTH = 1.07  # of the number of rewards, from one renewal of all arms to the next
+MIDDLE = 0.5  # of the rewards' range: a guess of a mean
+
+
+class Setup(NamedTuple):
+    """The model's tables, the inner policy's setup, and the constants of the bounds."""
+
+    tables: Tables
+    inner: Any
+    caution: float  # eps, of an arm
+    variance: float  # at least that of any arm's rewards; 0 if it is learned
+
+
+class State(NamedTuple):
+    """The inner policy's state, the bounds, and which rewards they are from."""
+
+    inner: Any
+    fitted: Statistics  # the rewards when all bounds were last renewed
+    renewed: Statistics  # each arm's rewards when its bounds were
+    due: FloatArray  # (1,) the number of rewards at which all of them are renewed
+    noise: Noise
+    floors: FloatArray  # (n_arms,)
+    ceilings: FloatArray  # (n_arms,)
+    highest: IntArray  # (1,) the arm of the largest floor
+
+
+@cache
+def secure(inner: Rules) -> Rules:
+    """The rules of a policy between floors and ceilings."""
+    inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
+    inner_rebuild = inner.rebuild
+
+    def init(setup: Setup) -> State:
+        """No reward yet."""
+        n = setup.tables.n_arms
+        state = State(
+            inner=inner.init(setup.inner),
+            fitted=no_statistics(n),
+            renewed=no_statistics(n),
+            due=np.zeros(1),
+            noise=no_noise(n),
+            floors=np.zeros(n),
+            ceilings=np.zeros(n),
+            highest=np.zeros(1, np.int64),
+        )
+        renew_all(setup, no_statistics(n), state)
+        return state
+
+    def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+        """The inner policy's arm unless another one's floor is above its ceiling."""
+        wanted = int(inner_select(setup.inner, stats, state.inner, rng))
+        if not 0 <= wanted < setup.tables.n_arms:
+            return wanted  # no arm at all, which the engine reports
+        highest = int(state.highest[0])
+        return highest if state.ceilings[wanted] < state.floors[highest] else wanted
+
+    def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+        """The inner policy learns; bounds are renewed where they have grown old."""
+        inner_update(setup.inner, stats, state.inner, arm, reward)
+        if stats.total[0] >= state.due[0]:
+            renew_all(setup, stats, state)
+        elif is_old(state.renewed.counts[arm], stats.counts[arm]):
+            note_renewal(state.renewed, stats, arm)
+            renew_bounds(setup, state, arm)
+            state.highest[0] = largest_of(state.floors)
+
+    def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+        """The inner policy's."""
+        return inner_estimate(setup.inner, stats, state.inner)
+
+    def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+        """The inner policy's state and all bounds."""
+        inner_rebuild(setup.inner, stats, state.inner)  # type: ignore[misc]
+        renew_all(setup, stats, state)
+
+    def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+        """Whether the inner policy and the bounds can be where they were saved."""
+        if not may_be_renewals(state.fitted, state.renewed, stats, GROWTH):
+            return False
+        learn(setup, state)
+        for arm in range(setup.tables.n_arms):
+            renew_bounds(setup, state, arm)
+        state.highest[0] = largest_of(state.floors)
+        return resume_inside(inner, setup.inner, stats, state.inner)
+
+    if inner_rebuild is None:
+        return Rules(init, select, update, estimate, resume=resume)
+    kept = ("inner", "fitted", "renewed")
+    return Rules(init, select, update, estimate, rebuild, kept=kept, resume=resume)
+
+
+def renew_all(setup: Setup, stats: Statistics, state: State) -> None:
+    """The bounds of all arms, whatever was there."""
+    assign(state.fitted, stats)
+    assign(state.renewed, stats)
+    learn(setup, state)
+    for arm in range(stats.counts.shape[0]):
+        renew_bounds(setup, state, arm)
+    state.highest[0] = largest_of(state.floors)
+
+
+def learn(setup: Setup, state: State) -> None:
+    """How noisy rewards are, and when that and all bounds are looked at again."""
+    fitted = state.fitted
+    state.due[0] = next_fit(fitted.total[0], GROWTH)
+    for arm in range(fitted.counts.shape[0]):
+        state.noise.guesses[arm] = guess_mean(fitted, arm, MIDDLE)
+    learn_noise(fitted, state.noise, APART)
+
+
+def renew_bounds(setup: Setup, state: State, arm: int) -> None:
+    """Floor and ceiling of one arm, from its own rewards.
+
+    Without a reward there is no floor, until the arm is to be played at last, nor a ceiling.
+    """
+    stats = state.renewed
+    rounds = float(state.fitted.total[0]) + 1.0
+    count = stats.counts[arm]
+    renew_variance(stats, state.noise, APART, arm)
+    if count == 0:
+        state.floors[arm] = math.inf if is_forced(rounds, setup.caution) else -math.inf
+        state.ceilings[arm] = math.inf
+        return
+    own = stats.sums[arm] / count
+    variance = setup.variance
+    wide = setup.variance
+    if variance == 0.0:
+        variance = state.noise.variances[arm]
+        wide = wide_variance(stats, arm, variance)
+    least = own_bonus(variance, count, setup.caution * rounds)
+    most = max(least, own_bonus(wide, count, GENEROUS * rounds))
+    state.floors[arm] = worth_within(setup.tables, arm, own - least, own + least)
+    state.ceilings[arm] = worth_within(setup.tables, arm, own - most, own + most)

@@ -1,0 +1,119 @@
+"""Another policy made safe: the arms' own rewards set a floor and a ceiling to its choices."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits._validation import as_positive, require
+from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.paper.wagp import WAGP
+from globalbandits.policies.parts.nesting import as_policy, label_around
+from globalbandits.policies.parts.sandwich import LARGEST_VARIANCE
+from globalbandits.policies.parts.securing import Setup, State, secure
+from globalbandits.policies.parts.valuing import unit_scale
+from globalbandits.statistics import Statistics
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+_WAGP = WAGP()
+
+
+@register("safe")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Safe(Policy):
+    """Play another policy's choice, unless the arms' own rewards speak clearly against it.
+
+    An arm with N rewards of mean m has the floor ``m + sqrt(v/N) psi(eps t / N)`` and the
+    ceiling ``m + sqrt(v/N) psi(10 t / N)``. The choice is played while its ceiling is not below
+    the largest floor; else the arm of that floor is. An arm without rewards is played at round
+    1/eps at the latest. With a ``variance`` that no arm's rewards exceed, regret is sub-linear
+    whatever the means are and whatever the inner policy does (docs/elastic.md). A
+    saved state holds the inner policy's; forgetting and merging work where they do for it.
+
+    Value: exact for rising lines. For any other one bounds are the most that a mean as near to
+    the arm's own can be worth; the proof does not cover it.
+
+    Args:
+        inner: the policy to be made safe; may be given without its name.
+        caution: eps times the number of arms, positive. More finds wrong curves sooner, and
+            costs more where they are right.
+        variance: of an arm's rewards at most, on the unit reward scale; at 1/4 the bound holds
+            for any rewards. None to learn it, which costs less and is not proved.
+
+    >>> from globalbandits.policies import WAGP
+    >>> Safe(WAGP()).label, Safe(WAGP(), variance=None).label
+    ('Safe(WAGP)', 'Safe(WAGP, variance=None)')
+    """
+
+    inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
+    caution: float = 0.1
+    variance: float | None = LARGEST_VARIANCE
+
+    def __post_init__(self) -> None:
+        """Check every parameter."""
+        object.__setattr__(self, "inner", as_policy("inner", self.inner))
+        object.__setattr__(self, "caution", as_positive("caution", self.caution, PolicyError))
+        if self.variance is not None:
+            variance = as_positive("variance", self.variance, PolicyError)
+            rule = "be at most 1/4, the largest variance of rewards in [0, 1]"
+            require(variance <= LARGEST_VARIANCE, "variance", rule, self.variance, PolicyError)
+            object.__setattr__(self, "variance", variance)
+
+    @property
+    def rules(self) -> Rules:  # type: ignore[override]
+        """The inner policy's rules between floors and ceilings."""
+        return secure(self.inner.rules)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The inner policy's setup and the constants."""
+        return Setup(
+            tables=model.tables,
+            inner=self.inner.setup(model),
+            caution=self.caution / model.n_arms,
+            variance=self.variance or 0.0,
+        )
+
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """The inner policy's reason; `limit` says when it did not decide."""
+        return self.inner.reason(setup.inner, stats, state.inner)
+
+    def limit(
+        self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
+    ) -> str | None:
+        """Which bound moved the inner policy's choice, and from where."""
+        wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
+        highest = int(state.highest[0])
+        ceiling, floor = float(state.ceilings[wanted]), float(state.floors[highest])
+        if ceiling >= floor:
+            return None
+        if stats.counts[highest] == 0:
+            return f"moved from arm {wanted}: arm {highest} has no reward yet and must have one"
+        scale = unit_scale(setup.tables)
+        return (
+            f"moved from arm {wanted}, whose own rewards allow {ceiling:.6g} at most, to arm "
+            f"{highest}, whose rewards allow {floor:.6g} at least, on {scale}"
+        )
+
+    def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
+        """The bounds of every arm (None: no bound yet), and the inner policy's own numbers."""
+        bounds = {
+            name: [value if np.isfinite(value) else None for value in values.tolist()]
+            for name, values in (("floors", state.floors), ("ceilings", state.ceilings))
+        }
+        return bounds | self.inner.details(setup.inner, stats, state.inner)
+
+    def observed(self, stats: Statistics, state: State) -> Statistics:
+        """What the inner policy decides by."""
+        return self.inner.observed(stats, state.inner)
+
+    @property
+    def label(self) -> str:
+        """The inner policy's label, and the parameters that are not default."""
+        return label_around(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as a plain dict, with the inner policy as a dict."""
+        return super().to_dict() | {"inner": self.inner.to_dict()}

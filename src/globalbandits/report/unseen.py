@@ -1,0 +1,92 @@
+"""The league on random worlds: one page, one file of numbers, and a table in the terminal."""
+
+import json
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from globalbandits._files import replacing
+from globalbandits.experiments.league.unseen import SCORING, Unseen
+from globalbandits.pages import definitions, fill_page
+from globalbandits.report.league import league_cost, scenario_section
+from globalbandits.report.numbers import format_seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def write_unseen(played: Unseen, about: Mapping[str, str], folder: Path) -> Path:
+    """Write ``unseen.html`` and ``unseen.json``; returns the page's path."""
+    with replacing(folder / "unseen.json") as temporary:
+        temporary.write_text(json.dumps(played.to_dict(), indent=1), encoding="utf-8")
+    standings = played.standings
+    page = fill_page(
+        __package__,
+        "unseen.html",
+        about=definitions({**about, "time taken": format_seconds(standings.seconds)}),
+        scoring=escape(SCORING),
+        scores=_scores(played),
+        errors=_by_error(played),
+        sections="\n".join(scenario_section(standings, world) for world in standings.scenarios),
+        cost=league_cost(standings),
+    )
+    target = folder / "unseen.html"
+    with replacing(target) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return target
+
+
+def print_unseen(played: Unseen, console: "Console") -> None:
+    """How it was scored, and one row a policy."""
+    from rich.table import Table
+
+    table = Table(title=f"Regret over the best policy's in {len(played.worlds)} random worlds")
+    table.add_column("policy")
+    for name in ("geometric mean", "at worst", "in world", "within 1.5x", "worlds"):
+        table.add_column(name, justify="right")
+    for score in played.scores():
+        table.add_row(
+            score.label,
+            f"{score.ratio:.2f} ± {score.ratio * (score.factor - 1.0):.2f}",
+            f"{score.worst:,.1f}",
+            str(score.worst_world),
+            f"{score.near:.0%}",
+            str(score.worlds),
+        )
+    console.print(table)
+    console.print(SCORING, markup=False)
+
+
+def _scores(played: Unseen) -> str:
+    rows = [
+        f'<tr><th scope="row">{escape(score.label)}</th><td>{score.ratio:.2f}'
+        f'<span class="pm"> ± {score.ratio * (score.factor - 1.0):.2f}</span></td>'
+        f'<td>{score.worst:,.1f}</td><td><a href="#world_{score.worst_world}">'
+        f"{score.worst_world}</a></td><td>{score.near:.0%}</td><td>{score.worlds}</td></tr>"
+        for score in played.scores()
+    ]
+    names = ("policy", "geometric mean", "at worst", "in world", "within 1.5 ×", "worlds")
+    return _table(names, rows)
+
+
+def _by_error(played: Unseen) -> str:
+    kinds = sorted({world.error for world in played.worlds})
+    rows = []
+    for score in played.scores():
+        cells = "".join(
+            f"<td>{score.by_error[kind]:.2f}</td>" if kind in score.by_error else "<td>–</td>"
+            for kind in kinds
+        )
+        rows.append(f'<tr><th scope="row">{escape(score.label)}</th>{cells}</tr>')
+    counts = [sum(world.error == kind for world in played.worlds) for kind in kinds]
+    heads = [f"{kind} ({number})" for kind, number in zip(kinds, counts, strict=True)]
+    return _table(("policy", *heads), rows)
+
+
+def _table(names: tuple[str, ...], rows: list[str]) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
