@@ -371,6 +371,16 @@ def test_two_tenants_do_not_see_each_other():
         assert one.get("/v1/bandits/shop").json()["version"] == 0
 
 
+def test_the_first_token_closes_the_service_for_good():
+    with own(Options(compiled=False)) as (_, url, http):
+        problem(http.post("/v1/tokens", json={"role": "write"}), 409, "must have the role admin")
+        token = http.post("/v1/tokens", json={"role": "admin"}).json()
+        assert http.get("/v1/bandits").status_code == 401
+        with talking(url, token["token"]) as admin:
+            assert admin.delete(f"/v1/tokens/{token['id']}").json() == {"tokens": []}
+        assert http.get("/v1/bandits").status_code == 401  # it does not open again
+
+
 def test_a_token_ends_when_it_says():
     clock = HandClock()
     secret = "a-secret-of-the-operator"

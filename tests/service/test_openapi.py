@@ -24,6 +24,7 @@ from tests.service.worlds import WAGP
 
 # Of each operation, good ones and bad ones. Many more, but less varied, are in test_fuzz.py.
 N_EXAMPLES = 300 if "GLOBALBANDITS_SOAK" in os.environ else 12
+SECRET = "a-secret-of-the-operator"
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -36,12 +37,12 @@ CHECKS = [
 
 @pytest.fixture(scope="module")
 def api():
-    options = Options(compiled=False, most_bandits=20, reading_seconds=0.2)
-    with serving(MemoryStore(), options) as (_, url), talking(url) as http:
+    options = Options(compiled=False, most_bandits=20, reading_seconds=0.2, token=SECRET)
+    with serving(MemoryStore(), options) as (_, url), talking(url, SECRET) as http:
         http.put("/v1/bandits/shop", json=WAGP)
         id = http.post("/v1/bandits/shop/decisions").json()["decision_id"]
         found = http.get("/openapi.json").json()
-        del found["components"]["securitySchemes"]  # this server needs no token
+        del found["components"]["securitySchemes"]  # every request has a good token
         for path in found["paths"].values():
             for described in path.values():
                 described.pop("security", None)
@@ -75,7 +76,9 @@ def test_every_operation_answers_as_the_document_says(api, operation, mode):
     @given(described.as_strategy(generation_mode=mode))
     @settings(max_examples=N_EXAMPLES, suppress_health_check=list(HealthCheck))
     def send(case):
-        case.validate_response(case.call(), checks=CHECKS)
+        response = case.call(headers={"Authorization": f"Bearer {SECRET}"})
+        assert response.status_code != 401
+        case.validate_response(response, checks=CHECKS)
 
     send()
 

@@ -317,6 +317,10 @@ async def _messages(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
 async def create_token(service: Service, request: Request) -> Answer:
     """Create a token of the tenant of who asks."""
     body, log = request.body, service.log
+    if not service.tokens.needed and body.role != "admin":
+        raise ConflictError(
+            f"the first token must have the role admin, got {body.role!r}: nobody could make others"
+        )
     at = log.clock.now()
     seconds = body.expires_seconds
     expires = None if seconds is None else at + round(seconds * 1e6)
