@@ -54,7 +54,7 @@ def api():
             """Half of them name something that is there."""
             known = {"name": "shop", "id": id}
             for name, value in (path_parameters or {}).items():
-                if isinstance(value, str) and len(value) % 2 == 0:
+                if schema.with_known and len(value) % 2 == 0:
                     path_parameters[name] = known[name]
             return path_parameters
 
@@ -68,6 +68,7 @@ def api():
     ids=lambda found: f"{found.method} {found.path}",
 )
 def test_every_operation_answers_as_the_document_says(api, operation, mode):
+    api.with_known = mode is GenerationMode.POSITIVE  # what is wrong must stay so
     described = api[operation.path][operation.method]
     has_input = operation.body is not None or operation.query or "{" in operation.path
     if mode is GenerationMode.NEGATIVE and not has_input:

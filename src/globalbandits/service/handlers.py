@@ -48,6 +48,7 @@ from globalbandits.service.web import (
     Answer,
     Refused,
     Request,
+    as_flag,
     as_number,
     refused,
 )
@@ -213,7 +214,7 @@ def _past(service: Service, request: Request) -> Answer:
     held = log.store.held(id)
     learned = learned_from(held)
     why = None
-    if request.query.get("why", "").lower() in ("1", "true"):
+    if as_flag(request.query, "why"):
         why = why_out(log.explain(bandit.row.name, id, bandit.row.tenant))
     out = PastOut(
         decision=decision_out(bandit, found, True),
