@@ -11,7 +11,7 @@ OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/le
 ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test coverage oldest bench soak serve format clean
+.PHONY: help reproduce test coverage oldest bench soak docs pictures serve format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -45,6 +45,13 @@ soak: $(READY) ## what is too long for every change: more mutations, more fuzz, 
 
 bench: $(READY) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
+
+docs: $(READY) ## the documentation site, into build/site; a warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	@echo "open build/site/index.html"
+
+pictures: $(READY) ## draw the pictures of README and the gallery again, into docs/images
+	$(BIN)/python docs/_ext/pictures.py docs/about/gallery.md
 
 serve: $(READY) ## the decision service on this machine, with an example bandit, in results/example.db
 	@mkdir -p results

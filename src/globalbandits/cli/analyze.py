@@ -95,9 +95,7 @@ def analyze(
         facts = model_facts(chosen, name, theta)
         text = as_json(facts) if json else _as_tables(facts)
         if plot is not None:
-            from globalbandits.cli.picture import draw_model
-
-            figure = draw_model(chosen, name, theta)
+            figure = chosen.plot(theta, title=name)
     print(text, end="")
     if plot is not None:
         written = save_figure(figure, plot)
