@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from benchmarks import Row
-from globalbandits.service.log import Ids, Log
+from globalbandits.service.ids import Ids
+from globalbandits.service.log import Log
 from globalbandits.service.replay import replay
 from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.records import (

@@ -1,6 +1,5 @@
 """The log at work: bandits are created, decide, learn and change, and all of it is kept."""
 
-import itertools
 import platform
 import secrets
 import threading
@@ -16,6 +15,7 @@ from globalbandits.policies.learner import Explanation
 from globalbandits.service.appending import Ask, Decided, Tell, Told
 from globalbandits.service.bandit import Bandit, Choice
 from globalbandits.service.clock import Clock
+from globalbandits.service.ids import Ids
 from globalbandits.service.loading import load
 from globalbandits.service.settings import Settings
 from globalbandits.service.stores.base import Store, Transaction
@@ -375,26 +375,6 @@ class Log:
         self.store.close()
 
 
-class Ids:
-    """New ids of decisions: the time, a mark of the process, and a number.
-
-    Ids of one time lie together, which keeps the store's index small. The mark is drawn once: to
-    ask the system for random bytes each time would let other threads take over in between.
-
-    >>> ids = Ids()
-    >>> ids.new(1_700_000_000_000_000)[:13], len(ids.new(0)), ids.new(0) == ids.new(0)
-    ('60a24181e4000', 33, False)
-    """
-
-    def __init__(self) -> None:
-        self._mark = secrets.token_hex(7)
-        self._numbers = itertools.count()
-
-    def new(self, at: int) -> str:
-        """An id nobody has."""
-        return f"{at:013x}{self._mark}{next(self._numbers) & 0xFFFFFF:06x}"
-
-
 def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRow, SettingRow]:
     id = rows.add_bandit(new)
     first = first._replace(bandit=id)
@@ -402,4 +382,4 @@ def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRo
     return new._replace(id=id), first
 
 
-__all__ = ["EVERY", "TENANT", "Ids", "Log", "Past"]
+__all__ = ["EVERY", "TENANT", "Log", "Past"]
