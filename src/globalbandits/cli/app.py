@@ -14,6 +14,8 @@ from globalbandits.cli.league import league
 from globalbandits.cli.logs import export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
 from globalbandits.cli.serve import serve, token_app
+from globalbandits.cli.show import compare, show
+from globalbandits.cli.simulate import simulate, spec
 from globalbandits.cli.trial import trial
 from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
@@ -23,6 +25,10 @@ COMMANDS = (
     reproduce,
     analyze,
     league,
+    simulate,
+    spec,
+    show,
+    compare,
     trial,
     fit,
     serve,
