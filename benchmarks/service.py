@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 from benchmarks import Row
-from globalbandits.service.log import Log, new_id
+from globalbandits.service.ids import Ids
+from globalbandits.service.log import Log
 from globalbandits.service.replay import replay
-from globalbandits.service.stores import SQLiteStore
+from globalbandits.service.stores import SQLiteStore, Store
 from globalbandits.service.stores.records import (
     BanditRow,
     Decision,
@@ -35,7 +36,7 @@ def run() -> list[Row]:
         commit = commit_seconds(Path(folder, "commit.db"))
         rows.append(_row("a raw commit of one row", 1e3 * commit, "ms", "median of 50"))
         for group in GROUPS:
-            raw = raw_pairs(Path(folder, f"raw-{group}.db"), group)
+            raw = raw_pairs(SQLiteStore(Path(folder, f"raw-{group}.db")), group)
             ours = writer_pairs(Path(folder, f"log-{group}.db"), group)
             rows.append(_row(f"raw statements, groups of {group}", raw, "pairs/s", ""))
             note = f"{ours / raw:.2f} of the raw limit; with decisions and learning"
@@ -66,32 +67,30 @@ def commit_seconds(path: Path) -> float:
     return statistics.median(times)
 
 
-def raw_pairs(path: Path, group: int) -> float:
+def raw_pairs(store: Store, group: int) -> float:
     """Pairs a second of the same statements in groups, with nobody deciding or waiting."""
-    store = SQLiteStore(path)
     with store.transaction() as rows:
         rows.add_writer(WriterRow(0, "", "", "", 0))
         rows.add_bandit(BanditRow(0, "main", "raw", "{}", 1, 0, 0))
         rows.add_settings([SettingRow(1, 1, 0, "{}", 0)])
     n_groups = N_PAIRS[group] // group
+    ids, version = Ids(), 0
     begun = time.perf_counter()
-    version = 0
     for number in range(n_groups):
         now = time.time_ns() // 1000
         made = [
-            Decision(new_id(now), 1, f"{number}-{k}", 0, 0, version, 1, 1, now, None)
+            Decision(ids.new(now), 1, f"{number}-{k}", 0, 0, version, 1, 1, now, None)
             for k in range(group)
         ]
-        ids = [row.id for row in made]
+        given = [row.id for row in made]
         with store.transaction() as rows:
             rows.add_decisions(made)
-            rows.decisions_by_request([(1, f"{number}-{k}") for k in range(group)])
         with store.transaction() as rows:
-            rows.decisions_by_id(ids)
-            rows.events_of(ids)
+            rows.decisions_by_id(given)
+            rows.events_of(given)
             rows.lock([1])
             rows.add_events(
-                [Event(1, version + k + 1, "reward", id, 0, 0.3, now) for k, id in enumerate(ids)]
+                [Event(1, version + k + 1, "reward", id, 0, 0.3, now) for k, id in enumerate(given)]
             )
             version += group
             rows.set_versions({1: version})

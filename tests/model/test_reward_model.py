@@ -65,7 +65,10 @@ def test_division_by_zero_in_scalar_functions_is_reported_as_not_finite():
         ({"domain": (0.0, math.inf)}, "domain high must be finite, got inf"),
         ({"domain": 3}, r"domain must be a pair \(low, high\), got 3"),
         ({"reward_range": (0.0, 0.0)}, r"reward_range must have low < high, got \(0.0, 0.0\)"),
-        ({"mean": 5}, r"mean must be a function of \(theta, arm\), got 5"),
+        (
+            {"mean": 5},
+            r"mean must be a function of \(theta, arm\), or a text with a formula, got 5",
+        ),
     ],
 )
 def test_bad_arguments(arguments, message):
@@ -75,7 +78,9 @@ def test_bad_arguments(arguments, message):
 
 
 def test_bad_lists_of_functions():
-    with pytest.raises(ModelError, match=r"functions\[1\] must be callable, got 3"):
+    with pytest.raises(
+        ModelError, match=r"functions\[1\] must be a function of \(theta\), or a text"
+    ):
         gb.RewardModel.from_functions([lambda t: t, 3])
     with pytest.raises(ModelError, match="arms must have 2 values, one per function, got 1"):
         gb.RewardModel.from_functions([lambda t: t, lambda t: 1 - t], arms=["a"])
@@ -83,6 +88,17 @@ def test_bad_lists_of_functions():
         gb.RewardModel.from_functions([lambda t: t], inverses=[lambda x: x, lambda x: x])
     with pytest.raises(GlobalBanditsError):
         gb.RewardModel.from_functions([])
+
+
+@pytest.mark.parametrize("size", [1e-14, 1e-16, 1e-20])
+def test_means_that_are_lost_in_a_wide_range_are_named(size):
+    with pytest.raises(ModelError, match=r"mean of arm 0.2 must change by at least 7.1e-15 of the"):
+        gb.RewardModel(lambda theta, x: size * x * (1 + theta), [0.2, 0.4], reward_range=(-1, 1))
+
+
+def test_small_means_near_the_end_of_the_range_are_not_lost():
+    model = gb.RewardModel(lambda theta, x: 1e-20 * x * (1 + theta), [0.2, 0.4])
+    assert model.invert(0, 3e-21) == pytest.approx(0.5, abs=1e-9)
 
 
 def test_slopes_that_vanish_in_floating_point_are_not_flat():

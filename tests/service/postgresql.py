@@ -46,7 +46,12 @@ class Server:
             if os.getuid() == 0:
                 shutil.chown(self.folder, "postgres", "postgres")
             options = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync"]
-            command = [self._programs / "initdb", "--pgdata", self.folder / "data", *options]
+            command = [
+                str(self._programs / "initdb"),
+                "--pgdata",
+                str(self.folder / "data"),
+                *options,
+            ]
             subprocess.run([*self._as, *command], check=True, capture_output=True, cwd="/")
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
@@ -71,8 +76,8 @@ class Server:
             "max_wal_size=64MB",
             "log_min_messages=panic",
         )
-        command = [self._programs / "postgres", "-D", self.folder / "data"]
-        command += ["-k", self.folder, "-h", "127.0.0.1", "-p", str(self.port)]
+        command = [str(self._programs / "postgres"), "-D", str(self.folder / "data")]
+        command += ["-k", str(self.folder), "-h", "127.0.0.1", "-p", str(self.port)]
         command += [word for setting in settings for word in ("-c", setting)]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen([*self._as, *command], cwd="/", stdout=log, stderr=log)

@@ -1,6 +1,7 @@
 """From history to a model: `fit`."""
 
 import dataclasses
+import logging
 import sys
 import time as clock
 import warnings
@@ -34,6 +35,8 @@ from globalbandits.fitting.worth import Offset, Value, Worth
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
+_LOG = logging.getLogger(__name__)
+
 
 def fit(
     history: Any,
@@ -65,7 +68,8 @@ def fit(
         group: Name of the column that tells groups apart: stores, patients, markets.
         arm: Name of the column of what was decided: prices, doses, labels.
         reward: Name of the column of what was observed.
-        value: ``value(mean, arm)``: what a decision is worth; None: the mean reward.
+        value: ``value(mean, arm)``: what a decision is worth, a function, or a formula such as
+            ``"(arm - 3.10) * mean"``; None: the mean reward.
         offset: What an arm is worth beside that: a number, ``offset(arm)``, or a dict by arm.
         cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
         reward_range: The lowest and the highest a reward can be; needed unless they are 0 or 1.
@@ -97,7 +101,8 @@ def fit(
     playing = as_playing(horizon, runs, seed, progress is True)
     wanted = Wanted(group, arm, reward, time, reward_range, dropna)
     say("reading the history")
-    panel, late = read_history(history, wanted, progress if callable(progress) else None)
+    rows_read = (lambda rows: say(f"{rows:,} rows")) if progress is True else None
+    panel, late = read_history(history, wanted, progress if callable(progress) else rows_read)
     panel, late = leave_out(panel, late, exclude)
     scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
     offered = as_offered(arms, panel, scale)
@@ -185,7 +190,11 @@ def fit(
 
 
 def stages(progress: Progress | bool) -> Callable[[str], None]:
-    """Says on standard error what is being done, if that is asked for."""
-    if progress is not True:
-        return lambda what: None
-    return lambda what: print(what, file=sys.stderr, flush=True)
+    """Says in the log what is being done, and on standard error if that is asked for."""
+
+    def say(what: str) -> None:
+        _LOG.info(what)
+        if progress is True:
+            print(what, file=sys.stderr, flush=True)
+
+    return say

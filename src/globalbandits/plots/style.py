@@ -107,6 +107,18 @@ def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
     return figure, figure.subplots()
 
 
+def figure_of(axes: "Axes") -> "Figure":
+    """The figure that axes of a user belong to."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def axes_for(ax: "Axes | None", width: float, height: float) -> "tuple[Figure, Axes]":
+    """The user's axes with their figure, or a new figure where there are none."""
+    return new_figure(width, height) if ax is None else (figure_of(ax), ax)
+
+
 def new_row(width: float, height: float, n: int) -> "tuple[Figure, list[Axes]]":
     """A figure with ``n`` pairs of axes side by side, or stacked where it must be narrow."""
     if _NARROW.get():

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from globalbandits.errors import GlobalBanditsError, StoreAway
+from globalbandits.errors import StoreAway
 from globalbandits.service.appending import catch_up
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.writer import Change, Writer
 
 SECONDS = 0.2  # between looks
+RECOUNT = 10.0  # between counts of all decisions, those of others included
 _SHARE = 20.0  # a look takes one part in so many of the time, where there are very many bandits
 _LOGGER = logging.getLogger("globalbandits.service")
 
@@ -44,6 +45,8 @@ class Follower:
         self._found_new = found_new
         self._seconds = seconds
         self._known: set[int] = set()
+        self._moved: set[int] = set()  # bandits that others have gone on with since the last count
+        self._count_at = 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
         self._thread.start()
@@ -62,7 +65,7 @@ class Follower:
                 pause = max(self._seconds, _SHARE * (time.perf_counter() - begun))
             except StoreAway:  # whoever asks for something is told
                 pause = max(self._seconds, 1.0)
-            except GlobalBanditsError as error:
+            except Exception as error:  # it is tried again; decisions are made from what is known
                 _LOGGER.error("what others have stored cannot be learned: %s", error)
                 pause = max(self._seconds, 10.0)
 
@@ -74,9 +77,11 @@ class Follower:
         behind = {
             bandit: heads[bandit][0]
             for bandit, known in list(self._bandits.items())
-            if heads[bandit][0] > known.version or heads[bandit][1] > known.number
+            if bandit in heads
+            and (heads[bandit][0] > known.version or heads[bandit][1] > known.number)
         }
         if not behind:
+            self._count()
             return
 
         def read(rows: Transaction) -> None:
@@ -84,3 +89,16 @@ class Follower:
                 self._bandits[bandit].advance(events)
 
         self._writer.submit(Change(read, lambda nothing: nothing)).result()
+        self._moved |= behind.keys()
+        self._count()
+
+    def _count(self) -> None:
+        """Have memory know how often arms were shown, by whomever; now and then, it takes long."""
+        begun = time.monotonic()
+        if begun < self._count_at or not self._moved:
+            return
+        for bandit in self._moved:
+            self._bandits[bandit].set_shown(self._store.shown(bandit), self._store.n_open(bandit))
+        self._moved.clear()
+        now = time.monotonic()
+        self._count_at = now + max(RECOUNT, _SHARE * (now - begun))

@@ -16,6 +16,7 @@ from globalbandits.service.appending import Ask, Decided, Tell, Told, catch_up
 from globalbandits.service.bandit import Bandit, Choice
 from globalbandits.service.clock import Clock
 from globalbandits.service.following import Follower
+from globalbandits.service.ids import Ids
 from globalbandits.service.loading import load
 from globalbandits.service.settings import Settings
 from globalbandits.service.stores.base import Store, Transaction
@@ -85,6 +86,7 @@ class Log:
         self.store = store
         self.clock = Clock() if clock is None else clock
         self._compiled = compiled
+        self._ids = Ids()
         self._every = every
         self._loading = threading.RLock()
         self._rows = {(row.tenant, row.name): row for row in store.bandits()}
@@ -124,9 +126,21 @@ class Log:
                     # Nobody is told anything about a bandit that is not loaded: this is its end.
                     newest = {known.id: known for known in self.store.bandits()}[row.id]
                     found = load(self.store, newest, compiled=self._compiled)
+                    found.set_shown(self.store.shown(row.id), self.store.n_open(row.id))
                     self._saved[row.id] = found.version
                     self._bandits[row.id] = found
         return found
+
+    def bandit_of(self, id: int) -> Bandit | None:
+        """A bandit by its id, loaded if it is not yet; None if there is none."""
+        for (tenant, name), row in list(self._rows.items()):
+            if row.id == id:
+                return self.bandit(name, tenant)
+        return None
+
+    def loaded(self) -> list[Bandit]:
+        """The bandits that are in memory."""
+        return list(self._bandits.values())
 
     def is_loaded(self, name: str, tenant: str = TENANT) -> bool:
         """Whether a bandit is there, or known not to be, without waiting."""
@@ -211,6 +225,8 @@ class Log:
             ConflictError: if somebody else has changed them since.
         """
         bandit = self.bandit(name, tenant)
+        # Models are built here, in the caller's time, and found again where everybody waits.
+        bandit.settings.changed(changes)
 
         def write(rows: Transaction) -> SettingRow | None:
             versions = rows.lock([bandit.row.id])
@@ -258,24 +274,13 @@ class Log:
     def ask(self, bandit: Bandit, request_id: str | None) -> Ask:
         """A decision that is made, and to be stored."""
         at = self.clock.now()
-        id = new_id(at)
+        id = self._ids.new(at)
         choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
         seconds = bandit.settings_at(choice.settings).deadline_seconds
         deadline = None if seconds is None else at + round(seconds * 1e6)
-        return Ask(
-            Decision(
-                id,
-                bandit.row.id,
-                request_id,
-                choice.chosen,
-                choice.shown,
-                choice.version,
-                choice.settings,
-                self._writer_id,
-                at,
-                deadline,
-            )
-        )
+        chosen, shown, _, version, settings = choice
+        made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
+        return Ask(Decision(*made, self._writer_id, at, deadline))
 
     def _replay_only(self, bandit: Bandit, request_id: str | None) -> "Future[Decided]":
         found = None
@@ -312,7 +317,11 @@ class Log:
 
     def submit_retraction(self, bandit: Bandit, decision: str) -> "Future[Told]":
         """A reward to be taken back."""
-        return self.writer.submit(Tell(bandit.row.id, decision, RETRACTION, 0.0, self.clock.now()))
+        return self.writer.submit(self.retraction(bandit, decision))
+
+    def retraction(self, bandit: Bandit, decision: str) -> Tell:
+        """What takes a reward back."""
+        return Tell(bandit.row.id, decision, RETRACTION, 0.0, self.clock.now())
 
     def submit_default(self, bandit: Bandit, decision: Decision) -> "Future[Told] | None":
         """The default of a decision whose deadline has passed; None if its settings have none."""
@@ -365,23 +374,18 @@ class Log:
             if bandit.version - self._saved[bandit.row.id] >= self._every:
                 self.save(bandit)
 
-    def close(self) -> None:
-        """Store what waits, keep snapshots, and close the store."""
+    def stop(self) -> None:
+        """Store what waits, and keep snapshots; the store stays open."""
         if self._follower is not None:
             self._follower.stop()
         for bandit in list(self._bandits.values()):
             self.save(bandit)
         self.writer.close()
+
+    def close(self) -> None:
+        """Stop, and close the store."""
+        self.stop()
         self.store.close()
-
-
-def new_id(at: int) -> str:
-    """A new decision's id. Ids of one time lie together, which keeps the store's index small.
-
-    >>> new_id(1_700_000_000_000_000)[:13], len(new_id(0))
-    ('60a24181e4000', 29)
-    """
-    return f"{at:013x}{secrets.token_hex(8)}"
 
 
 def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRow, SettingRow]:
@@ -391,4 +395,4 @@ def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRo
     return new._replace(id=id), first
 
 
-__all__ = ["EVERY", "TENANT", "Log", "Past", "new_id"]
+__all__ = ["EVERY", "TENANT", "Log", "Past"]

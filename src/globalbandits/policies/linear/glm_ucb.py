@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _N_GRID = 257
+_MANY_ARMS = 1_000  # beyond, features may differ in their tenth digit
 _CLOSE = 1e-2  # how well default features reproduce the means, on the unit reward scale
 _CLIP = 1e-6  # means are kept this far from 0 and 1, where the logistic link is infinite
 
@@ -62,7 +63,11 @@ def logit_features(means: FloatArray) -> FloatArray:
         means: shape (n_thetas, n_arms), between 0 and 1.
     """
     logits = np.log(means) - np.log1p(-means)
-    left, strength, right = np.linalg.svd(logits, full_matrices=False)
+    if logits.shape[1] <= _MANY_ARMS:
+        left, strength, right = np.linalg.svd(logits, full_matrices=False)
+    else:  # the same from the small matrix of products, in a tenth of the time
+        left = np.linalg.eigh(logits @ logits.T)[1][:, ::-1]
+        strength, right = np.ones(len(left)), left.T @ logits
     rank = 1
     while rank < len(strength):
         fitted = (left[:, :rank] * strength[:rank]) @ right[:rank]
@@ -88,7 +93,8 @@ class GLMUCB(Policy):
     What we changed: the current round stands for the horizon T; c is the smallest slope over
     the model's domain; the estimate has a ridge of 0.001 instead of the projection onto the set
     of allowed parameters. With the proven constants the bonus is far above 1 for long, and
-    the policy tries all arms in turn; the paper itself tunes it down: ``scale`` does that.
+    the policy tries all arms in turn, with a linear regret over any practical horizon; the paper
+    itself tunes it down: ``scale`` does that. No one value suits all models: tune it on yours.
 
     Value: any. Features are of what is observed; the index is the largest worth of a mean
     within the bonus of the prediction.

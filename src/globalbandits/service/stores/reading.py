@@ -12,6 +12,7 @@ from globalbandits.service.stores.records import (
     Refusal,
     SettingRow,
     Snapshot,
+    TokenRow,
     WriterRow,
 )
 
@@ -29,7 +30,7 @@ def columns(kind: Any) -> str:
 
 _BANDIT, _SETTING, _WRITER = columns(BanditRow), columns(SettingRow), columns(WriterRow)
 _DECISION, _EVENT, _REFUSAL = columns(Decision), columns(Event), columns(Refusal)
-_SNAPSHOT = columns(Snapshot)
+_SNAPSHOT, _TOKEN = columns(Snapshot), columns(TokenRow)
 _OPEN = (
     "NOT EXISTS (SELECT 1 FROM events "
     "WHERE decision = decisions.id AND kind IN ('reward', 'default'))"
@@ -111,6 +112,10 @@ class Reading:
     def writers(self) -> list[WriterRow]:
         """All writers."""
         return [WriterRow(*row) for row in self._read(f"SELECT {_WRITER} FROM writers ORDER BY id")]
+
+    def tokens(self) -> list[TokenRow]:
+        """All tokens."""
+        return [TokenRow(*row) for row in self._read(f"SELECT {_TOKEN} FROM tokens ORDER BY id")]
 
     def overdue(self, after: tuple[int, str], upto: int, limit: int) -> list[Decision]:
         """Open decisions whose deadline has come."""

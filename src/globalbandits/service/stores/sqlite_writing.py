@@ -55,8 +55,9 @@ class SQLiteTransaction(Writing):
         for part in _parts(requests, 2):
             pairs = ", ".join(["(?, ?)"] * len(part))
             sql = (
-                f"SELECT {columns(Decision)} FROM decisions "
-                f"WHERE request_id IS NOT NULL AND (bandit, request_id) IN (VALUES {pairs})"
+                f"WITH asked (bandit, request_id) AS (VALUES {pairs}) "
+                f"SELECT {columns(Decision)} "
+                "FROM asked CROSS JOIN decisions USING (bandit, request_id)"
             )
             for row in self._rows(sql, [value for pair in part for value in pair]):
                 decision = Decision(*row)

@@ -13,6 +13,7 @@ from globalbandits.service.stores.records import (
     Refusal,
     SettingRow,
     Snapshot,
+    TokenRow,
     WriterRow,
 )
 
@@ -91,6 +92,14 @@ class Writing:
     def add_snapshot(self, row: Snapshot) -> None:
         """Store a snapshot in the place of an older one."""
         self._add("snapshots", [row], f"ON CONFLICT (bandit, version) DO UPDATE SET {_REPLACE}")
+
+    def add_token(self, row: TokenRow) -> None:
+        """Store a token."""
+        self._add("tokens", [row])
+
+    def drop_token(self, id: str) -> None:
+        """Remove a token."""
+        self._run("DELETE FROM tokens WHERE id = ?", (id,))
 
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         """Decisions with these ids."""
