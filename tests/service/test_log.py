@@ -222,7 +222,7 @@ def test_a_clock_knows_when_it_was_set():
 def test_settings_are_numbered_and_hold_from_a_version(log):
     play(log, 5)
     assert log.change("shop", {"limits": [0.5, 0.7]}) == 2
-    assert log.change("shop", {"limits": [0.5, 0.7]}) == 2  # no change, no number
+    assert log.change("shop", {"limits": (0.5, 0.7)}) == 2  # no change, no number
     play(log, 5, start=5)
     assert log.change("shop", {"policy": {"policy": "ucb1"}, "largest_step": 1}) == 3
     assert log.change("shop", {"model": MODEL | {"cost": 0.2}}) == 4

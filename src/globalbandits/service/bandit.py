@@ -52,7 +52,7 @@ class Bandit:
         self.n_open = 0  # decisions without a reward or a default
         self._draws = Draws(row.seed)
         self._all: dict[int, Settings] = {}
-        settings = Settings.from_dict(json.loads(first.body))
+        settings = Settings.from_log(first.body)
         model, policy = settings.build()
         self.learner = Learner(policy, model, seed=row.seed, compiled=compiled)
         self.values = [plain_arm(arm) for arm in model.arms]  # as JSON has them
@@ -162,7 +162,7 @@ class Bandit:
                 f"settings of {self.row.name} must follow each other, got {row.number} "
                 f"after {self.number}"
             )
-        settings = Settings.from_dict(json.loads(row.body))
+        settings = Settings.from_log(row.body)
         self.learner = moved(self.learner, settings, self._compiled)
         self._take(row.number, settings)
 
@@ -210,7 +210,7 @@ class Bandit:
         state = json.loads(snapshot.state)
         for row in settings:
             if row.number <= snapshot.settings:
-                self._all[row.number] = Settings.from_dict(json.loads(row.body))
+                self._all[row.number] = Settings.from_log(row.body)
         model, policy = self._all[snapshot.settings].build()
         learner = Learner.restore(policy, model, state["learner"], compiled=self._compiled)
         with self.lock:
