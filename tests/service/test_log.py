@@ -144,6 +144,16 @@ def test_a_retraction_leaves_what_the_others_taught(log):
     all_agree(log)
 
 
+def test_a_reward_and_its_retraction_in_one_batch(log):
+    bandit = log.bandit("shop")
+    id = log.decide("shop").decision.id
+    works = [log.tell(bandit, id, 0.5), log.retraction(bandit, id), log.tell(bandit, id, 0.25)]
+    told = [future.result().outcome for future in log.writer.submit_all(works)]
+    assert told == ["learned", "learned", "conflict"]
+    assert bandit.version == 2
+    assert bandit.learner.n_observations == 0
+
+
 def test_a_policy_that_cannot_forget_says_so(log):
     log.create("window", WINDOW)
     id = log.decide("window").decision.id
