@@ -12,6 +12,7 @@ from globalbandits.plots.labels import printed_label
 
 if TYPE_CHECKING:
     from globalbandits._types import FloatArray
+    from globalbandits.model import RewardModel
     from globalbandits.simulation.stepping.watching import Watch
 
 _POINTS = 121
@@ -38,7 +39,7 @@ def page(watched: "Watch") -> str:
 
 def data(watched: "Watch") -> dict[str, Any]:
     """All that the script draws, as plain values: nan is None, numbers have five digits."""
-    model = watched.env.model
+    model: RewardModel = watched.env.model
     thetas = np.linspace(*model.domain, _POINTS)
     worth = model.worth(thetas)
     drawn = np.unique(np.linspace(0, model.n_arms - 1, min(model.n_arms, _MOST_CURVES)).astype(int))

@@ -59,7 +59,7 @@ class Watch:
     @property
     def horizon(self) -> int:
         """The number of rounds."""
-        return self.arms.shape[1]
+        return len(self.thetas)
 
     def to_html(self) -> str:
         """The view as a page that needs no other file and no network."""
