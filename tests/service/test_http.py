@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from globalbandits.errors import ServiceError, StoreAway
+from globalbandits.errors import ServiceError
 from globalbandits.service.core import Options
 from globalbandits.service.replay import replay
 from globalbandits.service.running import check_reachable, is_loopback
 from globalbandits.service.stores import MemoryStore, SQLiteStore
 from tests.service.serving import serving, talking
-from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, HandClock
+from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, AwayStore, HandClock
 
 PLAIN = Options(compiled=False, reading_seconds=0.0, sweep_seconds=0.05)
 
@@ -440,17 +440,7 @@ def test_no_other_address_without_a_token():
 
 
 def test_a_store_that_is_away_is_503_and_comes_back():
-    class Away(MemoryStore):
-        away = False
-
-        @contextmanager
-        def transaction(self):
-            if self.away:
-                raise StoreAway("no store")
-            with super().transaction() as rows:
-                yield rows
-
-    store = Away()
+    store = AwayStore()
     with own(Options(compiled=False), store) as (service, _, http):
         http.put("/v1/bandits/shop", json=WAGP)
         store.away = True
