@@ -180,6 +180,9 @@ def test_why_a_past_decision_was_made(http, shop):
     assert past["why"]["explanation"]["n_observations"] == 3
     assert past["reward"] == 1.0
     assert http.get(f"/v1/decisions/{ids[3]}").json()["why"] is None
+    problem(http.get(f"/v1/decisions/{ids[3]}?why=yes"), 422, "why must be true or false")
+    problem(http.get(f"/v1/decisions/{ids[3]}?wy=true"), 422, "must be one of why, got 'wy'")
+    problem(http.get("/v1/bandits?page=2"), 422, "query parameter must not be given, got 'page'")
     problem(http.get("/v1/decisions/nobody"), 404)
     now = http.get(f"{shop}/explanation").json()
     assert now["version"] == 5
@@ -369,6 +372,16 @@ def test_two_tenants_do_not_see_each_other():
         own_id = tokens["one"].split("_")[1]
         problem(two.delete(f"/v1/tokens/{own_id}"), 404)
         assert one.get("/v1/bandits/shop").json()["version"] == 0
+
+
+def test_the_first_token_closes_the_service_for_good():
+    with own(Options(compiled=False)) as (_, url, http):
+        problem(http.post("/v1/tokens", json={"role": "write"}), 409, "must have the role admin")
+        token = http.post("/v1/tokens", json={"role": "admin"}).json()
+        assert http.get("/v1/bandits").status_code == 401
+        with talking(url, token["token"]) as admin:
+            assert admin.delete(f"/v1/tokens/{token['id']}").json() == {"tokens": []}
+        assert http.get("/v1/bandits").status_code == 401  # it does not open again
 
 
 def test_a_token_ends_when_it_says():

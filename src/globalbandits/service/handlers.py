@@ -48,6 +48,7 @@ from globalbandits.service.web import (
     Answer,
     Refused,
     Request,
+    as_flag,
     as_number,
     refused,
 )
@@ -213,7 +214,7 @@ def _past(service: Service, request: Request) -> Answer:
     held = log.store.held(id)
     learned = learned_from(held)
     why = None
-    if request.query.get("why", "").lower() in ("1", "true"):
+    if as_flag(request.query, "why"):
         why = why_out(log.explain(bandit.row.name, id, bandit.row.tenant))
     out = PastOut(
         decision=decision_out(bandit, found, True),
@@ -317,6 +318,10 @@ async def _messages(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
 async def create_token(service: Service, request: Request) -> Answer:
     """Create a token of the tenant of who asks."""
     body, log = request.body, service.log
+    if not service.tokens.needed and body.role != "admin":
+        raise ConflictError(
+            f"the first token must have the role admin, got {body.role!r}: nobody could make others"
+        )
     at = log.clock.now()
     seconds = body.expires_seconds
     expires = None if seconds is None else at + round(seconds * 1e6)

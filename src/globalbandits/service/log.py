@@ -204,6 +204,8 @@ class Log:
             ConflictError: if somebody else has changed them since.
         """
         bandit = self.bandit(name, tenant)
+        # Models are built here, in the caller's time, and found again where everybody waits.
+        bandit.settings.changed(changes)
 
         def write(rows: Transaction) -> SettingRow | None:
             unseen = rows.settings_after(bandit.row.id, bandit.number)

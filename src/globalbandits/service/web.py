@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -106,6 +106,22 @@ def query_of(scope: Scope) -> dict[str, str]:
     """The query's parameters."""
     text = scope["query_string"]
     return dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True)) if text else {}
+
+
+def check_query(query: Mapping[str, str], known: Sequence[str]) -> None:
+    """Refuse parameters that would be passed over."""
+    for name in query:
+        if name not in known:
+            rule = f"be one of {', '.join(known)}" if known else "not be given"
+            raise Refused(422, f"query parameter must {rule}, got {name!r}", parameter=name)
+
+
+def as_flag(query: Mapping[str, str], name: str) -> bool:
+    """A truth of the query."""
+    text = query.get(name, "false")
+    if text not in ("true", "false"):
+        raise Refused(422, f"{name} must be true or false, got {text!r}", parameter=name)
+    return text == "true"
 
 
 def as_number(query: Mapping[str, str], name: str, default: int, largest: int) -> int:
