@@ -7,9 +7,11 @@ READY := .venv/.ready
 # The newest versions are what .venv has.
 OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/learner/test_learner.py \
 	tests/cli/test_values.py tests/test_import.py tests/random
+# Of all policies those that ask most of Numba: normal and beta numbers, matrices, much code.
+ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test oldest bench soak format clean
+.PHONY: help reproduce test coverage oldest bench soak docs pictures serve format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -23,10 +25,14 @@ test: $(READY) ## format check, lint, types, import direction, then doctests and
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(MAKE) --no-print-directory oldest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
+
+coverage: $(READY) ## which lines and branches the tests run; takes half as long again as the tests
 	$(BIN)/pytest --numprocesses auto --dist loadfile --cov --cov-report=term
 
 oldest: .venv-oldest/.ready ## compiled code, learners and the command line on the oldest allowed versions
-	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST)
+	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
+		-k "not every_policy or $(ASKING)"
 
 soak: $(READY) ## what is too long for every change: more mutations, more fuzz, histories of 10^7 rows
 	GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --timeout 7200 \
@@ -34,10 +40,22 @@ soak: $(READY) ## what is too long for every change: more mutations, more fuzz, 
 		tests/model/test_expressions.py
 	GLOBALBANDITS_SOAK=1 $(BIN)/pytest --timeout 7200 tests/fitting/test_reading.py \
 		tests/policies/structured/test_any_shape.py tests/service/test_kill.py \
-		tests/service/test_against_oracle.py
+		tests/service/test_against_oracle.py tests/service/test_openapi.py \
+		tests/service/test_server_kill.py
 
 bench: $(READY) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
+
+docs: $(READY) ## the documentation site, into build/site; a warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	@echo "open build/site/index.html"
+
+pictures: $(READY) ## draw the pictures of README and the gallery again, into docs/images
+	$(BIN)/python docs/_ext/pictures.py docs/about/gallery.md
+
+serve: $(READY) ## the decision service on this machine, with an example bandit, in results/example.db
+	@mkdir -p results
+	$(BIN)/globalbandits serve --db results/example.db --example
 
 format: $(READY) ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .

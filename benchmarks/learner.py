@@ -1,4 +1,4 @@
-"""What one online decision and its update cost in plain Python, few arms or many."""
+"""What one online decision and its update cost, few arms or many, compiled or not."""
 
 import json
 from functools import partial
@@ -8,11 +8,14 @@ import numpy as np
 import globalbandits as gb
 from benchmarks import Row, median_seconds
 from benchmarks.analyze import N_LARGE, fan, pricing
-from globalbandits.policies import Policy
+from benchmarks.simulation import ARGUMENTS, best_of
+from globalbandits.policies import Policy, registered
 
 N_ROUNDS = 2_000
 # Tens of microseconds on any machine where an empty NumPy call takes half of one.
 TARGET = 200.0
+# Microseconds of one compiled update, evidence and all checks included.
+TARGET_UPDATE, TARGET_WAGP = 50.0, 5.0
 
 
 def run() -> list[Row]:
@@ -47,7 +50,49 @@ def run() -> list[Row]:
     play(learner, 100)
     seconds = median_seconds(partial(save_and_restore, learner), loops=20)
     rows.append(cost_row("WAGP, 12 arms, saved as JSON and restored", seconds, empty, None))
+    return rows + live_rows(models[12])
+
+
+def live_rows(model: gb.RewardModel) -> list[Row]:
+    """Microseconds of one compiled `update`, and of one `select`, of every policy."""
+    rows = []
+    for kind, policy in sorted(registered().items()):
+        if not policy.__module__.startswith("globalbandits."):
+            continue
+        made = policy(**ARGUMENTS.get(kind, {}))
+        update, select = live_seconds(made, model)
+        rows.append(
+            Row(
+                name=f"{made.label}, compiled, one update",
+                value=1e6 * update,
+                unit="µs",
+                target=TARGET_WAGP if kind == "wagp" else TARGET_UPDATE,
+                note=f"{1e6 * select:.1f} µs for a select",
+            )
+        )
     return rows
+
+
+def live_seconds(policy: Policy, model: gb.RewardModel, n_rounds: int = 300) -> tuple[float, float]:
+    """Processor seconds of one `update` and of one `select`: the best of ten stretches."""
+    learner = gb.Learner(policy, model, seed=0, compiled=True)
+    means = model.means(0.4).tolist()
+    told = []
+    for error in np.random.default_rng(0).uniform(-0.02, 0.02, n_rounds).tolist():
+        arm = learner.select()
+        learner.update(arm, means[arm] + error)
+        told.append((arm, means[arm] + error))
+
+    def update() -> None:
+        for arm, reward in told:
+            learner.update(arm, reward)
+
+    def select() -> None:
+        for _ in told:
+            learner.select()
+
+    one, other = best_of([update, select], repeats=10)
+    return one / n_rounds, other / n_rounds
 
 
 def play(learner: gb.Learner, n_rounds: int) -> None:

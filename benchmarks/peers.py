@@ -1,6 +1,6 @@
 """UCB1 of other libraries beside ours, one core, on the paper's 12 arms with Bernoulli rewards.
 
-The others live in an environment of their own, build/peers, made on first use.
+The others live in environments of their own, build/peers and build/peers-old, made on first use.
 """
 
 import json
@@ -19,34 +19,38 @@ from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.simulation import simulate
 
 HERE = Path(__file__).parent
-FOLDER = Path("build/peers")
-REQUIREMENTS = HERE / "peers-requirements.txt"
+ENVIRONMENTS = ("peers", "peers-old")
 
 
-def peers_python() -> Path:
-    """The interpreter of the peers' environment, made and filled where it is missing."""
-    python = FOLDER / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    ready = FOLDER / ".ready"
-    wanted = REQUIREMENTS.read_text()
+def peers_python(name: str) -> Path:
+    """The interpreter of an environment of peers, made and filled where it is missing."""
+    folder, requirements = Path("build") / name, HERE / f"{name}-requirements.txt"
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    ready = folder / ".ready"
+    wanted = requirements.read_text()
     if not ready.exists() or ready.read_text() != wanted:
-        venv.create(FOLDER, with_pip=True, clear=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
+        venv.create(folder, with_pip=True, clear=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)]
         subprocess.run(install, check=True)
         ready.write_text(wanted)
     return python
 
 
 def measure_peers() -> dict[str, Any]:
-    """Seconds a step of each library, or why there is none."""
+    """Seconds a step of each library in the environment that has it, or why there is none."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-    done = subprocess.run(
-        [str(peers_python()), str(HERE / "_peers_worker.py")],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, **dict.fromkeys(threads, "1")},
-    )
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = {}
+    for name in ENVIRONMENTS:
+        done = subprocess.run(
+            [str(peers_python(name)), str(HERE / "_peers_worker.py")],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, **dict.fromkeys(threads, "1")},
+        )
+        for library, cost in json.loads(done.stdout.splitlines()[-1]).items():
+            if not isinstance(found.get(library), float):
+                found[library] = cost
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a simulated step costs: against drawing its reward, against NumPy, over arms and threads.
+"""What a simulated step costs: against drawing its reward, and over arms.
 
 Two things that are compared are measured in turns, on one core, and the best of many short
 stretches counts: what else the machine does makes both slower, but not their best moments.
@@ -104,34 +104,6 @@ def step_costs(
     return drawing / horizon, [seconds / (horizon * runs) for seconds in playing]
 
 
-def over_horizons() -> list[Row]:
-    """A decision of WAGP and UCB1 in short and long runs, against the long one."""
-    env = Environment(pricing(), theta=0.4)
-    shapes = [(100_000, 20), (2_000, 500), (200, 5_000), (40, 25_000)]
-    rows = []
-    for policy in (gb.WAGP(), gb.UCB1()):
-        calls = [
-            partial(simulate, env, [policy], horizon, runs, checkpoints=1, threads=1)
-            for horizon, runs in shapes
-        ]
-        calls[0]()
-        steps = [
-            seconds / (horizon * runs)
-            for seconds, (horizon, runs) in zip(best_of(calls, repeats=3), shapes, strict=True)
-        ]
-        rows += [
-            Row(
-                name=f"{policy.label}, runs of {horizon} ÷ runs of 100,000, a decision",
-                value=step / steps[0],
-                unit="times",
-                target=5.0 if horizon == 40 else None,
-                note=f"{step * 1e9:.0f} and {steps[0] * 1e9:.0f} ns",
-            )
-            for (horizon, _), step in zip(shapes[1:], steps[1:], strict=True)
-        ]
-    return rows
-
-
 def best_of(
     calls: Sequence[Callable[[], object]],
     repeats: int = 5,
@@ -145,66 +117,6 @@ def best_of(
             call()
             measured.append(clock() - begin)
     return [min(measured) for measured in times]
-
-
-def numpy_ucb1(means: Any, horizon: int, runs: int) -> float:
-    """UCB1 by hand, vectorised over runs; returns the mean regret."""
-    rng = np.random.default_rng(0)
-    n_arms = len(means)
-    shapes = means / (1 - means)
-    counts, sums = np.ones((runs, n_arms)), 1 - rng.random((runs, n_arms)) ** shapes
-    averages, widths = sums.copy(), np.ones((runs, n_arms))
-    index = np.empty((runs, n_arms))
-    rows = np.arange(runs)
-    for t in range(n_arms + 1, horizon + 1):
-        np.multiply(widths, np.sqrt(2 * np.log(t - 1)), out=index)
-        index += averages
-        arm = index.argmax(axis=1)
-        reward = 1 - rng.random(runs) ** shapes[arm]
-        sums[rows, arm] += reward
-        counts[rows, arm] += 1
-        played = counts[rows, arm]
-        averages[rows, arm] = sums[rows, arm] / played
-        widths[rows, arm] = 1 / np.sqrt(played)
-    return float((counts @ (means.max() - means)).mean())
-
-
-def against_numpy() -> Row:
-    """UCB1 of `simulate`, all included, against the loop by hand, both on one core."""
-    env = Environment(pricing(), theta=0.4)
-    horizon, runs = 10_000, 1_000
-    means = env.model.means(env.theta)
-
-    def ours() -> object:
-        return simulate(env, [gb.UCB1()], horizon, runs, threads=1)
-
-    ours()
-    by_simulate, by_hand = best_of([ours, lambda: numpy_ucb1(means, horizon, runs)], repeats=3)
-    steps = horizon * runs
-    return Row(
-        name="UCB1, 12 arms: NumPy loop over 1,000 runs ÷ simulate",
-        value=by_hand / by_simulate,
-        unit="times",
-        target=">= 1.3",
-        note=f"{steps / by_hand / 1e6:.1f} against {steps / by_simulate / 1e6:.1f} M steps/s",
-    )
-
-
-def over_threads(horizon: int, runs: int, target: str | None) -> Row:
-    """One thread against two, by the clock on the wall: the machine must have two cores free."""
-    env = Environment(pricing(), theta=0.4)
-    policies = [gb.WAGP(), gb.UCB1()]
-    calls = [partial(simulate, env, policies, horizon, runs, threads=n) for n in (1, 2)]
-    calls[0]()
-    one, two = best_of(calls, repeats=6, clock=time.perf_counter)
-    steps = len(policies) * horizon * runs
-    return Row(
-        name=f"two threads ÷ one, runs of {horizon:,} steps",
-        value=one / two,
-        unit="times",
-        target=target,
-        note=f"{steps / two / 1e6:.1f} and {steps / one / 1e6:.1f} M steps/s",
-    )
 
 
 SECOND_PROCESS = """
@@ -283,10 +195,6 @@ def run() -> list[Row]:
             target=2.0,
             note=f"{many * 1e9:.1f} and {wagp * 1e9:.1f} ns",
         ),
-        *over_horizons(),
-        against_numpy(),
-        over_threads(100_000, 100, ">= 1.7"),
-        over_threads(10_000, 1_000, None),
         second_process(),
         *every_policy(),
     ]

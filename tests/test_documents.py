@@ -5,10 +5,13 @@ import io
 import re
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+IMAGES = ROOT / "docs" / "images"
+NUMBER = re.compile(r"-?\d+\.\d+")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
@@ -32,6 +35,19 @@ def test_python_blocks_run_and_print_what_follows_them(path, tmp_path, monkeypat
             exec(compile(code, path.name, "exec"), namespace)
         if expected:
             assert lines(printed.getvalue()) == lines(expected)
+    shown = {target for target in LINK.findall(path.read_text("utf-8")) if ".svg" in target}
+    for target in shown:
+        kept = (path.parent / target).resolve()
+        assert kept.parent == IMAGES
+        assert pictured(tmp_path / kept.name) == pictured(kept), f"make pictures: {kept.name}"
+
+
+def pictured(path):
+    """What an SVG shows: all of it where the same Matplotlib drew it, else nothing but its size."""
+    text = path.read_text(encoding="utf-8")
+    if f"Matplotlib v{matplotlib.__version__}," in text:
+        return NUMBER.sub(lambda number: f"{float(number[0]):.1f}", text).splitlines()
+    return re.search(r'<svg[^>]*viewBox="([^"]*)"', text)[1]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -3,7 +3,17 @@
 import subprocess
 import sys
 
-HEAVY = ("numba", "scipy.stats", "matplotlib", "pandas", "xarray", "rich", "typer")
+HEAVY = (
+    "numba",
+    "scipy.stats",
+    "matplotlib",
+    "pandas",
+    "xarray",
+    "rich",
+    "typer",
+    "msgspec",
+    "httpx",
+)
 
 
 def heavy_after(statements):

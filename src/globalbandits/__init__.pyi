@@ -106,7 +106,11 @@ from .policies import UncertaintyEllipsoid as UncertaintyEllipsoid
 from .policies import Uniform as Uniform
 from .policies import register as register
 from .policies import registered as registered
+from .service.client import AsyncClient as AsyncClient
+from .service.client import Client as Client
 from .simulation import SimulationResult as SimulationResult
+from .simulation import SweepResult as SweepResult
 from .simulation import concat as concat
 from .simulation import simulate as simulate
+from .simulation import sweep as sweep
 from .statistics import Statistics as Statistics

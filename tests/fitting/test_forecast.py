@@ -7,7 +7,7 @@ import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting import forecast as forecasting
 from globalbandits.fitting import prospects, scoring
-from globalbandits.fitting.bootstrap import Errors
+from globalbandits.fitting.bootstrap import Errors, error_size
 from globalbandits.fitting.candidates import candidates
 from globalbandits.fitting.forecast import Forecast, Playing, foresee, world_of
 from globalbandits.fitting.population import draw_groups
@@ -213,3 +213,12 @@ def test_without_a_verdict_there_is_no_regret(found):
 def test_wrong_simulations_are_refused(options, message):
     with pytest.raises(FitError, match=message):
         gb.fit({}, **COLUMNS, **options)
+
+
+def test_what_is_not_known_of_the_bias_counts_as_bias(found):
+    """A sparse history may happen to show no errors: Elastic must not take curves for exact."""
+    errors = Errors(0.1, 0.04, 0.1, 0.1, 0.1)
+    none = found.fitted._replace(rho=np.full(7, 1e-9))
+    assert error_size(none, None) < 1e-4
+    assert error_size(none, errors) == pytest.approx(0.04, rel=1e-3)
+    assert error_size(found.fitted, errors) == pytest.approx(np.hypot(found.bias_scale, 0.04))

@@ -77,3 +77,12 @@ def test_wrong_histories_are_refused(options, message):
     with pytest.raises(FitError) as caught:
         histories.expo(**options)
     assert str(caught.value) == message
+
+
+def test_a_history_is_saved_as_a_file_with_the_names_of_the_tutorial(tmp_path):
+    history = histories.expo(4, 21, seed=3)
+    history.save(tmp_path / "history.csv")
+    read = pd.read_csv(tmp_path / "history.csv")
+    assert list(read.columns) == ["store", "price", "sold"]
+    for name, key in (("store", "group"), ("price", "arm"), ("sold", "reward")):
+        assert read[name].tolist() == history[key].tolist()

@@ -66,7 +66,7 @@ def test_slopes_are_the_value_of_a_unit_of_the_mean():
         ((3.1, 5.0), {"cost": 3.1},
          "value of arm 3.1 must not be 0: its profit would not depend on sales"),
         ((1, 2), {"value": lambda mean, arm: mean / (arm - 1)}, "value of arm 1 must be finite"),
-        ((1, 2), {"value": 3.0}, "value must be a function, got 3.0"),
+        ((1, 2), {"value": 3.0}, "value must be a function or a formula, got 3.0"),
         (("a", "b"), {"cost": 1.0}, "arms must be numbers where cost is given, got 'a'"),
         ((1, 2), {"cost": 1.0, "value": max}, "value must be left out where cost is given"),
         ((1, 2), {"cost": "x"}, "cost must be a number, got 'x'"),

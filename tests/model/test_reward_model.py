@@ -85,6 +85,17 @@ def test_bad_lists_of_functions():
         gb.RewardModel.from_functions([])
 
 
+@pytest.mark.parametrize("size", [1e-14, 1e-16, 1e-20])
+def test_means_that_are_lost_in_a_wide_range_are_named(size):
+    with pytest.raises(ModelError, match=r"mean of arm 0.2 must change by at least 7.1e-15 of the"):
+        gb.RewardModel(lambda theta, x: size * x * (1 + theta), [0.2, 0.4], reward_range=(-1, 1))
+
+
+def test_small_means_near_the_end_of_the_range_are_not_lost():
+    model = gb.RewardModel(lambda theta, x: 1e-20 * x * (1 + theta), [0.2, 0.4])
+    assert model.invert(0, 3e-21) == pytest.approx(0.5, abs=1e-9)
+
+
 def test_slopes_that_vanish_in_floating_point_are_not_flat():
     for exponent in (3, 5, 7):
         model = gb.RewardModel.from_functions(

@@ -123,6 +123,49 @@ def imed(history):
     return -(n * kl(means, means.max()) + np.log(n))
 
 
+def learned_variances(history):
+    """Own rewards, and five that vary by the share of m (1 - m) all arms show."""
+    own = [np.array(history.rewards)[np.array(history.arms) == k] for k in range(history.n_arms)]
+    guesses = [(4 * 0.5 + x.sum()) / (4 + len(x)) for x in own]
+    seen = possible = 0.5
+    for x in own:
+        if len(x) >= 2:
+            weight = min(1.0, 20.0 / (len(x) - 1))
+            seen += weight * ((x - x.mean()) ** 2).sum()
+            possible += weight * (len(x) - 1) * max(x.mean() * (1 - x.mean()), 0.001)
+    share, variances = min(1.0, seen / possible), []
+    for x, guess in zip(own, guesses, strict=True):
+        between = np.clip(0.5, guess, max(guesses))  # the mean between that varies most
+        variance = share * max(between * (1 - between), 0.001)
+        if len(x) >= 2:
+            variance = (5 * variance + ((x - x.mean()) ** 2).sum()) / (4 + len(x))
+        variances.append(max(variance, 1e-5))
+    return np.array(variances)
+
+
+def learned_imed(history):
+    n, means, v = history.counts(), history.means(), learned_variances(history)
+    return -((n + 4) / 2 * np.log1p(n * (means.max() - means) ** 2 / v / (n + 4)) + np.log(n))
+
+
+def student(mean, variance, n, rng):
+    """One draw, the package's way: a Beta and a sign."""
+    b = rng.beta(0.5, 0.5 * (n + 4))
+    t = math.sqrt((n + 4) * b / (1 - b))
+    return mean + math.sqrt(variance / n) * (-t if rng.random() < 0.5 else t)
+
+
+class NaiveStudent(Naive):
+    """Thompson sampling with learned variances."""
+
+    def select(self, rng):
+        n, means = self.counts(), self.means()
+        if n.min() == 0:
+            return int(n.argmin())
+        v = learned_variances(self)
+        return int(np.argmax([student(means[k], v[k], n[k], rng) for k in range(self.n_arms)]))
+
+
 def kl_ucb(c=0.0):
     """The upper bound q as -log(1 - q), since early bounds differ from 1 by less than an ulp."""
 
@@ -183,19 +226,30 @@ class NaiveDiscount(Naive):
 
 
 class NaiveStructured(Naive):
-    """The confidence set of UCB-S, UCB-C and TS-C as an interval, by root finding."""
+    """The confidence set of UCB-S, UCB-C and TS-C as an interval, by root finding.
+
+    Without a variance it is learned; ``factor`` then is that of the variance and log t.
+    """
 
     def __init__(self, problem, factor, variance):
         super().__init__(problem)
         self.factor, self.variance = factor, variance
         self.regions = problem.regions()
 
+    def radii(self):
+        n = np.maximum(self.counts(), 1)
+        if self.variance is not None:
+            return np.sqrt(self.factor * math.log(self.t) / n)
+        growth = self.t ** (self.factor / (n + 4.0)) - 1
+        return np.sqrt((n + 4) * learned_variances(self) / n * growth)
+
     def interval(self):
         low, high = self.problem.low, self.problem.high
+        radii = self.radii()
         for k, (n, mean) in enumerate(zip(self.counts(), self.means(), strict=True)):
             if n == 0:
                 continue
-            radius = math.sqrt(self.factor * math.log(self.t) / n)
+            radius = radii[k]
             ends = [self.problem.functions[k](x) for x in (self.problem.low, self.problem.high)]
             if mean + radius < min(ends) or mean - radius > max(ends):
                 return None
@@ -224,8 +278,7 @@ class NaiveUcbS(NaiveStructured):
 class NaiveUcbC(NaiveStructured):
     def select(self, rng):
         n = self.counts()
-        radius = np.sqrt(self.factor * math.log(self.t) / np.maximum(n, 1))
-        index = np.where(n > 0, self.means() + radius, np.inf)
+        index = np.where(n > 0, self.means() + self.radii(), np.inf)
         return largest(np.where(self.competitive(), index, -np.inf), rng)
 
 
@@ -235,7 +288,11 @@ class NaiveTsC(NaiveStructured):
         for k in competing:
             if n[k] == 0:
                 return int(k)
-        draws = [means[k] + math.sqrt(self.variance / n[k]) * rng.normal() for k in competing]
+        if self.variance is None:
+            v = learned_variances(self)
+            draws = [student(means[k], v[k], n[k], rng) for k in competing]
+        else:
+            draws = [means[k] + math.sqrt(self.variance / n[k]) * rng.normal() for k in competing]
         return int(competing[np.argmax(draws)])
 
 

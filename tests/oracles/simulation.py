@@ -72,6 +72,11 @@ def bernoulli(mean, rng):
     return (rng.random(mean.shape) < mean).astype(float)
 
 
+def normal(mean, rng, deviation=0.3):
+    """Rewards that may leave [0, 1], as no reward of the package can."""
+    return mean + deviation * rng.standard_normal(mean.shape)
+
+
 def constant_world(problem, theta, horizon, runs, draw=beta):
     return World(np.full((horizon, runs), theta), np.zeros((runs, problem.n_arms)), draw)
 

@@ -89,3 +89,19 @@ def test_axes_of_ones_own_are_drawn_into():
         assert [line.get_label() for line in axes.lines] == ["WAGP"]
     finally:
         plt.close(own)
+
+
+def test_what_loses_much_more_leaves_the_picture():
+    lines = [Line("good", [1, 100], [1, 10]), Line("bad", [1, 100], [1, 1_000])]
+    assert group_regret_figure(lines, {}).axes[0].get_ylim() == pytest.approx((0.0, 42.0))
+    near = [Line("good", [1, 100], [1, 10]), Line("fair", [1, 100], [1, 30])]
+    assert group_regret_figure(near, {}).axes[0].get_ylim() == pytest.approx((0.0, 31.5))
+
+
+def test_of_many_arms_the_ends_and_the_middle_are_named():
+    labels = [f"arm {number}" for number in range(20)]
+    cells = Cells(np.array([0.5]), np.full((1, 20), 0.5), np.ones((1, 20)))
+    curves = np.tile(THETA[:, None], (1, 20))
+    figure = group_curves_figure(THETA, curves, np.full(20, 0.1), cells, labels)
+    texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert texts == ["arm 0", "arm 10", "arm 19"]

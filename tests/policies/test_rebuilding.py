@@ -31,8 +31,10 @@ POLICIES = [
     IMED(),
     EpsilonGreedy(),
     ThompsonSampling(),
+    IMED(variance="learned"),
+    ThompsonSampling(variance="learned"),
 ]
-every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.label)
 N_ARMS = 12
 
 

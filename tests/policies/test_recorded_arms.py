@@ -18,7 +18,7 @@ from tests.policies.valued import EVERY
 
 RECORD = Path(__file__).with_name("recorded_arms.json")
 # Decisions of these have been improved since.
-IMPROVED = ("elastic", "random_effects_thompson", "independent_gittins", "guarded")
+IMPROVED = ("elastic", "random_effects_thompson", "independent_gittins", "guarded", "ucb_c")
 NEW = ("grid_plug_in", "limited", "fixed_arm", "safe")
 SETTLED = tuple(policy for policy in EVERY if policy.kind not in (*IMPROVED, *NEW))
 

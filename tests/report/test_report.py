@@ -11,6 +11,7 @@ from globalbandits import plots
 from globalbandits.experiments import Chart, Entry, Grid, Outcome, Published, Verdict
 from globalbandits.experiments.specs import parse_spec
 from globalbandits.report import print_outcomes, write_report
+from globalbandits.report.conclusion import conclude
 from globalbandits.report.numbers import format_value
 
 SPEC = parse_spec(
@@ -133,9 +134,27 @@ def test_the_page_shows_everything_and_escapes_it(folder):
         "50 runs of 10 rounds",
     ):
         assert text in page
-    assert page.count("data:image/svg+xml") == 1
+    assert page.count("data:image/svg+xml") == 2  # wide, and narrow for phones
     assert re.search(r"1 min \d+ s", page)
     assert "Why not" in page
+
+
+def test_the_page_begins_with_its_conclusion(folder):
+    page = (folder / "report.html").read_text()
+    said = "Of 3 numbers and statements of the paper, 2 are reproduced, 1 is not reproduced."
+    assert page.index(said) < page.index("<img")
+    assert page.index("Not reproduced: bad one.") < page.index("<img")
+    assert page.index("<details>") < page.index("Numbers</h3>")
+
+
+def test_the_comparison_is_said_where_there_is_one(outcome):
+    entries = {
+        "wagp_regret": Entry(label="WAGP", value=1.5, sem=0.05, runs=50),
+        "ucb1_regret": Entry(label="UCB1", value=150.0, sem=1.0, runs=50),
+    }
+    said = conclude([dataclasses.replace(outcome, entries=entries)])
+    assert said.startswith("In 10 rounds WAGP loses 1.500 ± 0.098 rewards and UCB1 150.0")
+    assert "100 times as much" in said
 
 
 def test_the_page_leaves_out_what_there_is_none_of(outcome, tmp_path):

@@ -93,11 +93,9 @@ def analyze(
         options = {"cost": cost, "target": target}
         chosen, name = _choose(model, mean, value, arms, parameter or [], options, domain, file)
         facts = model_facts(chosen, name, theta)
-        text = _as_json(facts) if json else _as_tables(facts)
+        text = as_json(facts) if json else _as_tables(facts)
         if plot is not None:
-            from globalbandits.cli.picture import draw_model
-
-            figure = draw_model(chosen, name, theta)
+            figure = chosen.plot(theta, title=name)
     print(text, end="")
     if plot is not None:
         written = save_figure(figure, plot)
@@ -162,7 +160,8 @@ def _choose(
     return named_model(model, values, parameters), model
 
 
-def _as_json(facts: dict[str, Any]) -> str:
+def as_json(facts: dict[str, Any]) -> str:
+    """Facts as JSON."""
     import json
 
     # Arms may be any values of the user's; what JSON cannot hold is shown as Python writes it.

@@ -9,15 +9,35 @@ import typer
 from globalbandits._version import __version__
 from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
+from globalbandits.cli.fit import fit
 from globalbandits.cli.league import league
 from globalbandits.cli.logs import export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
+from globalbandits.cli.serve import serve, token_app
+from globalbandits.cli.show import compare, show
+from globalbandits.cli.simulate import simulate, spec
 from globalbandits.cli.trial import trial
 from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
 
 # One function a command, each in a file of its own that loads what is heavy only when it runs.
-COMMANDS = (reproduce, analyze, league, trial, replay, export, import_log, prune, warm)
+COMMANDS = (
+    reproduce,
+    analyze,
+    league,
+    simulate,
+    spec,
+    show,
+    compare,
+    trial,
+    fit,
+    serve,
+    replay,
+    export,
+    import_log,
+    prune,
+    warm,
+)
 NAMES = {"import_log": "import"}  # a word that no function can have
 
 app = typer.Typer(
@@ -28,6 +48,7 @@ app = typer.Typer(
 )
 for command in COMMANDS:
     app.command(NAMES.get(command.__name__))(command)
+app.add_typer(token_app, name="token")
 
 
 def _print_version(wanted: bool) -> None:

@@ -53,7 +53,6 @@ def theta_facts(model: RewardModel, theta: float) -> dict[str, Any]:
     best = model.best_arms(theta)
     gap = model.suboptimality_gap(theta)
     worth = model.worth(theta)
-    edges = [edge for edge in (theta - distance, theta + distance) if _leaves(model, edge, best)]
     return {
         "theta": theta,
         "best": [model.arms[arm] for arm in best],
@@ -61,16 +60,8 @@ def theta_facts(model: RewardModel, theta: float) -> dict[str, Any]:
         "best_worth": float(worth.max()),
         "suboptimality_gap": gap if math.isfinite(gap) else None,
         "suboptimality_distance": distance,
-        "nearest_edge": edges[0] if edges else None,
+        "nearest_edge": model.nearest_edge(theta),
     }
-
-
-def _leaves(model: RewardModel, edge: float, best: tuple[int, ...]) -> bool:
-    """Whether none of these arms is best on one of the two sides of an edge."""
-    low, high = model.domain
-    nudge = 1e-9 * (high - low)
-    sides = [side for side in (edge - nudge, edge + nudge) if low <= side <= high]
-    return any(not set(model.best_arms(side)) & set(best) for side in sides)
 
 
 def _constants(model: RewardModel) -> dict[str, float]:

@@ -30,7 +30,7 @@ def parse_arms(text: str) -> list[Number | str]:
     )
 
 
-def parse_domain(text: str) -> tuple[float, float]:
+def parse_domain(text: str, name: str = "domain") -> tuple[float, float]:
     """The interval in ``low:high``.
 
     >>> parse_domain("0.5:2")
@@ -39,7 +39,7 @@ def parse_domain(text: str) -> tuple[float, float]:
     try:
         low, high = (float(part) for part in text.split(":"))
     except ValueError:
-        raise ScenarioError(f"domain must be low:high, got {text!r}") from None
+        raise ScenarioError(f"{name} must be low:high, got {text!r}") from None
     return low, high
 
 

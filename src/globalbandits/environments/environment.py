@@ -204,6 +204,8 @@ class Environment:
 
 def worth_of_means(model: RewardModel, means: FloatArray) -> FloatArray:
     """What arms are worth whose means are these: shape (..., n_arms)."""
+    if not model.valued:  # all arms at once, as the arm does not matter
+        return np.asarray(model.worth_of(0, means), np.float64)
     columns = [model.worth_of(arm, means[..., arm]) for arm in range(model.n_arms)]
     return np.stack([np.asarray(column, np.float64) for column in columns], axis=-1)
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from globalbandits._validation import as_float, as_positive, require
+from globalbandits._validation import as_float, as_positive, require, require_known
 from globalbandits.errors import ScenarioError
 
 LARGEST = 1e100  # a shift, a step or a swing; beyond it sums over a horizon would be no numbers
@@ -38,13 +38,11 @@ class Part:
         require("kind" in given, of, "have the key 'kind'", given, ScenarioError)
         kind = given.pop("kind")
         known = _REGISTRY[cls.family]
-        rule = f"be one of {', '.join(known)}"
-        require(isinstance(kind, str) and kind in known, cls.family, rule, kind, ScenarioError)
-        part = known[kind]
+        part = known[require_known(cls.family, kind, known, ScenarioError)]
         fields = {field.name: field for field in dataclasses.fields(part)}
         for name in given:
-            rule = f"be one of {', '.join(sorted(fields)) or 'none'}"
-            require(name in fields, f"parameter of {kind}", rule, name, ScenarioError)
+            allowed = sorted(fields) or ["none"]
+            require_known(f"parameter of {kind}", name, allowed, ScenarioError)
         for name, field in fields.items():
             there = name in given or field.default is not dataclasses.MISSING
             require(there, of, f"have the parameter {name!r} of {kind}", given, ScenarioError)

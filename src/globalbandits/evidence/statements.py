@@ -4,8 +4,8 @@ import dataclasses
 import math
 from typing import Any
 
-from globalbandits._html import paragraph
 from globalbandits.evidence.chances import as_alpha
+from globalbandits.pages import paragraph
 
 _LARGEST_LOG = math.log(1e300)
 _MAX_SHOWN = 12

@@ -114,7 +114,7 @@ def _charts(spec: Spec, model: "RewardModel", found: dict[float, Gathered]) -> t
                 ],
                 xlabel="round",
                 ylabel="cumulative regret (revenue)",
-                title="Experiment 2: regret stops growing",
+                title="Experiment 2: regret over time",
                 log_x=True,
             ),
         ),

@@ -79,19 +79,25 @@ _BEST_FIRST = (
 )
 
 
-def count_verdicts(outcomes: Iterable[Outcome]) -> dict[Verdict, int]:
-    """How many numbers and statements got which verdict.
+def best_entries(outcomes: Iterable[Outcome]) -> list[Entry]:
+    """One entry for each number and statement: of several readings that with the best verdict.
 
-    A number of the paper that has several readings gets the best verdict of them: reproduced,
-    else too noisy to tell, else not reproduced.
+    Best is reproduced, then too noisy to tell, then not reproduced.
+    """
+    best: dict[tuple[str, str], Entry] = {}
+    for outcome in outcomes:
+        for key, entry in outcome.entries.items():
+            name = outcome.key, entry.number or key
+            rivals = (best.get(name, entry), entry)
+            best[name] = min(rivals, key=lambda one: _BEST_FIRST.index(one.verdict))
+    return list(best.values())
+
+
+def count_verdicts(outcomes: Iterable[Outcome]) -> dict[Verdict, int]:
+    """How many numbers and statements got which verdict, each by its best reading.
 
     >>> count_verdicts([])[Verdict.REPRODUCED]
     0
     """
-    best: dict[tuple[str, str], Verdict] = {}
-    for outcome in outcomes:
-        for key, entry in outcome.entries.items():
-            name = outcome.key, entry.number or key
-            best[name] = min(best.get(name, entry.verdict), entry.verdict, key=_BEST_FIRST.index)
-    counted = Counter(best.values())
+    counted = Counter(entry.verdict for entry in best_entries(outcomes))
     return {verdict: counted[verdict] for verdict in Verdict}

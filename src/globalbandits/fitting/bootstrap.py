@@ -1,5 +1,6 @@
 """How sure the printed numbers are: the fit repeated on groups drawn anew."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -25,6 +26,14 @@ class Errors(NamedTuple):
     total: float
     through: float
     bias_scale_high: float  # the 90 % point of the refits' bias scale
+
+
+def error_size(fitted: Fitted, errors: Errors | None) -> float:
+    """The errors' size that a policy should expect: rms, what is not known of it included.
+
+    A history with few rewards may happen to show none; that is no reason to expect none.
+    """
+    return math.hypot(fitted.bias_scale, 0.0 if errors is None else errors.bias_scale)
 
 
 def bootstrap_errors(

@@ -7,7 +7,7 @@ from globalbandits.fitting.prior import error_prior
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
-    from globalbandits.policies import Policy
+    from globalbandits.policies import Elastic, Policy
 
 ELASTIC = "Elastic(history)"
 ALONE = "IndependentGittins"
@@ -16,7 +16,7 @@ STUBBORN = (BELIEVER, "IDS")  # they take the curves for true, whatever the rewa
 IDS_CELLS = 500  # of the parameter; regret is that of 2,000 at a quarter of the time
 
 
-def history_policy(bias_scale: float) -> "Policy":
+def history_policy(bias_scale: float) -> "Elastic":
     """Elastic with the errors' size that history shows."""
     from globalbandits.policies import Elastic
 

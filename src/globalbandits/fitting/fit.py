@@ -65,7 +65,8 @@ def fit(
         group: Name of the column that tells groups apart: stores, patients, markets.
         arm: Name of the column of what was decided: prices, doses, labels.
         reward: Name of the column of what was observed.
-        value: ``value(mean, arm)``: what a decision is worth; None: the mean reward.
+        value: ``value(mean, arm)``: what a decision is worth, a function, or a formula such as
+            ``"(arm - 3.10) * mean"``; None: the mean reward.
         offset: What an arm is worth beside that: a number, ``offset(arm)``, or a dict by arm.
         cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
         reward_range: The lowest and the highest a reward can be; needed unless they are 0 or 1.
@@ -97,7 +98,8 @@ def fit(
     playing = as_playing(horizon, runs, seed, progress is True)
     wanted = Wanted(group, arm, reward, time, reward_range, dropna)
     say("reading the history")
-    panel, late = read_history(history, wanted, progress if callable(progress) else None)
+    rows_read = (lambda rows: say(f"{rows:,} rows")) if progress is True else None
+    panel, late = read_history(history, wanted, progress if callable(progress) else rows_read)
     panel, late = leave_out(panel, late, exclude)
     scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
     offered = as_offered(arms, panel, scale)

@@ -9,16 +9,30 @@ the curve (a Beta with variance ``rho * f * (1 - f)``), and rewards that are not
 (['arm', 'group', 'reward'], 21)
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from globalbandits._files import replacing
 from globalbandits._types import AnyArray, FloatArray, IntArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import FitError
+from globalbandits.fitting.public_panels import read_gdsc, read_orange_juice
 
-__all__ = ["History", "emax", "expo", "free", "paper", "same", "size", "two"]
+__all__ = [
+    "History",
+    "emax",
+    "expo",
+    "free",
+    "paper",
+    "read_gdsc",
+    "read_orange_juice",
+    "same",
+    "size",
+    "two",
+]
 
 PRICES = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 DOSES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -47,6 +61,18 @@ class History(dict[str, AnyArray]):
         self.theta = theta
         self.curves = curves
         self.means = means
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        names: tuple[str, str, str] = ("store", "price", "sold"),
+    ) -> None:
+        """Write the rows into a CSV file, with these names for group, arm and reward."""
+        import pandas as pd
+
+        columns = dict(zip(names, (self[key] for key in ("group", "arm", "reward")), strict=True))
+        with replacing(path) as temporary:
+            pd.DataFrame(columns).to_csv(temporary, index=False)
 
 
 def expo(groups: int = 50, rewards: int = 140, *, seed: int = 0, **how: Any) -> History:

@@ -1,16 +1,20 @@
 """From fitted curves to a `RewardModel`: the one place that builds it."""
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from globalbandits._types import FloatArray
+from globalbandits.errors import FitError, ModelError
 from globalbandits.fitting.theta import CurveTable
 from globalbandits.fitting.worth import Worth
 from globalbandits.model import RewardModel
+from globalbandits.model.expressions import Expression
+from globalbandits.model.named_values import Profit
 
 
 def build_model(table: CurveTable, arms: Sequence[Any], worth: Worth) -> RewardModel:
@@ -19,17 +23,28 @@ def build_model(table: CurveTable, arms: Sequence[Any], worth: Worth) -> RewardM
     A learner of it is given rewards as they are in the history.
     """
     low, high = worth.reward_range
-    curves = low + (high - low) * table.means
-    functions = [PchipInterpolator(table.theta, column) for column in curves.T]
-    return RewardModel.from_functions(
-        functions, arms, reward_range=worth.reward_range, values=_values(worth)
+    return RewardModel.from_table(
+        table.theta,
+        low + (high - low) * table.means,
+        arms,
+        reward_range=worth.reward_range,
+        **value_arguments(worth),
     )
 
 
-def _values(worth: Worth) -> list[Callable[..., Any]] | None:
+def value_arguments(worth: Worth) -> dict[str, Any]:
+    """What a model takes as ``value`` or ``values``: data that can be saved, where it can be."""
     if worth.plain:
-        return None
-    return [partial(_value, worth, place) for place in range(len(worth.arms))]
+        return {}
+    value = worth.value
+    if isinstance(value, (Profit, Expression)) and not worth.offsets.any():
+        return {"value": value}
+    if value is None or isinstance(value, Profit):
+        cost = None if value is None else value.cost
+        slopes = [1.0 if cost is None else float(arm - cost) for arm in worth.arms]
+        lines = zip(slopes, worth.offsets.tolist(), strict=True)
+        return {"values": [f"{slope!r} * mean + {offset!r}" for slope, offset in lines]}
+    return {"values": [partial(_value, worth, place) for place in range(len(worth.arms))]}
 
 
 def _value(worth: Worth, place: int, mean: FloatArray | float) -> FloatArray:
@@ -59,6 +74,37 @@ def value_given(
         arms,
         curves.domain,
         reward_range=worth.reward_range,
-        values=_values(worth),
         monotone=curves.monotone,
+        **_as_values(worth),
     )
+
+
+def _as_values(worth: Worth) -> dict[str, Any]:
+    """The same with one function per arm, as models of functions need it."""
+    found = value_arguments(worth)
+    if "value" not in found:
+        return found
+    return {"values": [partial(_value, worth, place) for place in range(len(worth.arms))]}
+
+
+def save_model(model: RewardModel, knots: FloatArray, path: str | os.PathLike[str]) -> None:
+    """Write a model into a file; one of Python functions as a table of its means at the knots."""
+    check_model_path(path)
+    try:
+        model.to_dict()
+    except ModelError:
+        model = model.to_table(knots)
+    model.save(path)
+
+
+def check_model_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a model's file, or an error if it does not end as one.
+
+    >>> check_model_path("model.pickle")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.FitError: model path must end in .json, got 'model.pickle'
+    """
+    if Path(path).suffix.lower() != ".json":
+        raise FitError(f"model path must end in .json, got {str(path)!r}")
+    return Path(path)

@@ -126,7 +126,7 @@ def _regret(fit: "Fit") -> str:
     head = ["policy", f"{forecast.times[early]:,} rounds", f"{forecast.horizon:,} rounds"]
     caption = (
         "Regret over rounds with 95 % bands; a diamond is where a policy that uses the curves "
-        "falls behind learning every arm for itself."
+        "falls behind learning every arm for itself. What loses much more leaves the picture."
     )
     return (
         "<h2>What is lost in a new group</h2>\n"

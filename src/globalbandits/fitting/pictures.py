@@ -14,6 +14,7 @@ from globalbandits.plots import (
     group_regret_figure,
 )
 from globalbandits.plots.labels import drawn_label
+from globalbandits.plots.style import new_row, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +83,16 @@ def draw_regret(fit: "Fit", axes: "Axes | None" = None) -> "Figure":
     found = {drawn_label(name): forecast.break_even(name) for name in users}
     marks = {name: float(rounds) for name, rounds in found.items() if rounds is not None}
     return group_regret_figure(lines, marks, axes=axes)
+
+
+def draw_all(fit: "Fit") -> "Figure":
+    """Curves, groups and, where it was simulated, regret beside each other."""
+    draws = [draw_curves, draw_groups] + ([draw_regret] if fit.prospects is not None else [])
+    with styled():
+        figure, panels = new_row(5.4 * len(draws), 4.2, len(draws))
+        for draw, axes in zip(draws, panels, strict=True):
+            draw(fit, axes)
+    return figure
 
 
 def _labels(fit: "Fit") -> list[str]:

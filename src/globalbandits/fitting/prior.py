@@ -19,6 +19,8 @@ def error_prior(bias_scale: float) -> tuple[float, ...]:
     """
     size = max(bias_scale, 1e-6)
     return tuple(
-        EXACT if s == 0 else max(LEAST, math.exp(-0.5 * (math.log(s / size) / SPREAD) ** 2))
+        EXACT
+        if s == 0
+        else round(max(LEAST, math.exp(-0.5 * (math.log(s / size) / SPREAD) ** 2)), 4)
         for s in SCALES
     )

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits.fitting.bootstrap import Errors
+from globalbandits.fitting.bootstrap import Errors, error_size
 from globalbandits.fitting.candidates import BELIEVER, ELASTIC, candidates
 from globalbandits.fitting.fitted import Fitted
 from globalbandits.fitting.forecast import Forecast, Playing, foresee
@@ -44,7 +44,7 @@ def look_ahead(
         n_groups: Of the history.
         playing: How long, how often, and with which seed.
     """
-    policies = candidates(fitted.bias_scale, model)
+    policies = candidates(error_size(fitted, errors), model)
     forecast = foresee(fitted, model, worth, scale, policies, playing)
     cautious = None
     if n_groups >= TRUSTED_GROUPS and may_be_exact(forecast):

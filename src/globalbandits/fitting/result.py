@@ -10,7 +10,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.errors import FitError
-from globalbandits.fitting.bootstrap import Errors
+from globalbandits.fitting.bootstrap import Errors, error_size
 from globalbandits.fitting.candidates import history_policy
 from globalbandits.fitting.fitted import Fitted
 from globalbandits.fitting.forecast import Forecast, as_playing
@@ -18,11 +18,12 @@ from globalbandits.fitting.given import tabulate_given
 from globalbandits.fitting.groups import posterior_weights
 from globalbandits.fitting.homogeneity import Homogeneity
 from globalbandits.fitting.knowing import ArmFacts, Knowing
-from globalbandits.fitting.modelling import build_model, value_given
+from globalbandits.fitting.modelling import build_model, save_model, value_given
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.posterior import GroupPosterior, group_panel, read_posterior
 from globalbandits.fitting.prospects import Prospects
 from globalbandits.fitting.scoring import Scores
+from globalbandits.fitting.summary import summarize
 from globalbandits.fitting.tables import arms_table, groups_table, scores_table
 from globalbandits.fitting.theta import CurveTable, ThetaScale, tabulate
 from globalbandits.fitting.verdict import Verdict
@@ -134,7 +135,7 @@ class Fit:
             return WAGP()
         if self.verdict.action == "fixed":
             return FixedArm(self.model.arms.index(self.offered[self.knowing.fixed]))
-        return history_policy(self.bias_scale)
+        return history_policy(error_size(self.fitted, self.errors))
 
     @cached_property
     def regret(self) -> "pd.DataFrame":
@@ -185,6 +186,18 @@ class Fit:
         """
         panel = group_panel(rows, self.panel, *self.columns)
         return read_posterior(panel, self.fitted, self.theta_scale, self.worth)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into a file that `globalbandits.load_model` and the command line read.
+
+        A value that is a Python function must be a straight line in the mean: the file holds
+        data, no code. Anything else can be a formula, a text.
+        """
+        save_model(self.model, self.curves.theta, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was found as plain data, the policy's spec included; the model is for `save`."""
+        return summarize(self)
 
     def replay(
         self, horizon: int = 1_000, *, runs: int = 200, seed: int = 0, progress: bool = False

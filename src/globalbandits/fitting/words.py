@@ -1,6 +1,7 @@
 """The printout of a fit."""
 
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,43 +13,45 @@ if TYPE_CHECKING:
     from globalbandits.fitting.result import Fit
 
 _WIDTH = 27  # of the questions
-_TOTAL = 110
+TOTAL = 110
 
 
-def describe(fit: "Fit") -> str:
-    """Questions and answers, the arms, the notes, the verdict."""
+def describe(fit: "Fit", width: int = TOTAL) -> str:
+    """Questions and answers, the arms, the notes, the verdict; lines of at most this width."""
     panel = fit.panel
     kind = "0 or 1" if panel.binary else "continuous"
+    line = partial(_wrapped, width=width)
     lines = [
         f"{panel.n_groups} groups, {panel.n_arms} arms, {panel.n_rewards} rewards ({kind}), "
         f"fitted in {fit.seconds:.1f} s",
-        _line("Do groups differ?", _differ(fit)),
-        _line("One number explains", _explained(fit)),
-        _line("Held-out groups", _held_out(fit)),
+        line("Do groups differ?", _differ(fit)),
+        line("One number explains", _explained(fit)),
+        line("Held-out groups", _held_out(fit)),
     ]
     if fit.later is not None:
         later = fit.later.over_independent(fit.chosen)
-        lines.append(_line("Last third of the time", _score(later.mean, later.se)))
-    lines.append(_line("Worth of knowing the group", _worth(fit)))
-    lines.append(_line("Arms", _arms(fit)))
+        lines.append(line("Last third of the time", _score(later.mean, later.se)))
+    lines.append(line("Worth of knowing the group", _worth(fit)))
+    lines.append(line("Arms", _arms(fit)))
     stalling = [arm for arm, stalls in zip(fit.offered, fit.facts.stalls, strict=True) if stalls]
     if stalling:
-        lines.append(_line("Stalls greedy play", ", ".join(repr(arm) for arm in stalling)))
+        lines.append(line("Stalls greedy play", ", ".join(repr(arm) for arm in stalling)))
     misfits = int(fit.groups["misfit"].sum())
     if misfits:
-        lines.append(_line("Groups that do not fit", f"{misfits} of {panel.n_groups}"))
+        lines.append(line("Groups that do not fit", f"{misfits} of {panel.n_groups}"))
     if fit.prospects is not None:
         lines += _new_group(fit.prospects.forecast)
-    lines += [_line("Note", note) for note in fit.notes]
-    lines.append(_line("Verdict", str(fit.verdict)))
+        lines.append(line("Break-even", break_even(fit.prospects.forecast)))
+    lines += [line("Note", note) for note in fit.notes]
+    lines.append(line("Verdict", str(fit.verdict)))
     return "\n".join(lines)
 
 
-def _line(question: str, answer: str) -> str:
+def _wrapped(question: str, answer: str, width: int) -> str:
     """A question and its answer, wrapped; a non-breaking space is printed as a space."""
     return textwrap.fill(
         answer,
-        width=_TOTAL,
+        width=width,
         initial_indent=f"{question:<{_WIDTH}}",
         subsequent_indent=" " * _WIDTH,
         break_long_words=False,
@@ -97,16 +100,14 @@ def _worth(fit: "Fit") -> str:
 
 
 def _new_group(forecast: Forecast) -> list[str]:
-    """Regret of the policies early and at the horizon, and break-even horizons."""
+    """Regret of the policies early and at the horizon."""
     early = early_time(forecast)
     rounds = f"{forecast.times[early]} / {forecast.horizon} rounds"
     lines = [f"{'Lost in a new group':<{_WIDTH}}after {rounds} ({forecast.n_runs} simulated)"]
     for name, means in forecast.means.items():
-        error = forecast.errors[name][-1]
-        lines.append(
-            f"{'':<{_WIDTH}}{name:<31}{means[early]:>9.3g} / {means[-1]:.4g} ± {error:.2g}"
-        )
-    return [*lines, _line("Break-even", break_even(forecast))]
+        early_loss, error = f"{means[early]:.3g}", forecast.errors[name][-1]
+        lines.append(f"    {name:<32}{early_loss:>9} / {means[-1]:.4g} ± {error:.2g}")
+    return lines
 
 
 def early_time(forecast: Forecast) -> int:

@@ -9,8 +9,10 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import FitError
 from globalbandits.fitting.arms import is_number
+from globalbandits.model.expressions import Expression
+from globalbandits.model.named_values import Profit
 
-Value = Callable[..., Any]
+Value = Callable[..., Any] | str
 Offset = float | Mapping[Any, float] | Callable[[Any], float]
 
 
@@ -20,7 +22,8 @@ class Worth:
     Args:
         arms: The arms' values.
         reward_range: What the unit scale stands for.
-        value: ``value(mean, arm)``, with the mean in the rewards' own units; None: the mean.
+        value: ``value(mean, arm)``, with the mean in the rewards' own units, or a formula of
+            these two as a text; None: the mean.
         offset: What an arm is worth beside it: one number, ``offset(arm)``, or a dict by arm.
         cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
     """
@@ -37,10 +40,14 @@ class Worth:
         if cost is not None:
             require(value is None, "value", "be left out where cost is given", value, FitError)
             value = _profit(arms, as_float("cost", cost, FitError))
-        require(value is None or callable(value), "value", "be a function", value, FitError)
+        if isinstance(value, str):
+            value = Expression(value, ("mean", "arm"), "value")
+            value.check_arms(tuple(arms))
+        rule = "be a function or a formula"
+        require(value is None or callable(value), "value", rule, value, FitError)
         self.arms = tuple(arms)
         self.reward_range = reward_range
-        self.value = value
+        self.value: Callable[..., Any] | None = value
         self.offsets = np.array([_offset_of(arm, offset) for arm in arms])
 
     @property
@@ -87,10 +94,10 @@ class Worth:
         return [arm for arm, low, high in zip(self.arms, *ends, strict=True) if high < low]
 
 
-def _profit(arms: Sequence[Any], cost: float) -> Value:
+def _profit(arms: Sequence[Any], cost: float) -> Profit:
     for arm in arms:
         require(is_number(arm), "arms", "be numbers where cost is given", arm, FitError)
-    return lambda mean, arm: (arm - cost) * mean
+    return Profit(cost)
 
 
 def _offset_of(arm: Any, offset: Offset | None) -> float:
@@ -104,7 +111,7 @@ def _offset_of(arm: Any, offset: Offset | None) -> float:
     return as_float("offset", offset, FitError)
 
 
-def _valued(value: Value, means: FloatArray, arm: Any) -> FloatArray:
+def _valued(value: Callable[..., Any], means: FloatArray, arm: Any) -> FloatArray:
     """``value(mean, arm)`` elementwise, also of a function that takes single numbers only."""
     try:
         found = np.asarray(value(means, arm), dtype=np.float64)

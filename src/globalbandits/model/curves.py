@@ -36,6 +36,7 @@ _MOST_SEGMENTS = 4_000  # an arm, on average: beyond, a curve is noise
 _LARGEST_STEP = 1e-2  # of the unit range: a rise over one bit that is too large to be slope
 _SMALLEST_JUMP = 1e-8  # of the unit range
 _STEEPER = 1.2
+_ROUNDING = 64.0 * float(np.finfo(float).eps)  # of a mean: less is no change
 _LARGEST_NOISE = 1e-4  # of the unit range: more is not rounding but a jump
 _EPS = float(np.finfo(float).eps)
 
@@ -113,7 +114,21 @@ def build_curves(
         if missed.size == 0:
             break
         pieces = cut_pieces(pieces, missed)
+    _refuse_rounding(curves, names)
     return curves, pack_inverse(*nodes, n_arms, domain)
+
+
+def _refuse_rounding(curves: Curves, names: list[str]) -> None:
+    """A mean that changes by a few last bits on the unit scale has no inverse there."""
+    rise = np.abs(curves.at_high - curves.at_low)
+    rounding = _ROUNDING * np.maximum(np.abs(curves.at_high), np.abs(curves.at_low))
+    lost = np.flatnonzero(rise < rounding)
+    if lost.size:
+        arm = lost[0]
+        raise ModelError(
+            f"{names[arm]} must change by at least {rounding[arm]:.2g} of the reward range over "
+            f"the domain to be told from rounding, got {rise[arm]:.2g} (is reward_range too wide?)"
+        )
 
 
 def build_plain(

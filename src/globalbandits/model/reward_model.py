@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from globalbandits import _html
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
@@ -15,7 +14,6 @@ from globalbandits.model.analysis import analyse
 from globalbandits.model.arms import as_arms
 from globalbandits.model.certificates import unseen_width
 from globalbandits.model.curves import evaluate_many
-from globalbandits.model.decisions import Decisions
 from globalbandits.model.describing import Descriptions
 from globalbandits.model.envelope import envelope_table
 from globalbandits.model.expressions import Expression
@@ -33,6 +31,7 @@ from globalbandits.model.inverses import verify_inverse
 from globalbandits.model.lipschitz import largest_slope
 from globalbandits.model.observations import Observations
 from globalbandits.model.recorder import Recorder
+from globalbandits.model.showing import Showing
 from globalbandits.model.tables import Tables
 from globalbandits.model.turning_points import turning_points
 from globalbandits.model.values import (
@@ -40,11 +39,10 @@ from globalbandits.model.values import (
 )
 from globalbandits.model.worth import Worth
 
-_SHOWN = 20  # arms and regions in a notebook
 _ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
 
-class RewardModel(Observations, Decisions, Descriptions):
+class RewardModel(Observations, Showing, Descriptions):
     """Arms whose mean rewards are known functions of one unknown number.
 
     Args:
@@ -382,29 +380,4 @@ class RewardModel(Observations, Decisions, Descriptions):
         return (
             f"RewardModel({self.n_arms} arms: {shown}{more}; theta in [{low:g}, {high:g}]; "
             f"{len(self._best)} regions)"
-        )
-
-    def _repr_html_(self) -> str:
-        """What decisions are worth over theta, and where which arm is best."""
-        thetas = np.linspace(*self._domain, 121)
-        edges = [region.low for region in self.regions[1:]]
-        rows = [
-            [
-                " = ".join(str(self._arms[arm]) for arm in region.arms),
-                f"{region.low:.6g}",
-                f"{region.high:.6g}",
-            ]
-            for region in self.regions[:_SHOWN]
-        ]
-        more = len(self.regions) - len(rows)
-        picture = _html.curves(
-            thetas, self.worth(thetas).T[:_SHOWN], edges[:_SHOWN], f"{self!r}: worth over theta"
-        )
-        return "".join(
-            [
-                _html.paragraph(repr(self), strong=True),
-                picture,
-                _html.table(["best arm", "from theta", "to theta"], rows),
-                *([_html.paragraph(f"({more} more regions)")] if more else []),
-            ]
         )

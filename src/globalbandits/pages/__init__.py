@@ -1,5 +1,6 @@
 """What every HTML page is made of: one style, figures inside the page, lists and tables."""
 
 from globalbandits.pages.html import definitions, embed_figure, fill_page, table
+from globalbandits.pages.notebook import curves, paragraph
 
-__all__ = ["definitions", "embed_figure", "fill_page", "table"]
+__all__ = ["curves", "definitions", "embed_figure", "fill_page", "paragraph", "table"]

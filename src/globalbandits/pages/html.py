@@ -23,15 +23,25 @@ def fill_page(package: str, name: str, **parts: str) -> str:
     return Template(template).substitute(css=css, version=escape(__version__), **parts)
 
 
-def embed_figure(picture: Path | bytes, caption: str) -> str:
-    """An SVG picture as a figure inside the page, so that the page needs no other file."""
+def embed_figure(picture: Path | bytes, caption: str, phone: bytes | None = None) -> str:
+    """An SVG picture as a figure inside the page, so that the page needs no other file.
+
+    Args:
+        picture: the file, or what is in it.
+        caption: below the figure, and what is read out instead of it.
+        phone: a narrow SVG picture to show on narrow screens instead.
+    """
     content = picture if isinstance(picture, bytes) else picture.read_bytes()
-    data = base64.b64encode(content).decode("ascii")
     text = escape(caption)
-    return (
-        f'<figure><div class="figure"><img alt="{text}" src="data:image/svg+xml;base64,{data}">'
-        f"</div><figcaption>{text}</figcaption></figure>"
-    )
+    image = f'<img alt="{text}" src="{_address(content)}">'
+    if phone is not None:
+        narrow = f'<source media="(max-width: 40rem)" srcset="{_address(phone)}">'
+        image = f'<picture class="fits">{narrow}{image}</picture>'
+    return f'<figure><div class="figure">{image}</div><figcaption>{text}</figcaption></figure>'
+
+
+def _address(picture: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
 
 
 def definitions(lines: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from globalbandits.plots.style import (
     INK,
     QUIET,
     LineStyle,
+    figure_of,
     legend_beside,
     line_styles,
     new_figure,
@@ -67,6 +68,7 @@ def model_figure(
     xlabel: str = "parameter θ",
     ylabel: str = "mean reward",
     title: str = "",
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Mean curves, their upper envelope, shaded optimality regions, and one marked parameter.
 
@@ -83,6 +85,7 @@ def model_figure(
         xlabel: what the parameter is.
         ylabel: what the mean is.
         title: a line above the figure.
+        ax: axes to draw into, of worth only where there is one; a new figure without them.
 
     >>> theta = np.linspace(0, 1, 101)
     >>> figure = model_figure(theta, np.stack([1 - theta, theta], axis=1),
@@ -95,7 +98,11 @@ def model_figure(
     y = np.asarray(means, dtype=np.float64)
     styles = line_styles(y.shape[1])
     with styled():
-        if worth is None:
+        if ax is not None:
+            figure, decisive = figure_of(ax), ax
+            if worth is not None:
+                ylabel, y = "worth of a decision", np.asarray(worth, dtype=np.float64)
+        elif worth is None:
             figure, decisive = new_figure(7.2, 4.4)
         else:
             figure, (observed, decisive) = new_row(12.6, 4.4, 2)
@@ -111,7 +118,10 @@ def model_figure(
         _draw_curves(decisive, x, y, bands, labels, styles)
         if mark is not None:
             _draw_mark(decisive, mark, x, y)
-        legend_beside(decisive)
+        if ax is None:
+            legend_beside(decisive)
+        else:  # beside it other axes may stand
+            decisive.legend(loc="best")
         return figure
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from globalbandits.plots.picture import new_picture
-from globalbandits.plots.style import INK, PALETTE, styled
+from globalbandits.plots.style import INK, PALETTE, fitting, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def evidence_figure(
     """
     moments = np.asarray(times, dtype=np.float64)
     with styled():
-        figure = new_picture(7.2, 6.6)
+        figure = new_picture(fitting(7.2), 6.6)
         panels = figure.subplots(3, 1, sharex=True, height_ratios=[3, 2, 3])
         figure.suptitle(title, x=0.01, horizontalalignment="left")
         _draw_interval(panels[0], moments, low, high, confidence, truth)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_GROUPS = 300  # more dots are a cloud: evenly spread ones are drawn, and the title says so
 _MAX_NAMES = 40  # of groups beside their intervals
 _MAX_LEGEND = 14
+_TALLEST = 4.0  # times the least regret: what loses more leaves the picture
 _WIDTH, _HEIGHT = 5.4, 4.2  # inches: readable on a phone, and two beside each other on a screen
 
 
@@ -171,6 +172,8 @@ def group_regret_figure(
                     [at], [np.interp(at, x, y)], "D", color=style.color, markersize=6,
                     markeredgecolor=INK, markeredgewidth=0.8, zorder=5, clip_on=False,
                 )  # fmt: skip
+        ends = [float(np.asarray(line.y)[-1]) for line in lines]
+        panel.set_ylim(0.0, 1.05 * min(max(ends), _TALLEST * min(ends)))
         if marks:
             panel.plot(
                 [], [], "D", color="white", markeredgecolor=INK, markersize=6, label="break-even"
@@ -198,10 +201,13 @@ def _spread(values: FloatArray, most: int) -> IntArray:
 
 def _legend_below(axes: "Axes", n_entries: int, title: str | None = None) -> None:
     """A legend under the axes, where it takes no width away."""
-    if n_entries > _MAX_LEGEND:
-        return
+    handles, labels = axes.get_legend_handles_labels()
+    if n_entries > _MAX_LEGEND:  # a ramp of colours: its ends and its middle tell the order
+        shown = sorted({0, len(handles) // 2, len(handles) - 1})
+        handles, labels = [handles[i] for i in shown], [labels[i] for i in shown]
     axes.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=min(n_entries, 4) if title else 2,
+        handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.16),
+        ncols=min(n_entries, 4) if title else 2,
         title=title, fontsize=FONT_SIZE - 1.5, title_fontsize=FONT_SIZE - 1.5, handlelength=2.4,
         labelcolor=INK, columnspacing=1.2, edgecolor=QUIET,
     )  # fmt: skip

@@ -9,9 +9,9 @@ from globalbandits.plots.style import (
     INK,
     QUIET,
     LineStyle,
+    axes_for,
     legend_beside,
     line_styles,
-    new_figure,
     styled,
 )
 
@@ -45,6 +45,7 @@ def band_figure(
     marks: Sequence[float] = (),
     marks_label: str = "",
     size: tuple[float, float] = (7.2, 3.9),
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Lines with shaded bands, and thin vertical marks where something happens.
 
@@ -55,7 +56,7 @@ def band_figure(
     ['WAGP']
     """
     with styled():
-        figure, axes = new_figure(*size)
+        figure, axes = axes_for(ax, *size)
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.set_title(title)
         axes.set_xscale("log" if log_x else "linear")
@@ -65,7 +66,10 @@ def band_figure(
             label = marks_label if number == 0 else "_"
             axes.axvline(position, color=QUIET, linewidth=0.7, linestyle=":", label=label)
         draw_lines(axes, lines)
-        legend_beside(axes)
+        if ax is None:
+            legend_beside(axes)
+        else:  # beside it other axes may stand
+            axes.legend(loc="best")
         return figure
 
 

@@ -1,7 +1,9 @@
 """One look for every figure: told apart by colour, and without colour by dashes or lightness."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from globalbandits.plots.picture import new_picture
@@ -25,6 +27,10 @@ DASHES: tuple[Any, ...] = (
 INK = "#222222"
 QUIET = "#8a8a8a"
 FONT_SIZE = 9.5
+
+_NARROW: ContextVar[bool] = ContextVar("narrow", default=False)
+_NARROW_WIDTH = 4.4  # inches
+_NARROW_TITLE = 40  # letters
 
 _SETTINGS: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -69,6 +75,16 @@ def styled() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def narrow() -> Iterator[None]:
+    """Figures for a phone, for the length of a block: narrow, legends below, panels stacked."""
+    before = _NARROW.set(True)
+    try:
+        yield
+    finally:
+        _NARROW.reset(before)
+
+
 def line_styles(n_lines: int) -> list[LineStyle]:
     """Styles for so many lines: a palette with dashes for a few, a ramp in lightness for many.
 
@@ -87,18 +103,55 @@ def line_styles(n_lines: int) -> list[LineStyle]:
 
 def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
     """A figure with one pair of axes, outside Matplotlib's global list of figures."""
-    figure = new_picture(width, height)
+    figure = new_picture(fitting(width), height)
     return figure, figure.subplots()
 
 
+def figure_of(axes: "Axes") -> "Figure":
+    """The figure that axes of a user belong to."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def axes_for(ax: "Axes | None", width: float, height: float) -> "tuple[Figure, Axes]":
+    """The user's axes with their figure, or a new figure where there are none."""
+    return new_figure(width, height) if ax is None else (figure_of(ax), ax)
+
+
 def new_row(width: float, height: float, n: int) -> "tuple[Figure, list[Axes]]":
-    """A figure with ``n`` pairs of axes side by side."""
+    """A figure with ``n`` pairs of axes side by side, or stacked where it must be narrow."""
+    if _NARROW.get():
+        figure = new_picture(fitting(width), 0.8 * height * n)
+        return figure, list(figure.subplots(n, 1))
     figure = new_picture(width, height)
     return figure, list(figure.subplots(1, n))
 
 
+def narrow_picture(draw: "Callable[[], Figure]") -> "Figure":
+    """What ``draw`` draws, for a phone: narrow, and with titles of several lines."""
+    with narrow():
+        figure = draw()
+    for axes in figure.axes:
+        title = axes.get_title("left")
+        axes.set_title("\n".join(wrap(title, _NARROW_TITLE)), loc="left")
+    return figure
+
+
+def fitting(width: float) -> float:
+    """The width of a figure in inches; less where it must be narrow.
+
+    >>> fitting(7.2)
+    7.2
+    """
+    return min(width, _NARROW_WIDTH) if _NARROW.get() else width
+
+
 def legend_beside(axes: "Axes", **options: Any) -> None:
-    """A legend to the right of the axes, where it can hide nothing."""
+    """A legend to the right of the axes, where it can hide nothing; below narrow ones."""
+    if _NARROW.get():
+        axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), handlelength=3.0, **options)
+        return
     axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, handlelength=3.0, **options
     )

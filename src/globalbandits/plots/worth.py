@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits.plots.style import INK, PALETTE, QUIET, new_figure, styled
+from globalbandits.plots.style import INK, PALETTE, QUIET, axes_for, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def worth_picture(
     x = np.arange(len(labels), dtype=np.float64) if positions is None else positions
     best = int(np.argmax(worth))
     with styled():
-        axes = new_figure(7.2, 4.2)[1] if ax is None else ax
+        figure, axes = axes_for(ax, 7.2, 4.2)
         if bounds is not None:
             _draw_band(axes, x, bounds, joined=positions is not None)
         style = "-" if positions is not None else ""
@@ -81,8 +81,6 @@ def worth_picture(
         axes.set(xlabel=f"arm ({title})" if title else "arm", ylabel="worth of a decision")
         axes.set_title(heading)
         axes.legend(loc="best")
-        figure = axes.get_figure(root=True)
-        assert figure is not None
         return figure
 
 

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+from globalbandits._validation import did_you_mean, require_known
 from globalbandits.errors import PolicyError
 from globalbandits.statistics import Statistics
 
@@ -137,15 +138,16 @@ class Policy:
             raise PolicyError(f"a policy spec must be a dict with the key 'policy', got {spec!r}")
         kind = spec["policy"]
         if not isinstance(kind, str) or kind not in _REGISTRY:
-            known = ", ".join(sorted(_REGISTRY))
-            raise PolicyError(f"policy must be one of {known}, got {kind!r}")
+            require_known("policy", kind, sorted(_REGISTRY), PolicyError)
         policy = _REGISTRY[kind]
         parameters = {key: value for key, value in spec.items() if key != "policy"}
         known_names = {field.name for field in dataclasses.fields(policy)}
         for name in parameters:
             if name not in known_names:
                 allowed = ", ".join(sorted(known_names)) or "none"
-                raise PolicyError(f"parameter of {kind} must be one of {allowed}, got {name!r}")
+                hint = did_you_mean(name, known_names)
+                text = f"parameter of {kind} must be one of {allowed}, got {name!r}{hint}"
+                raise PolicyError(text)
         return policy(**parameters)
 
 

@@ -32,6 +32,8 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
         __package__,
         "league.html",
         about=definitions(head),
+        conclusion=escape(str(standings)),
+        tally=_tally(standings),
         picture=embed_figure(
             picture,
             "Regret as a multiple of the best policy's on each scenario (the number in the cell is "
@@ -46,6 +48,21 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
     with replacing(target) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return target
+
+
+def _tally(standings: Standings) -> str:
+    """The three numbers that carry the sentence: the winner's average, worst case and wins."""
+    winner = standings.order()[0]
+    row = standings.relative()[standings.policies.index(winner)]
+    cells = [standings.cells[scenario.key].get(winner) for scenario in standings.scenarios]
+    level = sum(cell is not None and cell.is_level for cell in cells)
+    worst = standings.scenarios[int(np.nanargmax(row))].title
+    numbers = (
+        (_multiple(float(np.nanmean(row))), f"{winner}'s regret over the best one's, on average"),
+        (_multiple(float(np.nanmax(row))), f"at worst, on “{worst}”"),
+        (f"{level} of {len(cells)}", "scenarios best, or level with the best"),
+    )
+    return "\n".join(f"<div><b>{escape(one)}</b>{escape(text)}</div>" for one, text in numbers)
 
 
 def league_figure(standings: Standings) -> "Figure":

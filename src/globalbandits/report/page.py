@@ -9,6 +9,9 @@ from globalbandits.experiments import Entry, Grid, Outcome, Verdict, count_verdi
 from globalbandits.experiments.entries import UNSETTLED
 from globalbandits.experiments.verdicts import Z95
 from globalbandits.pages import definitions, embed_figure, fill_page
+from globalbandits.plots.saving import svg_bytes
+from globalbandits.plots.style import narrow_picture
+from globalbandits.report.conclusion import conclude, in_words
 from globalbandits.report.numbers import MARKS, format_seconds, format_value
 
 _CLASSES = {
@@ -37,6 +40,7 @@ def write_page(
     page = fill_page(
         __package__,
         "page.html",
+        conclusion=escape(conclude(outcomes)),
         tally=_tally(outcomes),
         navigation="\n".join(_link(outcome) for outcome in outcomes),
         about=definitions(about),
@@ -70,23 +74,31 @@ def _link(outcome: Outcome) -> str:
 
 
 def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
+    """An experiment: its verdict in words and its first figure; the rest is folded."""
     parts = [
         f'<h2 id="{outcome.key}">{escape(outcome.heading)}</h2>',
+        f"<p><b>{escape(in_words(outcome))}</b></p>",
         f"<p>{escape(outcome.spec.text)}</p>",
         f'<p class="why">{outcome.runs:,} runs of {outcome.horizon:,} rounds, '
         f"{format_seconds(outcome.seconds)}.</p>",
     ]
-    for chart in outcome.charts:
-        parts.append(embed_figure(figures[f"{outcome.key}_{chart.name}"], chart.caption))
-        parts += [_grid(grid, outcome) for grid in outcome.grids if grid.below == chart.name]
-    parts += [_grid(grid, outcome) for grid in outcome.grids if not grid.below]
+    folded: list[str] = []
+    for number, chart in enumerate(outcome.charts):
+        name = f"{outcome.key}_{chart.name}"
+        phone = svg_bytes(narrow_picture(chart.draw))
+        (folded if number else parts).append(embed_figure(figures[name], chart.caption, phone))
+        folded += [_grid(grid, outcome) for grid in outcome.grids if grid.below == chart.name]
+    folded += [_grid(grid, outcome) for grid in outcome.grids if not grid.below]
     if outcome.statements:
-        parts.append(_statements(outcome.statements))
+        folded.append(_statements(outcome.statements))
     if outcome.joint:
         items = "\n".join(f"<li>{escape(str(joint))}</li>" for joint in outcome.joint)
-        parts.append(f'<h3>Tables as wholes</h3>\n<ul class="why-list">\n{items}\n</ul>')
-    parts.append(_reasons(outcome))
-    parts += [f"<pre>{escape(note)}</pre>" for note in outcome.notes]
+        folded.append(f'<h3>Tables as wholes</h3>\n<ul class="why-list">\n{items}\n</ul>')
+    folded.append(_reasons(outcome))
+    folded += [f"<pre>{escape(note)}</pre>" for note in outcome.notes]
+    inside = "\n".join(part for part in folded if part)
+    if inside:
+        parts.append(f"<details><summary>All tables and figures</summary>\n{inside}\n</details>")
     return "\n".join(parts)
 
 

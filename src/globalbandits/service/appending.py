@@ -82,8 +82,8 @@ def append(
     """Store decisions and events of loaded bandits."""
     decided = _add_decisions(rows, asks)
     ids = list({tell.decision: None for tell in tells})
+    versions = rows.lock(sorted({tell.bandit for tell in tells}))  # before anything is judged
     found, held = rows.decisions_by_id(ids), rows.events_of(ids)
-    versions = rows.lock(sorted({tell.bandit for tell in tells}))
     events: dict[int, list[Event]] = {}
     settings: dict[int, list[SettingRow]] = {}
     for bandit, version in versions.items():

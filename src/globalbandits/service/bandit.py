@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from globalbandits._rewards import nearest
@@ -10,7 +10,7 @@ from globalbandits._version import __version__
 from globalbandits.errors import StoreError
 from globalbandits.policies.learner import Explanation, Learner
 from globalbandits.service.draws import Draws
-from globalbandits.service.settings import Settings, allowed_arms, index_of
+from globalbandits.service.settings import Settings, allowed_arms, index_of, plain_arm
 from globalbandits.service.stores.outcomes import Terms
 from globalbandits.service.stores.records import (
     RETRACTION,
@@ -49,11 +49,14 @@ class Bandit:
         self.lock = threading.Lock()
         self.version = 0
         self.anchor: int | None = None  # the arm last learned from
+        self.n_open = 0  # decisions without a reward or a default
         self._draws = Draws(row.seed)
         self._all: dict[int, Settings] = {}
         settings = Settings.from_dict(json.loads(first.body))
         model, policy = settings.build()
         self.learner = Learner(policy, model, seed=row.seed, compiled=compiled)
+        self.values = [plain_arm(arm) for arm in model.arms]  # as JSON has them
+        self.shown = [0] * model.n_arms  # how often each arm was shown
         self._take(first.number, settings)
 
     @property
@@ -120,6 +123,19 @@ class Bandit:
                 f"{self.version} or before, got {waiting[0].from_version}"
             )
 
+    def note_shown(self, arm: int) -> None:
+        """Count a stored decision."""
+        with self.lock:
+            self.n_open += 1
+            self.shown[arm] += 1
+
+    def set_shown(self, shown: Mapping[int, int], n_open: int) -> None:
+        """Take the counts of the store."""
+        with self.lock:
+            self.n_open = n_open
+            for arm, number in shown.items():
+                self.shown[arm] = number
+
     def _take_due(self, waiting: list[SettingRow]) -> list[SettingRow]:
         while waiting and waiting[0].from_version <= self.version:
             self._change(waiting[0])
@@ -137,6 +153,7 @@ class Bandit:
         else:
             self.learner.update(event.arm, event.value)
             self.anchor = event.arm
+            self.n_open -= 1
         self.version += 1
 
     def _change(self, row: SettingRow) -> None:

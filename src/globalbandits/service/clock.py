@@ -32,6 +32,10 @@ class Clock:
             self._last = max(self._last, self._wall() // 1000)
             return self._last
 
+    def steady(self) -> int:
+        """Nanoseconds that no adjustment of the clock changes."""
+        return self._steady()
+
     def jumped(self) -> int:
         """By how many microseconds the wall clock was set since the start; 0 if by few."""
         moved = (self._wall() - self._steady() - self._offset) // 1000

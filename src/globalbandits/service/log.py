@@ -118,9 +118,21 @@ class Log:
                     # Nobody is told anything about a bandit that is not loaded: this is its end.
                     newest = {known.id: known for known in self.store.bandits()}[row.id]
                     found = load(self.store, newest, compiled=self._compiled)
+                    found.set_shown(self.store.shown(row.id), self.store.n_open(row.id))
                     self._saved[row.id] = found.version
                     self._bandits[row.id] = found
         return found
+
+    def bandit_of(self, id: int) -> Bandit | None:
+        """A bandit by its id, loaded if it is not yet; None if there is none."""
+        for (tenant, name), row in list(self._rows.items()):
+            if row.id == id:
+                return self.bandit(name, tenant)
+        return None
+
+    def loaded(self) -> list[Bandit]:
+        """The bandits that are in memory."""
+        return list(self._bandits.values())
 
     def is_loaded(self, name: str, tenant: str = TENANT) -> bool:
         """Whether a bandit is there without waiting."""
@@ -295,7 +307,11 @@ class Log:
 
     def submit_retraction(self, bandit: Bandit, decision: str) -> "Future[Told]":
         """A reward to be taken back."""
-        return self.writer.submit(Tell(bandit.row.id, decision, RETRACTION, 0.0, self.clock.now()))
+        return self.writer.submit(self.retraction(bandit, decision))
+
+    def retraction(self, bandit: Bandit, decision: str) -> Tell:
+        """What takes a reward back."""
+        return Tell(bandit.row.id, decision, RETRACTION, 0.0, self.clock.now())
 
     def submit_default(self, bandit: Bandit, decision: Decision) -> "Future[Told] | None":
         """The default of a decision whose deadline has passed; None if its settings have none."""

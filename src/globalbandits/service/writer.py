@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from globalbandits.errors import GlobalBanditsError, StoreAway
 from globalbandits.service.appending import Ask, Tell, append
@@ -26,20 +26,33 @@ class Change(NamedTuple):
     after: Callable[[Any], Any]  # is given what write returned; its result is the answer
 
 
+class Answer(Protocol):
+    """What an answer is put into: a future of a thread, or one of an event loop."""
+
+    def done(self) -> bool:
+        """Whether nobody waits any more."""
+
+    def set_result(self, result: Any, /) -> Any:
+        """Give the answer."""
+
+    def set_exception(self, exception: Any, /) -> Any:
+        """Give an error instead."""
+
+
 class Waiting(NamedTuple):
     """Something to be stored, and who waits for the answer."""
 
     work: Ask | Tell | Change
-    answer: "Future[Any]"
+    answer: Any  # an Answer
 
 
-Notify = Callable[[Sequence[tuple["Future[Any]", Any]]], None]
+Notify = Callable[[Sequence[tuple[Answer, Any]]], None]
 
 
-def answer_all(answers: Sequence[tuple["Future[Any]", Any]]) -> None:
+def answer_all(answers: Sequence[tuple[Answer, Any]]) -> None:
     """Give each waiting one its answer, or its error."""
     for future, answer in answers:
-        if future.cancelled():
+        if future.done():
             continue
         if isinstance(answer, BaseException):
             future.set_exception(answer)
@@ -75,13 +88,22 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Ask | Tell | Change) -> "Future[Any]":
+    def submit(
+        self, work: Ask | Tell | Change, future: Callable[[], Any] = Future
+    ) -> "Future[Any]":
         """Have something stored; the future is done when it is on the disk and learned."""
-        return self.submit_all([work])[0]
+        return self.submit_all([work], future)[0]
 
-    def submit_all(self, works: Sequence[Ask | Tell | Change]) -> "list[Future[Any]]":
-        """Have many things stored, in one commit if they are not too many."""
-        together = [Waiting(work, Future()) for work in works]
+    def submit_all(
+        self, works: Sequence[Ask | Tell | Change], future: Callable[[], Any] = Future
+    ) -> "list[Future[Any]]":
+        """Have many things stored, in one commit if they are not too many.
+
+        Args:
+            works: what.
+            future: makes what is waited for: of a thread, or of an event loop.
+        """
+        together = [Waiting(work, future()) for work in works]
         with self._closed:  # nothing may come after the mark of the end
             if not self._open:
                 raise StoreAway("the log is closed")
@@ -149,7 +171,10 @@ class Writer:
         except Exception as error:
             self._fail(run, error)
             return
-        answers: list[tuple[Future[Any], Any]] = []
+        for decided in done.decided:
+            if not decided.replayed:
+                self._bandits[decided.decision.bandit].note_shown(decided.decision.shown)
+        answers: list[tuple[Answer, Any]] = []
         answers += zip((w.answer for w in asks), done.decided, strict=True)
         answers += zip((w.answer for w in tells), done.told, strict=True)
         self._notify(answers)

@@ -4,5 +4,6 @@ from globalbandits.simulation.checkpoints import checkpoint_times
 from globalbandits.simulation.joining import concat
 from globalbandits.simulation.result import SimulationResult
 from globalbandits.simulation.simulate import simulate
+from globalbandits.simulation.sweeps import SweepResult, sweep
 
-__all__ = ["SimulationResult", "checkpoint_times", "concat", "simulate"]
+__all__ = ["SimulationResult", "SweepResult", "checkpoint_times", "concat", "simulate", "sweep"]

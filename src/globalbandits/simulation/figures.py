@@ -12,6 +12,7 @@ from globalbandits.plots.labels import drawn_label
 from globalbandits.simulation.summary import check_regret, mean_interval
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from globalbandits.simulation.result import SimulationResult
@@ -20,7 +21,12 @@ _MIDDLE = (0.1, 0.5, 0.9)
 
 
 def regret_figure(
-    result: "SimulationResult", variable: str, log_x: bool, log_y: bool, confidence: float
+    result: "SimulationResult",
+    variable: str,
+    log_x: bool,
+    log_y: bool,
+    confidence: float,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Mean regret over time with bands."""
     check_regret(variable)
@@ -34,9 +40,8 @@ def regret_figure(
             low = np.maximum(low, mean * 1e-3)
         lines.append(Line(drawn_label(name), data["time"].values, mean, low, high))
     words = "nominal regret" if variable == "nominal_regret" else "regret"
-    return band_figure(
-        lines, xlabel="time step", ylabel=f"cumulative {words}", log_x=log_x, log_y=log_y
-    )
+    ylabel = f"cumulative {words}"
+    return band_figure(lines, xlabel="time step", ylabel=ylabel, log_x=log_x, log_y=log_y, ax=ax)
 
 
 def pulls_figure(result: "SimulationResult") -> "Figure":
@@ -59,7 +64,9 @@ def selection_figure(result: "SimulationResult") -> "Figure":
     return share_figure(panels, labels, best=best, ylabel="% of runs")
 
 
-def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) -> "Figure":
+def estimate_figure(
+    result: "SimulationResult", run: int | None, log_x: bool, ax: "Axes | None" = None
+) -> "Figure":
     """Estimates of the policies that have one, beside the true parameter."""
     data = result.dataset
     times = data["time"].values
@@ -73,7 +80,7 @@ def estimate_figure(result: "SimulationResult", run: int | None, log_x: bool) ->
             low, middle, high = np.nanquantile(estimates[:, known], _MIDDLE, axis=0)
             lines.append(Line(drawn_label(name), times[known], middle, low, high))
     require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
-    return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x)
+    return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x, ax=ax)
 
 
 def run_evidence_figure(

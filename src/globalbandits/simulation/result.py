@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from globalbandits import _html
+from globalbandits import pages
 from globalbandits._types import AnyArray, BoolArray, IntArray
 from globalbandits.environments import Environment
 from globalbandits.environments.environment import worth_of_means
@@ -28,6 +28,7 @@ from globalbandits.simulation.summary import gains, summarize
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -102,7 +103,7 @@ class SimulationResult:
             [label, *(f"{value:.4g}" for value in row)]
             for label, row in zip(rows.index, rows.to_numpy().tolist(), strict=True)
         ]
-        return _html.paragraph(heading, strong=True) + _html.table(
+        return pages.paragraph(heading, strong=True) + pages.table(
             ["policy", "mean", "standard error", "low", "high"], cells
         )
 
@@ -153,11 +154,12 @@ class SimulationResult:
         log_x: bool = False,
         log_y: bool = False,
         confidence: float = 0.95,
+        ax: "Axes | None" = None,
     ) -> "Figure":
-        """Mean regret over time, with confidence bands of the mean."""
+        """Mean regret over time, with confidence bands of the mean; into ``ax`` if it is given."""
         from globalbandits.simulation.figures import regret_figure
 
-        return regret_figure(self, variable, log_x, log_y, confidence)
+        return regret_figure(self, variable, log_x, log_y, confidence, ax)
 
     def plot_pulls(self) -> "Figure":
         """Share of the steps in which each arm was played, one panel a policy."""
@@ -165,11 +167,13 @@ class SimulationResult:
 
         return pulls_figure(self)
 
-    def plot_estimate(self, *, run: int | None = None, log_x: bool = False) -> "Figure":
+    def plot_estimate(
+        self, *, run: int | None = None, log_x: bool = False, ax: "Axes | None" = None
+    ) -> "Figure":
         """Median estimate over time with the middle 80 % of the runs; or one run alone."""
         from globalbandits.simulation.figures import estimate_figure
 
-        return estimate_figure(self, run, log_x)
+        return estimate_figure(self, run, log_x, ax)
 
     def plot_evidence(self, policy: str | None = None, run: int | None = None) -> "Figure":
         """What the rewards of one run said over time; the first policy and run by default.

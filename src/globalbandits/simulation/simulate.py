@@ -4,20 +4,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from importlib import import_module
-from typing import Any
 
 from globalbandits._random import States
-from globalbandits._validation import as_integer, as_seed, require
-from globalbandits._version import __version__
+from globalbandits._validation import as_integer
 from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
-from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
-from globalbandits.simulation.job import Job, make_job
+from globalbandits.simulation.executors import check_executor
 from globalbandits.simulation.progress import progress_bar
-from globalbandits.simulation.result import SimulationResult, make_result
+from globalbandits.simulation.requests import prepare
+from globalbandits.simulation.result import SimulationResult
+from globalbandits.simulation.shards import play_request
 from globalbandits.simulation.spreading import available_cores, play_in_executor, play_in_threads
 from globalbandits.simulation.warming import compiling_engine
 
@@ -31,7 +30,7 @@ def simulate(
     *,
     checkpoints: int | Sequence[int] = 200,
     spacing: str = "linear",
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
     threads: int | None = None,
     first_run: int = 0,
     stop: StopWhen | None = None,
@@ -56,8 +55,10 @@ def simulate(
         seed: of all randomness, from 0 to 2**128 - 1.
         checkpoints: at most how many times to record, or the time steps themselves.
         spacing: "linear" or "log" between checkpoints.
-        executor: where to play the runs, in shards; threads of this process by default. A
-            process pool works for policies, noises and drifts that can be imported.
+        executor: where to play the runs, in shards; threads of this process by default.
+            "processes", "joblib", "dask" (a cluster on this machine) or "dask://HOST:PORT", where
+            a worker that dies loses nothing; or an executor of your own. Processes work for
+            policies, noises and drifts that can be imported; means may be any functions.
         threads: how many threads; as many as there are cores by default.
         first_run: number of the first run, to continue an earlier simulation.
         stop: a rule that ends runs early. Their regret stays as it is from then on, and the
@@ -74,26 +75,30 @@ def simulate(
     >>> result.summary()["regret_mean"].round(1).to_dict()
     {'WAGP': 0.4, 'UCB1': 25.4}
     """
-    named = _as_named(policies)
-    require(isinstance(env, Environment), "env", "be an Environment", env, SimulationError)
-    horizon = as_integer("horizon", horizon, 1, SimulationError, maximum=MAX_HORIZON)
-    runs = as_integer("runs", runs, 1, SimulationError, maximum=MAX_RUNS)
-    seed = as_seed(seed, SimulationError)
-    first_run = as_integer("first_run", first_run, 0, SimulationError)
     if threads is not None:
         threads = as_integer("threads", threads, 1, SimulationError)
-    if env.drift is not None:
-        rule = f"be at most {env.drift.last_time}, where the drift's path ends"
-        require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
-    if stop is not None:
-        require(isinstance(stop, StopWhen), "stop", "be a StopWhen", stop, SimulationError)
-    times = checkpoint_times(horizon, checkpoints, spacing)
-    job = make_job(env, named, horizon, times, seed, evidence=evidence, stop=stop)
+    if executor is not None and not hasattr(executor, "submit"):
+        check_executor(executor)
+    request = prepare(
+        env,
+        policies,
+        horizon,
+        runs,
+        seed,
+        checkpoints=checkpoints,
+        spacing=spacing,
+        first_run=first_run,
+        stop=stop,
+        evidence=evidence,
+    )
+    job, runs = request.job, request.runs
     # This compiles everything, and warns of what cannot be compiled.
-    arena = Arena(job, compiling_engine(job, shown=progress), States(seed, first_run, runs))
+    arena = Arena(job, compiling_engine(job, shown=progress), States(job.seed, first_run, runs))
     import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
-    with progress_bar(runs * horizon * len(named), progress) as report:
-        if executor is not None:
+    with progress_bar(request.n_steps, progress) as report:
+        if isinstance(executor, str) and executor != "threads":
+            records, finished = play_request(request, executor, report)
+        elif executor is not None and not isinstance(executor, str):
             records, finished = play_in_executor(job, executor, first_run, runs, report)
         else:
             n_threads = threads or available_cores()
@@ -104,40 +109,4 @@ def simulate(
     if n_finished < runs:
         text = f"interrupted: the result holds {n_finished} of {runs} runs"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
-    return make_result(job, env, records, finished, first_run, _description(env, job, runs, stop))
-
-
-def _as_named(policies: Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
-    if isinstance(policies, Mapping):
-        named = dict(policies)
-    else:
-        is_list = isinstance(policies, Sequence) and not isinstance(policies, str)
-        require(is_list, "policies", "be a list of policies", policies, SimulationError)
-        named = {}
-        for policy in policies:
-            label = policy.label if isinstance(policy, Policy) else ""
-            rule = "have different labels (give a mapping from names to policies)"
-            require(label not in named, "policies", rule, label, SimulationError)
-            named[label] = policy
-    require(len(named) > 0, "policies", "be at least one", policies, SimulationError)
-    for name, policy in named.items():
-        is_policy = isinstance(policy, Policy)
-        require(is_policy, "policies", "be policies such as WAGP()", policy, SimulationError)
-        require(isinstance(name, str), "policies", "have texts as names", name, SimulationError)
-    return named
-
-
-def _description(env: Environment, job: Job, runs: int, stop: StopWhen | None) -> dict[str, Any]:
-    """What was simulated, as plain values."""
-    rule = {} if stop is None else {"stop": stop.to_dict()}
-    return rule | {
-        "environment": env.to_dict(),
-        "policies": {
-            name: policy.to_dict() if hasattr(policy, "kind") else repr(policy)  # not registered
-            for name, policy in zip(job.names, job.policies, strict=True)
-        },
-        "horizon": job.horizon,
-        "runs": runs,
-        "seed": job.seed,
-        "version": __version__,
-    }
+    return request.result(records, finished)

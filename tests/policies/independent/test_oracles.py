@@ -22,9 +22,19 @@ CASES = {
     "ucb_tuned": (UCBTuned(), lambda p: field.NaiveIndex(p, field.ucb_tuned), 2000),
     "moss": (MOSS(), lambda p: field.NaiveIndex(p, field.moss), 2000),
     "imed": (IMED(), lambda p: field.NaiveIndex(p, field.imed), 2000),
+    "imed learned": (
+        IMED(variance="learned"),
+        lambda p: field.NaiveIndex(p, field.learned_imed),
+        400,
+    ),
     "kl_ucb": (KLUCB(), lambda p: field.NaiveIndex(p, field.kl_ucb()), 1500),
     "kl_ucb c=3": (KLUCB(c=3), lambda p: field.NaiveIndex(p, field.kl_ucb(3)), 300),
     "thompson_sampling": (ThompsonSampling(), field.NaiveThompson, 2000),
+    "thompson_sampling learned": (
+        ThompsonSampling(variance="learned"),
+        field.NaiveStudent,
+        400,
+    ),
     "epsilon_greedy": (EpsilonGreedy(), lambda p: field.NaiveEpsilon(p, 0.1), 2000),
     "explore_then_commit": (ExploreThenCommit(plays=9), lambda p: field.NaiveCommit(p, 9), 500),
     "uniform": (Uniform(), field.NaiveUniform, 100),
@@ -40,7 +50,7 @@ def test_same_choices(case, family):
     race(policy, oracle(problem), model, problem.means(theta), horizon)
 
 
-@pytest.mark.parametrize("case", ["ucb_tuned", "moss", "imed", "epsilon_greedy"])
+@pytest.mark.parametrize("case", ["ucb_tuned", "moss", "imed", "imed learned", "epsilon_greedy"])
 def test_same_choices_with_many_ties(case):
     policy, oracle, _ = CASES[case]
     model, problem, theta = pricing()

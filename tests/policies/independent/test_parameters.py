@@ -4,12 +4,14 @@ import pytest
 
 from globalbandits.errors import PolicyError
 from globalbandits.policies import (
+    IMED,
     KLUCB,
     DiscountedUCB,
     EpsilonGreedy,
     ExploreThenCommit,
     FixedArm,
     SlidingWindowUCB,
+    ThompsonSampling,
 )
 from tests.policies.field.side_by_side import pricing
 
@@ -24,6 +26,8 @@ from tests.policies.field.side_by_side import pricing
         (lambda: DiscountedUCB(xi=-1), "xi must be positive, got -1"),
         (lambda: EpsilonGreedy(epsilon=1.5), "epsilon must lie in [0, 1], got 1.5"),
         (lambda: ExploreThenCommit(plays=0), "plays must be at least 1, got 0"),
+        (lambda: IMED(variance=0.1), "variance must be one of coin, learned, got 0.1"),
+        (lambda: ThompsonSampling(variance="a"), "variance must be one of coin, learned, got 'a'"),
         (lambda: FixedArm(-1), "arm must be at least 0, got -1"),
         (lambda: FixedArm(12).setup(pricing()[0]), "arm must be at most 11, the last arm, got 12"),
     ],

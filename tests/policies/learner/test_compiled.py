@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -107,8 +106,7 @@ def test_threads_share_a_compiled_learner(monkeypatch):
 
 
 def run(script, tmp_path, *arguments):
-    """A script in a process of its own, with an empty cache; its words and how long it took."""
-    begun = time.perf_counter()
+    """The words of a script in a process of its own, with an empty cache."""
     done = subprocess.run(
         [sys.executable, "-c", PREAMBLE + script, *arguments],
         env={**os.environ, cache.VARIABLE: str(tmp_path / "cache")},
@@ -118,7 +116,7 @@ def run(script, tmp_path, *arguments):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    return done.stdout.split(), time.perf_counter() - begun
+    return done.stdout.split()
 
 
 PREAMBLE = """
@@ -151,7 +149,7 @@ print("numba" in sys.modules)
 
 
 def test_a_short_script_does_not_load_numba(tmp_path):
-    assert run(SHORT, tmp_path)[0] == ["False"]
+    assert run(SHORT, tmp_path) == ["False"]
 
 
 SWAP = """
@@ -173,8 +171,7 @@ print(n > 10, is_swapped(learner), is_swapped(late))
 
 
 def test_code_is_taken_when_it_is_there(tmp_path):
-    words, _ = run(SWAP, tmp_path)
-    assert words == ["True", "True", "True"]
+    assert run(SWAP, tmp_path) == ["True", "True", "True"]
     assert len(list((tmp_path / "cache").glob("*.nbc"))) == 1
 
 
@@ -202,7 +199,7 @@ print(is_swapped(learner), learner.pulls.tolist() == twin.pulls.tolist())
 
 def test_a_policy_of_the_main_module_stays_plain(tmp_path):
     # The plain function takes the place of the compiled one, so that nothing is asked again.
-    assert run(OWN, tmp_path)[0] == ["True", "True"]
+    assert run(OWN, tmp_path) == ["True", "True"]
     assert not list((tmp_path / "cache").glob("*.nbc"))
 
 
@@ -222,10 +219,9 @@ print(child._process.pid)
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are looked for in another way there")
 @pytest.mark.parametrize("after", ["0", "1.0"])
 def test_nobody_waits_for_it_at_the_end(tmp_path, after):
-    # Elastic takes several seconds to compile.
-    begun = time.perf_counter()
-    (pid,), _ = run(LEAVE, tmp_path, after)
-    assert time.perf_counter() - begun < 20
+    # Elastic takes several seconds to compile, and would have left its code.
+    (pid,) = run(LEAVE, tmp_path, after)
+    assert not list((tmp_path / "cache").glob("*.nbc"))
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid), 0)
 
@@ -239,7 +235,7 @@ print("end")
 
 
 def test_the_end_may_come_while_numba_is_imported(tmp_path):
-    assert run(EARLY, tmp_path)[0] == ["end"]
+    assert run(EARLY, tmp_path) == ["end"]
 
 
 FORK = """
@@ -264,7 +260,7 @@ print([os.waitpid(pid, 0)[1] for pid in forks])
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_forks_while_it_happens(tmp_path):
     run("gb.Learner(gb.WAGP(), model, compiled=True)", tmp_path)  # so that code is on disk
-    words, _ = run("import warnings; warnings.simplefilter('ignore')" + FORK, tmp_path)
+    words = run("import warnings; warnings.simplefilter('ignore')" + FORK, tmp_path)
     assert "".join(words) == "[0,0,0,0]"
 
 

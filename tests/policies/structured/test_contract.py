@@ -29,6 +29,7 @@ REBUILT = [
     UCBS(alpha=1.0, variance=0.1),
     UCBC(alpha=1.0, variance=0.1),
     TSC(alpha=1.0, variance=0.1),
+    *(kind(variance="learned") for kind in (UCBS, UCBC, TSC)),
     OSSB(),
     RegionalUCB(),
     GridGreedy(cells=120),
@@ -191,6 +192,10 @@ def test_group_estimates_leave_no_trace_of_the_order_of_rewards():
         (lambda: UCBS(alpha=0), "alpha must be positive, got 0"),
         (lambda: UCBC(variance=-0.1), "variance must be positive, got -0.1"),
         (lambda: TSC(variance=float("nan")), "variance must be finite, got nan"),
+        (
+            lambda: UCBC(variance="coin"),
+            "variance must be a positive number or 'learned', got 'coin'",
+        ),
         (lambda: GridGreedy(cells=1), "cells must be at least 2, got 1"),
         (lambda: GridGreedy(cells=10**9), "cells must be at most 1000000, got 1000000000"),
         (lambda: GridThompson(cells=2.5), "cells must be an integer, got 2.5"),

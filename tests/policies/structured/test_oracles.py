@@ -10,8 +10,15 @@ from tests.policies.field.side_by_side import FAMILIES, doses, pricing, race, sc
 CASES = {
     "ucb_s": (UCBS(), lambda p: field.NaiveUcbS(p, 0.75, 0.25), 1500),
     "ucb_s narrow": (UCBS(alpha=0.02), lambda p: field.NaiveUcbS(p, 0.005, 0.25), 500),
-    "ucb_c": (UCBC(variance=0.06), lambda p: field.NaiveUcbC(p, 0.36, 0.06), 1500),
-    "ucb_c narrow": (UCBC(alpha=0.02), lambda p: field.NaiveUcbC(p, 0.01, 0.25), 500),
+    "ucb_s learned": (UCBS(variance="learned"), lambda p: field.NaiveUcbS(p, 3.0, None), 300),
+    "ucb_c": (UCBC(alpha=3.0, variance=0.06), lambda p: field.NaiveUcbC(p, 0.36, 0.06), 1500),
+    "ucb_c narrow": (
+        UCBC(alpha=0.02, variance=0.25),
+        lambda p: field.NaiveUcbC(p, 0.01, 0.25),
+        500,
+    ),
+    "ucb_c learned": (UCBC(), lambda p: field.NaiveUcbC(p, 2.0, None), 300),
+    "ts_c learned": (TSC(variance="learned"), lambda p: field.NaiveTsC(p, 6.0, None), 300),
     "ts_c": (TSC(), lambda p: field.NaiveTsC(p, 1.5, 0.25), 1500),
     "grid_greedy": (
         GridGreedy(cells=300, likelihood="beta"),

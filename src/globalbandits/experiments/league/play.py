@@ -20,7 +20,7 @@ from globalbandits.experiments.league.policies import Policies, league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings, rank
 from globalbandits.policies import Policy
-from globalbandits.simulation import simulate
+from globalbandits.simulation.simulate import simulate
 
 Tick = Callable[[str, str], None]
 

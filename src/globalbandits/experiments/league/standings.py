@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits import _html
+from globalbandits import pages
 from globalbandits._types import FloatArray
 from globalbandits.experiments.league.scenarios import Scenario
 from globalbandits.experiments.verdicts import Z95
@@ -93,7 +93,7 @@ class Standings:
                 ]
             )
         header = ["policy", *(scenario.title for scenario in self.scenarios)]
-        return _html.paragraph(self, strong=True) + _html.table(header, rows)
+        return pages.paragraph(self, strong=True) + pages.table(header, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers as plain values, for a file."""

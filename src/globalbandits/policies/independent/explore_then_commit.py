@@ -76,8 +76,10 @@ class ExploreThenCommit(Policy):
     """Play every arm ``plays`` times in turn, then always the one with the largest mean.
 
     (Lattimore and Szepesvari 2020, Algorithm 1.) Arms that tie after the exploration share the
-    rest at random. The model is not used. Rewards cannot be forgotten or merged: which of them
-    belong to the exploration depends on their order. Value: any; means are valued.
+    rest at random. The wrong arm may win the exploration, whatever the horizon: then regret is
+    linear, so give as many plays as the horizon deserves. The model is not used. Rewards cannot be
+    forgotten or merged: which of them belong to the exploration depends on their order. Value: any;
+    means are valued.
 
     Args:
         plays: how often each arm is explored; at least 1.

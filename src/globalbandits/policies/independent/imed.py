@@ -2,22 +2,37 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.parts.divergence import (
     cross_entropy,
     log_or_minus_infinity,
     negative_entropy,
 )
-from globalbandits.policies.parts.indices import NOT_PLAYED, Setup, State, index_rules
+from globalbandits.policies.parts.indices import NOT_PLAYED, State, index_rules
 from globalbandits.policies.parts.valuing import nearest_above, nearest_below, worth_of
+from globalbandits.policies.parts.variance_choice import (
+    COIN,
+    LEARNED,
+    as_coin_or_learned,
+    learn_variances,
+    surprise,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
+
+
+class Setup(NamedTuple):
+    """The model's tables, and whether the variance is learned."""
+
+    tables: Tables
+    learned: bool
 
 
 def remember(stats: Statistics, state: State, arm: int) -> None:
@@ -29,6 +44,9 @@ def remember(stats: Statistics, state: State, arm: int) -> None:
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
     """The indices of the next round, with the sign changed so that the largest is played."""
+    if setup.learned:
+        score_learned(setup, stats, state)
+        return
     if setup.tables.valued:
         score_worth(setup, stats, state)
         return
@@ -73,6 +91,32 @@ def score_worth(setup: Setup, stats: Statistics, state: State) -> None:
         state.indices[arm] = -state.memo[arm] - count * cross
 
 
+def score_learned(setup: Setup, stats: Statistics, state: State) -> None:
+    """The indices of the next round by learned variances, whether the model has a value or not."""
+    tables, variances = setup.tables, learn_variances(stats)
+    top = -math.inf
+    for arm in range(tables.n_arms):
+        top = max(top, worth_of(tables, arm, state.means[arm]))
+    for arm in range(tables.n_arms):
+        mean = state.means[arm]
+        gap = math.inf
+        if worth_of(tables, arm, mean) >= top:
+            gap = 0.0
+        elif not tables.valued:
+            gap = top - mean
+        else:
+            below, above = (
+                nearest_below(tables, arm, mean, top),
+                nearest_above(tables, arm, mean, top),
+            )
+            if below >= 0.0:
+                gap = mean - below
+            if above >= 0.0:
+                gap = min(gap, above - mean)
+        loss = surprise(stats, variances[arm], arm, gap)
+        state.indices[arm] = -loss - math.log(stats.counts[arm])
+
+
 @register("imed")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IMED(Policy):
@@ -84,19 +128,34 @@ class IMED(Policy):
     model is not used. Value: any. ``kl(mean_k, q)`` then is to the nearest mean q that would be
     worth as much as the best arm's mean is, above or below; an arm without one is not played.
 
-    >>> IMED().to_dict()
-    {'policy': 'imed'}
+    Rewards that vary less than coins can be learned faster. With ``variance="learned"`` the first
+    term is ``n / 2 * log(1 + N_k * gap^2 / (n * v_k))`` with ``n = 4 + N_k``: the divergence of
+    Normal arms of unknown variance, ``N_k / 2 * log(1 + gap^2 / v_k)``, with a prior of the
+    variance worth five rewards, which all arms together tell.
+
+    Args:
+        variance: "coin" for the Bernoulli divergence, "learned" for the Normal one.
+
+    >>> IMED(variance="learned").label
+    "IMED(variance='learned')"
     """
+
+    variance: str = COIN
 
     rules = index_rules(remember, score)
 
+    def __post_init__(self) -> None:
+        """Check the word."""
+        object.__setattr__(self, "variance", as_coin_or_learned(self.variance))
+
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
-        return Setup(model.tables)
+        return Setup(model.tables, self.variance == LEARNED)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The first round of plays, or the smallest index."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
         smallest = -float(np.max(state.indices))
-        return f"smallest N * kl(mean, largest mean) + log N: {smallest:.6g}"
+        name = "Normal divergence" if setup.learned else "N * kl(mean, largest mean)"
+        return f"smallest {name} + log N: {smallest:.6g}"

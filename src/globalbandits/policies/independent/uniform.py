@@ -23,6 +23,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 class Uniform(Policy):
     """Play every arm with the same probability, whatever the rewards.
 
+    It never learns, so its regret is linear: a floor for comparisons.
+
     >>> Uniform().to_dict()
     {'policy': 'uniform'}
     """

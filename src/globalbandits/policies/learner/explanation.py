@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from globalbandits import _html
+from globalbandits import pages
 from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Setup, State
 from globalbandits.statistics import Statistics
@@ -55,10 +55,10 @@ class Explanation:
         header, *rows = self._cells()
         return "".join(
             [
-                _html.paragraph(f"Next: {self._next()}", strong=True),
-                _html.paragraph(self._heading()),
-                _html.table(header, rows),
-                *map(_html.paragraph, self._left_out()),
+                pages.paragraph(f"Next: {self._next()}", strong=True),
+                pages.paragraph(self._heading()),
+                pages.table(header, rows),
+                *map(pages.paragraph, self._left_out()),
             ]
         )
 

@@ -17,12 +17,10 @@ from globalbandits._rewards import (
     is_batch,
     nearest,
 )
-from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import Evidence
-from globalbandits.evidence.stopping import reason_to_stop
-from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.policies.base import Policy
 from globalbandits.policies.learner import saving
 from globalbandits.policies.learner.belonging import (
     check_same,
@@ -32,11 +30,9 @@ from globalbandits.policies.learner.belonging import (
     saved_arms,
 )
 from globalbandits.policies.learner.calls import Calls
-from globalbandits.policies.learner.explanation import Explanation, explain
 from globalbandits.policies.learner.lineage import Lineage, Seen
 from globalbandits.policies.learner.live import Live
-from globalbandits.policies.learner.statements import Statements
-from globalbandits.policies.learner.stop_when import REASONS, StopWhen
+from globalbandits.policies.learner.readings import Readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,7 +42,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-class Learner(Statements):
+class Learner(Readings):
     """One policy learning online on one model.
 
     `select` changes nothing but the random generator, so several decisions may be open at
@@ -94,21 +90,6 @@ class Learner(Statements):
         self._version = 0  # changes with every reward counted or taken back
         self._lock = threading.RLock()
         self._set_compiled(compiled)
-
-    @property
-    def policy(self) -> Policy:
-        """The policy's spec."""
-        return self._policy
-
-    @property
-    def model(self) -> "RewardModel":
-        """The reward model."""
-        return self._model
-
-    @property
-    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
-        """The policy's rules, its setup, the statistics and the state, for those who test rules."""
-        return self._rules, self._setup, self._stats, self._state
 
     def select(
         self,
@@ -261,58 +242,6 @@ class Learner(Statements):
                 child._set_compiled(self._calls.compiled)
                 children.append(child)
             return children
-
-    @property
-    def estimate(self) -> float | None:
-        """The estimate of the parameter; None before any reward, or if the policy has none."""
-        with self._lock:
-            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
-        return None if np.isnan(theta) else theta
-
-    @property
-    def n_observations(self) -> int:
-        """How many rewards have been observed."""
-        return int(self._stats.total[0])
-
-    @property
-    def pulls(self) -> IntArray:
-        """How many rewards of each arm have been observed."""
-        with self._lock:
-            return self._stats.counts.copy()
-
-    @property
-    def means(self) -> FloatArray:
-        """Mean of all rewards of each arm, in the model's units; nan where there is none."""
-        low, high = self._model.reward_range
-        with self._lock:
-            counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
-        units = np.full(counts.shape, np.nan)
-        np.divide(sums, counts, out=units, where=counts > 0)
-        return low + (high - low) * units
-
-    def should_stop(self, rule: StopWhen) -> str | None:
-        """Why to stop now by a rule ("too high", "one contender", "decisions"); None to go on."""
-        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
-        with self._lock:
-            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
-
-    def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
-        """The estimate, every arm's statistics, and the next choice with its reason.
-
-        Args:
-            rng: what `select` would be given; it stays as it is. The learner's own by default.
-        """
-        with self._lock:
-            drawn = self._rng if rng is None else rng
-            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
-
-    def _repr_html_(self) -> str:
-        return self.explain()._repr_html_()
-
-    def _evidence_now(self) -> Evidence:
-        """A copy that other threads do not change while statements are computed from it."""
-        with self._lock:
-            return self._evidence.copy()
 
     def state(self) -> dict[str, Any]:
         """All that `restore` needs to go on bit for bit, as a dict that JSON can hold."""

@@ -88,7 +88,8 @@ class GLMUCB(Policy):
     What we changed: the current round stands for the horizon T; c is the smallest slope over
     the model's domain; the estimate has a ridge of 0.001 instead of the projection onto the set
     of allowed parameters. With the proven constants the bonus is far above 1 for long, and
-    the policy tries all arms in turn; the paper itself tunes it down: ``scale`` does that.
+    the policy tries all arms in turn, with a linear regret over any practical horizon; the paper
+    itself tunes it down: ``scale`` does that. No one value suits all models: tune it on yours.
 
     Value: any. Features are of what is observed; the index is the largest worth of a mean
     within the bonus of the prediction.

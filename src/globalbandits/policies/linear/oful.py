@@ -122,6 +122,8 @@ class OFUL(Policy):
     log(det M / ridge**r)) + sqrt(ridge) * S`` (their Theorem 2; the expression was checked in
     public code). R = 1/2 covers all rewards in [0, 1]; S, a bound on the coefficients, is taken
     from the model: the longest vector of least-squares coefficients of its means over the domain.
+    Where vectors of features are short the ridge outweighs them for long, and regret is linear
+    over any practical horizon; a smaller ridge helps there, and harms where they are not.
 
     Value: any. Features are of what is observed; the index is the largest worth of a mean
     within the bonus of the prediction.

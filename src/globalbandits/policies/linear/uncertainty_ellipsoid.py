@@ -148,7 +148,8 @@ class UncertaintyEllipsoid(Policy):
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
             (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
             value: then what is observed is no revenue, which is nothing at price 0.
-        scale: multiplies alpha; 1 is as published, and very cautious.
+        scale: multiplies alpha; 1 is as published, and so cautious that regret is linear over
+            any practical horizon. No other value suits all models: tune it on yours.
         start: indices of the arms to play first, in order; an arm may come several times. They
             must have as many linearly independent vectors as there are features. None takes
             arms far apart, once each: the publication asks for any independent ones.

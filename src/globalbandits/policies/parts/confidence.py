@@ -23,6 +23,7 @@ from globalbandits.model.polynomials import evaluate_many
 from globalbandits.model.tables import Curves, Tables, evaluate
 from globalbandits.policies import base
 from globalbandits.policies.parts.indices import init_widths, rebuild_widths, renew
+from globalbandits.policies.parts.variance_choice import learn_variances, student_radius
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ class Setup(NamedTuple):
     """The model's tables, the radius, and in which cells of the envelope each arm is best."""
 
     tables: Tables
-    factor: float  # the radius of arm k is sqrt(factor * log t / N_k)
-    variance: float  # of a reward, on the unit scale
+    factor: float  # the radius of arm k is sqrt(factor * log t) * its width
+    variance: float  # of a reward, on the unit scale; 1 if it is learned
+    learned: bool  # then widths are Student's, with the variance in them
     starts: IntArray  # (n_arms + 1,) where an arm's cells start in `cells`
     cells: IntArray  # cells of all arms, one arm after the other, each from left to right
     edges: FloatArray  # (n_pieces + 1,) between two of them every mean is monotone
@@ -50,7 +52,7 @@ class State(NamedTuple):
     """
 
     means: FloatArray  # (n_arms,) as in `indices.Widths`
-    widths: FloatArray  # (n_arms,)
+    widths: FloatArray  # (n_arms,) what the root of factor * log t makes a radius of
     played: IntArray  # (1,)
     lows: FloatArray  # (n_pieces * n_arms,) left end of each interval when last looked up
     highs: FloatArray  # (n_pieces * n_arms,) right end
@@ -58,8 +60,13 @@ class State(NamedTuple):
     parts: FloatArray  # (2 * n_pieces,) [low, high] of each part of the set; empty where low > high
 
 
-def build(model: "RewardModel", factor: float, variance: float) -> Setup:
-    """The setup, with the envelope's cells sorted by arm, and the pieces."""
+def build(model: "RewardModel", alpha: float, variance: float | str) -> Setup:
+    """The setup, with the envelope's cells sorted by arm, and the pieces.
+
+    The radius of arm k is ``sqrt(alpha * variance * log t / N_k)``, or Student's of as many nats.
+    """
+    learned = isinstance(variance, str)
+    known = 1.0 if isinstance(variance, str) else variance
     tables, envelope = model.tables, model.tables.envelope
     cell_of_entry = np.repeat(np.arange(envelope.starts.shape[0] - 1), np.diff(envelope.starts))
     order = np.argsort(envelope.arms, kind="stable")
@@ -69,8 +76,9 @@ def build(model: "RewardModel", factor: float, variance: float) -> Setup:
     at_edges = [evaluate_many(tables.mean, arm, edges) for arm in range(tables.n_arms)]
     return Setup(
         tables=tables,
-        factor=factor,
-        variance=variance,
+        factor=alpha * known,
+        variance=known,
+        learned=learned,
         starts=starts,
         cells=cell_of_entry[order].astype(np.int64),
         edges=edges,
@@ -93,16 +101,33 @@ def init(setup: base.Setup) -> State:
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Bring one arm in line with its counts and sums, and intersect anew."""
     renew(stats, state, arm)
-    unsettle(setup, state, arm)
+    if setup.learned:
+        learn(setup, stats, state)
+    else:
+        unsettle(setup, state, arm)
     intersect(setup, stats, state)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Means, widths and the confidence set from counts and sums."""
     rebuild_widths(setup, stats, state)
-    for arm in range(setup.tables.n_arms):
-        unsettle(setup, state, arm)
+    if setup.learned:
+        learn(setup, stats, state)
+    else:
+        for arm in range(setup.tables.n_arms):
+            unsettle(setup, state, arm)
     intersect(setup, stats, state)
+
+
+def learn(setup: Setup, stats: Statistics, state: State) -> None:
+    """Widths by learned variances: each reward may change those of all arms."""
+    budget = 0.5 * setup.factor * math.log(stats.total[0] + 1)
+    variances = learn_variances(stats)
+    for arm in range(setup.tables.n_arms):
+        if stats.counts[arm] > 0:
+            radius = student_radius(stats, variances[arm], arm, budget)
+            state.widths[arm] = radius / math.sqrt(2.0 * budget)
+        unsettle(setup, state, arm)
 
 
 def unsettle(setup: Setup, state: State, arm: int) -> None:

@@ -11,6 +11,11 @@ from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.confidence import Setup, build, explain
 from globalbandits.policies.parts.valuing import worth_of
+from globalbandits.policies.parts.variance_choice import (
+    as_number_or_learned,
+    draw_student,
+    learn_variances,
+)
 from globalbandits.policies.structured.ucb_c import State, estimate, init, rebuild, update
 from globalbandits.statistics import Statistics
 
@@ -27,10 +32,14 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     largest = -math.inf
     scale = math.sqrt(setup.variance)
     allowed = state.allowed
+    variances = learn_variances(stats) if setup.learned else stats.sums
     for arm in range(setup.tables.n_arms):
         if state.indices[arm] == -math.inf:
             continue
-        mean = allowed.means[arm] + scale * allowed.widths[arm] * rng.standard_normal()
+        if setup.learned:
+            mean = draw_student(stats, variances[arm], arm, rng)
+        else:
+            mean = allowed.means[arm] + scale * allowed.widths[arm] * rng.standard_normal()
         value = worth_of(setup.tables, arm, mean)
         if best < 0 or value > largest:
             best = arm
@@ -45,29 +54,31 @@ class TSC(Policy):
 
     The competitive arms are those of `UCBC`; among them the largest of the draws
     ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020; their factor of the
-    variance, from memory, is left at 1). Value: any; draws are valued.
+    variance, from memory, is left at 1). With ``variance="learned"`` draws and competitive arms are
+    those of `ThompsonSampling` and `UCBC` with that parameter. Value: any; draws are valued.
 
     Args:
         alpha: how wide the confidence set is; positive.
         variance: variance of a reward on the unit scale; 1/4 covers every reward in [0, 1].
+            Or "learned": that of each arm, from its own rewards and at first from all.
 
     >>> TSC().to_dict()
     {'policy': 'ts_c', 'alpha': 3.0, 'variance': 0.25}
     """
 
     alpha: float = 3.0
-    variance: float = 0.25
+    variance: float | str = 0.25
 
     rules = Rules(init, select, update, estimate, rebuild)
 
     def __post_init__(self) -> None:
         """Check the two factors."""
-        for name in ("alpha", "variance"):
-            object.__setattr__(self, name, as_positive(name, getattr(self, name), PolicyError))
+        object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
+        object.__setattr__(self, "variance", as_number_or_learned(self.variance))
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the radius."""
-        return build(model, 2.0 * self.alpha * self.variance, self.variance)
+        return build(model, 2.0 * self.alpha, self.variance)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""

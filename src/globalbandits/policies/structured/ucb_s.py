@@ -23,6 +23,7 @@ from globalbandits.policies.parts.confidence import (
     update,
 )
 from globalbandits.policies.parts.valuing import worth_within
+from globalbandits.policies.parts.variance_choice import as_number_or_learned
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -83,29 +84,31 @@ class UCBS(Policy):
     log(t) / N_k) for all k}`` (Lattimore and Munos 2014, Algorithm 1, where the variance is a
     sub-Gaussian constant; that their proofs need alpha > 2 is from memory). When it is empty,
     any arm is played. Arms are not played once first: one without rewards does not narrow the set.
+    With ``variance="learned"`` the radius is that of `UCBC` with alpha / 2.
     Value: any. mu_k is then what arm k is worth, which need not be largest at an end of the set.
 
     Args:
         alpha: how wide the set is; positive.
         variance: variance of a reward on the unit scale; 1/4 covers every reward in [0, 1].
+            Or "learned": that of each arm, from its own rewards and at first from all.
 
     >>> UCBS(alpha=4).label
     'UCBS(alpha=4.0)'
     """
 
     alpha: float = 3.0
-    variance: float = 0.25
+    variance: float | str = 0.25
 
     rules = Rules(init, select, update, estimate, rebuild)
 
     def __post_init__(self) -> None:
         """Check the two factors."""
-        for name in ("alpha", "variance"):
-            object.__setattr__(self, name, as_positive(name, getattr(self, name), PolicyError))
+        object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
+        object.__setattr__(self, "variance", as_number_or_learned(self.variance))
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the radius."""
-        return build(model, self.alpha * self.variance, self.variance)
+        return build(model, self.alpha, self.variance)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and the largest index."""

@@ -107,8 +107,10 @@ class DiscountedUCB(Policy):
     ``mean_k + 2 * sqrt(xi * log(n) / N_k)`` (Garivier and Moulines 2011, D-UCB, with the bound
     B of the rewards equal to 1). Their theorem asks for xi > 1/2; xi = 0.6 is from memory of
     their simulations and could not be checked. With c changes over a horizon T they suggest
-    ``discount = 1 - sqrt(c / T) / 4``. The model is not used. Rewards cannot be forgotten or
-    merged: the discount depends on their order. Value: any, as for `UCB1` with this bonus.
+    ``discount = 1 - sqrt(c / T) / 4``. Where means do not change it forgets what it knew and
+    explores for ever: its regret is linear then. The model is not used. Rewards cannot be
+    forgotten or merged: the discount depends on their order. Value: any, as for `UCB1` with
+    this bonus.
 
     Args:
         discount: weight of a reward one step old, strictly between 0 and 1.

@@ -115,9 +115,10 @@ class SlidingWindowUCB(Policy):
     plays N_k taken in the window (Garivier and Moulines 2011, SW-UCB, with the bound B of the
     rewards equal to 1). An arm without a reward in the window is played at once. Their theorem asks
     for xi > 1/2; xi = 0.6 is from memory of their simulations and could not be checked. With
-    n changes over a horizon T they suggest ``window = 2 * sqrt(T * log(T) / n)``. The model is
-    not used. Rewards cannot be forgotten or merged: the window depends on their order. Value:
-    any, as for `UCB1` with this bonus.
+    n changes over a horizon T they suggest ``window = 2 * sqrt(T * log(T) / n)``. Where
+    means do not change it forgets what it knew and explores for ever: its regret is linear then.
+    The model is not used. Rewards cannot be forgotten or merged: the window depends on their
+    order. Value: any, as for `UCB1` with this bonus.
 
     Args:
         window: how many of the last rewards count; at least 1.

@@ -16,6 +16,7 @@ from globalbandits.service.stores.records import (
     Refusal,
     SettingRow,
     Snapshot,
+    TokenRow,
     WriterRow,
 )
 
@@ -83,6 +84,12 @@ class Transaction(Protocol):
     def add_writer(self, row: WriterRow) -> int:
         """Store a writer; its id is given by the store."""
 
+    def add_token(self, row: TokenRow) -> None:
+        """Store a token."""
+
+    def drop_token(self, id: str) -> None:
+        """Remove a token, if there is one."""
+
 
 class Store(Protocol):
     """The log of all bandits."""
@@ -119,6 +126,9 @@ class Store(Protocol):
 
     def writers(self) -> list[WriterRow]:
         """All writers, by id."""
+
+    def tokens(self) -> list[TokenRow]:
+        """All tokens, by id."""
 
     def overdue(self, after: tuple[int, str], upto: int, limit: int) -> list[Decision]:
         """Open decisions with ``after < (deadline, id)`` up to a deadline, in that order."""

@@ -15,6 +15,7 @@ from globalbandits.service.stores.records import (
     Refusal,
     SettingRow,
     Snapshot,
+    TokenRow,
     WriterRow,
 )
 
@@ -37,6 +38,7 @@ class MemoryStore:
         self._refusals: dict[tuple[int, str, str, float], Refusal] = {}
         self._snapshots: dict[tuple[int, int], Snapshot] = {}
         self._writers: list[WriterRow] = []
+        self._tokens: dict[str, TokenRow] = {}
 
     @contextmanager
     def transaction(self) -> Iterator["MemoryStore"]:
@@ -179,7 +181,21 @@ class MemoryStore:
         self._undo.append(self._writers.pop)
         return len(self._writers)
 
+    def add_token(self, row: TokenRow) -> None:
+        """Store a token."""
+        self._put(self._tokens, row.id, row)
+
+    def drop_token(self, id: str) -> None:
+        """Remove a token."""
+        if id in self._tokens:
+            self._pop(self._tokens, id)
+
     # Reading
+
+    def tokens(self) -> list[TokenRow]:
+        """All tokens."""
+        with self._lock:
+            return sorted(self._tokens.values())
 
     def bandits(self) -> list[BanditRow]:
         """All bandits."""

@@ -92,6 +92,18 @@ class Snapshot(NamedTuple):
     state: str  # JSON
 
 
+class TokenRow(NamedTuple):
+    """A token: what it opens, and a hash of its secret."""
+
+    id: str
+    tenant: str
+    role: str
+    sha256: str
+    label: str
+    at: int
+    expires_at: int | None
+
+
 class WriterRow(NamedTuple):
     """The process that made decisions: which code, on which machine."""
 

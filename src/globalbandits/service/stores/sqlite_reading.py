@@ -14,6 +14,7 @@ from globalbandits.service.stores.records import (
     Refusal,
     SettingRow,
     Snapshot,
+    TokenRow,
     WriterRow,
 )
 
@@ -82,6 +83,10 @@ class Reading:
     def writers(self) -> list[WriterRow]:
         """All writers."""
         return [WriterRow(*row) for row in self._read("SELECT * FROM writers ORDER BY id")]
+
+    def tokens(self) -> list[TokenRow]:
+        """All tokens."""
+        return [TokenRow(*row) for row in self._read("SELECT * FROM tokens ORDER BY id")]
 
     def overdue(self, after: tuple[int, str], upto: int, limit: int) -> list[Decision]:
         """Open decisions whose deadline has come."""

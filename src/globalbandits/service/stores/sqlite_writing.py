@@ -12,6 +12,7 @@ from globalbandits.service.stores.records import (
     Refusal,
     SettingRow,
     Snapshot,
+    TokenRow,
     WriterRow,
 )
 
@@ -52,6 +53,14 @@ class SQLiteTransaction:
     def add_snapshot(self, row: Snapshot) -> None:
         """Store a snapshot in the place of an older one."""
         self._execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def add_token(self, row: TokenRow) -> None:
+        """Store a token."""
+        self._add("tokens", [row])
+
+    def drop_token(self, id: str) -> None:
+        """Remove a token."""
+        self._execute("DELETE FROM tokens WHERE id = ?", (id,))
 
     def decisions_by_request(
         self, requests: Sequence[tuple[int, str]]

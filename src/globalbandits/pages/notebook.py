@@ -1,6 +1,6 @@
 """Small pieces of HTML that a notebook shows; colours follow the notebook's own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -20,19 +20,6 @@ def paragraph(text: object, *, strong: bool = False) -> str:
     """
     shown = escape(str(text))
     return f"<p><strong>{shown}</strong></p>" if strong else f"<p>{shown}</p>"
-
-
-def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """A table; numbers should come as the texts that are to be read.
-
-    >>> table(["arm"], [["a"]])
-    '<table><thead><tr><th>arm</th></tr></thead><tbody><tr><td>a</td></tr></tbody></table>'
-    """
-    head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def curves(x: FloatArray, lines: FloatArray, edges: Sequence[float], title: str) -> str:

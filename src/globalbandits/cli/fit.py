@@ -1,0 +1,150 @@
+"""``globalbandits fit``: from a file of history to a model, a verdict in words, and a page."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from globalbandits.cli.values import parse_arms, parse_domain, parse_value
+
+if TYPE_CHECKING:
+    from globalbandits.fitting import Fit
+
+
+def fit(
+    history: Annotated[
+        Path,
+        typer.Argument(help="CSV or Parquet file with one row per decision.", show_default=False),
+    ],
+    group: Annotated[
+        str,
+        typer.Option(help="Column that tells groups apart: stores, patients.", show_default=False),
+    ],
+    arm: Annotated[
+        str, typer.Option(help="Column of what was decided: a price, a dose.", show_default=False)
+    ],
+    reward: Annotated[
+        str, typer.Option(help="Column of what was observed: sold or not.", show_default=False)
+    ],
+    cost: Annotated[
+        float | None, typer.Option(help="What a sold unit costs: profit decides.")
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(help="What a decision is worth instead, a formula of mean and arm."),
+    ] = None,
+    reward_range: Annotated[
+        str | None,
+        typer.Option("--range", help="low:high of a reward; needed unless rewards are 0 or 1."),
+    ] = None,
+    arms: Annotated[
+        str | None,
+        typer.Option(
+            help="'labels' if the arms' numbers mean nothing; or the arms to offer, "
+            "first:last:step or a list with commas."
+        ),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="Column of times: the last third is a test, too.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave this group out; may be repeated.")
+    ] = None,
+    dropna: Annotated[
+        bool, typer.Option("--dropna", help="Leave rows without a reward out.")
+    ] = False,
+    horizon: Annotated[int, typer.Option(help="Rounds a new group will be played.")] = 1_000,
+    runs: Annotated[int, typer.Option(help="New groups that are simulated.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="No standard errors and no simulation.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the model into this .json file.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Write all of it as this .html page.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw curves, groups and regret (.svg, .png, .pdf).")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Learn curves from other groups' history, and say what they are worth in a new group.
+
+    Prints the verdict with its reasons. The model file is for analyze --file, gb.load_model and
+    gb.Learner; with --json the policy to deploy is under "policy".
+
+    [bold]Examples[/bold]
+
+      globalbandits fit history.csv --group store --arm price --reward sold --cost 3.10
+
+      globalbandits fit history.csv --group store --arm price --reward sold --out model.json
+      --page fit.html
+
+      globalbandits fit panel.parquet --group line --arm dose --reward response --range 0:1 --json
+    """
+    from rich.console import Console
+
+    from globalbandits.fitting import fit as fit_history
+    from globalbandits.fitting.modelling import check_model_path
+    from globalbandits.fitting.page import check_page_path
+    from globalbandits.fitting.words import describe
+    from globalbandits.plots import check_figure_path
+
+    # What cannot be written is said before the work.
+    for path, check in (
+        (out, check_model_path),
+        (page, check_page_path),
+        (plot, check_figure_path),
+    ):
+        if path is not None:
+            check(path)
+    found = fit_history(
+        history,
+        group=group,
+        arm=arm,
+        reward=reward,
+        cost=cost,
+        value=value,
+        reward_range=None if reward_range is None else parse_domain(reward_range, "range"),
+        arms=arms if arms in (None, "labels") else parse_arms(str(arms)),
+        time=time,
+        exclude=[parse_value(name) for name in exclude or []],
+        dropna=dropna,
+        verdict=not quick,
+        horizon=horizon,
+        runs=runs,
+        seed=seed,
+        progress=_is_watched(),
+    )
+    if json:
+        print(_as_json(found))
+    else:
+        print(describe(found, max(60, min(Console().width, 110))))
+    _write(found, out, page, plot)
+
+
+def _is_watched() -> bool:
+    """Whether somebody sees what is said on standard error."""
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+
+
+def _as_json(found: "Fit") -> str:
+    from globalbandits.cli.analyze import as_json
+
+    return as_json(found.to_dict()).rstrip("\n")
+
+
+def _write(found: "Fit", out: Path | None, page: Path | None, plot: Path | None) -> None:
+    """The files that were asked for, each whole or not at all."""
+    written: dict[str, Any] = {}
+    if out is not None:
+        found.save(out)
+        written["model"] = out
+    if page is not None:
+        written["page"] = found.report(page)
+    if plot is not None:
+        from globalbandits.fitting.pictures import draw_all
+        from globalbandits.plots import save_figure
+
+        written["figure"] = save_figure(draw_all(found), plot)
+    for what, path in written.items():
+        typer.echo(f"{what}: {path}", err=True)

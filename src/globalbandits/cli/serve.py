@@ -1,0 +1,137 @@
+"""``globalbandits serve`` and ``globalbandits token``: the decision service over HTTP."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from globalbandits.service.stores import SQLiteStore
+
+_EXAMPLE = """{"model": {"family": "demand.linear_power", "arms": [0.4, 0.5, 0.6, 0.7, 0.8]}, \
+"policy": {"policy": "wagp"}}"""
+
+token_app = typer.Typer(no_args_is_help=True, help="Tokens of a decision service.")
+
+
+def serve(
+    db: Annotated[
+        Path, typer.Option(help="SQLite file of the log; made if it is not there.")
+    ] = Path("globalbandits.db"),
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes any that is free.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GLOBALBANDITS_TOKEN", help="Token that opens everything of the main tenant."
+        ),
+    ] = None,
+    example: Annotated[bool, typer.Option(help="Create a bandit named example.")] = False,
+    most_open: Annotated[
+        int, typer.Option(help="Decisions of a bandit that may wait for rewards.")
+    ] = 100_000,
+    rate: Annotated[float, typer.Option(help="Requests of a token a second.")] = 10_000.0,
+) -> None:
+    """Serve decisions over HTTP, and learn from their rewards.
+
+    Only this machine can reach it unless --host says otherwise, which needs a token. What it
+    answers is described at /openapi.json.
+
+    [bold]Examples[/bold]
+
+      globalbandits serve --db shop.db --example
+
+      GLOBALBANDITS_TOKEN=... globalbandits serve --db /data/shop.db --host 0.0.0.0
+    """
+    from globalbandits._validation import as_integer, as_positive
+    from globalbandits.errors import ServiceError
+
+    needs_extra("serve", "starlette", "msgspec", "uvicorn", "httptools", "prometheus_client")
+    from globalbandits.service.core import Options
+    from globalbandits.service.running import bind, check_reachable, run
+    from globalbandits.service.stores import SQLiteStore
+
+    as_integer("port", port, 0, ServiceError, maximum=65_535)
+    as_integer("most-open", most_open, 1, ServiceError)
+    as_positive("rate", rate, ServiceError)
+    options = Options(token=token, most_open=most_open, rate=rate, burst=2 * rate)
+    store = SQLiteStore(db)
+    try:
+        check_reachable(host, store, options)
+        with bind(host, port) as listening:
+            if example:
+                _create_example(store)
+            host, port = listening.getsockname()[:2]
+            _say(db, host, port, options.token is not None or bool(store.tokens()))
+            run(store, options, listening)
+    finally:
+        store.close()
+
+
+def _create_example(store: "SQLiteStore") -> None:
+    import json
+
+    from globalbandits.service.log import Log
+
+    log = Log(store, compiled=False)
+    if "example" not in log.names():
+        log.create("example", json.loads(_EXAMPLE))
+    log.writer.close()
+
+
+def _say(db: Path, host: str, port: int, tokens: bool) -> None:
+    """The address, and three lines to try."""
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    head = ' -H "Authorization: Bearer $GLOBALBANDITS_TOKEN"' if tokens else ""
+    body = " -H 'Content-Type: application/json'"
+    bandit = f"{address}/v1/bandits/example"
+    lines = [
+        f"globalbandits serves {db} at {address}; stop it with Ctrl-C",
+        f"  curl -X PUT {bandit}{head}{body} -d '{_EXAMPLE}'",
+        f"  curl -X POST {bandit}/decisions{head}",
+        f"  curl -X PUT {bandit}/decisions/DECISION_ID/reward{head}{body} -d '{{\"reward\": 0.3}}'",
+    ]
+    print("\n".join(lines), flush=True)
+
+
+@token_app.command("create")
+def token_create(
+    db: Annotated[Path, typer.Argument(metavar="DB", help="SQLite file of the service.")],
+    role: Annotated[str, typer.Option(help="read, write or admin.")] = "write",
+    tenant: Annotated[str, typer.Option(help="Whose bandits it opens.")] = "main",
+    label: Annotated[str, typer.Option(help="What it is for.")] = "",
+) -> None:
+    """Create a token and print it, this once. The server must not be running.
+
+    Where it is, an administrator creates one with POST /v1/tokens.
+
+    [bold]Example[/bold]
+
+      globalbandits token create shop.db --role admin
+    """
+    import time
+
+    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.tokens import new_token
+
+    token, row = new_token(role, tenant, label, time.time_ns() // 1000, None)
+    store = SQLiteStore(db)
+    try:
+        with store.transaction() as rows:
+            rows.add_token(row)
+    finally:
+        store.close()
+    print(token)
+
+
+def needs_extra(extra: str, *packages: str) -> None:
+    """Say what to install where an extra is missing."""
+    from importlib.util import find_spec
+
+    from globalbandits.errors import ServiceError
+
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        raise ServiceError(
+            f"{', '.join(missing)} must be installed: pip install 'globalbandits[{extra}]'"
+        )

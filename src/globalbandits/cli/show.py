@@ -1,0 +1,114 @@
+"""``globalbandits show`` and ``compare``: what sweeps found."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Folder = Annotated[Path, typer.Argument(help="Folder of a sweep.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show every row, however many.")]
+
+
+def show(
+    folder: Folder,
+    everything: Everything = False,
+    json: AsJson = False,
+    parquet: Annotated[
+        Path | None, typer.Option(help="Write a row per point, policy and run into this file.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="The same into a CSV file.")] = None,
+    variable: Annotated[str, typer.Option(help="Which variable these files hold.")] = "regret",
+) -> None:
+    """Show how far a sweep is, running or finished, and the regret of every policy at every point.
+
+    [bold]Examples[/bold]
+
+      globalbandits show results/pricing
+
+      globalbandits show results/pricing --parquet regret.parquet
+    """
+    from rich.console import Console
+
+    from globalbandits._files import replacing
+    from globalbandits.report.sweeps import print_sweep, state_of
+    from globalbandits.simulation.sweeps import SweepResult
+
+    result = SweepResult.load(folder)
+    if parquet is not None:
+        result.to_parquet(parquet, variable)
+    if csv is not None:
+        with replacing(csv) as temporary:
+            result.to_pandas(variable).to_csv(temporary, index=False)
+    if json:
+        some = len(result.missing) < result.n_tasks
+        rows = _rows(result.summary()) if some else []
+        _print_json(
+            {
+                "state": state_of(result),
+                "tasks": result.n_tasks,
+                "missing": result.missing,
+                "summary": rows,
+            }
+        )
+    else:
+        print_sweep(result, Console(), everything=everything)
+
+
+def compare(
+    first: Folder,
+    second: Folder,
+    policies: Annotated[
+        str | None,
+        typer.Option(help="A policy of the first and one of the second, with a comma between."),
+    ] = None,
+    everything: Everything = False,
+    json: AsJson = False,
+) -> None:
+    """Compare two sweeps: the second's regret less the first's, run by run, with 95 % intervals.
+
+    Runs with the same seed share their random numbers, so that small differences show.
+
+    [bold]Examples[/bold]
+
+      globalbandits compare results/today results/tomorrow
+
+      globalbandits compare results/a results/b --policies WAGP,Elastic
+    """
+    from rich.console import Console
+
+    from globalbandits.errors import ScenarioError
+    from globalbandits.report.sweeps import print_comparison
+    from globalbandits.simulation.sweeps import SweepResult
+    from globalbandits.simulation.sweeps.comparing import compare as compare_sweeps
+
+    pair = None
+    if policies is not None:
+        one, comma, other = policies.partition(",")
+        if not (one and comma and other):
+            raise ScenarioError(
+                f"policies must be two names with a comma between, got {policies!r}"
+            )
+        pair = one.strip(), other.strip()
+    frame = compare_sweeps(SweepResult.load(first), SweepResult.load(second), policies=pair)
+    if json:
+        _print_json(_rows(frame))
+    else:
+        print_comparison(frame, Console(), everything=everything)
+
+
+def _rows(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
+    """A frame's rows as plain values, None for nan."""
+    return [
+        {key: None if value != value else value for key, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=1, default=str, allow_nan=False))

@@ -1,0 +1,95 @@
+"""The parameter ``variance`` of policies that may learn it, and the learning."""
+
+import math
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_positive, require
+from globalbandits.errors import PolicyError
+from globalbandits.policies.parts.learned_noise import APART, guess_mean, learn_noise, no_noise
+from globalbandits.statistics import Statistics
+
+COIN = "coin"
+LEARNED = "learned"
+_LARGEST_EXPONENT = 600.0
+_LEAST_REST = 1e-12
+_MIDDLE = 0.5  # of the rewards' range: the guess of a mean before the arm's first reward
+
+
+def as_coin_or_learned(value: object) -> str:
+    """One of the two words.
+
+    >>> as_coin_or_learned("learnt")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.PolicyError: variance must be one of coin, learned, got 'learnt'
+    """
+    known = isinstance(value, str) and value in (COIN, LEARNED)
+    require(known, "variance", f"be one of {COIN}, {LEARNED}", value, PolicyError)
+    return str(value)
+
+
+def as_number_or_learned(value: object) -> float | str:
+    """A positive number, or the word.
+
+    >>> as_number_or_learned("coin")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.PolicyError: variance must be a positive number or 'learned', got 'coin'
+    """
+    if isinstance(value, str):
+        rule = f"be a positive number or {LEARNED!r}"
+        require(value == LEARNED, "variance", rule, value, PolicyError)
+        return value
+    return as_positive("variance", value, PolicyError)
+
+
+def learn_variances(stats: Statistics) -> FloatArray:
+    """The variance of every arm's rewards, from the statistics alone; shape (n_arms,).
+
+    An arm's own rewards, and five that have the share of the largest possible variance that all
+    arms show; 20 rewards of an arm count there, so that an arm that is played most, and hardly
+    varies, does not speak for the others.
+    """
+    noise = no_noise(stats.counts.shape[0])
+    for arm in range(stats.counts.shape[0]):
+        noise.guesses[arm] = guess_mean(stats, arm, _MIDDLE)
+    learn_noise(stats, noise, APART)
+    return noise.variances
+
+
+def freedom(stats: Statistics, arm: int) -> float:
+    """How many rewards stand behind an arm's learned variance: the degrees of freedom."""
+    return float(APART.rounds - 1.0 + stats.counts[arm])
+
+
+def surprise(stats: Statistics, variance: float, arm: int, gap: float) -> float:
+    """How unlikely it is, in nats, that the arm's mean is off by ``gap``: Student's density.
+
+    With many rewards this is ``N / 2 * log(1 + gap^2 / variance)``, the least divergence of Normal
+    arms of unknown variance (Burnetas and Katehakis 1996).
+    """
+    degrees = freedom(stats, arm)
+    squares = stats.counts[arm] * gap * gap / variance
+    return 0.5 * degrees * math.log(1.0 + squares / degrees)
+
+
+def student_radius(stats: Statistics, variance: float, arm: int, budget: float) -> float:
+    """The gap whose `surprise` is ``budget``: ``sqrt(2 * budget * v / N)`` with many rewards."""
+    degrees = freedom(stats, arm)
+    growth = math.exp(min(2.0 * budget / degrees, _LARGEST_EXPONENT)) - 1.0
+    return math.sqrt(degrees * variance / stats.counts[arm] * growth)
+
+
+def draw_student(stats: Statistics, variance: float, arm: int, rng: np.random.Generator) -> float:
+    """A mean from the posterior of a Normal arm whose variance is learned.
+
+    The square of a Student variable over its degrees of freedom is b / (1 - b) with b of a Beta.
+    """
+    count, degrees = stats.counts[arm], freedom(stats, arm)
+    part = rng.beta(0.5, 0.5 * degrees)
+    gap = math.sqrt(variance / count * degrees * part / max(1.0 - part, _LEAST_REST))
+    if rng.random() < 0.5:
+        gap = -gap
+    return float(stats.sums[arm] / count + gap)

@@ -1,0 +1,375 @@
+"""What each operation does. Errors of the library become answers where handlers are called."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from globalbandits._version import __version__
+from globalbandits.errors import ConflictError, GlobalBanditsError, UnknownError
+from globalbandits.service.answers import (
+    bandit_out,
+    decided_out,
+    decision_out,
+    explanation_out,
+    settings_out,
+    token_fields,
+    token_out,
+    told_out,
+    why_out,
+)
+from globalbandits.service.appending import Ask, Tell
+from globalbandits.service.bandit import Bandit
+from globalbandits.service.clock import as_text
+from globalbandits.service.core import Service
+from globalbandits.service.messages import (
+    BanditsOut,
+    DecisionAnswer,
+    DecisionsOut,
+    EvidenceOut,
+    ExplanationOut,
+    HealthOut,
+    NewTokenOut,
+    PastOut,
+    RewardAnswer,
+    RewardsOut,
+    TokensOut,
+    WaitOut,
+)
+from globalbandits.service.stores.base import Transaction
+from globalbandits.service.stores.outcomes import learned_from, state_of
+from globalbandits.service.tokens import new_token
+from globalbandits.service.web import (
+    EVENTS,
+    NDJSON,
+    TEXT,
+    Answer,
+    Refused,
+    Request,
+    as_number,
+    refused,
+)
+from globalbandits.service.writer import Change
+
+_PIECE = 1_000  # events read at a time
+MOST_EVENTS = 100_000  # of one answer
+_STREAM_SECONDS = 0.5
+_KEEP_ALIVE = 15.0
+_json = msgspec.json.Encoder().encode
+
+
+async def decide(service: Service, request: Request) -> Answer:
+    """Make a decision."""
+    bandit = await service.bandit(request.params["name"], request.who.tenant)
+    service.check_open(bandit)
+    decided = await _decided(service, bandit, request.body.request_id)
+    service.metrics.decisions.labels(str(decided.replayed).lower()).inc()
+    return Answer(*decided_out(bandit, decided))
+
+
+async def _decided(service: Service, bandit: Bandit, request_id: str | None) -> Any:
+    if bandit.settings.mode == "paused":
+        return service.log.submit_decide(bandit, request_id).result()  # at once, or refused
+    return await service.store(service.log.ask(bandit, request_id))
+
+
+async def reward(service: Service, request: Request) -> Answer:
+    """Learn a reward."""
+    bandit = await service.bandit(request.params["name"], request.who.tenant)
+    id = request.params["id"]
+    told = await service.store(service.log.tell(bandit, id, request.body.reward))
+    service.metrics.told(told)
+    return Answer(200, told_out(id, told))
+
+
+async def retract(service: Service, request: Request) -> Answer:
+    """Take back what was learned from a decision."""
+    bandit = await service.bandit(request.params["name"], request.who.tenant)
+    id = request.params["id"]
+    told = await service.store(service.log.retraction(bandit, id))
+    return Answer(200, told_out(id, told, retracting=True))
+
+
+async def decide_many(service: Service, request: Request) -> Answer:
+    """Make many decisions in one commit."""
+    answers: list[DecisionAnswer | None] = []
+    asks: list[tuple[int, Bandit, Ask]] = []
+    for place, item in enumerate(request.body.items):
+        answers.append(None)
+        try:
+            bandit = await service.bandit(item.bandit, request.who.tenant)
+            service.check_open(bandit)
+            if bandit.settings.mode == "paused":
+                answers[place] = _decision_answer(
+                    bandit, service.log.submit_decide(bandit, item.request_id).result()
+                )
+            else:
+                asks.append((place, bandit, service.log.ask(bandit, item.request_id)))
+        except (GlobalBanditsError, Refused) as error:
+            problem = refused(error).problem
+            answers[place] = DecisionAnswer(status=problem.status, problem=problem)
+    stored = await service.store_all([ask for _, _, ask in asks])
+    for (place, bandit, _), decided in zip(asks, stored, strict=True):
+        service.metrics.decisions.labels(str(decided.replayed).lower()).inc()
+        answers[place] = _decision_answer(bandit, decided)
+    return Answer(200, DecisionsOut(items=[answer for answer in answers if answer is not None]))
+
+
+def _decision_answer(bandit: Bandit, decided: Any) -> DecisionAnswer:
+    status, out = decided_out(bandit, decided)
+    return DecisionAnswer(status=status, decision=out)
+
+
+async def reward_many(service: Service, request: Request) -> Answer:
+    """Learn many rewards in one commit."""
+    answers: list[RewardAnswer | None] = []
+    tells: list[tuple[int, Tell]] = []
+    for place, item in enumerate(request.body.items):
+        answers.append(None)
+        try:
+            bandit = await service.bandit(item.bandit, request.who.tenant)
+            tells.append((place, service.log.tell(bandit, item.decision_id, item.reward)))
+        except (GlobalBanditsError, Refused) as error:
+            problem = refused(error).problem
+            answers[place] = RewardAnswer(status=problem.status, problem=problem)
+    stored = await service.store_all([tell for _, tell in tells])
+    for (place, tell), told in zip(tells, stored, strict=True):
+        service.metrics.told(told)
+        try:
+            answers[place] = RewardAnswer(status=200, reward=told_out(tell.decision, told))
+        except Refused as error:
+            answers[place] = RewardAnswer(status=error.status, problem=error.problem)
+    return Answer(200, RewardsOut(items=[answer for answer in answers if answer is not None]))
+
+
+async def create_bandit(service: Service, request: Request) -> Answer:
+    """Create a bandit."""
+    name, tenant = request.params["name"], request.who.tenant
+    names = service.log.names(tenant)
+    if name not in names and len(names) >= service.options.most_bandits:
+        raise Refused(
+            429,
+            f"bandits must be at most {service.options.most_bandits}, got one more",
+            ((b"retry-after", b"3600"),),
+        )
+    bandit, new = await asyncio.to_thread(service.log.create, name, _given(request.body), tenant)
+    return Answer(201 if new else 200, bandit_out(bandit), _etag(bandit))
+
+
+async def change_settings(service: Service, request: Request) -> Answer:
+    """Change settings; what was learned is kept."""
+    name, tenant = request.params["name"], request.who.tenant
+    expected = _expected(request.headers.get(b"if-match"))
+    changes = _given(request.body)
+    bandit = await service.bandit(name, tenant)
+    await asyncio.to_thread(service.log.change, name, changes, tenant, expected=expected)
+    return Answer(200, settings_out(bandit), _etag(bandit))
+
+
+def _given(body: Any) -> dict[str, Any]:
+    """The fields that were sent."""
+    fields = msgspec.structs.asdict(body)
+    return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
+
+
+def _etag(bandit: Bandit) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"etag", b'"%d"' % bandit.number),)
+
+
+def _expected(header: bytes | None) -> int | None:
+    """The number of settings in an If-Match."""
+    if header is None or header == b"*":
+        return None
+    number = header.strip().strip(b'"')
+    if not number.isdigit() or len(number) > 18:
+        raise ConflictError(f"if-match must be the number of settings, got {header!r}")
+    return int(number)
+
+
+async def list_bandits(service: Service, request: Request) -> Answer:
+    """The tenant's bandits."""
+    return Answer(200, BanditsOut(bandits=service.log.names(request.who.tenant)))
+
+
+async def show_bandit(service: Service, request: Request) -> Answer:
+    """A bandit now."""
+    bandit = await service.bandit(request.params["name"], request.who.tenant)
+    return Answer(200, bandit_out(bandit), _etag(bandit))
+
+
+async def show_decision(service: Service, request: Request) -> Answer:
+    """A decision as it stands; with ``?why=true`` the reasons, from the state it was made in."""
+    return await asyncio.to_thread(_past, service, request)
+
+
+def _past(service: Service, request: Request) -> Answer:
+    id, log = request.params["id"], service.log
+    found = log.store.decision(id)
+    bandit = None if found is None else log.bandit_of(found.bandit)
+    if found is None or bandit is None or bandit.row.tenant != request.who.tenant:
+        raise UnknownError(f"decision must be one of this store's, got {id!r}")
+    held = log.store.held(id)
+    learned = learned_from(held)
+    why = None
+    if request.query.get("why", "").lower() in ("1", "true"):
+        why = why_out(log.explain(bandit.row.name, id, bandit.row.tenant))
+    out = PastOut(
+        decision=decision_out(bandit, found, True),
+        state=state_of(held),
+        reward=None if learned is None else learned.value,
+        why=why,
+    )
+    return Answer(200, out)
+
+
+async def explain(service: Service, request: Request) -> Answer:
+    """Why the policy would choose what it would choose now."""
+    bandit = await service.bandit(request.params["name"], request.who.tenant)
+    explanation = await asyncio.to_thread(bandit.explain, "d:next")
+    said = explanation_out(explanation)
+    return Answer(200, ExplanationOut(version=bandit.version, explanation=said))
+
+
+async def show_evidence(service: Service, request: Request) -> Answer:
+    """What the rewards say."""
+    bandit = await service.bandit(request.params["name"], request.who.tenant)
+    reading = await asyncio.to_thread(service.readings.ask, bandit)
+    if reading is None:
+        return Answer(202, WaitOut(detail="the first reading is on its way"), _RETRY)
+    out = EvidenceOut(
+        as_of=reading.version,
+        version=bandit.version,
+        age_seconds=round(service.readings.age(reading), 3),
+        evidence=reading.evidence,
+    )
+    return Answer(200, out)
+
+
+_RETRY = ((b"retry-after", b"1"),)
+
+
+async def list_events(service: Service, request: Request) -> Answer:
+    """Events beyond a version, a line each."""
+    bandit = await service.bandit(request.params["name"], request.who.tenant)
+    after = as_number(request.query, "after", 0, 2**62)
+    limit = as_number(request.query, "limit", 10_000, MOST_EVENTS)
+    upto = min(bandit.version, after + limit)
+    return Answer(200, _lines(service, bandit, after, upto), media=NDJSON)
+
+
+async def _lines(service: Service, bandit: Bandit, after: int, upto: int) -> AsyncIterator[bytes]:
+    while after < upto:
+        end = min(after + _PIECE, upto)
+        rows = await asyncio.to_thread(
+            lambda a, b: list(bandit_events(service, bandit, a, b)), after, end
+        )
+        yield b"".join(rows)
+        after = end
+
+
+def bandit_events(service: Service, bandit: Bandit, after: int, upto: int) -> list[bytes]:
+    """Some events as lines of JSON."""
+    return [
+        _json(
+            {
+                "seq": row.seq,
+                "kind": row.kind,
+                "decision_id": row.decision,
+                "arm": row.arm,
+                "value": bandit.values[row.arm],
+                "reward": row.value,
+                "at": as_text(row.at),
+            }
+        )
+        + b"\n"
+        for row in service.log.store.events(bandit.row.id, after, upto)
+    ]
+
+
+async def stream(service: Service, request: Request) -> Answer:
+    """The bandit as it changes, at most twice a second."""
+    bandit = await service.bandit(request.params["name"], request.who.tenant)
+    if service.n_streams >= service.options.most_streams:
+        text = f"streams must be at most {service.options.most_streams}, got one more"
+        raise Refused(429, text, ((b"retry-after", b"10"),))
+    return Answer(200, _messages(service, bandit), media=EVENTS)
+
+
+async def _messages(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
+    service.n_streams += 1
+    try:
+        sent, quiet_since = None, time.monotonic()
+        while not service.draining:
+            now = bandit.version, bandit.number, sum(bandit.shown)
+            if now != sent:
+                sent, quiet_since = now, time.monotonic()
+                yield b"event: bandit\ndata: " + _json(bandit_out(bandit)) + b"\n\n"
+            elif time.monotonic() - quiet_since >= _KEEP_ALIVE:
+                quiet_since = time.monotonic()
+                yield b": nothing new\n\n"
+            await asyncio.sleep(_STREAM_SECONDS)
+    finally:
+        service.n_streams -= 1
+
+
+async def create_token(service: Service, request: Request) -> Answer:
+    """Create a token of the tenant of who asks."""
+    body, log = request.body, service.log
+    at = log.clock.now()
+    seconds = body.expires_seconds
+    expires = None if seconds is None else at + round(seconds * 1e6)
+    token, row = new_token(body.role, request.who.tenant, body.label, at, expires)
+
+    def write(rows: Transaction) -> None:
+        rows.add_token(row)
+
+    await asyncio.to_thread(lambda: log.writer.submit(Change(write, lambda _: None)).result())
+    service.tokens.add(row)
+    return Answer(201, NewTokenOut(token=token, **token_fields(row)))
+
+
+async def list_tokens(service: Service, request: Request) -> Answer:
+    """The tenant's tokens, without their secrets."""
+    rows = service.tokens.of(request.who.tenant)
+    return Answer(200, TokensOut(tokens=[token_out(row) for row in rows]))
+
+
+async def drop_token(service: Service, request: Request) -> Answer:
+    """Take a token back."""
+    id = request.params["id"]
+    if id not in {row.id for row in service.tokens.of(request.who.tenant)}:
+        raise UnknownError(f"token must be one of this tenant's, got {id!r}")
+
+    def write(rows: Transaction) -> None:
+        rows.drop_token(id)
+
+    log = service.log
+    await asyncio.to_thread(lambda: log.writer.submit(Change(write, lambda _: None)).result())
+    service.tokens.drop(id)
+    return Answer(
+        200, TokensOut(tokens=[token_out(r) for r in service.tokens.of(request.who.tenant)])
+    )
+
+
+async def health(service: Service, request: Request) -> Answer:
+    """Whether the process answers."""
+    return Answer(200, HealthOut(status="ok", version=__version__))
+
+
+async def ready(service: Service, request: Request) -> Answer:
+    """Whether requests can be served now."""
+    if service.draining:
+        raise Refused(503, "the service is about to stop", _RETRY)
+    if service.store_fault:
+        raise Refused(503, service.store_fault, _RETRY)
+    detail = "defaults wait: the clock was set" if service.sweeper.paused else ""
+    return Answer(200, HealthOut(status="ready", version=__version__, detail=detail))
+
+
+async def metrics(service: Service, request: Request) -> Answer:
+    """Numbers for Prometheus."""
+    service.metrics.queue.set(service.log.writer.length)
+    service.metrics.open.set(sum(bandit.n_open for bandit in service.log.loaded()))
+    return Answer(200, service.metrics.text(), media=TEXT)

@@ -1,0 +1,258 @@
+"""What requests and answers look like: what decodes and encodes is what is published."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from globalbandits.service.stores.outcomes import State
+
+MOST_ITEMS = 1_000  # of a batch
+RequestId = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern="^[!-~]+$", description="Yours, for retries.")
+]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Id = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[0-9A-Za-z_-]+$")]
+Mode = Literal["live", "shadow", "paused"]
+Late = Literal["accept", "refuse"]
+Arm = str | float | int
+
+
+class Incoming(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A body of a request."""
+
+
+class SettingsIn(Incoming, rename=None):
+    """Settings to change; what is not named stays."""
+
+    model: dict[str, Any] | UnsetType = UNSET
+    policy: dict[str, Any] | UnsetType = UNSET
+    mode: Mode | UnsetType = UNSET
+    incumbent: Arm | UnsetType | None = UNSET
+    held_back: Annotated[float, Meta(ge=0, lt=1)] | UnsetType = UNSET
+    limits: tuple[float, float] | UnsetType | None = UNSET
+    largest_step: Annotated[int, Meta(ge=1, le=1000)] | UnsetType | None = UNSET
+    deadline_seconds: Annotated[float, Meta(gt=0, le=316224000)] | UnsetType | None = UNSET
+    default_reward: float | UnsetType | None = UNSET
+    late: Late | UnsetType = UNSET
+
+
+class BanditIn(SettingsIn):
+    """A bandit to create: its model, its policy, and perhaps settings and a seed."""
+
+    model: dict[str, Any]
+    policy: dict[str, Any]
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
+
+
+class DecisionIn(Incoming):
+    """A decision to make; with a request id it can be asked for again."""
+
+    request_id: RequestId | None = None
+
+
+class RewardIn(Incoming):
+    """What was observed, in the model's units. Of a key that stands twice the last one counts."""
+
+    reward: float
+
+
+class DecisionItem(Incoming):
+    """One of many decisions to make."""
+
+    bandit: Name
+    request_id: RequestId | None = None
+
+
+class RewardItem(Incoming):
+    """One of many rewards."""
+
+    bandit: Name
+    decision_id: Id
+    reward: float
+
+
+class DecisionsIn(Incoming):
+    """Decisions to make, stored in one commit."""
+
+    items: Annotated[list[DecisionItem], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class RewardsIn(Incoming):
+    """Rewards, learned in one commit."""
+
+    items: Annotated[list[RewardItem], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class TokenIn(Incoming):
+    """A token to create, of the tenant of who asks."""
+
+    role: Literal["read", "write", "admin"]
+    label: Annotated[str, Meta(max_length=100, pattern="^[ -~]*$")] = ""
+    expires_seconds: Annotated[float, Meta(gt=0, le=316_224_000)] | None = None
+
+
+class Outgoing(Struct, kw_only=True):
+    """A body of an answer."""
+
+
+class Problem(Outgoing, omit_defaults=True):
+    """What is wrong (RFC 9457)."""
+
+    title: str
+    status: int
+    detail: str
+    type: str = "about:blank"
+    parameter: str | None = None
+    reward: float | None = None  # of a conflict: the one that counts
+    version: int | None = None
+
+
+class ArmOut(Outgoing):
+    """An arm: how often it was shown, and what was observed."""
+
+    arm: int
+    value: Arm
+    shown: int
+    pulls: int
+    mean: float | None
+
+
+class BanditOut(Outgoing):
+    """A bandit now."""
+
+    name: str
+    version: int
+    settings_number: int
+    mode: Mode
+    policy: str
+    estimate: float | None
+    open: int
+    created_at: str
+    arms: list[ArmOut]
+    settings: dict[str, Any]
+
+
+class BanditsOut(Outgoing):
+    """The names of the bandits."""
+
+    bandits: list[str]
+
+
+class SettingsOut(Outgoing):
+    """Settings, and their number."""
+
+    settings_number: int
+    settings: dict[str, Any]
+
+
+class DecisionOut(Outgoing):
+    """A decision: show `value`, and send the reward with `decision_id`."""
+
+    decision_id: str
+    bandit: str
+    arm: int
+    value: Arm
+    chosen: int
+    chosen_value: Arm
+    version: int
+    settings_number: int
+    decided_at: str
+    deadline: str | None
+    replayed: bool
+
+
+class RewardOut(Outgoing):
+    """What became of a reward, and the version at which it was learned."""
+
+    status: Literal["learned", "duplicate"]
+    reward: float
+    version: int
+
+
+class PastOut(Outgoing):
+    """A decision as it stands, and its reasons if they were asked for."""
+
+    decision: DecisionOut
+    state: State
+    reward: float | None
+    why: dict[str, Any] | None = None
+
+
+class DecisionAnswer(Outgoing):
+    """One answer of many: as if it had been asked for alone."""
+
+    status: int
+    decision: DecisionOut | None = None
+    problem: Problem | None = None
+
+
+class RewardAnswer(Outgoing):
+    """One answer of many: as if it had been sent alone."""
+
+    status: int
+    reward: RewardOut | None = None
+    problem: Problem | None = None
+
+
+class DecisionsOut(Outgoing):
+    """Answers in the order of the items."""
+
+    items: list[DecisionAnswer]
+
+
+class RewardsOut(Outgoing):
+    """Answers in the order of the items."""
+
+    items: list[RewardAnswer]
+
+
+class ExplanationOut(Outgoing):
+    """Why the policy would choose what it would choose now."""
+
+    version: int
+    explanation: dict[str, Any]
+
+
+class EvidenceOut(Outgoing):
+    """What the rewards say, as of a version that may lie back."""
+
+    as_of: int
+    version: int
+    age_seconds: float
+    evidence: dict[str, Any]
+
+
+class WaitOut(Outgoing):
+    """Not there yet; ask again."""
+
+    detail: str
+
+
+class TokenOut(Outgoing):
+    """A token without its secret."""
+
+    id: str
+    role: str
+    label: str
+    created_at: str
+    expires_at: str | None
+
+
+class NewTokenOut(TokenOut):
+    """A token with its secret, which is shown only now."""
+
+    token: str
+
+
+class TokensOut(Outgoing):
+    """The tenant's tokens."""
+
+    tokens: list[TokenOut]
+
+
+class HealthOut(Outgoing):
+    """How the service is."""
+
+    status: str
+    version: str
+    detail: str = ""

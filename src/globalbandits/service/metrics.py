@@ -1,0 +1,77 @@
+"""Numbers for Prometheus."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from globalbandits.service.appending import Told
+
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+class Metrics:
+    """All numbers of one service."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Histogram(
+            "http_server_request_duration_seconds",
+            "Time of a request until its answer.",
+            ["http_route", "http_request_method", "http_response_status_code"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.decisions = Counter(
+            "globalbandits_decisions",
+            "Decisions, new or replayed.",
+            ["replayed"],
+            registry=self.registry,
+        )
+        self._rewards = Counter(
+            "globalbandits_rewards", "Rewards.", ["outcome"], registry=self.registry
+        )
+        self._commits = Histogram(
+            "globalbandits_commit_seconds",
+            "Time of a commit.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._sizes = Histogram(
+            "globalbandits_batch_size",
+            "What one commit stored.",
+            buckets=_SIZES,
+            registry=self.registry,
+        )
+        self.queue = Gauge(
+            "globalbandits_queue_length", "What waits for a commit.", registry=self.registry
+        )
+        self.open = Gauge(
+            "globalbandits_open_decisions",
+            "Decisions without a reward, in bandits that are loaded.",
+            registry=self.registry,
+        )
+        self.sweeping = Gauge(
+            "globalbandits_sweeping", "1 unless defaults wait for a clock.", registry=self.registry
+        )
+        self.sweeping.set(1)
+        self._cells: dict[tuple[str, str, int], Histogram] = {}
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Note a request."""
+        key = route, method, status
+        cell = self._cells.get(key)
+        if cell is None:
+            cell = self._cells[key] = self._requests.labels(route, method, str(status))
+        cell.observe(seconds)
+
+    def commit(self, size: int, seconds: float) -> None:
+        """Note a commit."""
+        self._commits.observe(seconds)
+        self._sizes.observe(size)
+
+    def told(self, told: Told) -> None:
+        """Note what became of a reward."""
+        self._rewards.labels(told.outcome.value).inc()
+
+    def text(self) -> bytes:
+        """All numbers, as Prometheus reads them."""
+        return generate_latest(self.registry)

@@ -1,0 +1,136 @@
+"""Evidence, computed in another process: it takes up to some tenths of a second.
+
+A reading is begun only when somebody asks, and at most every few seconds for a bandit. Answers say
+which version they are of.
+"""
+
+import dataclasses
+import math
+import multiprocessing
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NamedTuple
+
+from globalbandits.service.bandit import Bandit
+from globalbandits.service.texts import plain_json
+
+SECONDS = 5.0  # between two readings of a bandit
+
+
+class Reading(NamedTuple):
+    """What the rewards said at a version."""
+
+    version: int
+    at: float  # seconds of a steady clock
+    evidence: dict[str, Any]
+
+
+class Readings:
+    """The latest readings of all bandits, and the process that makes new ones.
+
+    Args:
+        seconds: between two readings of a bandit.
+        now: a steady clock.
+    """
+
+    def __init__(self, seconds: float = SECONDS, now: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._now = now
+        self._pool: ProcessPoolExecutor | None = None
+        self._latest: dict[int, Reading] = {}
+        self._running: dict[int, Future[dict[str, Any]]] = {}
+        self._begun: dict[int, float] = {}
+
+    def ask(self, bandit: Bandit) -> Reading | None:
+        """The latest reading, if there is one; a new one is begun if it is time for it."""
+        id = bandit.row.id
+        running = self._running.get(id)
+        if running is not None and not running.done():
+            return self._latest.get(id)
+        latest = self._latest.get(id)
+        old = self._now() - self._begun.get(id, -math.inf) >= self._seconds
+        if old and (latest is None or latest.version != bandit.version):
+            self._begin(bandit)
+        return latest
+
+    def _begin(self, bandit: Bandit) -> None:
+        with bandit.lock:
+            version = bandit.version
+            state = bandit.learner.state()
+            model = plain_json(bandit.settings.model)
+        id, at = bandit.row.id, self._now()
+        self._begun[id] = at
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=context)
+        try:
+            future = self._pool.submit(read, model, state)
+        except BrokenProcessPool:  # it was killed: the next one asks a new one
+            self._pool = None
+            return
+
+        def done(finished: "Future[dict[str, Any]]") -> None:
+            if finished.cancelled() or finished.exception() is not None:
+                return
+            self._latest[id] = Reading(version, at, finished.result())
+
+        self._running[id] = future
+        future.add_done_callback(done)
+
+    def age(self, reading: Reading) -> float:
+        """Seconds since a reading was begun."""
+        return self._now() - reading.at
+
+    def close(self) -> None:
+        """End the process."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+def read(model: str, state: dict[str, Any]) -> dict[str, Any]:
+    """What a learner's rewards say, as plain data.
+
+    Args:
+        model: as JSON.
+        state: of the learner.
+    """
+    from globalbandits.evidence import Evidence
+    from globalbandits.evidence.saving import decode_statistics
+    from globalbandits.service.settings import build_model
+    from globalbandits.statistics import no_statistics
+
+    built = build_model(model)
+    stats = decode_statistics(state["statistics"], no_statistics(built.n_arms))
+    evidence = Evidence.restore(built, state["evidence"], statistics=stats)
+    against = evidence.against_model()
+    drift = evidence.drift()
+    return {
+        "interval": _said(evidence.interval()),
+        "model": _said(against) | {"refuted": bool(against.refuted())},
+        "contenders": _said(evidence.contenders()),
+        "drift": _said(drift) | {"alarm": drift.alarm},
+    }
+
+
+def _said(statement: Any) -> dict[str, Any]:
+    """A statement's numbers and its sentence."""
+    numbers: dict[str, Any] = plain(dataclasses.asdict(statement))
+    return numbers | {"text": str(statement)}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; numbers that JSON has not are null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (bool, str, int)) or value is None:
+        return value
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return repr(value)
+    return number if math.isfinite(number) else None

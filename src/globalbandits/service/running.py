@@ -1,0 +1,186 @@
+"""The server process: uvicorn, with bounds on headers, and a stop that loses nothing."""
+
+import asyncio
+import ipaddress
+import json
+import logging
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from globalbandits.errors import ServiceError
+from globalbandits.service.app import make_app
+from globalbandits.service.core import Options, Service
+from globalbandits.service.stores.base import Store
+
+HEADER_SECONDS = 10.0
+LARGEST_HEADERS = 32_000  # bytes
+MOST_CONNECTIONS = 2_000
+_END = b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large" + _END
+_TOO_SLOW = b"HTTP/1.1 408 Request Timeout" + _END
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, where headers must be short and come in time."""
+
+    _reading = True  # headers
+    _size = 0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """A client connects, and has some seconds to say what it wants."""
+        super().connection_made(transport)
+        self._wait_for_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """A client goes."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes come."""
+        if self._reading:
+            self._size += len(data)
+            if self._timer is None:
+                self._wait_for_headers()
+            super().data_received(data)
+            if self._reading and self._size > LARGEST_HEADERS:
+                self._refuse(_TOO_LARGE)
+            return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        """Headers are there."""
+        self._stop_waiting()
+        if (
+            self._size > LARGEST_HEADERS + len(self.url)
+            and sum(len(name) + len(value) for name, value in self.headers) + len(self.url)
+            > LARGEST_HEADERS
+        ):
+            self._refuse(_TOO_LARGE)
+            return
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is whole; the next one may begin."""
+        super().on_message_complete()
+        self._reading, self._size = True, 0
+
+    def _wait_for_headers(self) -> None:
+        self._timer = self.loop.call_later(HEADER_SECONDS, self._refuse, _TOO_SLOW)
+
+    def _stop_waiting(self) -> None:
+        self._reading = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, answer: bytes) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(answer)
+            self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """A server that tells its service when it is to stop."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Refuse what is new, and let streams end."""
+        self._service.draining = True
+        super().handle_exit(sig, frame)
+
+
+class JSONLines(logging.Formatter):
+    """A log line as an object of JSON: no text of a request can break out of it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        line = {
+            "at": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("localhost")
+    (True, False, True)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_reachable(host: str, store: Store, options: Options) -> None:
+    """Refuse to be reachable from elsewhere where everybody may do everything."""
+    if not is_loopback(host) and options.token is None and not store.tokens():
+        raise ServiceError(
+            f"host must be a loopback address where there is no token, got {host!r}: give --token, "
+            "or create one with globalbandits token create"
+        )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except OSError:
+        made.close()
+        raise
+    made.listen(1024)  # who comes early waits
+    return made
+
+
+def set_up_logging() -> None:
+    """Warnings and errors to standard error, a line of JSON each."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JSONLines())
+    for name in ("globalbandits.service", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+
+
+def run(store: Store, options: Options, listening: socket.socket) -> None:
+    """Serve until a signal comes, then store what waits and close the store."""
+    set_up_logging()
+    make_server(Service(store, options)).run(sockets=[listening])
+
+
+def make_server(service: Service) -> Server:
+    """The server of a service."""
+    config = uvicorn.Config(
+        make_app(service),
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=10,
+    )
+    return Server(config, service)

@@ -1,0 +1,169 @@
+"""Many simulations on workers, in shards of runs: none is lost when a worker dies."""
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import BoolArray
+from globalbandits.errors import SimulationError
+from globalbandits.simulation.executors import Workers, open_workers
+from globalbandits.simulation.records import Records, empty_records, keep
+from globalbandits.simulation.requests import Request
+from globalbandits.simulation.spreading import play_shard
+from globalbandits.simulation.stopping import StopSign
+
+_PATIENCE = 0.1  # seconds between looks at the workers; an interrupt is heard at once
+_STEPS = 50_000_000  # of a shard: seconds of work, so that sending it costs nothing
+_WAITING = 2  # shards per worker that wait for it
+_SHARDS_PER_WORKER = 4  # of one simulation alone
+_MOST_DEATHS = 5  # of workers that have the same shard
+
+Report = Callable[[int], None]
+
+
+class Shard(NamedTuple):
+    """Some runs of one request."""
+
+    key: int
+    request: Request
+    places: slice
+
+
+class _Assembly:
+    """The records of a request, as its shards come in."""
+
+    def __init__(self, request: Request, n_shards: int) -> None:
+        self.records = empty_records(request.job, request.runs)
+        self.n_left = n_shards
+
+    def keep(self, places: slice, part: Records) -> bool:
+        """Put a shard's records into their place; whether all are there."""
+        keep(self.records, places, part)
+        self.n_left -= 1
+        return self.n_left == 0
+
+
+def cut(request: Request, n_shards: int) -> list[slice]:
+    """Places of the runs of each shard: as many shards as asked for, and so that none is long.
+
+    The records do not depend on it: every run draws from streams of its own.
+    """
+    n_shards = max(n_shards, math.ceil(request.n_steps / _STEPS))
+    n_shards = min(n_shards, request.runs)
+    edges = [request.runs * shard // n_shards for shard in range(n_shards + 1)]
+    return [slice(low, high) for low, high in pairwise(edges)]
+
+
+def play_requests(
+    workers: Workers,
+    requests: Iterator[tuple[int, Request]],
+    n_shards: int,
+    done: Callable[[int, Request, Records], None],
+    failed: Callable[[int, Exception], None],
+    report: Report,
+) -> None:
+    """Play requests on workers.
+
+    Args:
+        workers: who plays.
+        requests: by a key; the next is asked for when workers are about to be free.
+        n_shards: into how many shards each is cut, at least.
+        done: called with the records of a request when its last shard is in.
+        failed: called once for a request that raises, which does not end the others.
+        report: told how many steps came in.
+    """
+    sign = StopSign()
+    queue = _shards(requests, n_shards)
+    pending: dict[Future[Records], Shard] = {}
+    assemblies: dict[int, _Assembly] = {}
+    deaths: dict[tuple[int, int], int] = {}
+    given_up: set[int] = set()
+
+    def send(shard: Shard) -> None:
+        first = shard.request.first_run + shard.places.start
+        n_runs = shard.places.stop - shard.places.start
+        future = workers.submit(play_shard, shard.request.job, first, n_runs, sign.path)
+        pending[future] = shard
+
+    def take(future: Future[Records]) -> None:
+        shard = pending.pop(future)
+        try:
+            part = future.result()
+        except workers.losses as error:
+            place = shard.key, shard.places.start
+            deaths[place] = deaths.get(place, 0) + 1
+            if deaths[place] < _MOST_DEATHS:
+                send(shard)
+                return
+            text = f"executor must keep its workers, but {_MOST_DEATHS} died with the same runs"
+            give_up(shard.key, SimulationError(f"{text}: {error}"))
+        except Exception as error:
+            give_up(shard.key, error)
+        else:
+            request = shard.request
+            n_runs = shard.places.stop - shard.places.start
+            report(n_runs * request.job.horizon * len(request.job.policies))
+            if assemblies[shard.key].keep(shard.places, part):
+                done(shard.key, request, assemblies.pop(shard.key).records)
+
+    def give_up(key: int, error: Exception) -> None:
+        if key not in given_up:
+            given_up.add(key)
+            failed(key, error)
+
+    try:
+        while True:
+            while len(pending) < _WAITING * workers.n_workers:
+                shard, n_parts = next(queue, (None, 0))
+                if shard is None:
+                    break
+                if shard.key not in assemblies and shard.key not in given_up:
+                    assemblies[shard.key] = _Assembly(shard.request, n_parts)
+                if shard.key not in given_up:
+                    send(shard)
+            if not pending:
+                break
+            ended, _ = wait(pending, _PATIENCE, return_when="FIRST_COMPLETED")
+            for future in ended:
+                take(future)
+        sign.remove()
+    except BaseException:
+        for future in pending:
+            future.cancel()
+        sign.raise_for(pending)
+        raise
+
+
+def _shards(
+    requests: Iterator[tuple[int, Request]], n_shards: int
+) -> Iterator[tuple[Shard | None, int]]:
+    for key, request in requests:
+        parts = cut(request, n_shards)
+        for places in parts:
+            yield Shard(key, request, places), len(parts)
+
+
+def play_request(request: Request, executor: str, report: Report) -> tuple[Records, BoolArray]:
+    """Play one request on workers by name; its records, and which runs are in: all."""
+    found: list[Records] = []
+    total = 0
+
+    def done(_key: int, _request: Request, records: Records) -> None:
+        found.append(records)
+
+    def failed(_key: int, error: Exception) -> None:
+        raise error
+
+    def count(n_steps: int) -> None:
+        nonlocal total
+        total += n_steps
+        report(total)
+
+    with open_workers(executor) as workers:
+        n_shards = _SHARDS_PER_WORKER * workers.n_workers
+        play_requests(workers, iter([(0, request)]), n_shards, done, failed, count)
+    return found[0], np.ones(request.runs, np.bool_)

@@ -1,0 +1,160 @@
+"""The folder of a sweep: what is asked for, and a file for every task that is finished."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from globalbandits._files import replacing
+from globalbandits._validation import show
+from globalbandits._version import __version__
+from globalbandits.errors import ResultError, ScenarioError
+from globalbandits.simulation.result import SimulationResult
+from globalbandits.simulation.sweeps.plan import Plan
+
+FORMAT = "globalbandits sweep 1"
+_INDEX, _TASKS, _LOCK = "sweep.json", "tasks", ".lock"
+
+
+class Folder:
+    """Files of a sweep. Each is whole or not there, whenever a process dies."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def task(self, name: str) -> Path:
+        """Where the result of a task is, or will be."""
+        return self.path / _TASKS / f"{name}.nc"
+
+    def has(self, name: str) -> bool:
+        """Whether the result of a task is there."""
+        return self.task(name).is_file()
+
+    def load(self, name: str) -> SimulationResult:
+        """The result of a task; a damaged one is a `ResultError`."""
+        return SimulationResult.load(self.task(name))
+
+    def save(self, name: str, result: SimulationResult) -> None:
+        """Keep the result of a task."""
+        result.save(self.task(name))
+
+    def index(self) -> dict[str, Any]:
+        """What was asked for."""
+        path = self.path / _INDEX
+        try:
+            content = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise ResultError(
+                f"{self.path} must be the folder of a sweep, has no {_INDEX}"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise ResultError(f"{path} must be readable JSON: {error}") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ResultError(f"{path} must be of the format {FORMAT!r}, got {show(content)}")
+        return content
+
+    def start(self, plan: Plan, *, force: bool) -> None:
+        """Note what is asked for; refuse a folder of something else, unless forced.
+
+        With ``force`` results of tasks that are no longer asked for are removed; the others
+        stay.
+        """
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "version": __version__,
+            "spec": plan.spec,
+            "axes": [{"name": a.name, "key": a.key, "values": a.labels} for a in plan.axes],
+            "tasks": [task.name for task in plan.tasks],
+        }
+        if (self.path / _INDEX).exists():
+            old = self.index()
+            same = all(old[key] == content[key] for key in ("axes", "tasks"))
+            if not same and not force:
+                raise ScenarioError(
+                    f"{self.path} holds results of another spec: {difference(old, content)}; "
+                    "choose another folder, or --force to keep only what is the same"
+                )
+            if not same:
+                self._remove_all_but(set(content["tasks"]))
+        elif self.path.is_dir() and any(entry.name != _LOCK for entry in self.path.iterdir()):
+            raise ScenarioError(f"{self.path} must be empty, or the folder of a sweep")
+        with replacing(self.path / _INDEX) as temporary:
+            text = json.dumps(content, indent=1, ensure_ascii=False)
+            temporary.write_text(f"{text}\n", encoding="utf-8")
+
+    def _remove_all_but(self, names: set[str]) -> None:
+        for path in (self.path / _TASKS).glob("*.nc"):
+            if path.stem not in names:
+                path.unlink()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep others from working on the same folder; it ends with the process, however."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        path = self.path / _LOCK
+        with open(path, "w") as file:
+            # Who locked it last may just have removed it: then this is nobody's lock.
+            if not _lock(file) or not _is_still(path, file):
+                raise ScenarioError(f"{self.path} is in use: another process works on this sweep")
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    path.unlink()
+
+    def is_running(self) -> bool:
+        """Whether a process works on it now."""
+        path = self.path / _LOCK
+        if not path.exists():
+            return False
+        with suppress(OSError), open(path, "r+") as file:
+            return not _lock(file)
+        return False
+
+
+def _is_still(path: Path, file: Any) -> bool:
+    """Whether an open file is the one of this name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except OSError:
+        return False
+
+
+def _lock(file: Any) -> bool:
+    """Whether nobody else has the file locked; then we have."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system: two processes may work on one folder
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """The first thing that differs between two sweeps, for a person."""
+    found = _first_difference("", old["spec"], new["spec"])
+    if found is None and old["version"] != new["version"]:
+        return f"it was made with version {old['version']}, this is {new['version']}"
+    return found or "the code of a policy, a model or a part has changed"
+
+
+def _first_difference(path: str, old: Any, new: Any) -> str | None:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in [*old, *(key for key in new if key not in old)]:
+            here = f"{path}.{key}" if path else key
+            if key in ("title", "text") and not path:
+                continue
+            if key not in new:
+                return f"{here} is gone"
+            if key not in old:
+                return f"{here} is new"
+            found = _first_difference(here, old[key], new[key])
+            if found:
+                return found
+        return None
+    return None if old == new else f"{path} was {show(old)}, is {show(new)}"

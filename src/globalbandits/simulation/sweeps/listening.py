@@ -1,0 +1,120 @@
+"""Who is told how a sweep goes: nobody, a person at a terminal, or another program."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from globalbandits.simulation.progress import describe_rate
+
+_SELDOM = 1.0  # seconds between lines about steps
+
+
+class Listener:
+    """Told what happens; does nothing with it."""
+
+    def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
+        """Before the first task: how many there are, are finished, and steps are left."""
+
+    def steps(self, n_steps: int) -> None:
+        """Steps that were played."""
+
+    def task(self, where: Mapping[str, Any]) -> None:
+        """A task is finished."""
+
+    def failed(self, where: Mapping[str, Any], reason: str) -> None:
+        """A task went wrong."""
+
+    def end(self, n_played: int, n_found: int, n_failed: int) -> None:
+        """After the last task."""
+
+
+class JsonLines(Listener):
+    """One line of JSON for each event, for another program."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._started = self._said = time.monotonic()
+        self._n_left = self._n_steps = self._n_done = self._n_tasks = 0
+
+    def _say(self, event: str, **values: Any) -> None:
+        line = json.dumps({"event": event, **values}, default=str)
+        print(line, file=self._stream or sys.stdout, flush=True)
+
+    def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
+        """The first line."""
+        self._started = time.monotonic()
+        self._n_tasks, self._n_done, self._n_left = n_tasks, n_found, n_steps
+        self._say("start", tasks=n_tasks, finished=n_found, steps=n_steps)
+
+    def steps(self, n_steps: int) -> None:
+        """A line about progress, once a second at most."""
+        self._n_steps += n_steps
+        now = time.monotonic()
+        if now - self._said >= _SELDOM:
+            self._said = now
+            rate = self._n_steps / max(now - self._started, 1e-9)
+            left = (self._n_left - self._n_steps) / rate
+            self._say(
+                "progress",
+                tasks=self._n_tasks,
+                finished=self._n_done,
+                steps=self._n_steps,
+                steps_per_second=round(rate),
+                seconds_left=round(left, 1),
+            )
+
+    def task(self, where: Mapping[str, Any]) -> None:
+        """A line for the task."""
+        self._n_done += 1
+        self._say("task", finished=self._n_done, tasks=self._n_tasks, at=dict(where))
+
+    def failed(self, where: Mapping[str, Any], reason: str) -> None:
+        """A line for the task that went wrong."""
+        self._say("failed", at=dict(where), reason=reason)
+
+    def end(self, n_played: int, n_found: int, n_failed: int) -> None:
+        """The last line."""
+        seconds = round(time.monotonic() - self._started, 3)
+        self._say("end", played=n_played, found=n_found, failed=n_failed, seconds=seconds)
+
+
+@contextmanager
+def progress_listener() -> Iterator[Listener]:
+    """A bar on standard error: tasks, steps a second, time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[tasks]} tasks"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=5.0) as bar:
+        yield _Bar(bar)
+
+
+class _Bar(Listener):
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._row = bar.add_task("simulating", total=None, tasks="", rate="")
+        self._n_tasks = self._n_done = 0
+
+    def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
+        self._n_tasks, self._n_done = n_tasks, n_found
+        self._bar.update(self._row, total=n_steps, tasks=f"{n_found}/{n_tasks}")
+
+    def steps(self, n_steps: int) -> None:
+        task = self._bar.tasks[0]
+        self._bar.update(self._row, advance=n_steps, rate=describe_rate(task.speed))
+
+    def task(self, where: Mapping[str, Any]) -> None:
+        self._n_done += 1
+        self._bar.update(self._row, tasks=f"{self._n_done}/{self._n_tasks}")
+
+    def failed(self, where: Mapping[str, Any], reason: str) -> None:
+        self._bar.console.print(f"failed at {dict(where)}: {reason}", markup=False)

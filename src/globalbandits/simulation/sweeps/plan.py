@@ -1,0 +1,186 @@
+"""A spec taken apart into tasks, each with a name that says what it computes."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from globalbandits._validation import as_integer, as_seed, require
+from globalbandits._version import __version__
+from globalbandits.environments.parts import Part
+from globalbandits.errors import GlobalBanditsError, ModelError, ScenarioError, SimulationError
+from globalbandits.model import RewardModel
+from globalbandits.policies import Policy, StopWhen
+from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
+from globalbandits.simulation.provenance import own_code
+from globalbandits.simulation.sweeps.grid import MOST_TASKS, Axis, axes_of, points
+from globalbandits.simulation.sweeps.specs import Experiment, Reader
+
+_VARIABLES = frozenset({"theta", "bias", "stopped", "choice", "gap", "true_mean"})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task:
+    """One point of a sweep."""
+
+    key: int  # its place in the grid, the last axis fastest
+    content: Mapping[str, Any]  # the spec at this point
+    name: str  # a hash of all that its result depends on
+    n_steps: int
+
+    def read(self, reader: Reader) -> Experiment:
+        """What is simulated."""
+        return reader.read(self.content)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """All tasks of a spec."""
+
+    spec: dict[str, Any]  # as plain values
+    axes: tuple[Axis, ...]
+    tasks: tuple[Task, ...]
+    reader: Reader
+
+    def where(self, task: Task) -> dict[str, Any]:
+        """The values of the axes at a task."""
+        place = np.unravel_index(task.key, self.shape) if self.axes else ()
+        return {axis.name: axis.labels[int(at)] for axis, at in zip(self.axes, place, strict=True)}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each axis has."""
+        return tuple(len(axis.values) for axis in self.axes)
+
+
+def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
+    """Check a whole spec, every point of it, before anything is played.
+
+    Args:
+        spec: what a spec file holds; models, policies and parts may also be Python objects.
+        folder: where files that the spec names are looked for.
+    """
+    require(isinstance(spec, Mapping), "spec", "be a table", spec, ScenarioError)
+    environment = spec.get("environment")
+    moving = {"drift", "theta"} if isinstance(environment, Mapping) else set()
+    taken = _VARIABLES - {"theta"}
+    if moving and ("drift" in environment or isinstance(environment.get("theta"), Mapping)):  # type: ignore[operator,union-attr]
+        taken = _VARIABLES
+    axes = axes_of(spec.get("sweep", {}), taken)
+    n_tasks = int(np.prod([len(axis.values) for axis in axes], dtype=object))
+    require(
+        n_tasks <= MOST_TASKS,
+        "sweep",
+        f"have at most {MOST_TASKS:,} points",
+        n_tasks,
+        ScenarioError,
+    )
+    reader = Reader(folder)
+    namer = _Namer()
+    tasks = []
+    for key, content in enumerate(points(spec, axes)):
+        try:
+            experiment = reader.read(content)
+            namer.check(experiment)
+            name = namer.name(experiment)
+        except GlobalBanditsError as error:
+            place = np.unravel_index(key, tuple(len(axis.values) for axis in axes)) if axes else ()
+            at = ", ".join(
+                f"{axis.key} = {axis.values[int(i)]!r}" for axis, i in zip(axes, place, strict=True)
+            )
+            raise ScenarioError(f"{error} (at {at})" if at else str(error)) from error
+        options = experiment.options
+        n_steps = options["horizon"] * options["runs"] * len(experiment.policies)
+        tasks.append(Task(key=key, content=content, name=name, n_steps=n_steps))
+    return Plan(spec=plain(spec), axes=axes, tasks=tuple(tasks), reader=reader)
+
+
+class _Namer:
+    """Checks and names tasks; what many tasks share is looked at once."""
+
+    def __init__(self) -> None:
+        self._models: dict[int, tuple[RewardModel, Any]] = {}
+        self._set_up: set[tuple[int, str]] = set()
+
+    def check(self, experiment: Experiment) -> None:
+        """Refuse wrong numbers, and policies that cannot play this model."""
+        options, env = experiment.options, experiment.environment
+        as_integer("horizon", options["horizon"], 1, SimulationError, maximum=MAX_HORIZON)
+        as_integer("runs", options["runs"], 1, SimulationError, maximum=MAX_RUNS)
+        as_seed(options["seed"], SimulationError)
+        if env.drift is not None:
+            last = env.drift.last_time
+            rule = f"be at most {last}, where the drift's path ends"
+            fits = options["horizon"] <= last
+            require(fits, "horizon", rule, options["horizon"], SimulationError)
+        for label, policy in experiment.policies.items():
+            pair = id(env.model), repr(policy)
+            if pair not in self._set_up:
+                try:
+                    policy.setup(env.model)
+                except GlobalBanditsError as error:
+                    raise ScenarioError(f"policies.{label}: {error}") from error
+                self._set_up.add(pair)
+        stop = options.get("stop")
+        if stop is not None:
+            stop.setup(env.model)
+
+    def name(self, experiment: Experiment) -> str:
+        """A hash of all that the result depends on."""
+        env, options = experiment.environment, experiment.options
+        times = checkpoint_times(
+            options["horizon"], options.get("checkpoints", 200), options.get("spacing", "linear")
+        )
+        whole = {
+            "version": __version__,
+            "model": self._model(env.model),
+            "truth": self._model(env.truth) if isinstance(env.truth, RewardModel) else None,
+            "environment": env.to_dict(),
+            "policies": {label: plain(policy) for label, policy in experiment.policies.items()},
+            "numbers": [options["horizon"], options["runs"], str(options["seed"])],
+            "times": hashlib.sha256(times.astype("<i8").tobytes()).hexdigest(),
+            "evidence": options["evidence"],
+            "stop": plain(options.get("stop")),
+            "own_code": own_code(env, experiment.policies),
+        }
+        text = json.dumps(whole, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    def _model(self, model: RewardModel) -> Any:
+        if id(model) not in self._models:
+            self._models[id(model)] = model, describe_model(model)
+        return self._models[id(model)][1]
+
+
+def describe_model(model: RewardModel) -> Any:
+    """A model as plain values that tell it from others; a Python function by its values."""
+    try:
+        return model.to_dict()
+    except ModelError:
+        grid = np.linspace(*model.domain, 65)
+        worth = np.round(model.worth(grid), 9)
+        digest = hashlib.sha256(np.ascontiguousarray(worth).tobytes()).hexdigest()
+        return {"fingerprint": model.fingerprint, "worth": digest[:32]}
+
+
+def plain(value: Any) -> Any:
+    """A spec with its Python objects as plain values."""
+    if isinstance(value, RewardModel):
+        return describe_model(value)
+    if isinstance(value, Policy):
+        return value.to_dict() if hasattr(value, "kind") else repr(value)
+    if isinstance(value, (Part, StopWhen)):
+        return plain(value.to_dict())
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return repr(value)

@@ -1,0 +1,208 @@
+"""What a sweep left in its folder: one dataset with the sweep's axes, and tables of it."""
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits._files import replacing
+from globalbandits._validation import require
+from globalbandits.errors import ResultError
+from globalbandits.simulation.result import SimulationResult
+from globalbandits.simulation.sweeps.folder import Folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_FILLS = {"f": np.nan, "i": -1, "b": False}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SweepResult:
+    """The results of a sweep, read when they are looked at; also of one that is not finished.
+
+    Args:
+        folder: where they are.
+        index: what was asked for.
+    """
+
+    folder: Folder
+    index: dict[str, Any]
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "SweepResult":
+        """The results in a folder; a `ResultError` if it is none of a sweep."""
+        folder = Folder(path)
+        return SweepResult(folder, folder.index())
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What was asked for, as plain values."""
+        spec: dict[str, Any] = self.index["spec"]
+        return spec
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """The sweep's axes: values by name."""
+        return {axis["name"]: axis["values"] for axis in self.index["axes"]}
+
+    @property
+    def n_tasks(self) -> int:
+        """How many points were asked for."""
+        return len(self.index["tasks"])
+
+    @property
+    def missing(self) -> list[dict[str, Any]]:
+        """The points that are not finished."""
+        names = self.index["tasks"]
+        return [self.where(key) for key in range(self.n_tasks) if not self.folder.has(names[key])]
+
+    def where(self, key: int) -> dict[str, Any]:
+        """The values of the axes at a task."""
+        place = np.unravel_index(key, self._shape) if self.axes else ()
+        return {
+            name: values[int(at)]
+            for (name, values), at in zip(self.axes.items(), place, strict=True)
+        }
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(len(values) for values in self.axes.values())
+
+    def results(self) -> Iterator[tuple[dict[str, Any], SimulationResult]]:
+        """Point by point, those that are finished: the values of the axes, and the result."""
+        for key, name in enumerate(self.index["tasks"]):
+            if self.folder.has(name):
+                yield self.where(key), self.folder.load(name)
+
+    def _read(self, key: int) -> "xr.Dataset | None":
+        name = self.index["tasks"][key]
+        return self.folder.load(name).dataset if self.folder.has(name) else None
+
+    @cached_property
+    def dataset(self) -> "xr.Dataset":
+        """One dataset, the sweep's axes first; a file is read when its numbers are looked at.
+
+        Where tasks differ in arms or checkpoints, the shorter ones are filled up with nan (whole
+        numbers with -1), and the variables ``arm_of`` and ``time_of`` hold the values. Points that
+        are not finished are filled up too. Select before you compute:
+        ``result.dataset["regret"].sel(theta=0.4).isel(time=-1)`` reads one file.
+        """
+        import xarray as xr
+
+        from globalbandits.simulation.sweeps.stacking import Stack, lazily, remembering
+
+        read = remembering(self._read)
+        shapes = self._sizes()
+        found = next((data for _, data in shapes), None)
+        if found is None:
+            raise ResultError(f"{self.folder.path} has no finished task yet")
+        sizes = {dim: max(data.sizes[dim] for _, data in shapes) for dim in found.sizes}
+        outer = tuple(self.axes)
+        coordinates: dict[str, Any] = {name: np.array(values) for name, values in self.axes.items()}
+        variables: dict[str, Any] = {}
+        for name in map(str, found.coords):
+            first = found[name].values
+            if all(np.array_equal(first, data[name].values) for _, data in shapes):
+                coordinates[name] = first
+            else:
+                dtype = first.dtype if first.dtype.kind in "UO" else np.dtype(float)
+                stack = Stack(read, name, self._shape, (sizes[name],), dtype, np.nan)
+                variables[f"{name}_of"] = lazily((*outer, name), stack)
+        for name in map(str, found.data_vars):
+            dims = tuple(map(str, found[name].dims))
+            inner = tuple(sizes[dim] for dim in dims)
+            kind = found[name].dtype
+            stack = Stack(read, name, self._shape, inner, kind, _FILLS[kind.kind])
+            variables[name] = lazily((*outer, *dims), stack)
+        return xr.Dataset(variables, coordinates, {"spec": str(self.spec)})
+
+    def _sizes(self) -> "list[tuple[int, xr.Dataset]]":
+        """Finished tasks that show every size there is: one, or all where sizes may differ."""
+        keys = {axis["key"].partition(".")[0] for axis in self.index["axes"]}
+        if not keys & {"model", "horizon", "runs", "checkpoints", "spacing", "policies"}:
+            key = next((k for k in range(self.n_tasks) if self._has(k)), None)
+            return [] if key is None else [(key, self._loaded(key))]
+        return [(key, self._loaded(key)) for key in range(self.n_tasks) if self._has(key)]
+
+    def _has(self, key: int) -> bool:
+        return self.folder.has(self.index["tasks"][key])
+
+    def _loaded(self, key: int) -> "xr.Dataset":
+        found = self._read(key)
+        assert found is not None
+        return found.isel(run=slice(0, None))
+
+    def summary(self, baseline: str | None = None, confidence: float = 0.95) -> "pd.DataFrame":
+        """One row for each point and policy: mean regret with its interval, as of one result."""
+        import pandas as pd
+
+        frames = []
+        for where, result in self.results():
+            frame = pd.DataFrame(result.summary(baseline, confidence)).reset_index()
+            for place, (name, value) in enumerate(where.items()):
+                frame.insert(place, name, [value] * len(frame))
+            frame["runs"] = result.dataset.sizes["run"]
+            frames.append(frame)
+        if not frames:
+            raise ResultError(f"{self.folder.path} has no finished task yet")
+        return pd.concat(frames, ignore_index=True)
+
+    def _frames(self, variable: str, final: bool) -> "Iterator[pd.DataFrame]":
+        """Point by point: a row for each policy and run, and time unless it is the last."""
+        for where, result in self.results():
+            known = sorted(map(str, result.dataset.data_vars))
+            rule = f"be one of {', '.join(known)}"
+            require(variable in known, "variable", rule, variable, ResultError)
+            data = result.dataset[variable]
+            if final and "time" in data.dims:
+                data = data.isel(time=-1, drop=True)
+            frame = data.to_dataframe(variable).reset_index()
+            for place, (name, value) in enumerate(where.items()):
+                frame.insert(place, name, [value] * len(frame))
+            yield frame
+
+    def to_pandas(self, variable: str = "regret", *, final: bool = True) -> "pd.DataFrame":
+        """One row for each point, policy and run: a variable at the end, or over time.
+
+        Args:
+            variable: a variable of the dataset.
+            final: only the last checkpoint.
+        """
+        import pandas as pd
+
+        frames = list(self._frames(variable, final))
+        if not frames:
+            raise ResultError(f"{self.folder.path} has no finished task yet")
+        return pd.concat(frames, ignore_index=True)
+
+    def to_polars(self, variable: str = "regret", *, final: bool = True) -> Any:
+        """The same rows as a Polars frame."""
+        import polars
+
+        return polars.from_dict(dict(self.to_pandas(variable, final=final).items()))
+
+    def to_parquet(
+        self, path: str | os.PathLike[str], variable: str = "regret", *, final: bool = True
+    ) -> None:
+        """The same rows into a Parquet file, task by task, so that memory stays small."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        writer = None
+        with replacing(path) as temporary:
+            try:
+                for frame in self._frames(variable, final):
+                    table = pa.Table.from_pandas(frame, preserve_index=False)
+                    if writer is None:
+                        writer = pq.ParquetWriter(temporary, table.schema)
+                    writer.write_table(table.cast(writer.schema))
+                if writer is None:
+                    raise ResultError(f"{self.folder.path} has no finished task yet")
+            finally:
+                if writer is not None:
+                    writer.close()

@@ -1,0 +1,225 @@
+"""From a spec to what `simulate` takes; messages carry the path of the key."""
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from globalbandits._objects import is_object_name, load_object
+from globalbandits._validation import as_list, require, require_known
+from globalbandits.environments import Bias, Drift, Environment, Noise, Population
+from globalbandits.errors import GlobalBanditsError, PolicyError, ScenarioError
+from globalbandits.model import RewardModel, load_model
+from globalbandits.policies import Policy, StopWhen
+from globalbandits.policies.base import registered
+from globalbandits.simulation.requests import Request, prepare
+
+KEYS = (
+    "title",
+    "text",
+    "model",
+    "environment",
+    "policies",
+    "horizon",
+    "runs",
+    "seed",
+    "checkpoints",
+    "spacing",
+    "evidence",
+    "stop",
+    "sweep",
+)
+ENVIRONMENT = ("theta", "noise", "drift", "bias", "truth")
+NUMBERS = ("horizon", "runs", "seed", "checkpoints", "spacing", "first_run")
+_ERROR = ScenarioError
+
+
+@contextmanager
+def within(path: str, content: object = None) -> Iterator[None]:
+    """Put the path of a table before messages about its keys."""
+    try:
+        yield
+    except GlobalBanditsError as error:
+        text = str(error)
+        first = re.split(r"[ .:\[]", text, maxsplit=1)[0]
+        if first == path.rpartition(".")[2] or first == path:
+            raise ScenarioError(f"{path}{text[len(first) :]}") from error
+        known = isinstance(content, Mapping) and first in content
+        raise ScenarioError(f"{path}.{text}" if known else f"{path}: {text}") from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """One point of a spec: what is simulated, by whom, how long and how often."""
+
+    environment: Environment
+    policies: Mapping[str, Policy]
+    options: Mapping[str, Any]
+
+    @cached_property
+    def request(self) -> Request:
+        """The simulation, checked; the longer part of reading."""
+        return prepare(self.environment, self.policies, **self.options)
+
+
+class Reader:
+    """Reads the points of one spec; models that many points share are analysed once.
+
+    Args:
+        folder: where files that the spec names are looked for.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = Path() if folder is None else folder
+        self._models: dict[str, RewardModel] = {}
+
+    def read(self, content: Mapping[str, Any]) -> Experiment:
+        """The experiment a spec without a sweep describes."""
+        for key in content:
+            require_known("a key of the spec", key, KEYS, _ERROR)
+        for key in ("model", "environment", "policies", "horizon"):
+            require(key in content, "the spec", f"have the key {key}", list(content), _ERROR)
+        model = self.model("model", content["model"])
+        options: dict[str, Any] = {"runs": 100, "seed": 0}
+        options |= {key: content[key] for key in NUMBERS if key in content}
+        evidence = content.get("evidence", False)
+        require(isinstance(evidence, bool), "evidence", "be true or false", evidence, _ERROR)
+        options["evidence"] = evidence
+        if "stop" in content:
+            options["stop"] = _stop(content["stop"])
+        return Experiment(
+            self._environment(model, content["environment"]),
+            _policies(content["policies"]),
+            options,
+        )
+
+    def model(self, path: str, content: Any) -> RewardModel:
+        """A model: a description, ``{file = ...}``, ``{object = "module:name"}``, or itself."""
+        if isinstance(content, RewardModel):
+            return content
+        require(isinstance(content, Mapping), path, "be a table", content, _ERROR)
+        key = repr(_sorted(content))
+        if key not in self._models:
+            with within(path, content):
+                self._models[key] = self._make_model(content)
+        return self._models[key]
+
+    def _make_model(self, content: Mapping[str, Any]) -> RewardModel:
+        for source in ("file", "object"):
+            if source in content:
+                alone = len(content) == 1 and isinstance(content[source], str)
+                require(alone, source, "be a text, the only key", dict(content), _ERROR)
+        if "file" in content:
+            return load_model(self._folder / content["file"])
+        if "object" in content:
+            found = load_object("object", content["object"], ScenarioError, "model")
+            good = isinstance(found, RewardModel)
+            require(good, "object", "name a RewardModel", content["object"], _ERROR)
+            model: RewardModel = found
+            return model
+        return RewardModel.from_dict(content)
+
+    def _environment(self, model: RewardModel, content: Any) -> Environment:
+        require(isinstance(content, Mapping), "environment", "be a table", content, _ERROR)
+        for key in content:
+            require_known("a key of environment", key, ENVIRONMENT, _ERROR)
+        parts: dict[str, Any] = {}
+        for name, kind in {"noise": Noise, "drift": Drift, "bias": Bias}.items():
+            if name in content:
+                value = content[name]
+                with within(f"environment.{name}", value):
+                    parts[name] = value if isinstance(value, kind) else kind.from_dict(value)
+        with within("environment", content):
+            if "theta" in content:
+                parts["theta"] = _theta(content["theta"])
+            if "truth" in content:
+                parts |= self._truth(model, content["truth"])
+            return Environment(model, **parts)
+
+    def _truth(self, model: RewardModel, content: Any) -> dict[str, Any]:
+        """A list of means, or a model with its own theta and, if it has none, our arms."""
+        if not isinstance(content, Mapping):
+            return {"truth": content}
+        options = dict(content)
+        require("theta" in options, "truth", "have theta", list(options), _ERROR)
+        theta = options.pop("theta")
+        if not options.keys() & {"arms", "file", "object", "table"}:
+            options["arms"] = list(model.arms)
+        return {"truth": self.model("truth", options), "truth_theta": theta}
+
+
+def _sorted(value: Any) -> Any:
+    """Tables as pairs in order: equal for equal tables."""
+    if isinstance(value, Mapping):
+        return [(str(key), _sorted(value[key])) for key in sorted(value, key=str)]
+    return [_sorted(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _theta(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    fields = ("interval", "samples", "weights", "shifts")
+    for key in value:
+        require_known("a key of theta", key, fields, _ERROR)
+    return Population(**value)
+
+
+def _stop(value: Any) -> StopWhen:
+    if isinstance(value, StopWhen):
+        return value
+    require(isinstance(value, Mapping), "stop", "be a table", value, _ERROR)
+    fields = [field.name for field in dataclasses.fields(StopWhen)]
+    for key in value:
+        require_known("a key of stop", key, fields, _ERROR)
+    with within("stop", value):
+        return StopWhen(**value)
+
+
+def _policies(content: Any) -> dict[str, Policy]:
+    """Policies by label: a table of them, or a list of names, whose labels are theirs."""
+    if isinstance(content, Mapping):
+        found = {}
+        for label, value in content.items():
+            with within(f"policies.{label}", value):
+                found[str(label)] = make_policy(value)
+        require(len(found) > 0, "policies", "be at least one", dict(content), _ERROR)
+        return found
+    rule = "be a table of policies, or a list of their names"
+    listed = as_list("policies", content, rule, _ERROR)
+    found = {}
+    for place, value in enumerate(listed):
+        with within(f"policies[{place}]", value):
+            policy = make_policy(value)
+            require(policy.label not in found, "policy", "be there once", policy.label, PolicyError)
+        found[policy.label] = policy
+    require(len(found) > 0, "policies", "be at least one", content, _ERROR)
+    return found
+
+
+def make_policy(value: Any) -> Policy:
+    """A policy: its name, ``{policy = name, ...}``, ``module:Object``, or itself.
+
+    >>> make_policy("ucb1"), make_policy({"policy": "BUW", "scale": 0.5})
+    (UCB1(), BUW(scale=0.5))
+    """
+    if isinstance(value, Policy):
+        return value
+    if isinstance(value, str):
+        value = {"policy": value}
+    is_table = isinstance(value, Mapping) and isinstance(value.get("policy"), str)
+    require(is_table, "policy", "be a name, or a table with policy = name", value, PolicyError)
+    name = value["policy"]
+    parameters = {key: item for key, item in value.items() if key != "policy"}
+    if is_object_name(name):
+        found = load_object("policy", name, PolicyError)
+        if isinstance(found, type) and issubclass(found, Policy):
+            found = found(**parameters)
+        rule = "name a policy, or a policy class"
+        require(isinstance(found, Policy), "policy", rule, name, PolicyError)
+        policy: Policy = found
+        return policy
+    classes = {policy.__name__: kind for kind, policy in registered().items()}
+    return Policy.from_dict({"policy": classes.get(name, name)} | parameters)

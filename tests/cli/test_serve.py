@@ -1,0 +1,108 @@
+"""`globalbandits serve` and `globalbandits token`: what they refuse, say and leave behind."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from globalbandits.cli.app import main
+from globalbandits.cli.serve import needs_extra
+from globalbandits.errors import ServiceError
+from globalbandits.service.stores import SQLiteStore
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    return stop.value.code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--host", "0.0.0.0"], "host must be a loopback address where there is no token"),
+        (["--host", "0.0.0.0", "--token", "short"], "token must have at least 16 characters"),
+        (["--port", "70000"], "port must be at most 65535, got 70000"),
+        (["--most-open", "0"], "most-open must be at least 1, got 0"),
+        (["--rate", "0"], "rate must be positive, got 0.0"),
+    ],
+)
+def test_what_is_not_served(arguments, message, tmp_path, capsys):
+    assert run("serve", "--db", tmp_path / "log.db", "--port", "0", *arguments) == 2
+    assert message in capsys.readouterr().err
+    SQLiteStore(tmp_path / "log.db").close()  # the lock is free
+
+
+def test_a_foreign_file_is_not_served(tmp_path, capsys):
+    (tmp_path / "log.db").write_text("not a database")
+    assert run("serve", "--db", tmp_path / "log.db") == 2
+    assert "must be an SQLite file of globalbandits" in capsys.readouterr().err
+    assert (tmp_path / "log.db").read_text() == "not a database"
+
+
+def test_tokens_are_printed_once_and_kept_as_hashes(tmp_path, capsys):
+    path = tmp_path / "log.db"
+    assert run("token", "create", path, "--role", "admin", "--tenant", "acme", "--label", "x") == 0
+    token = capsys.readouterr().out.strip()
+    assert token.startswith("gb_")
+    assert token.encode() not in path.read_bytes()
+    store = SQLiteStore(path)
+    (row,) = store.tokens()
+    assert (row.tenant, row.role, row.label) == ("acme", "admin", "x")
+    assert run("token", "create", path) == 2  # somebody has it open
+    assert "in use by process" in capsys.readouterr().err
+    store.close()
+    assert run("token", "create", path, "--role", "king") == 2
+    assert "role must be one of read, write, admin, got 'king'" in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_named():
+    needs_extra("serve", "json")
+    with pytest.raises(
+        ServiceError, match=r"nowhere must be installed: pip install 'globalb.*serve"
+    ):
+        needs_extra("serve", "nowhere")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM on Windows")
+def test_the_lines_that_are_printed_work(tmp_path):
+    """Start with the example, do what the three lines say, and stop."""
+    code = "from globalbandits.cli import main; main()"
+    server = subprocess.Popen(
+        [sys.executable, "-c", code, "serve", "--port", "0", "--example", "--db", "log.db"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        lines = [server.stdout.readline() for _ in range(4)]
+        _follow(*lines)
+        server.send_signal(signal.SIGTERM)
+        _, errors = server.communicate(timeout=60)
+    finally:
+        server.kill()
+        server.communicate()
+    assert errors == ""
+    store = SQLiteStore(tmp_path / "log.db")
+    assert store.bandits()[0].version == 1
+    assert [row.version for row in store.snapshot(1)] == [1]
+    store.close()
+
+
+def _follow(heading, create, decide, reward):
+    """What the lines say, without curl."""
+    address = heading.split(" at ")[1].split(";")[0]
+    bandit = f"{address}/v1/bandits/example"
+    assert create.startswith(f"  curl -X PUT {bandit} -H")
+    assert decide == f"  curl -X POST {bandit}/decisions\n"
+    assert reward.startswith(f"  curl -X PUT {bandit}/decisions/DECISION_ID/reward")
+    body, head = create.split(" -d ")[1].strip().strip("'"), {"Content-Type": "application/json"}
+    with httpx.Client(transport=httpx.HTTPTransport(retries=20), timeout=60) as http:
+        assert http.put(bandit, content=body, headers=head).status_code == 200
+        id = http.post(f"{bandit}/decisions").json()["decision_id"]
+        answer = http.put(f"{bandit}/decisions/{id}/reward", json={"reward": 0.3})
+        assert answer.status_code == 200

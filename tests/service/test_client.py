@@ -1,0 +1,222 @@
+"""The clients, against a real server and against connections that fail."""
+
+import asyncio
+
+import httpx
+import pytest
+
+import globalbandits as gb
+from globalbandits.errors import ConflictError, ServiceError, StoreAway, UnknownError
+from globalbandits.service import calls
+from globalbandits.service.core import Options
+from globalbandits.service.stores import MemoryStore
+from tests.service.serving import serving
+from tests.service.worlds import ARMS, WAGP
+
+SECRET = "a-secret-of-the-operator"
+
+
+@pytest.fixture(scope="module")
+def url():
+    with serving(MemoryStore(), Options(token=SECRET, compiled=False)) as (_, url):
+        yield url
+
+
+@pytest.fixture
+def client(url):
+    with gb.Client(url, SECRET) as client:
+        client.create("shop", WAGP)
+        yield client
+
+
+class Flaky(httpx.BaseTransport):
+    """A way to the server on which requests or answers get lost, or others answer first."""
+
+    def __init__(self, faults):
+        self.faults = list(faults)
+        self.real = httpx.HTTPTransport()
+        self.sent = []
+
+    def handle_request(self, request):
+        self.sent.append(request)
+        fault = self.faults.pop(0) if self.faults else None
+        if fault == "refused":
+            raise httpx.ConnectError("refused")
+        if isinstance(fault, httpx.Response):
+            return fault
+        answer = self.real.handle_request(request)
+        if fault == "answer lost":
+            answer.read()
+            raise httpx.ReadError("the connection was reset")
+        return answer
+
+    def close(self):
+        self.real.close()
+
+
+@pytest.fixture
+def no_waiting(monkeypatch):
+    """Pauses are noted, not waited for."""
+    pauses = []
+    monkeypatch.setattr("globalbandits.service.client.time.sleep", pauses.append)
+    return pauses
+
+
+def test_a_decision_and_its_reward(client):
+    decision = client.decide("shop", "order-1")
+    assert decision.value == ARMS[decision.arm]
+    assert client.decide("shop", "order-1").replayed
+    assert client.reward("shop", decision.decision_id, 1).status == "learned"
+    assert client.reward("shop", decision.decision_id, 1).status == "duplicate"
+    with pytest.raises(ConflictError, match=r"has the reward 1\.0 already"):
+        client.reward("shop", decision.decision_id, 0)
+    assert client.past(decision.decision_id, why=True).why["agrees"]
+    assert client.retract("shop", decision.decision_id).status == "learned"
+    assert client.past(decision.decision_id).state == "retracted"
+    assert client.bandit("shop").version == 2
+    assert client.bandits() == ["shop"]
+    assert client.explanation("shop").version == 2
+    assert client.change("shop", {"held_back": 0.0}).settings_number == 1
+
+
+def test_a_block_sends_its_reward_when_it_ends_well(client):
+    before = client.bandit("shop").version
+    with client.decision("shop") as d:
+        assert d.value == ARMS[d.arm]
+        d.reward(1.0)
+    assert client.past(d.id).reward == 1.0
+    seen = []
+
+    def fail():
+        with client.decision("shop") as d:
+            seen.append(d.id)
+            d.reward(1.0)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert client.past(seen[0]).state == "open"
+    with client.decision("shop") as d:
+        pass
+    assert client.past(d.id).state == "open"
+    assert client.bandit("shop").version == before + 1
+
+
+def test_batches(client):
+    answers = client.decide_many([("shop", "b1"), ("nobody", None), ("shop", None)])
+    assert [answer.status for answer in answers] == [201, 404, 201]
+    ids = [answer.decision.decision_id for answer in answers if answer.decision]
+    told = client.reward_many([("shop", ids[0], 1.0), ("shop", ids[1], 5.0)])
+    assert [answer.status for answer in told] == [200, 422]
+
+
+def test_errors_have_their_kinds(client, url):
+    with pytest.raises(UnknownError, match="got 'nobody'"):
+        client.decide("nobody")
+    with pytest.raises(ConflictError, match="exists with another spec"):
+        client.create("shop", WAGP | {"seed": 1})
+    with pytest.raises(ServiceError, match=r"reward must lie in \[0, 1\]"):
+        client.reward("shop", "x", 3.0)
+    with pytest.raises(ConflictError, match="must still be number 9"):
+        client.change("shop", {"mode": "paused"}, expected=9)
+    with gb.Client(url, "wrong") as other, pytest.raises(ServiceError, match="valid token"):
+        other.bandits()
+    with pytest.raises(UnknownError):
+        client.bandit("../../health")  # a name stays a name
+
+
+@pytest.mark.parametrize("fault", ["refused", "answer lost", httpx.Response(503), "both"])
+def test_what_gets_lost_is_sent_again_and_counts_once(url, no_waiting, fault):
+    faults = ["refused", "answer lost"] if fault == "both" else [fault]
+    transport = Flaky([])
+    with gb.Client(url, SECRET, transport=transport) as client:
+        client.create("shop", WAGP)
+        before = client.bandit("shop")
+        transport.faults = list(faults)
+        decision = client.decide("shop")
+        transport.faults = list(faults)
+        told = client.reward("shop", decision.decision_id, 1.0)
+        after = client.bandit("shop")
+    assert told.status == ("duplicate" if "answer lost" in faults else "learned")
+    assert after.version == before.version + 1
+    assert sum(arm.shown for arm in after.arms) == sum(arm.shown for arm in before.arms) + 1
+    assert len(no_waiting) == 2 * len(faults)
+    sent = [request.content for request in transport.sent if request.url.path.endswith("decisions")]
+    assert len(sent) == 1 + len(faults)
+    assert len(set(sent)) == 1  # the same request id each time
+
+
+def test_a_client_gives_up_in_the_end(url, no_waiting):
+    with (
+        gb.Client(url, SECRET, total=0.3, transport=Flaky(["refused"] * 1_000)) as client,
+        pytest.raises(StoreAway, match="cannot be reached: refused"),
+    ):
+        client.decide("shop")
+    away = [httpx.Response(503, json={"detail": "the disk is full"}) for _ in range(1_000)]
+    with (
+        gb.Client(url, SECRET, total=0.0, transport=Flaky(away)) as client,
+        pytest.raises(StoreAway, match="the disk is full"),
+    ):
+        client.decide("shop")
+
+
+def test_conflicts_are_never_sent_again(url, no_waiting):
+    transport = Flaky([httpx.Response(409, json={"detail": "no"})])
+    with gb.Client(url, SECRET, transport=transport) as client:
+        with pytest.raises(ConflictError, match="no"):
+            client.reward("shop", "x", 1.0)
+        transport.faults = ["answer lost"]
+        with pytest.raises(StoreAway):  # it would contradict itself
+            client.change("shop", {"mode": "live"}, expected=1)
+    assert len(transport.sent) == 2
+    assert no_waiting == []
+
+
+def test_an_answer_of_something_else_is_said(url):
+    transport = Flaky([httpx.Response(200, text="<html>"), httpx.Response(418, text="tea")])
+    with gb.Client(url, SECRET, transport=transport) as client:
+        with pytest.raises(ServiceError, match="must be one of globalbandits"):
+            client.bandits()
+        with pytest.raises(ServiceError, match="was answered with 418"):
+            client.bandits()
+
+
+def test_pauses_grow_and_differ():
+    drawn = [[calls.pause(attempt, None) for _ in range(50)] for attempt in range(12)]
+    for attempt, pauses in enumerate(drawn):
+        most = min(5.0, 0.05 * 2**attempt)
+        assert all(most / 2 <= pause <= most for pause in pauses)
+        assert len(set(pauses)) > 40
+    assert all(calls.pause(0, "10") >= 5.0 for _ in range(20))
+    assert calls.pause(0, "soon") < 0.1
+
+
+def test_the_asynchronous_client_does_the_same(url):
+    async def play():
+        async with gb.AsyncClient(url, SECRET) as client:
+            await client.create("async", WAGP)
+            ids = await asyncio.gather(*(client.decide("async", f"{n}") for n in range(20)))
+            async with client.decision("async") as d:
+                d.reward(1.0)
+            told = await client.reward_many([("async", row.decision_id, 0.0) for row in ids])
+            assert [answer.status for answer in told] == [200] * 20
+            assert (await client.decide_many([("async", "0")]))[0].status == 200
+            assert (await client.retract("async", d.id)).status == "learned"
+            assert (await client.reward("async", ids[0].decision_id, 0)).status == "duplicate"
+            assert (await client.past(d.id)).state == "retracted"
+            assert (await client.change("async", {"mode": "paused"})).settings_number == 2
+            assert (await client.explanation("async")).version == 22
+            assert "async" in await client.bandits()
+            with pytest.raises(ConflictError, match="paused"):
+                await client.decide("async")
+            return (await client.bandit("async")).version
+
+    assert asyncio.run(play()) == 22
+
+
+def test_every_call_of_one_client_is_one_of_the_other():
+    names = [
+        {name for name in vars(kind) if not name.startswith("_")}
+        for kind in (gb.Client, gb.AsyncClient)
+    ]
+    assert names[0] == names[1]

@@ -1,0 +1,101 @@
+"""Requests of all kinds, made from the document: no 500, and no answer it does not name."""
+
+import os
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from globalbandits.service.core import Options
+from globalbandits.service.openapi import document, problems_of
+from globalbandits.service.routes import OPERATIONS
+from globalbandits.service.stores import MemoryStore
+from tests.service.serving import serving, talking
+from tests.service.worlds import WAGP
+
+# Of each operation, good ones and bad ones. Many more, but less varied, are in test_fuzz.py.
+N_EXAMPLES = 300 if "GLOBALBANDITS_SOAK" in os.environ else 12
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+]
+
+
+@pytest.fixture(scope="module")
+def api():
+    options = Options(compiled=False, most_bandits=20, reading_seconds=0.2)
+    with serving(MemoryStore(), options) as (_, url), talking(url) as http:
+        http.put("/v1/bandits/shop", json=WAGP)
+        id = http.post("/v1/bandits/shop/decisions").json()["decision_id"]
+        found = http.get("/openapi.json").json()
+        del found["components"]["securitySchemes"]  # this server needs no token
+        for path in found["paths"].values():
+            for described in path.values():
+                described.pop("security", None)
+        schema = schemathesis.openapi.from_dict(found)
+        schema.config.update(base_url=url)
+
+        @schema.hook
+        def map_path_parameters(context, path_parameters):
+            """Half of them name something that is there."""
+            known = {"name": "shop", "id": id}
+            for name, value in (path_parameters or {}).items():
+                if isinstance(value, str) and len(value) % 2 == 0:
+                    path_parameters[name] = known[name]
+            return path_parameters
+
+        yield schema
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize(
+    "operation",
+    [found for found in OPERATIONS if not found.path.endswith("stream")],  # which has no end
+    ids=lambda found: f"{found.method} {found.path}",
+)
+def test_every_operation_answers_as_the_document_says(api, operation, mode):
+    described = api[operation.path][operation.method]
+    has_input = operation.body is not None or operation.query or "{" in operation.path
+    if mode is GenerationMode.NEGATIVE and not has_input:
+        return  # nothing of such a request can be wrong
+
+    @given(described.as_strategy(generation_mode=mode))
+    @settings(max_examples=N_EXAMPLES, suppress_health_check=list(HealthCheck))
+    def send(case):
+        case.validate_response(case.call(), checks=CHECKS)
+
+    send()
+
+
+def test_the_document_names_every_operation_once():
+    found = document()
+    operations = [(path, method) for path, one in found["paths"].items() for method in one]
+    assert len(operations) == len(OPERATIONS) == len(set(operations))
+    ids = [one["operationId"] for path in found["paths"].values() for one in path.values()]
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_document_holds_what_it_refers_to():
+    found = document()
+    text = repr(found)
+    for name in {part.partition("'")[0] for part in text.split("#/components/schemas/")[1:]}:
+        assert name in found["components"]["schemas"]
+
+
+def test_operations_with_a_body_may_refuse_it_in_every_way():
+    for operation in OPERATIONS:
+        if operation.body is not None:
+            assert set(problems_of(operation)) >= {400, 401, 403, 408, 413, 415, 422, 429, 503}

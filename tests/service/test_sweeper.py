@@ -1,0 +1,99 @@
+"""Deadlines: defaults are learned once, whatever the clock and the store do."""
+
+import pytest
+
+from globalbandits.errors import StoreAway
+from globalbandits.service.log import Log
+from globalbandits.service.replay import replay
+from globalbandits.service.stores import MemoryStore
+from globalbandits.service.sweeper import Sweeper
+from tests.service.worlds import WAGP, HandClock
+
+DUE = {"deadline_seconds": 100, "default_reward": 0.0}
+
+
+@pytest.fixture
+def log():
+    log = Log(MemoryStore(), clock=HandClock(), compiled=False)
+    log.create("shop", WAGP | DUE)
+    yield log
+    log.close()
+
+
+def test_defaults_are_learned_once(log):
+    ids = [log.decide("shop").decision.id for _ in range(1_200)]
+    log.reward("shop", ids[3], 1.0)
+    first, second = Sweeper(log), Sweeper(log)
+    assert first.sweep() == 0
+    log.clock.pass_seconds(100)
+    assert first.sweep() == 1_199
+    assert second.sweep() == first.sweep() == 0
+    assert log.bandit("shop").version == 1_200
+    assert log.bandit("shop").n_open == 0
+    assert replay(log.store, log.store.bandits()[0], compiled=False).good
+
+
+def test_decisions_without_a_default_hold_up_nobody(log):
+    log.create("patient", WAGP | {"deadline_seconds": 100})
+    for _ in range(700):
+        log.decide("patient")
+    log.decide("shop")
+    log.clock.pass_seconds(200)
+    sweeper = Sweeper(log)
+    assert sweeper.sweep() == 1
+    log.decide("shop")
+    log.clock.pass_seconds(200)
+    assert sweeper.sweep() == 1
+    assert log.bandit("patient").version == 0
+
+
+def test_a_clock_that_jumps_makes_no_defaults(log):
+    log.decide("shop")
+    sweeper = Sweeper(log, patience=600)
+    log.clock.set_by(10_000)  # somebody sets the clock forward
+    assert sweeper.sweep() == 0
+    assert sweeper.paused
+    log.clock.set_by(-10_000)  # and mends it
+    assert sweeper.sweep() == 0
+    assert not sweeper.paused
+    assert log.bandit("shop").version == 0
+
+
+def test_a_clock_that_stays_is_believed(log):
+    log.decide("shop")
+    sweeper = Sweeper(log, patience=600)
+    log.clock.set_by(10_000)
+    assert sweeper.sweep() == 0
+    log.clock.pass_seconds(599)
+    assert sweeper.sweep() == 0
+    log.clock.pass_seconds(2)
+    assert sweeper.sweep() == 1
+    assert not sweeper.paused
+
+
+def test_what_could_not_be_stored_is_swept_again(log, monkeypatch):
+    log.decide("shop")
+    log.clock.pass_seconds(200)
+    sweeper = Sweeper(log)
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryStore, "add_events", _away)
+        with pytest.raises(StoreAway):
+            sweeper.sweep()
+    assert sweeper.sweep() == 1
+
+
+def _away(self, rows):
+    raise StoreAway("no store")
+
+
+def test_bandits_that_are_not_loaded_are_swept_too():
+    store, clock = MemoryStore(), HandClock()
+    log = Log(store, clock=clock, compiled=False)
+    log.create("shop", WAGP | DUE)
+    log.decide("shop")
+    log.writer.close()
+    clock.pass_seconds(200)
+    again = Log(store, clock=clock, compiled=False)
+    assert Sweeper(again).sweep() == 1
+    assert again.bandit("shop").version == 1
+    again.close()

@@ -1,0 +1,137 @@
+"""Workers that die: nothing is lost, and the files are the same byte for byte."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.errors import SimulationError
+from globalbandits.simulation.executors import Workers, open_workers
+from globalbandits.simulation.sweeps.listening import Listener
+from tests.simulation.sweeps.worlds import contents
+
+SPEC = {
+    "model": gb.RewardModel(lambda t, p: p * (1 - p * t) ** 2, [0.4, 0.6, 0.8]),  # a lambda travels
+    "environment": {"theta": 0.4},
+    "policies": ["uniform"],
+    "horizon": 10_000,
+    "runs": 20,
+    "checkpoints": 2,
+}
+GRID = {"environment.theta": [0.1 * k for k in range(1, 10)], "seed": [0, 1]}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What one process alone leaves in its folder."""
+    folder = tmp_path_factory.mktemp("workers")
+    gb.sweep(SPEC, folder, grid=GRID)
+    return contents(folder)
+
+
+class Killer(Listener):
+    """Kills a process when the first task is finished."""
+
+    def __init__(self, find):
+        self.find, self.killed = find, None
+
+    def task(self, where):
+        if self.killed is None:
+            self.killed = self.find()
+            os.kill(self.killed, signal.SIGKILL)
+
+
+def test_a_cluster_of_two_one_of_which_is_killed(tmp_path, undisturbed):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        killer = Killer(lambda: next(iter(client.run(os.getpid).values())))
+        name = cluster.scheduler_address.replace("tcp://", "dask://")
+        gb.sweep(SPEC, tmp_path, grid=GRID, executor=name, listener=killer)
+        assert killer.killed is not None
+    assert contents(tmp_path) == undisturbed
+
+
+def test_processes_one_of_which_is_killed(tmp_path, undisturbed, monkeypatch):
+    pools = []
+    make = Workers.__init__
+
+    def remember(self, *arguments):
+        make(self, *arguments)
+        pools.append(self)
+
+    monkeypatch.setattr(Workers, "__init__", remember)
+    killer = Killer(lambda: next(iter(pools[0]._executor._processes)))
+    gb.sweep(SPEC, tmp_path, grid=GRID, executor="processes", workers=2, listener=killer)
+    assert killer.killed is not None
+    assert contents(tmp_path) == undisturbed
+
+
+def test_joblib_and_simulate_by_name():
+    env = gb.Environment(SPEC["model"], theta=0.4)
+    here = gb.simulate(env, [gb.Uniform()], 500, 9, executor="threads")
+    there = gb.simulate(env, [gb.Uniform()], 500, 9, executor="joblib")
+    assert there.dataset.identical(here.dataset)
+    with pytest.raises(SimulationError, match=r"executor must be one of threads, .* mean 'joblib'"):
+        gb.simulate(env, [gb.Uniform()], 5, 2, executor="jobli")
+
+
+def test_no_cluster_there():
+    message = "executor must be a running Dask cluster, got 'dask:"
+    with pytest.raises(SimulationError, match=message), open_workers("dask://127.0.0.1:1"):
+        pass
+    message = "workers must be at least 1, got 0"
+    with pytest.raises(SimulationError, match=message), open_workers("processes", 0):
+        pass
+
+
+SPEC_FILE = """
+horizon = 30_000
+runs = 10
+checkpoints = 2
+policies = ["uniform"]
+environment = {theta = 0.4}
+model = {mean = "arm * (1 - arm*theta)**2", arms = [0.4, 0.6, 0.8]}
+[sweep]
+seed = {from = 0, to = 39, step = 1}
+"""
+
+
+def test_kill_minus_nine_then_the_same_command(tmp_path):
+    (tmp_path / "spec.toml").write_text(SPEC_FILE)
+    code = "from globalbandits.cli import main; main()"
+
+    def command(out):
+        words = ["simulate", "spec.toml", "--out", out, "--json", "--workers", "1"]
+        return [sys.executable, "-c", code, *words]
+
+    whole = subprocess.run(
+        command("whole"), cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    events = [json.loads(line) for line in whole.stdout.splitlines()]
+    assert events[0] == {"event": "start", "tasks": 40, "finished": 0, "steps": 40 * 300_000}
+    assert [event["at"]["seed"] for event in events if event["event"] == "task"] == [*range(40)]
+    assert (events[-1]["event"], events[-1]["played"], events[-1]["failed"]) == ("end", 40, 0)
+    process = subprocess.Popen(command("cut"), cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if json.loads(line)["event"] == "task":
+            break
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    n_left = len(gb.SweepResult.load(tmp_path / "cut").missing)
+    assert 0 < n_left < 40
+    again = subprocess.run(command("cut"), cwd=tmp_path, capture_output=True, text=True, check=True)
+    start = json.loads(again.stdout.splitlines()[0])
+    assert start["finished"] == 40 - n_left
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    regret = gb.SweepResult.load(tmp_path / "cut").dataset["regret"].values
+    assert np.isfinite(regret).all()

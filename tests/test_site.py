@@ -1,0 +1,71 @@
+"""The documentation site builds without a warning, is complete, and fetches nothing."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe|source)[^>]+src=["']?(?:https?:)?//[^"'> ]+"""
+    r"""|<link[^>]+rel=["']?(?:stylesheet|pre)[^>]+href=["']?(?:https?:)?//[^"'> ]+"""
+    r"""|@import[^;]+|url\(["']?(?:https?:)?//[^)]+""",
+    re.IGNORECASE,
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as `make docs` builds it: a warning is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run(
+        [*command, "-d", str(folder / "trees"), str(ROOT / "docs"), str(folder / "html")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+def test_every_public_name_is_in_the_reference(site):
+    stub = ast.parse((ROOT / "src/globalbandits/__init__.pyi").read_text("utf-8"))
+    names = {
+        name.name
+        for line in stub.body
+        if isinstance(line, ast.ImportFrom)
+        for name in line.names
+        if not name.name.startswith("_")
+    }
+    assert len(names) > 100
+    written = "".join(page.read_text("utf-8") for page in (site / "reference").glob("*.html"))
+    headings = set(re.findall(r"<h2>gb\.(\w+)<", written))
+    assert headings == names
+
+
+def test_nothing_is_fetched_when_a_page_is_read(site):
+    pages = [*site.rglob("*.html"), *site.rglob("*.css")]
+    assert len(pages) > 30
+    found = {page.name: FETCHED.findall(page.read_text("utf-8")) for page in pages}
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<script src="https://cdn.example/x.js">',
+        '<link rel="stylesheet" href="//fonts.example/f.css">',
+        "body { background: url(https://example/x.png) }",
+    ],
+)
+def test_what_is_fetched_would_be_found(text):
+    assert FETCHED.search(text)
+
+
+def test_every_page_of_the_documents_is_in_the_site(site):
+    for source in (ROOT / "docs").rglob("*.md"):
+        page = (site / source.relative_to(ROOT / "docs")).with_suffix(".html")
+        assert page.exists(), source
