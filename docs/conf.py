@@ -13,7 +13,7 @@ author = "globalbandits maintainers"
 copyright = "globalbandits maintainers, MIT licence"
 release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference", "notebooks"]
 exclude_patterns = ["_ext", "_static", "images"]
 
 myst_heading_anchors = 3

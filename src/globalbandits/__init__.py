@@ -8,6 +8,10 @@ one list of them is the stub file beside this one, ``__init__.pyi``.
 WAGP()
 """
 
+import logging
+
 import lazy_loader
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless it is asked for
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -250,7 +250,8 @@ pwd.getpwuid = nobody  # as for a user that the system does not know
 
 import globalbandits as gb
 model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
-print(int(gb.simulate(gb.Environment(model, 0.4), [gb.UCB1()], 10, runs=2).dataset["pulls"].sum()))
+result = gb.simulate(gb.Environment(model, 0.4), [gb.Uniform()], 10, runs=2)
+print(int(result.dataset["pulls"].sum()))
 """
 
 

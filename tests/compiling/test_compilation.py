@@ -137,13 +137,13 @@ def test_what_cannot_be_told_is_compiled_but_not_kept(folder):
 SCRIPT = """
 import numpy as np
 from globalbandits.environments import Environment
-from globalbandits.policies import UCB1, WAGP
+from globalbandits.policies import WAGP, Uniform
 from globalbandits.model import RewardModel
 from globalbandits.compiling import compilation
 from globalbandits.simulation import simulate
 
 model = RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
-result = simulate(Environment(model, 0.4), [WAGP(), UCB1()], 100, runs=2)
+result = simulate(Environment(model, 0.4), [WAGP(), Uniform()], 100, runs=2)
 caches = [kernel._cache for kernel in compilation._KERNELS.values()]
 print(sum(cache.hits for cache in caches), sum(cache.saved for cache in caches))
 print(result.dataset["regret"].values.tobytes().hex()[-64:])

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from globalbandits.errors import ServiceError, StoreAway
+from globalbandits.errors import ServiceError
 from globalbandits.service.core import Options
 from globalbandits.service.replay import replay
 from globalbandits.service.running import check_reachable, is_loopback
 from globalbandits.service.stores import MemoryStore, SQLiteStore
 from tests.service.serving import serving, talking
-from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, HandClock
+from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, AwayStore, HandClock
 
 PLAIN = Options(compiled=False, reading_seconds=0.0, sweep_seconds=0.05)
 
@@ -180,6 +180,9 @@ def test_why_a_past_decision_was_made(http, shop):
     assert past["why"]["explanation"]["n_observations"] == 3
     assert past["reward"] == 1.0
     assert http.get(f"/v1/decisions/{ids[3]}").json()["why"] is None
+    problem(http.get(f"/v1/decisions/{ids[3]}?why=yes"), 422, "why must be true or false")
+    problem(http.get(f"/v1/decisions/{ids[3]}?wy=true"), 422, "must be one of why, got 'wy'")
+    problem(http.get("/v1/bandits?page=2"), 422, "query parameter must not be given, got 'page'")
     problem(http.get("/v1/decisions/nobody"), 404)
     now = http.get(f"{shop}/explanation").json()
     assert now["version"] == 5
@@ -371,6 +374,16 @@ def test_two_tenants_do_not_see_each_other():
         assert one.get("/v1/bandits/shop").json()["version"] == 0
 
 
+def test_the_first_token_closes_the_service_for_good():
+    with own(Options(compiled=False)) as (_, url, http):
+        problem(http.post("/v1/tokens", json={"role": "write"}), 409, "must have the role admin")
+        token = http.post("/v1/tokens", json={"role": "admin"}).json()
+        assert http.get("/v1/bandits").status_code == 401
+        with talking(url, token["token"]) as admin:
+            assert admin.delete(f"/v1/tokens/{token['id']}").json() == {"tokens": []}
+        assert http.get("/v1/bandits").status_code == 401  # it does not open again
+
+
 def test_a_token_ends_when_it_says():
     clock = HandClock()
     secret = "a-secret-of-the-operator"
@@ -427,17 +440,7 @@ def test_no_other_address_without_a_token():
 
 
 def test_a_store_that_is_away_is_503_and_comes_back():
-    class Away(MemoryStore):
-        away = False
-
-        @contextmanager
-        def transaction(self):
-            if self.away:
-                raise StoreAway("no store")
-            with super().transaction() as rows:
-                yield rows
-
-    store = Away()
+    store = AwayStore()
     with own(Options(compiled=False), store) as (service, _, http):
         http.put("/v1/bandits/shop", json=WAGP)
         store.away = True

@@ -12,7 +12,7 @@ from globalbandits.service.log import Log
 from globalbandits.service.replay import replay
 from globalbandits.service.stores import MemoryStore, SQLiteStore
 from tests.service.stores.test_contract import STORES
-from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, HandClock
+from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, AwayStore, HandClock
 
 
 @pytest.fixture(params=STORES)
@@ -359,17 +359,7 @@ def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
 
 
 def test_a_store_that_is_away_comes_back():
-    class Away(MemoryStore):
-        away = False
-
-        @contextmanager
-        def transaction(self):
-            if self.away:
-                raise StoreAway("no store")
-            with super().transaction() as rows:
-                yield rows
-
-    store = Away()
+    store = AwayStore()
     log = Log(store, compiled=False)
     log.create("shop", WAGP)
     store.away = True

@@ -52,10 +52,14 @@ def league(
     out: Annotated[Path, typer.Option(help="Folder for page, figure and numbers.")] = Path(
         "results"
     ),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Play games again that are in the folder.")
+    ] = False,
 ) -> None:
     """Play every policy on every scenario and say who lost least.
 
     Regret is scored by what is really paid, so a policy that trusts a wrong curve loses here.
+    Games on scenarios are kept in the folder: the same command again goes on where it stopped.
     Writes league.html (a page that needs no network), league.json and a heat map; with --random
     unseen.html and unseen.json.
 
@@ -93,7 +97,7 @@ def league(
         return
     about = {"command": shlex.join(["globalbandits", *sys.argv[1:]]), "seed": str(seed)}
     if random is None:
-        page = _play(scenario, policy, runs, seed, out, about, console)
+        page = _play(scenario, policy, runs, seed, out, fresh, about, console)
     else:
         page = _play_unseen(random, horizon, policy, runs, seed, out, about, console)
     console.print(f"The page: {page}", markup=False, soft_wrap=True)
@@ -105,10 +109,12 @@ def _play(
     runs: int | None,
     seed: int,
     out: Path,
+    fresh: bool,
     about: dict[str, str],
     console: "Console",
 ) -> Path:
     from globalbandits.experiments.league import (
+        Games,
         compile_ahead,
         league_policies,
         load_scenarios,
@@ -121,7 +127,8 @@ def _play(
     with _progress() as (tick, restart):
         compile_ahead(list(policies) if policy is None else policy, tick)
         restart(len(scenarios) * len(policies))
-        standings = play_league(scenarios, policies, runs=runs, seed=seed, tick=tick)
+        games = Games(out / "games", fresh=fresh)
+        standings = play_league(scenarios, policies, runs=runs, seed=seed, tick=tick, games=games)
     page = write_league(standings, about, out)
     print_league(standings, console)
     return page

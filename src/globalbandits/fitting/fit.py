@@ -1,6 +1,7 @@
 """From history to a model: `fit`."""
 
 import dataclasses
+import logging
 import sys
 import time as clock
 import warnings
@@ -33,6 +34,8 @@ from globalbandits.fitting.worth import Offset, Value, Worth
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
+
+_LOG = logging.getLogger(__name__)
 
 
 def fit(
@@ -187,7 +190,11 @@ def fit(
 
 
 def stages(progress: Progress | bool) -> Callable[[str], None]:
-    """Says on standard error what is being done, if that is asked for."""
-    if progress is not True:
-        return lambda what: None
-    return lambda what: print(what, file=sys.stderr, flush=True)
+    """Says in the log what is being done, and on standard error if that is asked for."""
+
+    def say(what: str) -> None:
+        _LOG.info(what)
+        if progress is True:
+            print(what, file=sys.stderr, flush=True)
+
+    return say

@@ -81,7 +81,7 @@ class ArmFunctions:
         """Values of the given arms at the given arguments; both are broadcast together."""
         if self._table is not None:
             return self._table(arms, arguments)
-        shape = np.broadcast_shapes(np.shape(arms), np.shape(arguments))
+        shape = np.broadcast(arms, arguments).shape
         if self._joint is not None:
             values = _try(self._joint, shape, arguments, self._values[arms])
             if values is not None:

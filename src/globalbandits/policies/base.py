@@ -94,6 +94,7 @@ class Policy:
 
     kind: ClassVar[str]
     rules: ClassVar[Rules]
+    compiled: ClassVar[bool] = True  # False: the simulator calls the rules as they are
 
     def setup(self, model: "RewardModel") -> Setup:
         """Constants and tables this policy needs for one model; raises if it cannot run."""

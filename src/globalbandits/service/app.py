@@ -24,6 +24,7 @@ from globalbandits.service.web import (
     Request,
     Scope,
     Send,
+    check_query,
     decode,
     header_map,
     query_of,
@@ -106,7 +107,10 @@ class Endpoint:
                 body = decode(self._decoders[method], raw, headers)
             else:
                 body = operation.body()
-        request = Request(scope["path_params"], query_of(scope), headers, body, who)
+        query = query_of(scope)
+        if query and operation.role is not None:
+            check_query(query, [name for name, _ in operation.query])
+        request = Request(scope["path_params"], query, headers, body, who)
         return await operation.handler(service, request)
 
 

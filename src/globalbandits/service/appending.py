@@ -118,7 +118,8 @@ def append(
 
 def _add_decisions(rows: Transaction, asks: Sequence[Ask]) -> list[Decided]:
     new = [ask.decision for ask in asks]
-    rows.add_decisions(new)
+    if rows.add_decisions(new) == len(new):
+        return [Decided(row, False) for row in new]
     requests = [(row.bandit, row.request_id) for row in new if row.request_id is not None]
     first = rows.decisions_by_request(requests)
     decided = []

@@ -48,6 +48,7 @@ from globalbandits.service.web import (
     Answer,
     Refused,
     Request,
+    as_flag,
     as_number,
     refused,
 )
@@ -65,7 +66,7 @@ async def decide(service: Service, request: Request) -> Answer:
     bandit = await service.bandit(request.params["name"], request.who.tenant)
     service.check_open(bandit)
     decided = await _decided(service, bandit, request.body.request_id)
-    service.metrics.decisions.labels(str(decided.replayed).lower()).inc()
+    service.metrics.decided(decided)
     return Answer(*decided_out(bandit, decided))
 
 
@@ -112,7 +113,7 @@ async def decide_many(service: Service, request: Request) -> Answer:
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
     stored = await service.store_all([ask for _, _, ask in asks])
     for (place, bandit, _), decided in zip(asks, stored, strict=True):
-        service.metrics.decisions.labels(str(decided.replayed).lower()).inc()
+        service.metrics.decided(decided)
         answers[place] = _decision_answer(bandit, decided)
     return Answer(200, DecisionsOut(items=[answer for answer in answers if answer is not None]))
 
@@ -213,7 +214,7 @@ def _past(service: Service, request: Request) -> Answer:
     held = log.store.held(id)
     learned = learned_from(held)
     why = None
-    if request.query.get("why", "").lower() in ("1", "true"):
+    if as_flag(request.query, "why"):
         why = why_out(log.explain(bandit.row.name, id, bandit.row.tenant))
     out = PastOut(
         decision=decision_out(bandit, found, True),
@@ -317,6 +318,10 @@ async def _messages(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
 async def create_token(service: Service, request: Request) -> Answer:
     """Create a token of the tenant of who asks."""
     body, log = request.body, service.log
+    if not service.tokens.needed and body.role != "admin":
+        raise ConflictError(
+            f"the first token must have the role admin, got {body.role!r}: nobody could make others"
+        )
     at = log.clock.now()
     seconds = body.expires_seconds
     expires = None if seconds is None else at + round(seconds * 1e6)

@@ -43,7 +43,7 @@ def problems_of(operation: Operation) -> list[int]:
     """The statuses with which an operation may be refused."""
     found = {*operation.problems, 503}
     if operation.role is not None:
-        found |= {401, 403, 429}
+        found |= {401, 403, 422, 429}
     if operation.body is not None:
         found |= set(WITH_BODY)
     if re.search("{(id|name)}", operation.path):

@@ -137,7 +137,7 @@ OPERATIONS = (
     Operation("GET", f"{_BANDIT}/stream", handlers.stream, {200: EVENTS}, (404,)),
     Operation("GET", "/v1/tokens", handlers.list_tokens, {200: TokensOut}, role="admin"),
     Operation(
-        "POST", "/v1/tokens", handlers.create_token, {201: NewTokenOut}, (), "admin", TokenIn
+        "POST", "/v1/tokens", handlers.create_token, {201: NewTokenOut}, (409,), "admin", TokenIn
     ),
     Operation("DELETE", "/v1/tokens/{id}", handlers.drop_token, {200: TokensOut}, (404,), "admin"),
     Operation("GET", "/health", handlers.health, {200: HealthOut}, role=None),

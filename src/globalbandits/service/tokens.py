@@ -61,6 +61,10 @@ class Tokens:
         now: microseconds since 1970.
         given: a token that opens everything of the main tenant, given at the start.
 
+    Attributes:
+        needed: whether a token is needed. Once it is, it stays so, even if all are taken back:
+            who could reach the service with one must not be able to without.
+
     >>> token, row = new_token("read", "main", "", 0, None)
     >>> Tokens([row], lambda: 0).find(token).role
     'read'
@@ -74,15 +78,11 @@ class Tokens:
         self._rows = {row.id: row for row in rows}
         self._now = now
         self._given = None if given is None else hash_of(given)
+        self.needed = bool(self._rows) or given is not None
         if given is not None:
             long = len(given) >= _SHORTEST
             rule = f"have at least {_SHORTEST} characters"
             require(long, "token", rule, f"{len(given)} of them", ServiceError)
-
-    @property
-    def needed(self) -> bool:
-        """Whether there are any; without, everybody who can reach the service may do everything."""
-        return bool(self._rows) or self._given is not None
 
     def find(self, token: str) -> Identity | None:
         """Whose token it is; None for nobody's."""
@@ -98,8 +98,9 @@ class Tokens:
         return Identity(row.id, row.tenant, row.role)
 
     def add(self, row: TokenRow) -> None:
-        """Know one more."""
+        """Know one more; from now on one is needed."""
         self._rows[row.id] = row
+        self.needed = True
 
     def drop(self, id: str) -> None:
         """Know one less."""

@@ -84,8 +84,9 @@ class Player:
             type(policy).__name__,
         )
         plain = seat._replace(runs=self.runs._replace(pay=world.pay.function, world=world.pay.data))
+        compiled = world.pay.address != 0 and policy.compiled
         self._play = engine.bind_later(
-            play, name, (seat,), 0, 0, 0, False, plain=(plain,), compiled=world.pay.address != 0
+            play, name, (seat,), 0, 0, 0, False, plain=(plain,), compiled=compiled
         )
         data = world.scores, self.runs, self.account
         self._score = engine.bind(world.score, "the simulator", data, 0, 0, 0)

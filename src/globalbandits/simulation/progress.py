@@ -1,28 +1,39 @@
 """What a person sees of long simulations: that code is compiled, steps a second, the time left."""
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 _SELDOM = 0.05  # seconds: workers report more often than anyone can see
 _LISTED = 5  # policies named in one line
+_LOG = logging.getLogger(__name__)
 
 
 def say_compiling(names: Sequence[str], shown: bool = False) -> None:
-    """Say on standard error what is being compiled, if somebody is there to read it.
+    """Say in the log, and to a person at a terminal or a notebook, what is being compiled.
 
     Args:
         names: the policies.
-        shown: say it even if standard error is no terminal.
+        shown: say it even if nobody seems to read standard error.
     """
-    stream = sys.stderr
-    if stream is None or stream.closed or not (shown or stream.isatty()):
-        return
     what = "1 policy" if len(names) == 1 else f"{len(names)} policies"
     listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
-    with suppress(OSError, ValueError):
-        print(f"compiling {what}, once: {listed}", file=stream, flush=True)
+    line = f"compiling {what}, once: {listed}"
+    _LOG.info(line)
+    stream = sys.stderr
+    if stream is None or stream.closed:
+        return
+    if shown or stream.isatty() or _is_notebook(stream):
+        with suppress(OSError, ValueError):
+            print(line, file=stream, flush=True)
+
+
+def _is_notebook(stream: Any) -> bool:
+    """Whether what is written there is shown below a cell of a notebook."""
+    return type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 @contextmanager
@@ -34,6 +45,9 @@ def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
     """
     if not shown:
         yield lambda done: None
+        return
+    if _is_notebook(sys.stderr):
+        yield from _line_of_text(n_steps)
         return
     from rich.console import Console
     from rich.progress import (
@@ -70,6 +84,26 @@ def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
                 bar.update(task, completed=done)
 
         yield report
+
+
+def _line_of_text(n_steps: int) -> Iterator[Callable[[int], None]]:
+    """One line that is written over: bars that need widgets would warn where there are none."""
+    began = time.monotonic()
+    shown_at = 0.0
+
+    def report(done: int) -> None:
+        nonlocal shown_at
+        now = time.monotonic()
+        if now - shown_at >= 4 * _SELDOM or done >= n_steps:
+            shown_at = now
+            rate = describe_rate(done / max(now - began, 1e-9))
+            text = f"simulating {done / n_steps:5.0%}  {rate}"
+            print(f"\r{text:<40}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield report
+    finally:
+        print(file=sys.stderr)
 
 
 def describe_rate(rate: float | None) -> str:

@@ -67,6 +67,30 @@ def test_ossb_is_greedy_at_its_estimate():
     assert learner.estimate == pytest.approx(theta, abs=0.1)
 
 
+def test_ossb_is_rebuilt_at_the_lowest_of_several_minima():
+    """Arms that contradict each other; from any one start a sixth of these end elsewhere."""
+    model = RewardModel.from_functions(
+        [
+            lambda t: 0.5 + 0.3 * np.tanh(12 * (t - 0.3)) + 0.1 * t,
+            lambda t: 0.5 - 0.3 * np.tanh(12 * (t - 0.7)) - 0.1 * t,
+            lambda t: 0.2 + 0.1 * t,
+        ]
+    )
+    curves = model.means(np.linspace(0, 1, 1001))
+    policy, rng = OSSB(), np.random.default_rng(0)
+    setup = policy.setup(model)
+    for _ in range(40):
+        stats, state = no_statistics(3), policy.rules.init(setup)
+        stats.counts[:] = rng.integers(1, 60, 3)
+        stats.sums[:] = stats.counts * rng.random(3)
+        stats.total[0] = stats.counts.sum()
+        policy.rules.rebuild(setup, stats, state)
+        means = stats.sums / stats.counts
+        least = (stats.counts * kl(means, curves)).sum(axis=1).min()
+        found = (stats.counts * kl(means, model.means(state.theta[0]))).sum()
+        assert found <= least + 1e-3
+
+
 def test_the_mixture_of_ids_is_the_best_of_all_pairs():
     rng = np.random.default_rng(4)
     policy = IDS(cells=50)

@@ -70,8 +70,10 @@ def test_two_bandits_of_a_tenant_have_two_names(store):
 
 def test_the_first_decision_of_a_request_stays(store):
     first, second = decision("a", "r"), decision("b", "r", shown=4)
-    add(store, [first, second, decision("c"), decision("d")])
-    add(store, [decision("e", "r", shown=3)])
+    with store.transaction() as rows:
+        assert rows.add_decisions([]) == 0
+        assert rows.add_decisions([first, second, decision("c"), decision("d")]) == 3
+        assert rows.add_decisions([decision("e", "r", shown=3)]) == 0
     with store.transaction() as rows:
         assert rows.decisions_by_request([(1, "r"), (1, "x"), (2, "r")]) == {(1, "r"): first}
         assert rows.decisions_by_id(["a", "b", "c"]) == {"a": first, "c": decision("c")}

@@ -1,5 +1,6 @@
 """The league: every policy on every scenario, scored by what is really paid."""
 
+from globalbandits.experiments.league.games import Game, Games
 from globalbandits.experiments.league.play import compile_ahead, league, play_league
 from globalbandits.experiments.league.policies import league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
@@ -13,6 +14,8 @@ from globalbandits.experiments.league.unseen import (
 
 __all__ = [
     "Cell",
+    "Game",
+    "Games",
     "Scenario",
     "Standings",
     "Unseen",

@@ -16,6 +16,7 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer
 from globalbandits.errors import PolicyError, SimulationError
+from globalbandits.experiments.league.games import Game, Games
 from globalbandits.experiments.league.policies import Policies, league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings, rank
@@ -32,6 +33,7 @@ def league(
     runs: int | None = None,
     seed: int = 0,
     threads: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
 ) -> Standings:
     """Play policies on scenarios, and rank them by what was really paid.
 
@@ -43,6 +45,7 @@ def league(
         runs: instead of each scenario's own number.
         seed: of all randomness.
         threads: as in `simulate`.
+        folder: keep the games here, and do not play those again that are there.
 
     >>> import globalbandits as gb
     >>> standings = gb.league([gb.WAGP(), gb.UCB1()], ["short"], runs=10)
@@ -50,7 +53,12 @@ def league(
     ('WAGP', 'UCB1')
     """
     return play_league(
-        load_scenarios(scenarios), league_policies(policies), runs=runs, seed=seed, threads=threads
+        load_scenarios(scenarios),
+        league_policies(policies),
+        runs=runs,
+        seed=seed,
+        threads=threads,
+        games=Games(folder),
     )
 
 
@@ -62,6 +70,7 @@ def play_league(
     seed: int = 0,
     threads: int | None = None,
     tick: Tick | None = None,
+    games: Games | None = None,
 ) -> Standings:
     """Play every policy on every scenario.
 
@@ -72,7 +81,9 @@ def play_league(
         seed: of all randomness.
         threads: as in `simulate`.
         tick: called with (scenario title, policy label) before each of them plays.
+        games: where games are kept: one that is there is not played again.
     """
+    kept = games or Games(None)
     if runs is not None:
         as_integer("runs", runs, 2, SimulationError)
     started = time.perf_counter()
@@ -90,9 +101,12 @@ def play_league(
             except PolicyError as error:
                 absent[scenario.key][label] = str(error)
                 continue
-            regrets[label], nanoseconds[label] = _play(
-                scenario, policy, runs or scenario.runs, seed, threads
-            )
+            n_runs = runs or scenario.runs
+            game = kept.find(scenario, policy, n_runs, seed)
+            if game is None:
+                game = _play(scenario, policy, n_runs, seed, threads)
+                kept.keep(scenario, policy, n_runs, seed, game)
+            regrets[label], nanoseconds[label] = game
         cells[scenario.key] = rank(regrets, nanoseconds)
     return Standings(
         scenarios=tuple(scenarios),
@@ -128,9 +142,7 @@ def _compile(name: str) -> None:
         simulate(scenario.environment, [policy], horizon=1, runs=1)
 
 
-def _play(
-    scenario: Scenario, policy: Policy, runs: int, seed: int, threads: int | None
-) -> tuple[FloatArray, float]:
+def _play(scenario: Scenario, policy: Policy, runs: int, seed: int, threads: int | None) -> Game:
     """Final regrets by run, and nanoseconds per step and core."""
     simulate(scenario.environment, [policy], horizon=1, runs=1, seed=seed)  # compile it first
     started = time.perf_counter()
@@ -146,7 +158,7 @@ def _play(
     seconds = time.perf_counter() - started
     final = np.asarray(result.dataset["regret"].isel(policy=0, time=-1).values, dtype=np.float64)
     cores = min(threads or _n_cores(), runs)
-    return final, seconds * cores / (runs * scenario.horizon) * 1e9
+    return Game(final, seconds * cores / (runs * scenario.horizon) * 1e9)
 
 
 def _n_cores() -> int:

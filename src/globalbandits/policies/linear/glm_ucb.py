@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _N_GRID = 257
+_MANY_ARMS = 1_000  # beyond, features may differ in their tenth digit
 _CLOSE = 1e-2  # how well default features reproduce the means, on the unit reward scale
 _CLIP = 1e-6  # means are kept this far from 0 and 1, where the logistic link is infinite
 
@@ -62,7 +63,11 @@ def logit_features(means: FloatArray) -> FloatArray:
         means: shape (n_thetas, n_arms), between 0 and 1.
     """
     logits = np.log(means) - np.log1p(-means)
-    left, strength, right = np.linalg.svd(logits, full_matrices=False)
+    if logits.shape[1] <= _MANY_ARMS:
+        left, strength, right = np.linalg.svd(logits, full_matrices=False)
+    else:  # the same from the small matrix of products, in a tenth of the time
+        left = np.linalg.eigh(logits @ logits.T)[1][:, ::-1]
+        strength, right = np.ones(len(left)), left.T @ logits
     rank = 1
     while rank < len(strength):
         fitted = (left[:, :rank] * strength[:rank]) @ right[:rank]

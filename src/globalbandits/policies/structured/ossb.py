@@ -31,6 +31,7 @@ _CLIP = 1e-12  # means are kept this far from 0 and 1, where the divergence is i
 _TOLERANCE = 3e-8  # of the domain: closer than this the distance does not differ in floats
 _NEAR = 1e-6  # of the domain: a minimum must be lower than its neighbours so far away
 _ROUNDING = 1e-12  # of a distance
+_N_STARTS = 64  # how finely a projection without a last estimate is looked for
 
 
 class Setup(NamedTuple):
@@ -71,8 +72,9 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
         invert_mean(setup, stats, state, arm)
     state.theta[0] = 0.0
     if stats.total[0] > 0:
-        state.theta[0] = math.nan  # no last estimate
-        project(setup, stats, state)
+        low, high = span(setup, stats, state)
+        state.theta[0] = lowest_of_many(setup, stats, low, high)
+        state.theta[0] = minimise(setup, stats, state.theta[0], low, high)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
@@ -114,12 +116,29 @@ def project(setup: Setup, stats: Statistics, state: State) -> None:
     Every arm's part falls towards the parameter of its own mean and rises beyond, so the
     minimum lies between the smallest and the largest of these.
     """
+    low, high = span(setup, stats, state)
+    state.theta[0] = minimise(setup, stats, state.theta[0], low, high)
+
+
+def span(setup: Setup, stats: Statistics, state: State) -> tuple[float, float]:
+    """The smallest and the largest parameter of an arm's own mean."""
     low, high = setup.tables.high, setup.tables.low
     for arm in range(setup.tables.n_arms):
         if stats.counts[arm] > 0:
             low = min(low, state.thetas[arm])
             high = max(high, state.thetas[arm])
-    state.theta[0] = minimise(setup, stats, state.theta[0], low, high)
+    return low, high
+
+
+def lowest_of_many(setup: Setup, stats: Statistics, low: float, high: float) -> float:
+    """Where to start without a last estimate: the best of even steps, near the lowest minimum."""
+    best, smallest = low, math.inf
+    for step in range(1, _N_STARTS):
+        theta = low + (high - low) * step / _N_STARTS
+        value = distance(setup, stats, theta)
+        if value < smallest:
+            best, smallest = theta, value
+    return best
 
 
 def minimise(setup: Setup, stats: Statistics, last: float, low: float, high: float) -> float:
@@ -208,7 +227,8 @@ class OSSB(Policy):
     The estimate minimises ``sum_k N_k * kl(mean_k, mu_k(theta))`` with the Bernoulli divergence:
     quasi-likelihood, as good for any reward in [0, 1]. Why there is nothing to explore is
     written at the top of this file. When the means contradict the model the distance can have
-    several minima; the one found from the last estimate is used. Value: any; the best arm's mean
+    several minima; the one found from the last estimate is used, and the lowest after rewards
+    were forgotten or merged. Value: any; the best arm's mean
     that is observed pins the parameter down whatever it is worth.
 
     >>> OSSB().to_dict()

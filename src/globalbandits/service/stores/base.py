@@ -30,8 +30,8 @@ class Transaction(Protocol):
     def add_settings(self, rows: Sequence[SettingRow]) -> None:
         """Store settings."""
 
-    def add_decisions(self, rows: Sequence[Decision]) -> None:
-        """Store decisions, but for those whose request id the bandit has already."""
+    def add_decisions(self, rows: Sequence[Decision]) -> int:
+        """Store decisions, but for those whose request id the bandit has already; how many."""
 
     def decisions_by_request(
         self, requests: Sequence[tuple[int, str]]

@@ -84,8 +84,9 @@ class MemoryStore:
         for row in rows:
             self._put(self._settings, row.bandit, [*self._settings[row.bandit], row])
 
-    def add_decisions(self, rows: Sequence[Decision]) -> None:
+    def add_decisions(self, rows: Sequence[Decision]) -> int:
         """Store decisions with new request ids."""
+        before = len(self._decisions)
         for row in rows:
             if row.request_id is not None:
                 if (row.bandit, row.request_id) in self._requests:
@@ -93,6 +94,7 @@ class MemoryStore:
                 self._put(self._requests, (row.bandit, row.request_id), row.id)
             self._put(self._decisions, row.id, row)
             self._put(self._held, row.id, {})
+        return len(self._decisions) - before
 
     def decisions_by_request(
         self, requests: Sequence[tuple[int, str]]

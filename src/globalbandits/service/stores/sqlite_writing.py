@@ -37,10 +37,10 @@ class SQLiteTransaction:
         """Store settings."""
         self._add("settings", rows)
 
-    def add_decisions(self, rows: Sequence[Decision]) -> None:
+    def add_decisions(self, rows: Sequence[Decision]) -> int:
         """Store decisions with new request ids."""
         known = "ON CONFLICT (bandit, request_id) WHERE request_id IS NOT NULL DO NOTHING"
-        self._add("decisions", rows, known)
+        return self._add("decisions", rows, known)
 
     def add_events(self, rows: Sequence[Event]) -> None:
         """Store events."""
@@ -70,8 +70,8 @@ class SQLiteTransaction:
         for part in _parts(requests, 2):
             pairs = ", ".join(["(?, ?)"] * len(part))
             sql = (
-                "SELECT * FROM decisions "
-                f"WHERE request_id IS NOT NULL AND (bandit, request_id) IN (VALUES {pairs})"
+                f"WITH asked (bandit, request_id) AS (VALUES {pairs}) "
+                "SELECT decisions.* FROM asked CROSS JOIN decisions USING (bandit, request_id)"
             )
             for row in self._execute(sql, [value for pair in part for value in pair]):
                 decision = Decision(*row)
@@ -142,12 +142,14 @@ class SQLiteTransaction:
         assert done.lastrowid is not None
         return done.lastrowid
 
-    def _add(self, table: str, rows: Sequence[tuple[Any, ...]], rule: str = "") -> None:
-        """Many rows in one statement."""
+    def _add(self, table: str, rows: Sequence[tuple[Any, ...]], rule: str = "") -> int:
+        """Many rows in one statement; how many of them are new."""
+        stored = 0
         for part in _parts(rows, len(rows[0]) if rows else 1):
             marks = f"({', '.join('?' * len(part[0]))})"
             sql = f"INSERT INTO {table} VALUES {', '.join([marks] * len(part))} {rule}"
-            self._execute(sql, [value for row in part for value in row])
+            stored += self._execute(sql, [value for row in part for value in row]).rowcount
+        return stored
 
     def _select_in(self, sql: str, values: Sequence[Any]) -> list[Any]:
         found = []

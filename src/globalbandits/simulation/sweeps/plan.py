@@ -99,6 +99,11 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
     return Plan(spec=plain(spec), axes=axes, tasks=tuple(tasks), reader=reader)
 
 
+def task_name(experiment: Experiment) -> str:
+    """A hash of all that the result of an experiment depends on."""
+    return _Namer().name(experiment)
+
+
 class _Namer:
     """Checks and names tasks; what many tasks share is looked at once."""
 

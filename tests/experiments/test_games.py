@@ -1,0 +1,48 @@
+"""A league that goes on where it stopped."""
+
+import json
+
+import pytest
+
+import globalbandits as gb
+from globalbandits.experiments.league import Games, league_policies, load_scenarios, play_league
+
+
+def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch):
+    policies = [gb.Uniform(), gb.ExploreThenCommit()]
+    whole = gb.league(policies, ["short"], runs=5)
+
+    class StopError(Exception):
+        pass
+
+    def stop_at_the_second(title, label):
+        if label != "Uniform":
+            raise StopError
+
+    named = league_policies(policies)
+    with pytest.raises(StopError):
+        play_league(
+            load_scenarios(["short"]), named, runs=5, tick=stop_at_the_second,
+            games=Games(tmp_path),
+        )  # fmt: skip
+    (first,) = tmp_path.iterdir()
+    again = gb.league(policies, ["short"], runs=5, folder=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    for label in whole.policies:
+        mine, other = again.cells["short"][label], whole.cells["short"][label]
+        assert (mine.regret, mine.sem, mine.rank, mine.behind) == (
+            other.regret, other.sem, other.rank, other.behind
+        )  # fmt: skip
+    # Now nobody has to play at all; a game is known by what it depends on.
+    play = "globalbandits.experiments.league.play._play"
+    monkeypatch.setattr(play, lambda *arguments: pytest.fail("played again"))
+    assert str(gb.league(policies, ["short"], runs=5, folder=tmp_path)) == str(again)
+    for change in ({"runs": 6}, {"seed": 1}):
+        options = {"runs": 5} | change
+        with pytest.raises(pytest.fail.Exception, match="played again"):
+            gb.league(policies, ["short"], folder=tmp_path, **options)
+    content = json.loads(first.read_text())
+    for damage in ("{", "[]", json.dumps(content | {"regrets": content["regrets"][:3]})):
+        first.write_text(damage)
+        with pytest.raises(pytest.fail.Exception, match="played again"):
+            gb.league(policies, ["short"], runs=5, folder=tmp_path)

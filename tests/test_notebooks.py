@@ -1,0 +1,88 @@
+"""The notebooks run from the first cell to the last in a fresh kernel, and print what they say."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from globalbandits.compiling import cache
+
+FOLDER = Path(__file__).parents[1] / "examples" / "notebooks"
+# Warnings of the kernel's own packages.
+KERNEL = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def printed(notebook):
+    """What each cell printed, without spaces at the ends of lines."""
+    return [
+        [
+            line.rstrip()
+            for output in cell.outputs
+            if output.output_type == "stream" and output.name == "stdout"
+            for line in output.text.splitlines()
+        ]
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def pictures(notebook):
+    return sum(
+        "image/png" in output.get("data", {})
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+    )
+
+
+def errors(notebook):
+    """What each cell wrote on standard error."""
+    return "".join(
+        output.text
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.output_type == "stream" and output.name == "stderr"
+    )
+
+
+def test_there_are_three():
+    assert len(NOTEBOOKS) == 3
+
+
+@KERNEL
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_prints_what_is_stored(path):
+    stored = nbformat.read(path, as_version=4)
+    assert pictures(stored) == 0, "pictures are not stored: they are made when it runs"
+    run = nbformat.read(path, as_version=4)
+    NotebookClient(
+        run, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
+    ).execute()
+    assert printed(run) == printed(stored)
+    assert pictures(run) >= 2
+    said = [line for line in errors(run).splitlines() if not line.startswith("compiling ")]
+    assert said == []
+
+
+LONG = """
+import warnings
+import globalbandits as gb
+
+env = gb.Environment(gb.demand.linear([0.4, 0.6, 0.8]), 0.4)
+with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    result = gb.simulate(env, [gb.FixedArm(1)], 10, runs=1, progress=True)
+"""
+
+
+@KERNEL
+def test_a_notebook_is_told_what_takes_long_without_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))  # nothing is compiled yet
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LONG)])
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    first, second, rest = errors(notebook).split("\n")
+    assert first == "compiling 1 policy, once: FixedArm"
+    assert second.split("\r")[-1].startswith("simulating  100%")
+    assert rest == ""
