@@ -9,7 +9,7 @@ v being the variance of the arm's rewards, the penalty 9 nats for those that for
 score decides: forgetting must have paid before it is done.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,9 @@ class State(NamedTuple):
 
 def no_weights(n_arms: int) -> Statistics:
     """Nothing observed yet; counts may become fractions."""
-    return Statistics(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms), np.zeros(1))
+    counts: Any = np.zeros(n_arms)
+    total: Any = np.zeros(1)
+    return Statistics(counts, np.zeros(n_arms), np.zeros(n_arms), total)
 
 
 def init(setup: Setup) -> State:
@@ -77,7 +79,8 @@ def init(setup: Setup) -> State:
         )
         fit_anew(setup, view.seen, view.posterior, 0.0)
         views.append(view)
-    return State(*views, scores=np.zeros(len(WINDOWS)), deciding=np.zeros(1, np.int64))
+    still, slow, fast = views
+    return State(still, slow, fast, np.zeros(len(WINDOWS)), np.zeros(1, np.int64))
 
 
 def deciding(state: State) -> Posterior:
@@ -113,7 +116,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 def learn(setup: Setup, view: View, arm: int, reward: float, rounds: float, window: float) -> float:
     """One view takes in a reward; returns the square of what it was off by."""
     seen, posterior = view.seen, view.posterior
-    error = reward - posterior.means[arm]
+    error = reward - float(posterior.means[arm])
     longest = rounds
     if window > 0.0:
         fade(seen, 1.0 - 1.0 / window)
