@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from benchmarks import Row
-from globalbandits.service.log import Log, new_id
+from globalbandits.service.ids import Ids
+from globalbandits.service.log import Log
 from globalbandits.service.replay import replay
 from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.records import (
@@ -74,24 +75,23 @@ def raw_pairs(path: Path, group: int) -> float:
         rows.add_bandit(BanditRow(0, "main", "raw", "{}", 1, 0, 0))
         rows.add_settings([SettingRow(1, 1, 0, "{}", 0)])
     n_groups = N_PAIRS[group] // group
+    ids, version = Ids(), 0
     begun = time.perf_counter()
-    version = 0
     for number in range(n_groups):
         now = time.time_ns() // 1000
         made = [
-            Decision(new_id(now), 1, f"{number}-{k}", 0, 0, version, 1, 1, now, None)
+            Decision(ids.new(now), 1, f"{number}-{k}", 0, 0, version, 1, 1, now, None)
             for k in range(group)
         ]
-        ids = [row.id for row in made]
+        given = [row.id for row in made]
         with store.transaction() as rows:
             rows.add_decisions(made)
-            rows.decisions_by_request([(1, f"{number}-{k}") for k in range(group)])
         with store.transaction() as rows:
-            rows.decisions_by_id(ids)
-            rows.events_of(ids)
+            rows.decisions_by_id(given)
+            rows.events_of(given)
             rows.lock([1])
             rows.add_events(
-                [Event(1, version + k + 1, "reward", id, 0, 0.3, now) for k, id in enumerate(ids)]
+                [Event(1, version + k + 1, "reward", id, 0, 0.3, now) for k, id in enumerate(given)]
             )
             version += group
             rows.set_versions({1: version})

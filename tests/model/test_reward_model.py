@@ -65,7 +65,10 @@ def test_division_by_zero_in_scalar_functions_is_reported_as_not_finite():
         ({"domain": (0.0, math.inf)}, "domain high must be finite, got inf"),
         ({"domain": 3}, r"domain must be a pair \(low, high\), got 3"),
         ({"reward_range": (0.0, 0.0)}, r"reward_range must have low < high, got \(0.0, 0.0\)"),
-        ({"mean": 5}, r"mean must be a function of \(theta, arm\), got 5"),
+        (
+            {"mean": 5},
+            r"mean must be a function of \(theta, arm\), or a text with a formula, got 5",
+        ),
     ],
 )
 def test_bad_arguments(arguments, message):
@@ -75,7 +78,9 @@ def test_bad_arguments(arguments, message):
 
 
 def test_bad_lists_of_functions():
-    with pytest.raises(ModelError, match=r"functions\[1\] must be callable, got 3"):
+    with pytest.raises(
+        ModelError, match=r"functions\[1\] must be a function of \(theta\), or a text"
+    ):
         gb.RewardModel.from_functions([lambda t: t, 3])
     with pytest.raises(ModelError, match="arms must have 2 values, one per function, got 1"):
         gb.RewardModel.from_functions([lambda t: t, lambda t: 1 - t], arms=["a"])

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from globalbandits.service import running, web
+from globalbandits.service import running
 from globalbandits.service.core import Options
 from globalbandits.service.running import JSONLines
 from globalbandits.service.stores import MemoryStore
@@ -187,10 +187,11 @@ def test_headers_that_are_too_long_are_refused(server):
 )
 def test_those_that_are_slow_are_sent_away(server, start, monkeypatch):
     monkeypatch.setattr(running, "HEADER_SECONDS", 0.2)
-    monkeypatch.setattr(web, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(running, "BODY_SECONDS", 0.2)
     found = exchange(server[1], start)
     assert found.startswith(b"HTTP/1.1 408")
     assert b"connection: close" in found
+    assert b"application/problem+json" in found
 
 
 def test_two_requests_in_one_packet_are_two_answers(server):

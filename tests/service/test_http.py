@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from globalbandits.errors import ServiceError, StoreAway
+from globalbandits.errors import ServiceError
 from globalbandits.service.core import Options
 from globalbandits.service.replay import replay
 from globalbandits.service.running import check_reachable, is_loopback
 from globalbandits.service.stores import MemoryStore, SQLiteStore
 from tests.service.serving import serving, talking
-from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, HandClock
+from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, AwayStore, HandClock
 
 PLAIN = Options(compiled=False, reading_seconds=0.0, sweep_seconds=0.05)
 
@@ -204,7 +204,7 @@ def test_events_are_lines_after_a_version(http, shop):
     problem(http.get(f"{shop}/events?limit=1e3"), 422, "limit must be a whole number")
 
 
-def test_evidence_is_read_elsewhere_and_says_how_old_it_is(http, shop):
+def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
     id = http.post(f"{shop}/decisions").json()["decision_id"]
     http.put(f"{shop}/decisions/{id}/reward", json={"reward": 1})
     first = http.get(f"{shop}/evidence")
@@ -217,6 +217,14 @@ def test_evidence_is_read_elsewhere_and_says_how_old_it_is(http, shop):
     assert found["evidence"]["interval"]["n_observations"] == 1
     assert found["evidence"]["model"]["refuted"] is False
     assert set(found["evidence"]) == {"interval", "model", "contenders", "drift"}
+    # The process that reads is killed: the next reading has a new one.
+    (process,) = server[0].readings._pool._processes.values()
+    process.kill()
+    id = http.post(f"{shop}/decisions").json()["decision_id"]
+    http.put(f"{shop}/decisions/{id}/reward", json={"reward": 1})
+    while http.get(f"{shop}/evidence").json()["as_of"] == 1:
+        time.sleep(0.05)
+    assert http.get(f"{shop}/evidence").json()["as_of"] == 2
 
 
 def test_a_stream_tells_what_changes(http, shop):
@@ -440,17 +448,7 @@ def test_no_other_address_without_a_token():
 
 
 def test_a_store_that_is_away_is_503_and_comes_back():
-    class Away(MemoryStore):
-        away = False
-
-        @contextmanager
-        def transaction(self):
-            if self.away:
-                raise StoreAway("no store")
-            with super().transaction() as rows:
-                yield rows
-
-    store = Away()
+    store = AwayStore()
     with own(Options(compiled=False), store) as (service, _, http):
         http.put("/v1/bandits/shop", json=WAGP)
         store.away = True

@@ -1,6 +1,10 @@
 """Bandits for the tests of the service: a small model, quick policies."""
 
+from contextlib import contextmanager
+
+from globalbandits.errors import StoreAway
 from globalbandits.service.clock import Clock
+from globalbandits.service.stores import MemoryStore
 
 ARMS = [0.4, 0.5, 0.6, 0.7, 0.8]
 MODEL = {"family": "demand.linear_power", "arms": ARMS, "cost": 0.1}
@@ -25,3 +29,16 @@ class HandClock(Clock):
     def set_by(self, seconds):
         """Somebody sets the wall clock."""
         self.wall_at += round(seconds * 1e9)
+
+
+class AwayStore(MemoryStore):
+    """A store that cannot be written to while it is away."""
+
+    away = False
+
+    @contextmanager
+    def transaction(self):
+        if self.away:
+            raise StoreAway("no store")
+        with super().transaction() as rows:
+            yield rows

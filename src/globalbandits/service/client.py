@@ -51,15 +51,25 @@ class OpenDecision:
         self.sent = float(value)
 
 
-class _Settings:
+class _Connected:
     """Where the service is, and how patient the client is."""
 
-    def __init__(self, url: str, token: str | None, total: float, timeout: float) -> None:
+    _kind: Any
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        total: float = 30.0,
+        timeout: float = 10.0,
+        transport: Any = None,
+    ) -> None:
         headers = {"User-Agent": "globalbandits", "Content-Type": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        self.total = total
-        self.http = {"base_url": url, "headers": headers, "timeout": timeout}
+        self._total = total
+        self._http = self._kind(base_url=url, headers=headers, timeout=timeout, transport=transport)
 
 
 def _later(call: Call, attempt: int, ends: float, found: "httpx.Response | Exception") -> float:
@@ -78,7 +88,7 @@ def _later(call: Call, attempt: int, ends: float, found: "httpx.Response | Excep
     raise StoreAway(f"the service cannot be reached: {found}")
 
 
-class Client:
+class Client(_Connected):
     """A client of a decision service; threads may share it.
 
     Failed connections and the statuses 408, 429, 502, 503 and 504 are tried again, with pauses that
@@ -92,18 +102,7 @@ class Client:
         transport: of httpx, for tests.
     """
 
-    def __init__(
-        self,
-        url: str,
-        token: str | None = None,
-        *,
-        total: float = 30.0,
-        timeout: float = 10.0,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        settings = _Settings(url, token, total, timeout)
-        self._total = total
-        self._http = httpx.Client(transport=transport, **settings.http)  # type: ignore[arg-type]
+    _kind = httpx.Client
 
     def _send(self, call: Call) -> Any:
         ends = time.monotonic() + self._total
@@ -111,11 +110,12 @@ class Client:
         while True:
             found: httpx.Response | Exception
             try:
-                found = self._http.request(
+                response: httpx.Response = self._http.request(
                     call.method, call.path, content=call.body, headers=call.headers
                 )
-                if found.status_code not in calls.RETRIED:
-                    return calls.read(call, found.status_code, found.content)
+                if response.status_code not in calls.RETRIED:
+                    return calls.read(call, response.status_code, response.content)
+                found = response
             except httpx.TransportError as error:
                 found = error
             time.sleep(_later(call, attempt, ends, found))
@@ -202,32 +202,10 @@ class Client:
         self.close()
 
 
-class AsyncClient:
-    """`Client` for asynchronous programs: the same calls, to be awaited.
+class AsyncClient(_Connected):
+    """`Client` for asynchronous programs: the same arguments, and the same calls to be awaited."""
 
-    Args:
-        url: where the service is.
-        token: if one is needed.
-        total: seconds after which a call gives up.
-        timeout: seconds for one attempt.
-        transport: of httpx, for tests.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        token: str | None = None,
-        *,
-        total: float = 30.0,
-        timeout: float = 10.0,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        settings = _Settings(url, token, total, timeout)
-        self._total = total
-        self._http = httpx.AsyncClient(
-            transport=transport,
-            **settings.http,  # type: ignore[arg-type]
-        )
+    _kind = httpx.AsyncClient
 
     async def _send(self, call: Call) -> Any:
         ends = time.monotonic() + self._total
@@ -235,11 +213,12 @@ class AsyncClient:
         while True:
             found: httpx.Response | Exception
             try:
-                found = await self._http.request(
+                response: httpx.Response = await self._http.request(
                     call.method, call.path, content=call.body, headers=call.headers
                 )
-                if found.status_code not in calls.RETRIED:
-                    return calls.read(call, found.status_code, found.content)
+                if response.status_code not in calls.RETRIED:
+                    return calls.read(call, response.status_code, response.content)
+                found = response
             except httpx.TransportError as error:
                 found = error
             await asyncio.sleep(_later(call, attempt, ends, found))

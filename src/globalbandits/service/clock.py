@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 JUMP = 60_000_000  # microseconds that the wall clock may differ from the steady one
@@ -53,5 +54,10 @@ def as_text(at: int) -> str:
     >>> as_text(1_700_000_000_123_456)
     '2023-11-14T22:13:20.123456Z'
     """
-    moment = _EPOCH + timedelta(microseconds=at)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    seconds, rest = divmod(at, 1_000_000)
+    return f"{_second(seconds)}.{rest:06d}Z"
+
+
+@lru_cache(maxsize=256)
+def _second(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")

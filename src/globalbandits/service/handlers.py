@@ -66,7 +66,7 @@ async def decide(service: Service, request: Request) -> Answer:
     bandit = await service.bandit(request.params["name"], request.who.tenant)
     service.check_open(bandit)
     decided = await _decided(service, bandit, request.body.request_id)
-    service.metrics.decisions.labels(str(decided.replayed).lower()).inc()
+    service.metrics.decided(decided)
     return Answer(*decided_out(bandit, decided))
 
 
@@ -113,7 +113,7 @@ async def decide_many(service: Service, request: Request) -> Answer:
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
     stored = await service.store_all([ask for _, _, ask in asks])
     for (place, bandit, _), decided in zip(asks, stored, strict=True):
-        service.metrics.decisions.labels(str(decided.replayed).lower()).inc()
+        service.metrics.decided(decided)
         answers[place] = _decision_answer(bandit, decided)
     return Answer(200, DecisionsOut(items=[answer for answer in answers if answer is not None]))
 

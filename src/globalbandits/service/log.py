@@ -15,6 +15,7 @@ from globalbandits.policies.learner import Explanation
 from globalbandits.service.appending import Ask, Decided, Tell, Told
 from globalbandits.service.bandit import Bandit, Choice
 from globalbandits.service.clock import Clock
+from globalbandits.service.ids import Ids
 from globalbandits.service.loading import load
 from globalbandits.service.settings import Settings
 from globalbandits.service.stores.base import Store, Transaction
@@ -84,6 +85,7 @@ class Log:
         self.store = store
         self.clock = Clock() if clock is None else clock
         self._compiled = compiled
+        self._ids = Ids()
         self._every = every
         self._loading = threading.RLock()
         self._rows = {(row.tenant, row.name): row for row in store.bandits()}
@@ -216,10 +218,10 @@ class Log:
                     f"settings must still be number {expected}, got number {bandit.number}"
                 )
             settings = bandit.check_change(dict(changes))
-            if settings == bandit.settings:
+            body = plain_json(settings.to_dict())
+            if body == plain_json(bandit.settings.to_dict()):
                 return None
             version = rows.lock([bandit.row.id])[bandit.row.id]
-            body = plain_json(settings.to_dict())
             number = bandit.number + 1
             new = SettingRow(bandit.row.id, number, version, body, self.clock.now())
             rows.add_settings([new])
@@ -255,7 +257,7 @@ class Log:
     def ask(self, bandit: Bandit, request_id: str | None) -> Ask:
         """A decision that is made, and to be stored."""
         at = self.clock.now()
-        id = new_id(at)
+        id = self._ids.new(at)
         choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
         seconds = bandit.settings_at(choice.settings).deadline_seconds
         deadline = None if seconds is None else at + round(seconds * 1e6)
@@ -373,15 +375,6 @@ class Log:
         self.store.close()
 
 
-def new_id(at: int) -> str:
-    """A new decision's id. Ids of one time lie together, which keeps the store's index small.
-
-    >>> new_id(1_700_000_000_000_000)[:13], len(new_id(0))
-    ('60a24181e4000', 29)
-    """
-    return f"{at:013x}{secrets.token_hex(8)}"
-
-
 def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRow, SettingRow]:
     id = rows.add_bandit(new)
     first = first._replace(bandit=id)
@@ -389,4 +382,4 @@ def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRo
     return new._replace(id=id), first
 
 
-__all__ = ["EVERY", "TENANT", "Log", "Past", "new_id"]
+__all__ = ["EVERY", "TENANT", "Log", "Past"]

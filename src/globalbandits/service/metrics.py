@@ -2,7 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from globalbandits.service.appending import Told
+from globalbandits.service.appending import Decided, Told
+from globalbandits.service.stores.outcomes import Outcome
 
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -20,15 +21,15 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self.decisions = Counter(
+        decisions = Counter(
             "globalbandits_decisions",
             "Decisions, new or replayed.",
             ["replayed"],
             registry=self.registry,
         )
-        self._rewards = Counter(
-            "globalbandits_rewards", "Rewards.", ["outcome"], registry=self.registry
-        )
+        self._decisions = [decisions.labels(word) for word in ("false", "true")]
+        rewards = Counter("globalbandits_rewards", "Rewards.", ["outcome"], registry=self.registry)
+        self._rewards = {outcome: rewards.labels(outcome.value) for outcome in Outcome}
         self._commits = Histogram(
             "globalbandits_commit_seconds",
             "Time of a commit.",
@@ -70,7 +71,11 @@ class Metrics:
 
     def told(self, told: Told) -> None:
         """Note what became of a reward."""
-        self._rewards.labels(told.outcome.value).inc()
+        self._rewards[told.outcome].inc()
+
+    def decided(self, decided: Decided) -> None:
+        """Note a decision."""
+        self._decisions[decided.replayed].inc()
 
     def text(self) -> bytes:
         """All numbers, as Prometheus reads them."""

@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 import sys
+from http import HTTPStatus
 from typing import Any
 
 import uvicorn
@@ -15,74 +16,77 @@ from globalbandits.errors import ServiceError
 from globalbandits.service.app import make_app
 from globalbandits.service.core import Options, Service
 from globalbandits.service.stores.base import Store
+from globalbandits.service.web import PROBLEM
 
 HEADER_SECONDS = 10.0
+BODY_SECONDS = 10.0
 LARGEST_HEADERS = 32_000  # bytes
 MOST_CONNECTIONS = 2_000
-_END = b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large" + _END
-_TOO_SLOW = b"HTTP/1.1 408 Request Timeout" + _END
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, where headers must be short and come in time."""
+    """uvicorn's protocol, where headers must be short, and they and the body come in time."""
 
-    _reading = True  # headers
+    _reading = True  # headers, or waiting for them
     _size = 0
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """A client connects, and has some seconds to say what it wants."""
         super().connection_made(transport)
-        self._wait_for_headers()
+        self._start_timer(HEADER_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """A client goes."""
-        self._stop_waiting()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes come."""
+        """Some bytes come. Most requests are whole at once, and need no timer."""
         if self._reading:
             self._size += len(data)
-            if self._timer is None:
-                self._wait_for_headers()
-            super().data_received(data)
-            if self._reading and self._size > LARGEST_HEADERS:
-                self._refuse(_TOO_LARGE)
-            return
         super().data_received(data)
+        if self._reading and self._size > LARGEST_HEADERS:
+            self._refuse(431, f"headers must have at most {LARGEST_HEADERS} bytes")
+        elif self._timer is None and (self._size > 0 or not self._reading):
+            self._start_timer(HEADER_SECONDS if self._reading else BODY_SECONDS)
 
     def on_headers_complete(self) -> None:
         """Headers are there."""
-        self._stop_waiting()
-        if (
-            self._size > LARGEST_HEADERS + len(self.url)
-            and sum(len(name) + len(value) for name, value in self.headers) + len(self.url)
-            > LARGEST_HEADERS
-        ):
-            self._refuse(_TOO_LARGE)
-            return
+        self._stop_timer()
+        self._reading = False
+        if self._size > LARGEST_HEADERS:  # or is it the body that came with them?
+            size = sum(len(name) + len(value) for name, value in self.headers) + len(self.url)
+            if size > LARGEST_HEADERS:
+                self._refuse(431, f"headers must have at most {LARGEST_HEADERS} bytes")
+                return
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The request is whole; the next one may begin."""
-        super().on_message_complete()
+        self._stop_timer()
         self._reading, self._size = True, 0
+        super().on_message_complete()
 
-    def _wait_for_headers(self) -> None:
-        self._timer = self.loop.call_later(HEADER_SECONDS, self._refuse, _TOO_SLOW)
+    def _start_timer(self, seconds: float) -> None:
+        detail = f"a request must come within {seconds:g} seconds"
+        self._timer = self.loop.call_later(seconds, self._refuse, 408, detail)
 
-    def _stop_waiting(self) -> None:
-        self._reading = False
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _refuse(self, answer: bytes) -> None:
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.write(answer)
-            self.transport.close()
+    def _refuse(self, status: int, detail: str) -> None:
+        """Answer without the application, and close."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        phrase = HTTPStatus(status).phrase
+        body = json.dumps({"title": phrase, "status": status, "detail": detail})
+        head = f"HTTP/1.1 {status} {phrase}\r\nconnection: close\r\n"
+        head += f"content-type: {PROBLEM.decode()}\r\ncontent-length: {len(body)}\r\n\r\n"
+        self.transport.write((head + body).encode())
+        self.transport.close()
 
 
 class Server(uvicorn.Server):
