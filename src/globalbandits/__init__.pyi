@@ -111,7 +111,9 @@ from .service.client import AsyncClient as AsyncClient
 from .service.client import Client as Client
 from .simulation import SimulationResult as SimulationResult
 from .simulation import SweepResult as SweepResult
+from .simulation import Watch as Watch
 from .simulation import concat as concat
 from .simulation import simulate as simulate
 from .simulation import sweep as sweep
+from .simulation import watch as watch
 from .statistics import Statistics as Statistics
