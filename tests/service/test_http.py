@@ -204,7 +204,7 @@ def test_events_are_lines_after_a_version(http, shop):
     problem(http.get(f"{shop}/events?limit=1e3"), 422, "limit must be a whole number")
 
 
-def test_evidence_is_read_elsewhere_and_says_how_old_it_is(http, shop):
+def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
     id = http.post(f"{shop}/decisions").json()["decision_id"]
     http.put(f"{shop}/decisions/{id}/reward", json={"reward": 1})
     first = http.get(f"{shop}/evidence")
@@ -217,6 +217,14 @@ def test_evidence_is_read_elsewhere_and_says_how_old_it_is(http, shop):
     assert found["evidence"]["interval"]["n_observations"] == 1
     assert found["evidence"]["model"]["refuted"] is False
     assert set(found["evidence"]) == {"interval", "model", "contenders", "drift"}
+    # The process that reads is killed: the next reading has a new one.
+    (process,) = server[0].readings._pool._processes.values()
+    process.kill()
+    id = http.post(f"{shop}/decisions").json()["decision_id"]
+    http.put(f"{shop}/decisions/{id}/reward", json={"reward": 1})
+    while http.get(f"{shop}/evidence").json()["as_of"] == 1:
+        time.sleep(0.05)
+    assert http.get(f"{shop}/evidence").json()["as_of"] == 2
 
 
 def test_a_stream_tells_what_changes(http, shop):

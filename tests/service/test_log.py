@@ -144,6 +144,16 @@ def test_a_retraction_leaves_what_the_others_taught(log):
     all_agree(log)
 
 
+def test_a_reward_and_its_retraction_in_one_batch(log):
+    bandit = log.bandit("shop")
+    id = log.decide("shop").decision.id
+    works = [log.tell(bandit, id, 0.5), log.retraction(bandit, id), log.tell(bandit, id, 0.25)]
+    told = [future.result().outcome for future in log.writer.submit_all(works)]
+    assert told == ["learned", "learned", "conflict"]
+    assert bandit.version == 2
+    assert bandit.learner.n_observations == 0
+
+
 def test_a_policy_that_cannot_forget_says_so(log):
     log.create("window", WINDOW)
     id = log.decide("window").decision.id
@@ -222,7 +232,7 @@ def test_a_clock_knows_when_it_was_set():
 def test_settings_are_numbered_and_hold_from_a_version(log):
     play(log, 5)
     assert log.change("shop", {"limits": [0.5, 0.7]}) == 2
-    assert log.change("shop", {"limits": [0.5, 0.7]}) == 2  # no change, no number
+    assert log.change("shop", {"limits": (0.5, 0.7)}) == 2  # no change, no number
     play(log, 5, start=5)
     assert log.change("shop", {"policy": {"policy": "ucb1"}, "largest_step": 1}) == 3
     assert log.change("shop", {"model": MODEL | {"cost": 0.2}}) == 4

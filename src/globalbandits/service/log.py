@@ -218,10 +218,10 @@ class Log:
                     f"settings must still be number {expected}, got number {bandit.number}"
                 )
             settings = bandit.check_change(dict(changes))
-            if settings == bandit.settings:
+            body = plain_json(settings.to_dict())
+            if body == plain_json(bandit.settings.to_dict()):
                 return None
             version = rows.lock([bandit.row.id])[bandit.row.id]
-            body = plain_json(settings.to_dict())
             number = bandit.number + 1
             new = SettingRow(bandit.row.id, number, version, body, self.clock.now())
             rows.add_settings([new])
