@@ -43,6 +43,7 @@ from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
 from .errors import StoreAway as StoreAway
 from .errors import StoreError as StoreError
+from .errors import SweepError as SweepError
 from .errors import UnknownError as UnknownError
 from .evidence import Contenders as Contenders
 from .evidence import Earnings as Earnings
@@ -110,7 +111,9 @@ from .service.client import AsyncClient as AsyncClient
 from .service.client import Client as Client
 from .simulation import SimulationResult as SimulationResult
 from .simulation import SweepResult as SweepResult
+from .simulation import Watch as Watch
 from .simulation import concat as concat
 from .simulation import simulate as simulate
 from .simulation import sweep as sweep
+from .simulation import watch as watch
 from .statistics import Statistics as Statistics

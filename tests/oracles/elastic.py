@@ -39,8 +39,8 @@ class Elastic:
         curves,
         *,
         horizon=None,
-        exception=0.12,
-        caution=0.36,
+        exception=None,
+        caution=None,
         prior=MOST_ON_ZERO,
         theta_prior=(1,),
         arm_errors=None,
@@ -49,7 +49,9 @@ class Elastic:
         self.proved = proved
         self.curves, self.prior, self.T = curves, np.array(prior) / sum(prior), horizon
         self.K = curves.shape[1]
-        self.pi, self.eps = exception / self.K, caution / self.K
+        short = 1 if horizon is None else min(1, (horizon / 1e4) ** 0.5)
+        self.pi = (0.12 * short if exception is None else exception) / self.K
+        self.eps = (0.36 * short if caution is None else caution) / self.K
         part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)
         line = np.interp((np.arange(2000) + 0.5) / 2000, (np.arange(m) + 0.5) / m, part)
         self.log_theta = np.log(np.maximum(1e-6, line))

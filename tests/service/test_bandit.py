@@ -7,6 +7,7 @@ import globalbandits as gb
 from globalbandits.errors import PolicyError, ServiceError, StateError, StoreError
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.settings import Settings, allowed_arms, index_of
+from globalbandits.service.stores.outcomes import Held
 from globalbandits.service.stores.records import BanditRow, Event, SettingRow
 from globalbandits.service.texts import plain_json
 from tests.service.worlds import ARMS, MODEL
@@ -134,6 +135,16 @@ def test_what_would_lose_data_is_refused():
     with pytest.raises(PolicyError, match="cannot take over rewards: their order matters"):
         bandit.check_change({"policy": {"policy": "sliding_window_ucb"}})
     assert bandit.number == 1
+
+
+def test_only_what_can_be_taken_back_may_be():
+    bandit = make({"policy": "wagp"})
+    bandit.advance([event(1, 0, 0.25)])
+    assert bandit.can_forget(0, Held(0.25, 1))
+    assert not bandit.can_forget(0, Held(0.75, 1))  # the log would have no meaning after it
+    assert not bandit.can_forget(1, Held(0.25, 1))
+    assert bandit.can_forget(1, Held(0.25, 2))  # learned in the same batch, before it
+    assert not make({"policy": "sliding_window_ucb"}).can_forget(0, Held(0.25, 9))
 
 
 def test_a_gap_in_the_log_is_an_error():

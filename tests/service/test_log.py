@@ -144,6 +144,16 @@ def test_a_retraction_leaves_what_the_others_taught(log):
     all_agree(log)
 
 
+def test_a_reward_and_its_retraction_in_one_batch(log):
+    bandit = log.bandit("shop")
+    id = log.decide("shop").decision.id
+    works = [log.tell(bandit, id, 0.5), log.retraction(bandit, id), log.tell(bandit, id, 0.25)]
+    told = [future.result().outcome for future in log.writer.submit_all(works)]
+    assert told == ["learned", "learned", "conflict"]
+    assert bandit.version == 2
+    assert bandit.learner.n_observations == 0
+
+
 def test_a_policy_that_cannot_forget_says_so(log):
     log.create("window", WINDOW)
     id = log.decide("window").decision.id
@@ -222,7 +232,7 @@ def test_a_clock_knows_when_it_was_set():
 def test_settings_are_numbered_and_hold_from_a_version(log):
     play(log, 5)
     assert log.change("shop", {"limits": [0.5, 0.7]}) == 2
-    assert log.change("shop", {"limits": [0.5, 0.7]}) == 2  # no change, no number
+    assert log.change("shop", {"limits": (0.5, 0.7)}) == 2  # no change, no number
     play(log, 5, start=5)
     assert log.change("shop", {"policy": {"policy": "ucb1"}, "largest_step": 1}) == 3
     assert log.change("shop", {"model": MODEL | {"cost": 0.2}}) == 4
@@ -356,6 +366,26 @@ def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
     assert (bandit.version, new) == (0, False)
     all_agree(log)
     log.close()
+
+
+def test_one_that_cannot_be_stored_does_not_hold_up_the_others(log):
+    bandit = log.bandit("shop")
+    ids = [log.decide("shop").decision.id for _ in range(3)]
+    works = [log.tell(bandit, id, 0.5) for id in ids]
+    works[1] = works[1]._replace(decision={"not": "an id"})
+    futures = log.writer.submit_all([*works, log.ask(bandit, "r")])
+    assert futures[0].result().outcome == futures[2].result().outcome == "learned"
+    assert futures[1].exception() is not None
+    assert not futures[3].result().replayed
+    assert bandit.version == 2
+    all_agree(log)
+
+
+@pytest.mark.parametrize("id", [None, 5, "", "\ud800", "a\x00", "a" * 65, "é", ["x"]])
+def test_what_is_no_id_is_unknown(log, id):
+    for call in (lambda: log.reward("shop", id, 0.5), lambda: log.retract("shop", id)):
+        with pytest.raises(UnknownError, match="decision must be the id of a decision"):
+            call()
 
 
 def test_a_store_that_is_away_comes_back():

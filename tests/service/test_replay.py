@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from globalbandits.cli.app import main
-from globalbandits.errors import StoreError
+from globalbandits.errors import StoreError, UnknownError
 from globalbandits.service import replay as replay_module
 from globalbandits.service.loading import load
 from globalbandits.service.log import Log
@@ -248,7 +248,7 @@ def test_a_reward_for_a_pruned_decision_is_not_learned_twice(path):
     version = log.bandit("shop").version
     assert log.reward("shop", id, 0.3).outcome == "unknown"
     assert log.bandit("shop").version == version
-    with pytest.raises(StoreError, match="version 0 of shop is gone: it was pruned"):
+    with pytest.raises(UnknownError, match="version 0 of shop is gone: it was pruned"):
         load(log.store, log.store.bandits()[0], at=(0, 1))
     log.close()
 

@@ -33,8 +33,11 @@ class Known(Protocol):
     version: int
     number: int
 
-    def terms(self, number: int) -> Terms:
-        """What the settings of a decision say about its reward."""
+    def late_rule(self, number: int) -> str:
+        """What the settings of a decision say about a late reward."""
+
+    def can_forget(self, arm: int, learned: Held) -> bool:
+        """Whether a reward can be taken back."""
 
     def advance(self, events: Iterable[Event], settings: Iterable[SettingRow] = ()) -> None:
         """Go on in the log."""
@@ -97,7 +100,7 @@ def append(
         if decision is not None and decision.bandit != tell.bandit:
             decision = None
         of_decision = held.setdefault(tell.decision, {})
-        terms = bandits[tell.bandit].terms(1 if decision is None else decision.settings)
+        terms = _terms(tell, decision, of_decision, bandits[tell.bandit])
         outcome = classify(decision, of_decision, tell.kind, tell.value, tell.at, terms)
         if outcome is Outcome.LEARNED:
             assert decision is not None
@@ -141,6 +144,16 @@ def catch_up(
             known.advance(missed, due)
             events[bandit] = []
     return events
+
+
+def _terms(tell: Tell, decision: Decision | None, held: Mapping[str, Held], bandit: Known) -> Terms:
+    """What the bandit says about an event of a decision."""
+    if decision is None:
+        return Terms("accept", False)
+    first = learned_from(held)
+    asked = tell.kind == RETRACTION and first is not None
+    can_forget = asked and first is not None and bandit.can_forget(decision.shown, first)
+    return Terms(bandit.late_rule(decision.settings), can_forget)
 
 
 def _add_decisions(rows: Transaction, asks: Sequence[Ask]) -> list[Decided]:

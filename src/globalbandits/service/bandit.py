@@ -5,13 +5,13 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from globalbandits._rewards import nearest
+from globalbandits._rewards import as_unit, nearest
 from globalbandits._version import __version__
 from globalbandits.errors import StoreError
 from globalbandits.policies.learner import Explanation, Learner
 from globalbandits.service.draws import Draws
 from globalbandits.service.settings import Settings, allowed_arms, index_of, plain_arm
-from globalbandits.service.stores.outcomes import Terms
+from globalbandits.service.stores.outcomes import Held
 from globalbandits.service.stores.records import (
     RETRACTION,
     BanditRow,
@@ -20,6 +20,7 @@ from globalbandits.service.stores.records import (
     Snapshot,
 )
 from globalbandits.service.texts import digest_of, plain_json
+from globalbandits.statistics import may_hold
 
 
 class Choice(NamedTuple):
@@ -52,7 +53,7 @@ class Bandit:
         self.n_open = 0  # decisions without a reward or a default
         self._draws = Draws(row.seed)
         self._all: dict[int, Settings] = {}
-        settings = Settings.from_dict(json.loads(first.body))
+        settings = Settings.from_log(first.body)
         model, policy = settings.build()
         self.learner = Learner(policy, model, seed=row.seed, compiled=compiled)
         self.values = [plain_arm(arm) for arm in model.arms]  # as JSON has them
@@ -64,10 +65,18 @@ class Bandit:
         """The settings that hold now."""
         return self._all[self.number]
 
-    def terms(self, number: int) -> Terms:
-        """What the settings of a decision say about its reward."""
-        can_forget = self.learner.policy.rules.rebuild is not None
-        return Terms(self._all[number].late, can_forget)
+    def late_rule(self, number: int) -> str:
+        """What the settings of a decision say about a late reward."""
+        return self._all[number].late
+
+    def can_forget(self, arm: int, learned: Held) -> bool:
+        """Whether a reward can be taken back. What cannot be must not come into the log."""
+        if self.learner.policy.rules.rebuild is None:
+            return False
+        if learned.seq > self.version:  # it is about to be learned, in the same batch
+            return True
+        unit = as_unit("reward", learned.value, self.learner.model.reward_range)
+        return may_hold(self.learner.parts[2], arm, unit)
 
     def settings_at(self, number: int) -> Settings:
         """The settings of this number, one that held so far."""
@@ -162,7 +171,7 @@ class Bandit:
                 f"settings of {self.row.name} must follow each other, got {row.number} "
                 f"after {self.number}"
             )
-        settings = Settings.from_dict(json.loads(row.body))
+        settings = Settings.from_log(row.body)
         self.learner = moved(self.learner, settings, self._compiled)
         self._take(row.number, settings)
 
@@ -210,7 +219,7 @@ class Bandit:
         state = json.loads(snapshot.state)
         for row in settings:
             if row.number <= snapshot.settings:
-                self._all[row.number] = Settings.from_dict(json.loads(row.body))
+                self._all[row.number] = Settings.from_log(row.body)
         model, policy = self._all[snapshot.settings].build()
         learner = Learner.restore(policy, model, state["learner"], compiled=self._compiled)
         with self.lock:

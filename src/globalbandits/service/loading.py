@@ -1,7 +1,7 @@
 """From the store to memory: a snapshot where there is a good one, then the events after it."""
 
 from globalbandits._version import __version__
-from globalbandits.errors import GlobalBanditsError, StoreError
+from globalbandits.errors import GlobalBanditsError, StoreError, UnknownError
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.stores.base import Store
 from globalbandits.service.stores.records import BanditRow, SettingRow, Snapshot
@@ -27,6 +27,7 @@ def load(
 
     Raises:
         StoreError: if the log cannot be followed.
+        UnknownError: if the version was pruned.
     """
     settings = store.settings(row.id)
     # Others may have gone on since the row was read.
@@ -82,7 +83,7 @@ def _start(
         return bandit
     bandit = fresh(store, row, settings, compiled=compiled)
     if (bandit.version, bandit.number) > upto:
-        raise StoreError(
+        raise UnknownError(
             f"version {version} of {row.name} is gone: it was pruned up to {bandit.version}"
         )
     return bandit

@@ -29,7 +29,7 @@ from globalbandits.service.stores.records import (
     SettingRow,
     WriterRow,
 )
-from globalbandits.service.texts import as_name, as_request_id, plain_json
+from globalbandits.service.texts import as_decision_id, as_name, as_request_id, plain_json
 from globalbandits.service.writer import Change, Notify, Writer, answer_all
 
 TENANT = "main"
@@ -237,9 +237,9 @@ class Log:
                     f"settings must still be number {expected}, got number {bandit.number}"
                 )
             settings = bandit.check_change(dict(changes))
-            if settings == bandit.settings:
-                return None
             body = plain_json(settings.to_dict())
+            if body == plain_json(bandit.settings.to_dict()):
+                return None
             number, version = bandit.number + 1, bandit.version
             new = SettingRow(bandit.row.id, number, version, body, self.clock.now())
             rows.add_settings([new])
@@ -308,7 +308,8 @@ class Log:
     def tell(self, bandit: Bandit, decision: str, value: float) -> Tell:
         """A reward that is checked, and to be learned."""
         as_unit("reward", value, bandit.learner.model.reward_range)
-        return Tell(bandit.row.id, decision, REWARD, float(value), self.clock.now())
+        id = as_decision_id(decision)
+        return Tell(bandit.row.id, id, REWARD, float(value), self.clock.now())
 
     def retract(self, name: str, decision: str, tenant: str = TENANT) -> Told:
         """Take back what was learned from a decision: a return, or a mistake."""
@@ -321,7 +322,8 @@ class Log:
 
     def retraction(self, bandit: Bandit, decision: str) -> Tell:
         """What takes a reward back."""
-        return Tell(bandit.row.id, decision, RETRACTION, 0.0, self.clock.now())
+        id = as_decision_id(decision)
+        return Tell(bandit.row.id, id, RETRACTION, 0.0, self.clock.now())
 
     def submit_default(self, bandit: Bandit, decision: Decision) -> "Future[Told] | None":
         """The default of a decision whose deadline has passed; None if its settings have none."""

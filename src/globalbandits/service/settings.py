@@ -64,6 +64,11 @@ class Settings:
         settings.check()
         return settings
 
+    @staticmethod
+    def from_log(body: str) -> "Settings":
+        """Settings as the log has them; they were checked before they were stored."""
+        return Settings(**json.loads(body))
+
     def to_dict(self) -> dict[str, Any]:
         """The settings as a plain dict."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -69,7 +69,7 @@ def prepare(
     evidence: bool = False,
 ) -> Request:
     """Check the arguments of `simulate`."""
-    named = as_named(policies)
+    named = _as_named(policies)
     require(isinstance(env, Environment), "env", "be an Environment", env, SimulationError)
     horizon = as_integer("horizon", horizon, 1, SimulationError, maximum=MAX_HORIZON)
     runs = as_integer("runs", runs, 1, SimulationError, maximum=MAX_RUNS)
@@ -85,7 +85,7 @@ def prepare(
     return Request(env=env, job=job, runs=runs, first_run=first_run, stop=stop)
 
 
-def as_named(policies: Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
+def _as_named(policies: Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
     """Policies by their names: their labels, or those of a mapping."""
     if isinstance(policies, Mapping):
         named = dict(policies)

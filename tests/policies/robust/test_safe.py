@@ -145,7 +145,7 @@ def test_regret_is_not_linear_with_garbage_inside(inner):
 
 
 def test_it_costs_little_where_the_curves_are_right_and_saves_much_where_they_are_not():
-    policies = {"bare": gb.WAGP(), "safe": gb.Safe(gb.WAGP(), variance=None)}
+    policies = {"bare": gb.WAGP(), "safe": gb.Safe(gb.WAGP(), caution=0.1, variance=None)}
 
     def regrets(bias):
         env = gb.Environment(model_of("pricing"), theta=0.4, bias=bias)

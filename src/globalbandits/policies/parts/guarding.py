@@ -1,5 +1,8 @@
 """The rules of `Guarded`: two policies, and a test of the model that decides which one plays.
 
+A fallback that can be rebuilt from statistics is left alone until it plays: then it is given
+all rewards at once. One that cannot learns from every reward.
+
 `guard` builds them from the rules of the two policies, by closures; helpers that need no
 closure follow below it.
 """
@@ -39,7 +42,7 @@ class State(NamedTuple):
 
     since: Statistics  # of the rewards since the last restart
     inner: Any  # no longer brought up to date once the model is refuted
-    fallback: Any
+    fallback: Any  # as at first until the model is refuted, if it can be rebuilt
     histogram: Histogram
     snapshots: Snapshots  # of the histogram
     next_test: IntArray  # (1,) after how many rewards the model is tested next
@@ -51,7 +54,8 @@ class State(NamedTuple):
 @cache
 def guard(inner: Rules, fallback: Rules) -> Rules:
     """The rules of a policy and of its fallback as the rules of one policy."""
-    can_restart = inner.rebuild is not None and fallback.rebuild is not None
+    waits = fallback.rebuild is not None
+    can_restart = inner.rebuild is not None and waits
     rebuild_inner = inner.rebuild or rebuild_nothing
     rebuild_fallback = fallback.rebuild or rebuild_nothing
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
@@ -82,11 +86,13 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         return inner_select(setup.inner, state.since, state.inner, rng)
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-        """Both policies learn, and on schedule the model is tested."""
+        """Who plays learns, and on schedule the model is tested."""
         since = state.since
         count(since, arm, reward)
-        fallback_update(setup.fallback, since, state.fallback, arm, reward)
-        if state.refuted[0] == 1:
+        refuted = state.refuted[0] == 1
+        if refuted or not waits:
+            fallback_update(setup.fallback, since, state.fallback, arm, reward)
+        if refuted:
             return
         inner_update(setup.inner, since, state.inner, arm, reward)
         note(state, arm, reward)
@@ -101,9 +107,9 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         ):
             begin_anew(state)
             rebuild_inner(setup.inner, since, state.inner)
-            rebuild_fallback(setup.fallback, since, state.fallback)
         else:
             state.refuted[0] = 1
+            rebuild_fallback(setup.fallback, since, state.fallback)
 
     def estimate(setup: Setup, stats: Statistics, state: State) -> float:
         """That of the policy that plays."""
@@ -115,16 +121,16 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         """Whether both policies and the tests can be where they were saved."""
         if not are_consistent(setup, stats, state):
             return False
-        playing = state.refuted[0] == 1 or resume_inside(
-            inner, setup.inner, state.since, state.inner
-        )
-        return playing and resume_inside(fallback, setup.fallback, state.since, state.fallback)
+        refuted = state.refuted[0] == 1
+        known = state.since if refuted or not waits else no_statistics(setup.tables.n_arms)
+        playing = refuted or resume_inside(inner, setup.inner, state.since, state.inner)
+        return playing and resume_inside(fallback, setup.fallback, known, state.fallback)
 
     return Rules(init, select, update, estimate, resume=resume)
 
 
 def rebuild_nothing(setup: Any, stats: Statistics, state: Any) -> None:
-    """Stands for the missing `rebuild` of a policy that is never restarted."""
+    """Stands for the missing `rebuild` of a policy that learns from every reward."""
 
 
 def next_test_after(n_rewards: int) -> int:

@@ -8,17 +8,16 @@ import numpy as np
 from globalbandits._validation import as_float, as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.independent.independent_gittins import IndependentGittins
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.parts.guarding import Setup, State, guard
 from globalbandits.policies.parts.nesting import as_policy, label_around
+from globalbandits.policies.robust.elastic import Elastic
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-# Of the policies that do without the model, the best of the league where curves are wrong.
-_WAGP, _GITTINS = WAGP(), IndependentGittins()
+_WAGP, _ELASTIC = WAGP(), Elastic()
 
 
 @register("guarded")
@@ -31,14 +30,17 @@ class Guarded(Policy):
     plays, each of which costs the mean gap of the arms (`exploration_cost`).
 
     When no theta is left that explains all arms (the spike-and-slab process, at false-alarm
-    rate ``alpha`` over all time), the fallback takes over for good. It has learned from all
-    rewards. But if a change of theta explains the rewards better than a wrong model does, both
-    policies start again with nothing, at most ``restarts`` times. The model is tested by what is
+    rate ``alpha`` over all time), the fallback takes over for good, with all rewards so far. But if
+    a change of theta explains the rewards better than a wrong model does, the inner policy
+    starts again with nothing, at most ``restarts`` times. The model is tested by what is
     observed. Value: what both policies make of it.
+
+    It is an alarm, and a remedy for a parameter that jumps. It does not protect against
+    wrong arms: random plays find them late. Use `Elastic`, or `Safe` around the policy.
 
     Args:
         inner: the structured policy; may be given without its name.
-        fallback: a policy that does not use the model, or trusts it less.
+        fallback: a policy that trusts the model less, or does without it.
         alpha: probability of ever leaving or restarting if the model is right and theta stays.
         exploration: how much to explore, 0 or more; at 0 the model may never be testable.
         restarts: how often a change of theta is believed; 0 for never.
@@ -49,7 +51,7 @@ class Guarded(Policy):
     """
 
     inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
-    fallback: Policy = _GITTINS
+    fallback: Policy = _ELASTIC
     alpha: float = 0.05
     exploration: float = 0.5
     restarts: int = 3

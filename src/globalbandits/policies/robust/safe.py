@@ -49,7 +49,7 @@ class Safe(Policy):
     """
 
     inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
-    caution: float = 0.1
+    caution: float = 0.001
     variance: float | None = LARGEST_VARIANCE
 
     def __post_init__(self) -> None:

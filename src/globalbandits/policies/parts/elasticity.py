@@ -1,0 +1,145 @@
+"""The rules of `Elastic`: fits made seldom, indices renewed when they have grown old."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits.model.tables import Tables
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.curve_errors import Fit, estimate_theta, fit_errors, no_fit
+from globalbandits.policies.parts.curve_grid import Prior, guess_means
+from globalbandits.policies.parts.curve_index import renew_index
+from globalbandits.policies.parts.learned_noise import (
+    Noise,
+    Pooling,
+    learn_noise,
+    no_noise,
+    renew_variance,
+)
+from globalbandits.policies.parts.refitting import (
+    is_old,
+    may_be_renewals,
+    next_fit,
+    note_renewal,
+)
+from globalbandits.statistics import Statistics, assign, no_statistics
+
+GROWTH = 1.07  # of the number of rewards, from one fit to the next
+
+# Without a horizon tests look ahead PIVOT * (t / PIVOT)**AHEAD rounds, further than t at first,
+# so that a wrong arm is found sooner, and t rounds from t = PIVOT on.
+PIVOT, AHEAD = 1e4, 0.75
+
+
+class Setup(NamedTuple):
+    """The model, the same on a grid, and the policy's constants."""
+
+    tables: Tables
+    prior: Prior
+    pooling: Pooling
+    exception: float  # prior probability of an arm
+    caution: float  # of an arm
+    horizon: float  # 0 if it is not known
+    proved: bool
+
+
+class Posterior(NamedTuple):
+    """The statistics of the last fit and of the last indices, and what follows from them."""
+
+    fitted: Statistics
+    renewed: Statistics  # each arm's rewards when its index was computed
+    due: FloatArray  # (1,) the number of rewards at which the next fit is due
+    horizons: FloatArray  # (3,) rounds the indices and the tests look ahead, and rounds so far
+    noise: Noise
+    fit: Fit
+    means: FloatArray  # (n_arms,) posterior mean of each arm
+    indices: FloatArray  # (n_arms,)
+
+
+def init(setup: Setup) -> Posterior:
+    """No reward yet: what the prior says."""
+    n = setup.tables.n_arms
+    state = Posterior(
+        fitted=no_statistics(n),
+        renewed=no_statistics(n),
+        due=np.zeros(1),
+        horizons=np.zeros(3),
+        noise=no_noise(n),
+        fit=no_fit(setup.prior),
+        means=np.zeros(n),
+        indices=np.zeros(n),
+    )
+    rebuild(setup, no_statistics(n), state)
+    return state
+
+
+def select(setup: Setup, stats: Statistics, state: Posterior, rng: np.random.Generator) -> int:
+    """The largest index, ties at random."""
+    return choose_largest(state.indices, rng)
+
+
+def update(setup: Setup, stats: Statistics, state: Posterior, arm: int, reward: float) -> None:
+    """Renew all indices when a fit is due, and the played arm's when it has grown old."""
+    if stats.total[0] >= state.due[0]:
+        rebuild(setup, stats, state)
+    else:
+        renew_if_old(setup, stats, state, arm)
+
+
+def renew_if_old(setup: Setup, stats: Statistics, state: Posterior, arm: int) -> None:
+    """The index of an arm that has been played, when it has grown old."""
+    if is_old(state.renewed.counts[arm], stats.counts[arm]):
+        note_renewal(state.renewed, stats, arm)
+        renew_variance(state.renewed, state.noise, setup.pooling, arm)
+        renew_index(setup, state.renewed, state, arm)
+
+
+def rebuild(setup: Setup, stats: Statistics, state: Posterior) -> None:
+    """Fit noise, parameter and scale to the statistics, and renew every index."""
+    fit_anew(setup, stats, state, float(stats.total[0]))
+    state.due[0] = next_fit(stats.total[0], GROWTH)
+
+
+def fit_anew(setup: Setup, stats: Statistics, state: Posterior, rounds: float) -> None:
+    """A fit and every index; of ``rounds`` in all the statistics may hold fewer."""
+    assign(state.fitted, stats)
+    assign(state.renewed, stats)
+    refit(setup, state, rounds)
+    for arm in range(stats.counts.shape[0]):
+        renew_index(setup, stats, state, arm)
+
+
+def refit(setup: Setup, state: Posterior, rounds: float) -> None:
+    """Everything but the indices, from the statistics of the last fit."""
+    fitted = state.fitted
+    total = float(fitted.total[0])
+    guess_means(setup.prior, fitted, state.noise)
+    learn_noise(fitted, state.noise, setup.pooling)
+    fit_errors(setup.prior, setup.exception, fitted, state.noise.variances, state.fit)
+    state.horizons[0] = total + 1.0
+    state.horizons[2] = total + 1.0
+    state.horizons[1] = max(total + 1.0, PIVOT * math.pow((total + 1.0) / PIVOT, AHEAD))
+    if setup.horizon > 0.0:
+        left = max(1.0, setup.horizon - rounds)
+        state.horizons[0] = min(total + 1.0, left)
+        state.horizons[1] = left if total == rounds else min(state.horizons[1], left)
+
+
+def resume(setup: Setup, stats: Statistics, state: Posterior) -> bool:
+    """The last fit again, then the indices as they were last computed."""
+    renewed = state.renewed
+    if not may_be_renewals(state.fitted, renewed, stats, GROWTH):
+        return False
+    refit(setup, state, float(state.fitted.total[0]))
+    state.due[0] = next_fit(state.fitted.total[0], GROWTH)
+    for arm in range(stats.counts.shape[0]):
+        renew_variance(renewed, state.noise, setup.pooling, arm)
+        renew_index(setup, renewed, state, arm)
+    return True
+
+
+def estimate(setup: Setup, stats: Statistics, state: Posterior) -> float:
+    """The posterior mean of the parameter as of the last fit; nan before any reward."""
+    return estimate_theta(stats, state.fit)

@@ -1,0 +1,162 @@
+"""`watch`: one run of some policies, recorded in every round."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits._files import replacing
+from globalbandits._random import States
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_integer, require
+from globalbandits.compiling.engine import Engine
+from globalbandits.environments import Environment
+from globalbandits.errors import SimulationError
+from globalbandits.evidence.findings import find_out
+from globalbandits.model import RewardModel
+from globalbandits.policies.base import Policy
+from globalbandits.simulation.arena import Arena
+from globalbandits.simulation.requests import prepare
+from globalbandits.simulation.spreading import play_in_threads
+
+if TYPE_CHECKING:
+    from globalbandits.simulation.records import Records
+
+MOST_ROUNDS = 500
+_SHOWN_HIGH = 640  # pixels of the view in a notebook
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Watch:
+    """One run, round by round. A notebook shows it as a view to step through.
+
+    Args:
+        env: the environment.
+        names: of the policies.
+        arms: the arm played, shape (policy, round).
+        rewards: what was observed, shape (policy, round).
+        estimates: of theta after the round, nan where there is none, shape (policy, round).
+        lows: lower ends of the 95 % interval of theta after the round, shape (policy, round).
+        highs: upper ends.
+        regrets: lost since the first round, shape (policy, round).
+        thetas: the true parameter, shape (round,); nan where only true means are given.
+    """
+
+    env: Environment
+    names: tuple[str, ...]
+    arms: IntArray
+    rewards: FloatArray
+    estimates: FloatArray
+    lows: FloatArray
+    highs: FloatArray
+    regrets: FloatArray
+    thetas: FloatArray
+
+    @property
+    def horizon(self) -> int:
+        """The number of rounds."""
+        return len(self.thetas)
+
+    def to_html(self) -> str:
+        """The view as a page that needs no other file and no network."""
+        from globalbandits.simulation.stepping.page import page
+
+        return page(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the view as an HTML file, all of it or nothing; returns the path."""
+        target = Path(path)
+        html = target.suffix.lower() in (".html", ".htm")
+        require(html, "path", "end in .html", str(path), SimulationError)
+        with replacing(target) as temporary:
+            Path(temporary).write_text(self.to_html(), encoding="utf-8")
+        return target
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that neither style nor script meets the notebook's."""
+        return (
+            f'<iframe title="{escape(str(self))}" sandbox="allow-scripts" '
+            f'style="width:100%;height:{_SHOWN_HIGH}px;border:0" '
+            f'srcdoc="{escape(self.to_html())}"></iframe>'
+        )
+
+    def __str__(self) -> str:
+        lost = ", ".join(
+            f"{name} {regret:.4g}"
+            for name, regret in zip(self.names, self.regrets[:, -1], strict=True)
+        )
+        return f"{self.horizon} rounds; lost: {lost}"
+
+    def __repr__(self) -> str:
+        return f"Watch({', '.join(self.names)}; {self.horizon} rounds)"
+
+
+def watch(
+    env: Environment,
+    policies: Sequence[Policy] | Mapping[str, Policy],
+    horizon: int = 100,
+    seed: int = 0,
+    *,
+    run: int = 0,
+) -> Watch:
+    """One run of some policies to step through, for teaching.
+
+    It is the run that `simulate` plays with the same seed: same rewards, same decisions. It is
+    played in plain Python, so nothing is compiled.
+
+    Args:
+        env: the environment, with a `RewardModel`.
+        policies: policies with different labels, or a mapping from names to policies.
+        horizon: rounds, at most 500.
+        seed: of all randomness.
+        run: which run of the simulation.
+
+    >>> import globalbandits as gb
+    >>> env = gb.Environment(gb.demand.linear_power([0.4, 0.6, 0.8]), theta=0.4)
+    >>> print(watch(env, [gb.WAGP(), gb.UCB1()], horizon=30))
+    30 rounds; lost: WAGP 0.09344, UCB1 1.245
+    """
+    horizon = as_integer("horizon", horizon, 1, SimulationError, maximum=MOST_ROUNDS)
+    run = as_integer("run", run, 0, SimulationError)
+    if isinstance(env, Environment):
+        one = isinstance(env.model, RewardModel)
+        require(one, "env", "have a model with one parameter", env.model, SimulationError)
+    rounds = range(1, horizon + 1)
+    job = prepare(env, policies, horizon, 1, seed, checkpoints=rounds, evidence=True).job
+    arena = Arena(job, Engine(interpreted=True, quiet=True), States(job.seed, run, 1))
+    records, finished = play_in_threads(arena, run, 1, 1, lambda done: None)
+    if not finished.all():
+        raise KeyboardInterrupt
+    arms, rewards = _plays(env.model, records.histograms[:, 0])
+    found = find_out(env.model, records.histograms[:, 0])
+    return Watch(
+        env=env,
+        names=job.names,
+        arms=arms,
+        rewards=rewards,
+        estimates=records.estimate[:, 0],
+        lows=found.low,
+        highs=found.high,
+        regrets=records.regret[:, 0],
+        thetas=_path(env, records, horizon),
+    )
+
+
+def _plays(model: RewardModel, histograms: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Arms and rewards, from what each round has added to histograms (policy, time, arm, knot)."""
+    added = np.diff(histograms, axis=1, prepend=0.0)
+    knots = np.linspace(0.0, 1.0, histograms.shape[-1])
+    low, high = model.reward_range
+    arms = added.sum(axis=-1).argmax(axis=-1)
+    return arms, low + (high - low) * (added.sum(axis=-2) @ knots)
+
+
+def _path(env: Environment, records: "Records", horizon: int) -> FloatArray:
+    """The true parameter in every round."""
+    if records.theta.size:
+        return np.array(np.broadcast_to(records.theta[0], horizon))
+    return np.full(horizon, env.start)
