@@ -153,6 +153,7 @@ PAGE = {
     "/": ("index.html", b"text/html; charset=utf-8"),
     "/page.css": ("page.css", b"text/css; charset=utf-8"),
     "/page.js": ("page.js", b"text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", b"image/svg+xml"),
     "/charts.js": ("charts.js", b"text/javascript; charset=utf-8"),
 }
 

@@ -65,9 +65,9 @@ function path(xs, ys, x, y) {
   return text;
 }
 
-// series: [{name, ys}]; band: {low, high}; envelope: ys; marks: [x]; levels: [y]
-export function lines(host, { id, title, xs, series, band, envelope, marks = [], levels = [], xLabel, yLabel, range }) {
-  const width = Math.max(280, host.clientWidth ? Math.min(host.clientWidth, 1000) / columns(host) : 560);
+// series: [{name, ys}]; band: {low, high}; envelope: ys; marks: [x]; levels: [y]; beside: charts in a row
+export function lines(host, { id, title, xs, series, band, envelope, marks = [], levels = [], xLabel, yLabel, range, beside = 1 }) {
+  const width = Math.max(280, (host.clientWidth || 560) / Math.min(beside, columns(host)));
   const height = 240, left = 48, right = 12, top = 18, bottom = 34;
   const all = series.flatMap((one) => one.ys).concat(band ? [...band.low, ...band.high] : [], levels);
   const [x0, x1] = extent(xs), [y0, y1] = range ?? extent(all);

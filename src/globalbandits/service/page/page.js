@@ -181,7 +181,7 @@ function drawCurves(host, drawn, estimate) {
       series: drawn.values.map((value, arm) => ({ name: fmt(value), ys: ys[arm] })),
       envelope: best ? top : null,
       marks: estimate === null ? [] : [estimate],
-      xLabel: "theta", yLabel: kind,
+      xLabel: "theta", yLabel: kind, beside: kinds.length,
     });
   }));
 }
@@ -255,18 +255,19 @@ async function showBandit(name) {
   const base = `/v1/bandits/${encodeURIComponent(name)}`;
   $("title").textContent = name;
   document.title = `${name} · globalbandits`;
-  let curves = null, bandit = null, latest = null;
+  let curves = null, bandit = null, latest = null, theta = null;
 
   const facts = () => {
     $("facts").textContent = `${bandit.policy}, ${bandit.mode}; ${bandit.version} rewards learned, ${bandit.open} decisions open; estimate ${fmt(bandit.estimate)}.`;
     drawShares(bandit, latest);
-    if (curves) drawCurves($("curves"), curves, bandit.estimate);
+    // Policies that estimate nothing: where the evidence stands.
+    if (curves) drawCurves($("curves"), curves, bandit.estimate ?? theta);
   };
   const parts = [
     [async () => { curves = await api("GET", `${base}/curves`); $("range").textContent = `A number from ${fmt(curves.reward_range[0])} to ${fmt(curves.reward_range[1])}.`; facts(); }, "curves", Infinity],
     [async () => drawNow((await api("GET", `${base}/explanation`)).explanation), "now", 1000],
     [async () => { latest = (await api("GET", `${base}/decisions?limit=100`)).decisions; drawLatest(latest); drawShares(bandit, latest); }, "latest", 1000],
-    [async () => { const found = await api("GET", `${base}/history`); if (found) drawHistory(found); return found && found.version === (found.points.at(-1)?.version ?? 0); }, "history", 1500],
+    [async () => { const found = await api("GET", `${base}/history`); if (found) { drawHistory(found); theta = found.points.at(-1)?.theta ?? null; } return found && found.version === (found.points.at(-1)?.version ?? 0); }, "history", 1500],
     [async () => { const found = await api("GET", `${base}/evidence`); if (found) drawEvidence(found); return found && found.as_of === found.version; }, "contenders", 1500],
   ].map(([load, host, every]) => ({ load, host, every, at: -Infinity, busy: false, due: true }));
 
