@@ -129,6 +129,7 @@ async function showNew() {
     put($("policy"), ...policies.map((name) => el("option", { value: name }, name)));
     $("policy").value = "wagp";
     const draw = async () => {
+      if (!isNow(mine)) return;
       const family = families.find((one) => one.family === $("family").value);
       $("parameters-hint").textContent = `${family.summary} Parameters: ${family.parameters.join(", ")}.`;
       try {
