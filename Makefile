@@ -23,6 +23,8 @@ test: $(READY) ## format check, lint, types, import direction, then doctests and
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python docs/_ext/example.py README.md build/readme_example.py
+	$(BIN)/mypy --strict build/readme_example.py
 	$(BIN)/lint-imports --no-logo
 	$(MAKE) --no-print-directory oldest
 	$(BIN)/pytest --numprocesses auto --dist loadfile
@@ -51,7 +53,7 @@ docs: $(READY) ## the documentation site, into build/site; a warning is an error
 	@echo "open build/site/index.html"
 
 pictures: $(READY) ## draw the pictures of README and the gallery again, into docs/images
-	$(BIN)/python docs/_ext/pictures.py docs/about/gallery.md
+	$(BIN)/python docs/_ext/pictures.py README.md docs/about/gallery.md
 
 serve: $(READY) ## the decision service on this machine, with an example bandit, in results/example.db
 	@mkdir -p results

@@ -28,7 +28,7 @@ from globalbandits.service.stores.records import (
     SettingRow,
     WriterRow,
 )
-from globalbandits.service.texts import as_name, as_request_id, plain_json
+from globalbandits.service.texts import as_decision_id, as_name, as_request_id, plain_json
 from globalbandits.service.writer import Change, Notify, Writer, answer_all
 
 TENANT = "main"
@@ -302,7 +302,8 @@ class Log:
     def tell(self, bandit: Bandit, decision: str, value: float) -> Tell:
         """A reward that is checked, and to be learned."""
         as_unit("reward", value, bandit.learner.model.reward_range)
-        return Tell(bandit.row.id, decision, REWARD, float(value), self.clock.now())
+        id = as_decision_id(decision)
+        return Tell(bandit.row.id, id, REWARD, float(value), self.clock.now())
 
     def retract(self, name: str, decision: str, tenant: str = TENANT) -> Told:
         """Take back what was learned from a decision: a return, or a mistake."""
@@ -315,7 +316,8 @@ class Log:
 
     def retraction(self, bandit: Bandit, decision: str) -> Tell:
         """What takes a reward back."""
-        return Tell(bandit.row.id, decision, RETRACTION, 0.0, self.clock.now())
+        id = as_decision_id(decision)
+        return Tell(bandit.row.id, id, RETRACTION, 0.0, self.clock.now())
 
     def submit_default(self, bandit: Bandit, decision: Decision) -> "Future[Told] | None":
         """The default of a decision whose deadline has passed; None if its settings have none."""
