@@ -167,7 +167,7 @@ class Writer:
                 )
             self._observe(len(run), time.perf_counter() - begun)
             for bandit, events in done.events.items():
-                self._bandits[bandit].advance(events, done.settings.get(bandit, ()))
+                self._bandits[bandit].advance(events)
         except StoreAway as error:
             self._fail(run, error)
             return
