@@ -288,6 +288,8 @@ def test_deadlines_are_kept_by_themselves(http, shop):
 def test_health_readiness_numbers_and_the_document(http, shop):
     assert http.get("/health").json()["status"] == "ok"
     assert http.get("/ready").json()["status"] == "ready"
+    assert http.head("/health").status_code == http.head("/ready").status_code == 200
+    assert http.head("/v1/bandits").status_code == 405
     http.post(f"{shop}/decisions")
     text = http.get("/metrics").text
     for name in (
