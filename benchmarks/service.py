@@ -11,7 +11,7 @@ from benchmarks import Row
 from globalbandits.service.ids import Ids
 from globalbandits.service.log import Log
 from globalbandits.service.replay import replay
-from globalbandits.service.stores import SQLiteStore
+from globalbandits.service.stores import SQLiteStore, Store
 from globalbandits.service.stores.records import (
     BanditRow,
     Decision,
@@ -36,7 +36,7 @@ def run() -> list[Row]:
         commit = commit_seconds(Path(folder, "commit.db"))
         rows.append(_row("a raw commit of one row", 1e3 * commit, "ms", "median of 50"))
         for group in GROUPS:
-            raw = raw_pairs(Path(folder, f"raw-{group}.db"), group)
+            raw = raw_pairs(SQLiteStore(Path(folder, f"raw-{group}.db")), group)
             ours = writer_pairs(Path(folder, f"log-{group}.db"), group)
             rows.append(_row(f"raw statements, groups of {group}", raw, "pairs/s", ""))
             note = f"{ours / raw:.2f} of the raw limit; with decisions and learning"
@@ -67,9 +67,8 @@ def commit_seconds(path: Path) -> float:
     return statistics.median(times)
 
 
-def raw_pairs(path: Path, group: int) -> float:
+def raw_pairs(store: Store, group: int) -> float:
     """Pairs a second of the same statements in groups, with nobody deciding or waiting."""
-    store = SQLiteStore(path)
     with store.transaction() as rows:
         rows.add_writer(WriterRow(0, "", "", "", 0))
         rows.add_bandit(BanditRow(0, "main", "raw", "{}", 1, 0, 0))

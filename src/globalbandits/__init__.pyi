@@ -43,6 +43,7 @@ from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
 from .errors import StoreAway as StoreAway
 from .errors import StoreError as StoreError
+from .errors import SweepError as SweepError
 from .errors import UnknownError as UnknownError
 from .evidence import Contenders as Contenders
 from .evidence import Earnings as Earnings

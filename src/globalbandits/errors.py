@@ -10,6 +10,7 @@
     ├── EvidenceError       (ValueError)  a statement asked for with a wrong level or wrong data
     ├── ScenarioError       (ValueError)  an environment or a spec file that makes no sense
     ├── SimulationError     (ValueError)  a simulation asked for with wrong arguments
+    │   └── SweepError                    some tasks of a sweep went wrong
     ├── ResultError         (ValueError)  a result file that is damaged or foreign
     ├── ContractError       (ValueError)  a policy that breaks the rules all policies keep
     ├── FitError            (ValueError)  a history from which no model can be fitted
@@ -51,6 +52,10 @@ class ScenarioError(GlobalBanditsError, ValueError):
 
 class SimulationError(GlobalBanditsError, ValueError):
     """A simulation asked for with wrong arguments."""
+
+
+class SweepError(SimulationError):
+    """Some tasks of a sweep went wrong; the results of the others are kept."""
 
 
 class ResultError(GlobalBanditsError, ValueError):

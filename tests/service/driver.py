@@ -1,22 +1,31 @@
 """A program that decides and learns as fast as it can, to be killed at any time.
 
     python -m tests.service.driver STORE LEDGER PAIRS
+    python -m tests.service.driver STORE LEDGER STOP REPLICA STATE
 
 Each of its clients goes on where the ledger says it was. A line is written to the ledger only
-after the log has acknowledged what it says.
+after the log has acknowledged what it says. The second form is one of several replicas: it goes
+on until there is a file STOP, then waits until there is a file STATE.go, and writes the states in
+its memory to STATE once they are as new as the store.
 """
 
+import json
 import os
 import sys
 import threading
-from collections import defaultdict
+import time
+from collections import Counter
+from pathlib import Path
 
+from globalbandits.errors import StoreAway
 from globalbandits.service.log import Log
-from globalbandits.service.stores import SQLiteStore
+from globalbandits.service.replay import essence
+from globalbandits.service.stores import open_store
 from tests.service.worlds import THOMPSON, WAGP
 
 N_CLIENTS = 8
 BANDITS = {"greedy": WAGP, "random": THOMPSON}
+_PAUSE = 0.02  # seconds between pairs of a replica's client: its days are long
 
 
 def bandit_of(client):
@@ -28,51 +37,72 @@ def reward_of(client, n):
     return (1 + (client * 7919 + n * 104729) % 997) / 3000
 
 
-def read(path):
-    """The ledger: decisions and rewards by (client, number)."""
-    decisions, rewards = {}, {}
-    with open(path) as file:
-        for line in file:
-            kind, client, n, id, *rest = line.split()
-            table = decisions if kind == "D" else rewards
-            table[int(client), int(n)] = (id, *rest)
-    return decisions, rewards
+def insist(call, *arguments):
+    """What a client does while the store is away."""
+    while True:
+        try:
+            return call(*arguments)
+        except StoreAway:
+            time.sleep(0.02)
 
 
-def main(store, ledger, n_pairs):
+def main(store, ledger, until, replica="0", state=None):
     paper = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def note(*words):
         os.write(paper, f"{' '.join(str(word) for word in words)}\n".encode())
 
-    _, rewards = read(ledger)
-    done = defaultdict(int)
-    for client, _ in rewards:
-        done[client] += 1
-    log = Log(SQLiteStore(store), compiled=False, every=40)
+    with open(ledger) as file:
+        done = Counter(int(line.split()[1]) for line in file if line.startswith("R"))
+    log = insist(lambda: Log(open_store(store), compiled=False, every=40))
     for name, spec in BANDITS.items():
-        log.create(name, spec)
+        insist(log.create, name, spec)
+
+    def goes_on(client, n):
+        if state is None:
+            return n < int(until)
+        time.sleep(_PAUSE)
+        # What was begun before a kill is ended first.
+        return n == done[client] or not os.path.exists(until)
 
     def play(client):
         name = bandit_of(client)
-        for n in range(done[client], n_pairs):
-            decided = log.decide(name, f"{client}-{n}")
+        n = done[client]
+        while goes_on(client, n):
+            decided = insist(log.decide, name, f"{client}-{n}")
             note("D", client, n, decided.decision.id, decided.decision.shown)
             value = reward_of(client, n)
-            told = log.reward(name, decided.decision.id, value)
+            told = insist(log.reward, name, decided.decision.id, value)
             assert told.value == value
             note("R", client, n, decided.decision.id, told.version)
             if n % 5 == 0:
-                again = log.reward(name, decided.decision.id, value)
+                again = insist(log.reward, name, decided.decision.id, value)
                 assert (again.outcome, again.version) == ("duplicate", told.version)
+            n += 1
 
-    threads = [threading.Thread(target=play, args=(client,)) for client in range(N_CLIENTS)]
+    mine = range(int(replica) * N_CLIENTS, (int(replica) + 1) * N_CLIENTS)
+    threads = [threading.Thread(target=play, args=(client,)) for client in mine]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    if state is not None:
+        write_states(log, Path(state))
     log.close()
 
 
+def write_states(log, path):
+    """What this replica's memory holds, once the others have stopped and it has caught up."""
+    path.with_name(f"{path.name}.stopped").touch()
+    while not path.with_name(f"{path.name}.go").exists():
+        time.sleep(0.02)
+    bandits = [log.bandit(name) for name in sorted(BANDITS)]
+    heads = log.store.heads()
+    while any(bandit.version < heads[bandit.row.id][0] for bandit in bandits):
+        time.sleep(0.02)
+    states = {bandit.row.name: essence(bandit.state()) for bandit in bandits}
+    path.write_text(json.dumps(states))
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(*sys.argv[1:])

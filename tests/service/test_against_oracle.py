@@ -18,10 +18,10 @@ VALUES = [0.0, 0.25, 0.5, 1 / 3]
 
 @pytest.mark.parametrize("late", ["accept", "refuse"])
 @pytest.mark.parametrize("kind", STORES)
-def test_random_histories(kind, late, tmp_path):
+def test_random_histories(kind, late, request):
     luck = random.Random(f"{late}")
     clock = HandClock()
-    log = Log(STORES[kind](tmp_path), clock=clock, compiled=False, every=25)
+    log = Log(STORES[kind](request), clock=clock, compiled=False, every=25)
     due = {"deadline_seconds": 20, "default_reward": 0.0, "late": late}
     log.create("shop", THOMPSON | due | {"largest_step": 2})
     bandit = log.bandit("shop")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+import globalbandits as gb
 from globalbandits.errors import ServiceError
 from globalbandits.service.core import Options
 from globalbandits.service.replay import replay
@@ -92,6 +93,29 @@ def test_a_decision_needs_no_body(http, shop):
 def test_a_bandit_is_never_reset_silently(http, shop):
     assert http.put(shop, json=WAGP).status_code == 200
     problem(http.put(shop, json=THOMPSON), 409, "exists with another spec")
+
+
+@pytest.mark.parametrize("kind", ["formula", "formula and value", "table", "file"])
+def test_models_are_descriptions(http, kind, tmp_path):
+    """What `RewardModel` writes, what `fit` saves, what a person types: never code."""
+    table = gb.RewardModel.from_table([0.0, 0.5, 1.0], [[0.9, 0.7], [0.6, 0.5], [0.1, 0.4]])
+    gb.demand.logit([1.0, 2.0, 3.0]).to_table(51).save(tmp_path / "model.json")
+    models = {
+        "formula": {"mean": "arm * (1 - arm * theta) ** 2", "arms": ARMS},
+        "formula and value": {
+            "mean": "1 - arm * theta",
+            "value": "(arm - 0.1) * mean",
+            "arms": ARMS,
+        },
+        "table": table.to_dict(),
+        "file": json.loads((tmp_path / "model.json").read_text()),
+    }
+    path = f"/v1/bandits/model-{kind.replace(' ', '-')}"
+    answer = http.put(path, json={"model": models[kind], "policy": {"policy": "wagp"}})
+    assert answer.status_code == 201, answer.text
+    id = http.post(f"{path}/decisions").json()["decision_id"]
+    assert http.put(f"{path}/decisions/{id}/reward", json={"reward": 0.5}).status_code == 200
+    assert http.get(path).json()["estimate"] is not None
 
 
 def test_settings_change_with_their_number(http, shop):
@@ -264,6 +288,8 @@ def test_deadlines_are_kept_by_themselves(http, shop):
 def test_health_readiness_numbers_and_the_document(http, shop):
     assert http.get("/health").json()["status"] == "ok"
     assert http.get("/ready").json()["status"] == "ready"
+    assert http.head("/health").status_code == http.head("/ready").status_code == 200
+    assert http.head("/v1/bandits").status_code == 405
     http.post(f"{shop}/decisions")
     text = http.get("/metrics").text
     for name in (
@@ -496,3 +522,21 @@ def test_what_waits_is_stored_when_the_service_stops(tmp_path):
     store = SQLiteStore(path)
     assert set(acknowledged) <= {row.id for row in store.decisions(1)}
     store.close()
+
+
+def test_a_stream_ends_when_the_service_stops():
+    lines = []
+    with serving(MemoryStore(), Options(compiled=False)) as (service, url):
+        service.log.create("shop", WAGP)
+
+        def listen():
+            with httpx.stream("GET", f"{url}/v1/bandits/shop/stream", timeout=30) as answer:
+                lines.extend(answer.iter_lines())
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        while service.n_streams == 0:
+            time.sleep(0.01)
+    thread.join()
+    assert lines[0] == "event: bandit"  # and the answer was whole: no error was raised
+    assert service.n_streams == 0

@@ -6,15 +6,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
 from globalbandits.service.loading import load
-from globalbandits.service.replay import essence, replay
+from globalbandits.service.replay import essence
 from globalbandits.service.stores import SQLiteStore
-from tests.service.driver import BANDITS, N_CLIENTS, bandit_of, read, reward_of
+from tests.service.driver import N_CLIENTS
+from tests.service.ledger import (
+    WithoutSnapshots,
+    check_decisions,
+    check_memory,
+    check_replay,
+    check_rewards,
+    read,
+)
 
 ROOT = Path(__file__).parents[2]
 N_KILLS = 100 if "GLOBALBANDITS_SOAK" in os.environ else 10
@@ -61,61 +68,23 @@ def survived(tmp_path_factory):
 
 def test_every_acknowledged_decision_is_there_as_it_was_told(survived):
     store, decisions, _ = survived
-    rows = {row.id: row for bandit in store.bandits() for row in store.decisions(bandit.id)}
-    assert len(decisions) == N_CLIENTS * PAIRS == len(rows)  # none lost, none made twice
-    for (client, n), (id, shown) in decisions.items():
-        assert rows[id].request_id == f"{client}-{n}"
-        assert rows[id].shown == int(shown)
+    assert len(decisions) == N_CLIENTS * PAIRS
+    check_decisions(store, decisions)
 
 
 def test_every_acknowledged_reward_is_there_once_with_its_bits(survived):
     store, _, rewards = survived
     assert len(rewards) == N_CLIENTS * PAIRS
-    events = defaultdict(list)
-    for bandit in store.bandits():
-        found = list(store.events(bandit.id))
-        assert [event.seq for event in found] == list(range(1, bandit.version + 1))
-        for event in found:
-            events[event.decision].append(event)
-    assert sum(len(found) for found in events.values()) == len(rewards)
-    for (client, n), (id, version) in rewards.items():
-        (event,) = events[id]
-        assert (event.value, event.seq) == (reward_of(client, n), int(version))
+    check_rewards(store, rewards)
 
 
 def test_memory_is_the_sum_of_the_ledger(survived):
-    store, decisions, rewards = survived
-    for row in store.bandits():
-        learner = load(store, row, compiled=False).learner
-        pulls = Counter(int(decisions[key][1]) for key in rewards if bandit_of(key[0]) == row.name)
-        assert learner.pulls.tolist() == [pulls[arm] for arm in range(learner.model.n_arms)]
-        # The sums as the log orders the rewards, bit by bit: no learner is asked.
-        low, high = learner.model.reward_range
-        sums = [0.0] * learner.model.n_arms
-        for event in store.events(row.id):
-            sums[event.arm] += (event.value - low) / (high - low)
-        assert learner.parts[2].sums.tolist() == sums
+    check_memory(*survived)
 
 
 def test_every_decision_is_made_again(survived):
     store, decisions, _ = survived
-    found = [replay(store, row, compiled=False) for row in store.bandits()]
-    assert [report.wrong for report in found] == [[]] * len(BANDITS)
-    assert sum(report.agree for report in found) == len(decisions)
-    assert all(report.snapshots > 0 for report in found)  # taken in the middle of it
-
-
-class WithoutSnapshots:
-    """A store whose cache is gone."""
-
-    def __init__(self, store):
-        self._store = store
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    def snapshot(self, bandit, upto=None):
-        return []
+    check_replay(store, decisions)
 
 
 def test_a_snapshot_and_what_follows_is_the_whole_log(survived):

@@ -16,8 +16,8 @@ from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, AwayStor
 
 
 @pytest.fixture(params=STORES)
-def log(request, tmp_path):
-    log = Log(STORES[request.param](tmp_path), clock=HandClock(), compiled=False)
+def log(request):
+    log = Log(STORES[request.param](request), clock=HandClock(), compiled=False)
     log.create("shop", WAGP)
     yield log
     log.close()
@@ -356,7 +356,7 @@ def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
     with pytest.raises(StoreAway):
         log.create("fair", THOMPSON)
     store.lossy = False
-    assert log.bandit("shop").version == 1  # memory is a prefix of the log
+    assert log.bandit("shop").version == 2  # memory is a prefix of the log; the change has read on
     assert log.reward("shop", ids[1], 0.3) == ("duplicate", 0.3, 2)
     assert log.bandit("shop").version == 3
     assert log.reward("shop", ids[3], 0.4) == ("learned", 0.4, 4)
@@ -366,6 +366,26 @@ def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
     assert (bandit.version, new) == (0, False)
     all_agree(log)
     log.close()
+
+
+def test_one_that_cannot_be_stored_does_not_hold_up_the_others(log):
+    bandit = log.bandit("shop")
+    ids = [log.decide("shop").decision.id for _ in range(3)]
+    works = [log.tell(bandit, id, 0.5) for id in ids]
+    works[1] = works[1]._replace(decision={"not": "an id"})
+    futures = log.writer.submit_all([*works, log.ask(bandit, "r")])
+    assert futures[0].result().outcome == futures[2].result().outcome == "learned"
+    assert futures[1].exception() is not None
+    assert not futures[3].result().replayed
+    assert bandit.version == 2
+    all_agree(log)
+
+
+@pytest.mark.parametrize("id", [None, 5, "", "\ud800", "a\x00", "a" * 65, "é", ["x"]])
+def test_what_is_no_id_is_unknown(log, id):
+    for call in (lambda: log.reward("shop", id, 0.5), lambda: log.retract("shop", id)):
+        with pytest.raises(UnknownError, match="decision must be the id of a decision"):
+            call()
 
 
 def test_a_store_that_is_away_comes_back():

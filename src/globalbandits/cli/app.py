@@ -11,7 +11,7 @@ from globalbandits.cli import streams
 from globalbandits.cli.analyze import analyze
 from globalbandits.cli.fit import fit
 from globalbandits.cli.league import league
-from globalbandits.cli.logs import export, import_log, prune, replay
+from globalbandits.cli.logs import copy, export, import_log, prune, replay
 from globalbandits.cli.reproduce import reproduce
 from globalbandits.cli.serve import serve, token_app
 from globalbandits.cli.show import compare, show
@@ -35,6 +35,7 @@ COMMANDS = (
     replay,
     export,
     import_log,
+    copy,
     prune,
     warm,
 )

@@ -1,4 +1,4 @@
-"""``globalbandits replay | export | import | prune``: the log of a decision service."""
+"""``globalbandits replay | export | import | copy | prune``: the log of a decision service."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores import Store
     from globalbandits.service.stores.records import BanditRow
 
-Database = Annotated[Path, typer.Argument(metavar="DB", help="SQLite file of the service.")]
+_HELP = "SQLite file of the service, or postgresql://user@host/database."
+Database = Annotated[str, typer.Argument(metavar="DB", help=_HELP)]
 OneBandit = Annotated[
     str | None, typer.Option("--bandit", help="Only the bandits of this name; all by default.")
 ]
@@ -28,9 +29,9 @@ def replay(db: Database, bandit: OneBandit = None) -> None:
       globalbandits replay shop.db --bandit shop
     """
     from globalbandits.service.replay import replay as replay_one
-    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores import open_store
 
-    store = SQLiteStore(db, read_only=True)
+    store = open_store(db, read_only=True)
     good = True
     try:
         store.check()
@@ -71,10 +72,10 @@ def export(
     import sys
 
     from globalbandits._files import replacing
-    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores import open_store
     from globalbandits.service.transfer import export_lines
 
-    store = SQLiteStore(db, read_only=True)
+    store = open_store(db, read_only=True)
     try:
         lines = export_lines(store, _chosen(store, bandit))
         if out is None:
@@ -90,22 +91,54 @@ def import_log(
     db: Database,
     file: Annotated[Path, typer.Argument(help="What `globalbandits export` wrote.")],
 ) -> None:
-    """Put exported bandits into a file, which is made if it is not there; all or none.
+    """Put exported bandits into a store, which is made if it is not there; all or none.
 
     [bold]Example[/bold]
 
       globalbandits import new.db shop.ndjson
     """
-    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores import open_store
     from globalbandits.service.transfer import import_lines
 
     with open(file, encoding="utf-8") as lines:
-        store = SQLiteStore(db)
+        store = open_store(db)
         try:
             names = import_lines(store, lines)
         finally:
             store.close()
     print(f"{len(names)} bandits: {', '.join(names)}")
+
+
+def copy(
+    source: Annotated[str, typer.Argument(metavar="DB_A", help=_HELP)],
+    target: Annotated[str, typer.Argument(metavar="DB_B", help="Where to; made if not there.")],
+    bandit: OneBandit = None,
+) -> None:
+    """Copy bandits with all of their history from one store to another, all or none.
+
+    Every row of the copy is compared with its original, and every decision is made again from it.
+    A server that writes to DB_A may be running; what it stores meanwhile is not copied.
+
+    [bold]Example[/bold]
+
+      globalbandits copy shop.db postgresql://service@db.example/bandits
+    """
+    from globalbandits.service.copying import copy as copy_all
+    from globalbandits.service.stores import open_store
+
+    store = open_store(source, read_only=True)
+    try:
+        new = open_store(target)
+        try:
+            for found in copy_all(store, new, _chosen(store, bandit)):
+                print(
+                    f"{found.name}: {found.version} events, {found.decisions} decisions copied, "
+                    f"{found.agree} made again"
+                )
+        finally:
+            new.close()
+    finally:
+        store.close()
 
 
 def prune(
@@ -115,7 +148,8 @@ def prune(
 ) -> None:
     """Remove old decisions and their rewards, behind a snapshot that is kept.
 
-    What was learned stays learned. The server must not be running.
+    What was learned stays learned. The server of an SQLite file must not be running; those of
+    a PostgreSQL database may.
 
     [bold]Example[/bold]
 
@@ -124,10 +158,10 @@ def prune(
     import time
 
     from globalbandits.service.pruning import prune as prune_one
-    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores import open_store
 
     before = time.time_ns() // 1000 - _microseconds(older_than)
-    store = SQLiteStore(db)
+    store = open_store(db)
     try:
         for row in _chosen(store, bandit):
             gone = prune_one(store, row, before)
@@ -139,7 +173,7 @@ def prune(
         store.close()
 
 
-def _chosen(store: "SQLiteStore", name: str | None) -> list["BanditRow"]:
+def _chosen(store: "Store", name: str | None) -> list["BanditRow"]:
     from globalbandits.errors import UnknownError
 
     rows = [row for row in store.bandits() if name is None or row.name == name]

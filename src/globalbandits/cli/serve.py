@@ -1,12 +1,11 @@
 """``globalbandits serve`` and ``globalbandits token``: the decision service over HTTP."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores import Store
 
 _EXAMPLE = """{"model": {"family": "demand.linear_power", "arms": [0.4, 0.5, 0.6, 0.7, 0.8]}, \
 "policy": {"policy": "wagp"}}"""
@@ -16,8 +15,12 @@ token_app = typer.Typer(no_args_is_help=True, help="Tokens of a decision service
 
 def serve(
     db: Annotated[
-        Path, typer.Option(help="SQLite file of the log; made if it is not there.")
-    ] = Path("globalbandits.db"),
+        str,
+        typer.Option(
+            help="SQLite file of the log, made if it is not there; or "
+            "postgresql://user@host/database, which several servers may share."
+        ),
+    ] = "globalbandits.db",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes any that is free.")] = 8000,
     token: Annotated[
@@ -49,26 +52,26 @@ def serve(
     needs_extra("serve", "starlette", "msgspec", "uvicorn", "httptools", "prometheus_client")
     from globalbandits.service.core import Options
     from globalbandits.service.running import bind, check_reachable, run
-    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores import open_store
 
     as_integer("port", port, 0, ServiceError, maximum=65_535)
     as_integer("most-open", most_open, 1, ServiceError)
     as_positive("rate", rate, ServiceError)
     options = Options(token=token, most_open=most_open, rate=rate, burst=2 * rate)
-    store = SQLiteStore(db)
+    store = open_store(db)
     try:
         check_reachable(host, store, options)
         with bind(host, port) as listening:
             if example:
                 _create_example(store)
             host, port = listening.getsockname()[:2]
-            _say(db, host, port, options.token is not None or bool(store.tokens()))
+            _say(str(store.path), host, port, options.token is not None or bool(store.tokens()))
             run(store, options, listening)
     finally:
         store.close()
 
 
-def _create_example(store: "SQLiteStore") -> None:
+def _create_example(store: "Store") -> None:
     import json
 
     from globalbandits.service.log import Log
@@ -76,10 +79,10 @@ def _create_example(store: "SQLiteStore") -> None:
     log = Log(store, compiled=False)
     if "example" not in log.names():
         log.create("example", json.loads(_EXAMPLE))
-    log.writer.close()
+    log.stop()
 
 
-def _say(db: Path, host: str, port: int, tokens: bool) -> None:
+def _say(db: str, host: str, port: int, tokens: bool) -> None:
     """The address, and three lines to try."""
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     head = ' -H "Authorization: Bearer $GLOBALBANDITS_TOKEN"' if tokens else ""
@@ -96,14 +99,19 @@ def _say(db: Path, host: str, port: int, tokens: bool) -> None:
 
 @token_app.command("create")
 def token_create(
-    db: Annotated[Path, typer.Argument(metavar="DB", help="SQLite file of the service.")],
+    db: Annotated[
+        str,
+        typer.Argument(
+            metavar="DB", help="SQLite file of the service, or postgresql://user@host/database."
+        ),
+    ],
     role: Annotated[str, typer.Option(help="read, write or admin.")] = "write",
     tenant: Annotated[str, typer.Option(help="Whose bandits it opens.")] = "main",
     label: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
-    """Create a token and print it, this once. The server must not be running.
+    """Create a token and print it, this once. No server may use an SQLite file meanwhile.
 
-    Where it is, an administrator creates one with POST /v1/tokens.
+    Where one does, an administrator creates one with POST /v1/tokens.
 
     [bold]Example[/bold]
 
@@ -111,11 +119,11 @@ def token_create(
     """
     import time
 
-    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores import open_store
     from globalbandits.service.tokens import new_token
 
     token, row = new_token(role, tenant, label, time.time_ns() // 1000, None)
-    store = SQLiteStore(db)
+    store = open_store(db)
     try:
         with store.transaction() as rows:
             rows.add_token(row)

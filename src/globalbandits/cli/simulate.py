@@ -47,16 +47,16 @@ def simulate(
     from rich.console import Console
 
     from globalbandits.cli.streams import complain
+    from globalbandits.errors import SweepError
     from globalbandits.report.sweeps import print_sweep
     from globalbandits.simulation.sweeps import SweepResult, sweep
     from globalbandits.simulation.sweeps.listening import JsonLines, Listener, progress_listener
-    from globalbandits.simulation.sweeps.sweep import SweepFailedError
 
     shown = not (quiet or json)
     with progress_listener() if shown else nullcontext(JsonLines() if json else Listener()) as told:
         try:
             sweep(spec, out, executor=executor, workers=workers, force=force, listener=told)
-        except SweepFailedError as error:
+        except SweepError as error:
             complain(str(error))
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt:

@@ -91,13 +91,13 @@ class RewardModel(Observations, Showing, Descriptions):
 
     def __init__(
         self,
-        mean: Callable[..., Any] | str,
+        mean: Callable[[Any, Any], Any] | str,
         arms: Sequence[Any],
         domain: tuple[float, float] = (0.0, 1.0),
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        value: Callable[..., Any] | str | None = None,
-        inverse: Callable[..., Any] | None = None,
+        value: Callable[[Any, Any], Any] | str | None = None,
+        inverse: Callable[[Any, Any], Any] | None = None,
         holder: Holder | None = None,
         monotone: bool = True,
     ) -> None:
@@ -115,14 +115,14 @@ class RewardModel(Observations, Showing, Descriptions):
     @classmethod
     def from_functions(
         cls,
-        functions: Sequence[Callable[..., Any] | str],
+        functions: Sequence[Callable[[Any], Any] | str],
         arms: Sequence[Any] | None = None,
         domain: tuple[float, float] = (0.0, 1.0),
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        value: Callable[..., Any] | str | None = None,
-        values: Sequence[Callable[..., Any] | str] | None = None,
-        inverses: Sequence[Callable[..., Any]] | None = None,
+        value: Callable[[Any, Any], Any] | str | None = None,
+        values: Sequence[Callable[[Any], Any] | str] | None = None,
+        inverses: Sequence[Callable[[Any], Any]] | None = None,
         holder: Holder | None = None,
         monotone: bool = True,
     ) -> "RewardModel":

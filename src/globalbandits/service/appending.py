@@ -2,10 +2,11 @@
 
 The same steps for every store: store the decisions (a request id that is known keeps its first
 one), lock the bandits' versions, read what memory has not seen, classify under that lock, append.
-So the order of events is total and without a gap, and whoever comes second sees the first.
+So the order of events is total and without a gap, and whoever comes second sees the first, in this
+process or in another one. Settings that somebody else made hold before the next event does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from globalbandits.service.stores.base import Transaction
@@ -37,6 +38,9 @@ class Known(Protocol):
 
     def can_forget(self, arm: int, learned: Held) -> bool:
         """Whether a reward can be taken back."""
+
+    def advance(self, events: Iterable[Event], settings: Iterable[SettingRow] = ()) -> None:
+        """Go on in the log."""
 
 
 class Ask(NamedTuple):
@@ -76,7 +80,6 @@ class Appended(NamedTuple):
     decided: list[Decided]
     told: list[Told]
     events: dict[int, list[Event]]  # by bandit, in order
-    settings: dict[int, list[SettingRow]]  # that memory has not seen
 
 
 def append(
@@ -84,17 +87,13 @@ def append(
 ) -> Appended:
     """Store decisions and events of loaded bandits."""
     decided = _add_decisions(rows, asks)
-    ids = list({tell.decision: None for tell in tells})
-    versions = rows.lock(sorted({tell.bandit for tell in tells}))  # before anything is judged
+    if not tells:
+        return Appended(decided, [], {})
+    versions = rows.lock(sorted({tell.bandit for tell in tells}))
+    # No id of ours has signs that cannot be printed, and not every store could look for them.
+    ids = list({tell.decision: None for tell in tells if tell.decision.isprintable()})
     found, held = rows.decisions_by_id(ids), rows.events_of(ids)
-    events: dict[int, list[Event]] = {}
-    settings: dict[int, list[SettingRow]] = {}
-    for bandit, version in versions.items():
-        known = bandits[bandit]
-        missed = rows.events_after(bandit, known.version) if version > known.version else []
-        events[bandit] = missed
-        if missed:
-            settings[bandit] = rows.settings_after(bandit, known.number)
+    events = catch_up(rows, versions, bandits)
     told, own, refusals = [], [], []
     for tell in tells:
         decision = found.get(tell.decision)
@@ -116,7 +115,35 @@ def append(
     rows.add_events(own)
     rows.add_refusals(refusals)
     rows.set_versions({event.bandit: versions[event.bandit] for event in own})
-    return Appended(decided, told, events, settings)
+    return Appended(decided, told, events)
+
+
+def catch_up(
+    rows: Transaction, versions: Mapping[int, int], bandits: Mapping[int, Known]
+) -> dict[int, list[Event]]:
+    """What loaded bandits have missed up to these versions: events to be learned.
+
+    Settings that somebody else made are taken at once, with the events before them: they may
+    change what becomes of a reward. All of this is committed, whatever becomes of this transaction.
+
+    Events are read before settings. The settings before an event are stored before the event is,
+    so that none is missing, whether the bandits are locked or not.
+    """
+    events = {
+        bandit: rows.events_after(bandit, bandits[bandit].version)
+        if version > bandits[bandit].version
+        else []
+        for bandit, version in versions.items()
+    }
+    unseen = rows.settings_after({bandit: bandits[bandit].number for bandit in versions})
+    for bandit, settings in unseen.items():
+        missed, known = events[bandit], bandits[bandit]
+        reached = missed[-1].seq if missed else known.version
+        due = [row for row in settings if row.from_version <= reached]
+        if due:
+            known.advance(missed, due)
+            events[bandit] = []
+    return events
 
 
 def _terms(tell: Tell, decision: Decision | None, held: Mapping[str, Held], bandit: Known) -> Terms:
@@ -130,6 +157,8 @@ def _terms(tell: Tell, decision: Decision | None, held: Mapping[str, Held], band
 
 
 def _add_decisions(rows: Transaction, asks: Sequence[Ask]) -> list[Decided]:
+    if not asks:
+        return []
     new = [ask.decision for ask in asks]
     if rows.add_decisions(new) == len(new):
         return [Decided(row, False) for row in new]

@@ -162,7 +162,7 @@ class Bandit:
         else:
             self.learner.update(event.arm, event.value)
             self.anchor = event.arm
-            self.n_open -= 1
+            self.n_open = max(self.n_open - 1, 0)  # another process may have counted the decision
         self.version += 1
 
     def _change(self, row: SettingRow) -> None:

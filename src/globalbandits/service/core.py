@@ -138,7 +138,13 @@ class Service:
         while True:
             await asyncio.sleep(self.options.sweep_seconds)
             await self._try(self.sweeper.sweep)
+            if self.log.store.shared:
+                await self._try(self._read_tokens)
             self.metrics.sweeping.set(0 if self.sweeper.paused else 1)
+
+    def _read_tokens(self) -> None:
+        """Tokens that were made or taken back at another server of the store."""
+        self.tokens.replace(self.log.store.tokens())
 
     async def _save(self) -> None:
         seconds = 0.0

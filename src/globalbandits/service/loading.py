@@ -30,7 +30,9 @@ def load(
         UnknownError: if the version was pruned.
     """
     settings = store.settings(row.id)
-    version, number = (row.version, settings[-1].number) if at is None else at
+    # Others may have gone on since the row was read.
+    newest = max(found.number for found in settings if found.from_version <= row.version)
+    version, number = (row.version, newest) if at is None else at
     bandit = _start(store, row, settings, (version, number), compiled)
     waiting = [found for found in settings if bandit.number < found.number <= number]
     bandit.advance(store.events(row.id, bandit.version, version), waiting)

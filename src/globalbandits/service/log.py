@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from globalbandits._rewards import as_unit
 from globalbandits._validation import as_integer, require
 from globalbandits._version import __version__
-from globalbandits.errors import ConflictError, ServiceError, UnknownError
+from globalbandits.errors import ConflictError, ServiceError, StoreAway, StoreError, UnknownError
 from globalbandits.policies.learner import Explanation
-from globalbandits.service.appending import Ask, Decided, Tell, Told
+from globalbandits.service.appending import Ask, Decided, Tell, Told, catch_up
 from globalbandits.service.bandit import Bandit, Choice
 from globalbandits.service.clock import Clock
+from globalbandits.service.following import Follower
 from globalbandits.service.ids import Ids
 from globalbandits.service.loading import load
 from globalbandits.service.settings import Settings
@@ -28,7 +29,7 @@ from globalbandits.service.stores.records import (
     SettingRow,
     WriterRow,
 )
-from globalbandits.service.texts import as_name, as_request_id, plain_json
+from globalbandits.service.texts import as_decision_id, as_name, as_request_id, plain_json
 from globalbandits.service.writer import Change, Notify, Writer, answer_all
 
 TENANT = "main"
@@ -96,6 +97,9 @@ class Log:
             found = WriterRow(0, __version__, platform.python_version(), host, self.clock.now())
             self._writer_id = rows.add_writer(found)
         self.writer = Writer(store, self._bandits, notify=notify, observe=observe)
+        self._follower: Follower | None = None
+        if store.shared:
+            self._follower = Follower(store, self._bandits, self.writer, self._read_rows)
 
     # Bandits
 
@@ -110,6 +114,8 @@ class Log:
             UnknownError: if there is none of this name.
         """
         row = self._rows.get((tenant, name))
+        if row is None and self.store.shared:
+            row = self._read_rows().get((tenant, name))
         if row is None:
             raise UnknownError(f"bandit must be one of this store's, got {name!r}")
         found = self._bandits.get(row.id)
@@ -137,9 +143,14 @@ class Log:
         return list(self._bandits.values())
 
     def is_loaded(self, name: str, tenant: str = TENANT) -> bool:
-        """Whether a bandit is there without waiting."""
+        """Whether a bandit is there, or known not to be, without waiting."""
         row = self._rows.get((tenant, name))
-        return row is None or row.id in self._bandits
+        return not self.store.shared if row is None else row.id in self._bandits
+
+    def _read_rows(self) -> dict[tuple[str, str], BanditRow]:
+        """The bandits of the store, also those that others have made."""
+        self._rows |= {(row.tenant, row.name): row for row in self.store.bandits()}
+        return self._rows
 
     def create(
         self, name: str, spec: Mapping[str, Any], tenant: str = TENANT
@@ -161,15 +172,9 @@ class Log:
         text = plain_json(given)
         with self._loading:
             if (tenant, name) not in self._rows:  # but one may be stored whose maker was not told
-                self._rows |= {(row.tenant, row.name): row for row in self.store.bandits()}
-            row = self._rows.get((tenant, name))
-            if row is not None:
-                if row.spec != text:
-                    raise ConflictError(
-                        f"{name} exists with another spec: change its settings, or use another "
-                        "name; a bandit is never reset"
-                    )
-                return self.bandit(name, tenant), False
+                self._read_rows()
+            if (tenant, name) in self._rows:
+                return self._existing(name, tenant, text), False
             seed = given.pop("seed", None)
             if seed is None:
                 seed = secrets.randbelow(_LARGEST_SEED)
@@ -178,13 +183,27 @@ class Log:
             at = self.clock.now()
             new = BanditRow(0, tenant, name, text, seed, 0, at)
             first = SettingRow(0, 1, 0, plain_json(settings.to_dict()), at)
-            row, first = self.writer.submit(
-                Change(lambda rows: _add(rows, new, first), lambda written: written)
-            ).result()
+            change = Change(lambda rows: _add(rows, new, first), lambda written: written)
+            try:
+                row, first = self.writer.submit(change).result()
+            except StoreAway:
+                raise
+            except StoreError:  # somebody else was quicker
+                if (tenant, name) not in self._read_rows():
+                    raise
+                return self._existing(name, tenant, text), False
             self._rows[tenant, name] = row
             self._bandits[row.id] = Bandit(row, first, compiled=self._compiled)
             self._saved[row.id] = 0
             return self._bandits[row.id], True
+
+    def _existing(self, name: str, tenant: str, text: str) -> Bandit:
+        if self._rows[tenant, name].spec != text:
+            raise ConflictError(
+                f"{name} exists with another spec: change its settings, or use another "
+                "name; a bandit is never reset"
+            )
+        return self.bandit(name, tenant)
 
     def change(
         self,
@@ -210,9 +229,9 @@ class Log:
         bandit.settings.changed(changes)
 
         def write(rows: Transaction) -> SettingRow | None:
-            unseen = rows.settings_after(bandit.row.id, bandit.number)
-            if unseen:  # stored, but whoever changed them was not told
-                bandit.advance(rows.events_after(bandit.row.id, bandit.version), unseen)
+            versions = rows.lock([bandit.row.id])
+            # Others, or one of us who was not told, may have gone on.
+            bandit.advance(catch_up(rows, versions, self._bandits)[bandit.row.id])
             if expected is not None and expected != bandit.number:
                 raise ConflictError(
                     f"settings must still be number {expected}, got number {bandit.number}"
@@ -221,16 +240,14 @@ class Log:
             body = plain_json(settings.to_dict())
             if body == plain_json(bandit.settings.to_dict()):
                 return None
-            version = rows.lock([bandit.row.id])[bandit.row.id]
-            number = bandit.number + 1
+            number, version = bandit.number + 1, bandit.version
             new = SettingRow(bandit.row.id, number, version, body, self.clock.now())
             rows.add_settings([new])
             return new
 
         def after(new: SettingRow | None) -> int:
             if new is not None:
-                missed = list(self.store.events(bandit.row.id, bandit.version, new.from_version))
-                bandit.advance(missed, [new])
+                bandit.advance([], [new])
             return bandit.number
 
         number: int = self.writer.submit(Change(write, after)).result()
@@ -261,20 +278,9 @@ class Log:
         choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
         seconds = bandit.settings_at(choice.settings).deadline_seconds
         deadline = None if seconds is None else at + round(seconds * 1e6)
-        return Ask(
-            Decision(
-                id,
-                bandit.row.id,
-                request_id,
-                choice.chosen,
-                choice.shown,
-                choice.version,
-                choice.settings,
-                self._writer_id,
-                at,
-                deadline,
-            )
-        )
+        chosen, shown, _, version, settings = choice
+        made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
+        return Ask(Decision(*made, self._writer_id, at, deadline))
 
     def _replay_only(self, bandit: Bandit, request_id: str | None) -> "Future[Decided]":
         found = None
@@ -302,7 +308,8 @@ class Log:
     def tell(self, bandit: Bandit, decision: str, value: float) -> Tell:
         """A reward that is checked, and to be learned."""
         as_unit("reward", value, bandit.learner.model.reward_range)
-        return Tell(bandit.row.id, decision, REWARD, float(value), self.clock.now())
+        id = as_decision_id(decision)
+        return Tell(bandit.row.id, id, REWARD, float(value), self.clock.now())
 
     def retract(self, name: str, decision: str, tenant: str = TENANT) -> Told:
         """Take back what was learned from a decision: a return, or a mistake."""
@@ -315,7 +322,8 @@ class Log:
 
     def retraction(self, bandit: Bandit, decision: str) -> Tell:
         """What takes a reward back."""
-        return Tell(bandit.row.id, decision, RETRACTION, 0.0, self.clock.now())
+        id = as_decision_id(decision)
+        return Tell(bandit.row.id, id, RETRACTION, 0.0, self.clock.now())
 
     def submit_default(self, bandit: Bandit, decision: Decision) -> "Future[Told] | None":
         """The default of a decision whose deadline has passed; None if its settings have none."""
@@ -355,6 +363,7 @@ class Log:
         self._saved[bandit.row.id] = bandit.version
 
         def write(rows: Transaction) -> None:
+            rows.lock([bandit.row.id])  # others may keep snapshots of it, too
             snapshot = bandit.snapshot()
             rows.add_snapshot(snapshot)
             rows.drop_snapshots(bandit.row.id, snapshot.version, self._every)
@@ -367,11 +376,17 @@ class Log:
             if bandit.version - self._saved[bandit.row.id] >= self._every:
                 self.save(bandit)
 
-    def close(self) -> None:
-        """Store what waits, keep snapshots, and close the store."""
+    def stop(self) -> None:
+        """Store what waits, and keep snapshots; the store stays open."""
+        if self._follower is not None:
+            self._follower.stop()
         for bandit in list(self._bandits.values()):
             self.save(bandit)
         self.writer.close()
+
+    def close(self) -> None:
+        """Stop, and close the store."""
+        self.stop()
         self.store.close()
 
 

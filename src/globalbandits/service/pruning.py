@@ -23,7 +23,7 @@ def prune(store: Store, row: BanditRow, before: int) -> Pruned:
     afterwards is unknown: it cannot be learned twice.
 
     Args:
-        store: where the log is; nothing else may write to it.
+        store: where the log is.
         row: the bandit.
         before: microseconds since 1970.
     """
@@ -39,6 +39,7 @@ def prune(store: Store, row: BanditRow, before: int) -> Pruned:
     number = max([s.number for s in settings if s.from_version < version], default=1)
     bandit = load(store, row, at=(version, number), compiled=False)
     with store.transaction() as rows:
+        rows.lock([row.id])  # a reward that is on its way finds the decision, or finds it gone
         rows.add_snapshot(bandit.snapshot(kept=True))
         n_decisions, n_events = rows.prune(row.id, version, before)
     return Pruned(row.name, n_decisions, n_events, version)

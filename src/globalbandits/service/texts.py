@@ -5,10 +5,11 @@ import json
 import re
 from typing import Any
 
-from globalbandits._validation import require
-from globalbandits.errors import ServiceError
+from globalbandits._validation import require, show
+from globalbandits.errors import ServiceError, UnknownError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 LONGEST_REQUEST_ID = 200
 
 
@@ -35,6 +36,13 @@ def as_name(name: str, value: Any) -> str:
     good = isinstance(value, str) and _NAME.fullmatch(value) is not None
     require(good, name, rule, value, ServiceError)
     return str(value)
+
+
+def as_decision_id(value: Any) -> str:
+    """A value as the id of a decision; what cannot be one is unknown."""
+    if not isinstance(value, str) or _ID.fullmatch(value) is None:
+        raise UnknownError(f"decision must be the id of a decision, got {show(value)}")
+    return value
 
 
 def as_request_id(value: Any) -> str | None:

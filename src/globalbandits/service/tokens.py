@@ -102,6 +102,11 @@ class Tokens:
         self._rows[row.id] = row
         self.needed = True
 
+    def replace(self, rows: Iterable[TokenRow]) -> None:
+        """Know these, and no others: some were made or taken back elsewhere."""
+        self._rows = {row.id: row for row in rows}
+        self.needed |= bool(self._rows)
+
     def drop(self, id: str) -> None:
         """Know one less."""
         self._rows.pop(id, None)

@@ -167,9 +167,16 @@ class Writer:
                 )
             self._observe(len(run), time.perf_counter() - begun)
             for bandit, events in done.events.items():
-                self._bandits[bandit].advance(events, done.settings.get(bandit, ()))
-        except Exception as error:
+                self._bandits[bandit].advance(events)
+        except StoreAway as error:
             self._fail(run, error)
+            return
+        except Exception as error:
+            if len(run) > 1:  # it is the fault of one of them: the others must not suffer from it
+                for waiting in run:
+                    self._store_run([waiting])
+            else:
+                self._fail(run, error)
             return
         for decided in done.decided:
             if not decided.replayed:

@@ -91,7 +91,7 @@ def simulate(
         stop=stop,
         evidence=evidence,
     )
-    job, runs = request.job, request.runs
+    job, runs, first_run = request.job, request.runs, request.first_run
     # This compiles everything, and warns of what cannot be compiled.
     arena = Arena(job, compiling_engine(job, shown=progress), States(job.seed, first_run, runs))
     import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done

@@ -17,16 +17,25 @@ from globalbandits.service.stores.records import (
     WriterRow,
 )
 
+
+def make_postgresql(request):
+    from globalbandits.service.stores.postgresql import PostgreSQLStore
+
+    return PostgreSQLStore(request.getfixturevalue("empty").address)
+
+
+# Each is made from the test's request for it.
 STORES = {
-    "memory": lambda folder: MemoryStore(),
-    "sqlite": lambda folder: SQLiteStore(folder / "s"),
+    "memory": lambda request: MemoryStore(),
+    "sqlite": lambda request: SQLiteStore(request.getfixturevalue("tmp_path") / "s"),
+    "postgresql": make_postgresql,
 }
 
 
 @pytest.fixture(params=STORES)
-def store(request, tmp_path):
+def store(request):
     """A store with one writer and one bandit with two settings."""
-    made = STORES[request.param](tmp_path)
+    made = STORES[request.param](request)
     with made.transaction() as rows:
         rows.add_writer(WriterRow(0, "1.0", "3.13", "here", 5))
         rows.add_bandit(BanditRow(0, "main", "shop", "{}", 2**63 - 1, 0, 10))
@@ -58,7 +67,7 @@ def test_bandits_settings_and_writers_come_back(store):
     assert store.settings(1) == [SettingRow(1, 1, 0, "{}", 10), SettingRow(1, 2, 3, "[]", 20)]
     assert store.writers() == [WriterRow(1, "1.0", "3.13", "here", 5)]
     with store.transaction() as rows:
-        assert rows.settings_after(1, 1) == [SettingRow(1, 2, 3, "[]", 20)]
+        assert rows.settings_after({1: 1}) == {1: [SettingRow(1, 2, 3, "[]", 20)]}
         assert rows.add_bandit(BanditRow(0, "other", "shop", "{}", 1, 0, 10)) == 2
 
 
@@ -218,10 +227,39 @@ def test_pruning_keeps_what_may_still_come_back(store):
 
 
 def test_hostile_texts_are_texts(store):
-    text = "'); DROP TABLE decisions; --\x00é\U0001f600"
+    text = "'); DROP TABLE decisions; -- %s ? \\ {} \"é\U0001f600"
     add(store, [decision(text, text)])
     assert store.decision(text) == decision(text, text)
     assert store.decision_of_request(1, text) == decision(text, text)
+    assert store.decision("\x00") is None
+    assert store.held("\x00") == {}
+    assert store.decision_of_request(1, "\x00") is None
+
+
+def test_heads_say_how_far_each_has_come(store):
+    add(store, [decision("a")], [event(1, "a")])
+    with store.transaction() as rows:
+        bandit = rows.add_bandit(BanditRow(0, "main", "other", "{}", 1, 0, 10))
+        rows.add_settings([SettingRow(bandit, 1, 0, "{}", 10)])
+    assert store.heads() == {1: (1, 2), bandit: (0, 1)}
+
+
+def test_many_settings_are_asked_for_at_once(store):
+    with store.transaction() as rows:
+        bandit = rows.add_bandit(BanditRow(0, "main", "other", "{}", 1, 0, 10))
+        rows.add_settings([SettingRow(bandit, 1, 0, "{}", 10)])
+        assert rows.settings_after({}) == {}
+        assert rows.settings_after({1: 2, bandit: 1}) == {}
+        found = rows.settings_after({bandit: 0, 1: 0})
+    assert [row.number for row in found[1]] == [1, 2]
+    assert found[bandit] == [SettingRow(bandit, 1, 0, "{}", 10)]
+
+
+def test_how_many_decisions_were_new(store):
+    with store.transaction() as rows:
+        assert rows.add_decisions([]) == 0
+        assert rows.add_decisions([decision("a", "r"), decision("b", "r"), decision("c")]) == 2
+        assert rows.add_decisions([decision("d", "r")]) == 0
 
 
 def test_many_rows_in_one_batch(store):
@@ -238,7 +276,7 @@ def test_readers_see_only_what_is_committed(store):
     seen = []
     with store.transaction() as rows:
         rows.add_decisions([decision("a")])
-        if isinstance(store, SQLiteStore):  # a memory store lets its readers wait
+        if not isinstance(store, MemoryStore):  # a memory store lets its readers wait
             reader = threading.Thread(target=lambda: seen.append(store.decision("a")))
             reader.start()
             reader.join()

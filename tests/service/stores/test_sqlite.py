@@ -323,7 +323,7 @@ def test_no_question_of_a_request_reads_a_whole_table(path, monkeypatch):
         watched.events_of(["a", "b"])
         watched.lock([1, 2])
         watched.events_after(1, 15)
-        watched.settings_after(1, 0)
+        watched.settings_after({1: 0, 2: 0})
         watched.set_versions({1: 20})
     reader = Watched(store._reader())
     monkeypatch.setattr(store, "_reader", lambda: reader)

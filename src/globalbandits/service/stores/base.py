@@ -1,7 +1,7 @@
 """What a store must do. What the rows mean is decided above it, in one place for all stores.
 
-A store has one writer: `transaction` is used by one thread at a time. Everything else reads what
-is committed, and may be called by any thread.
+A process has one writer: `transaction` is used by one thread at a time. Everything else reads what
+is committed, and may be called by any thread. Where a store is `shared`, other processes write too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class Transaction(Protocol):
         """Store settings."""
 
     def add_decisions(self, rows: Sequence[Decision]) -> int:
-        """Store decisions, but for those whose request id the bandit has already; how many."""
+        """Store decisions, but for those whose request id the bandit has; how many were stored."""
 
     def decisions_by_request(
         self, requests: Sequence[tuple[int, str]]
@@ -45,13 +45,16 @@ class Transaction(Protocol):
         """The events of these decisions, by kind."""
 
     def lock(self, bandits: Iterable[int]) -> dict[int, int]:
-        """Versions of bandits, which nobody else changes until the transaction ends."""
+        """Versions of bandits, which nobody else changes until the transaction ends.
+
+        Whatever is read after it is as the last one who held the lock left it.
+        """
 
     def events_after(self, bandit: int, version: int) -> list[Event]:
         """The bandit's events beyond a version, in order."""
 
-    def settings_after(self, bandit: int, number: int) -> list[SettingRow]:
-        """The bandit's settings beyond a number, in order."""
+    def settings_after(self, numbers: Mapping[int, int]) -> dict[int, list[SettingRow]]:
+        """For each bandit its settings beyond a number, in order; only where there are any."""
 
     def add_events(self, rows: Sequence[Event]) -> None:
         """Store events."""
@@ -94,11 +97,16 @@ class Transaction(Protocol):
 class Store(Protocol):
     """The log of all bandits."""
 
+    shared: bool  # whether other processes may write to it
+
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Write, by one thread at a time."""
 
     def bandits(self) -> list[BanditRow]:
         """All bandits, by id."""
+
+    def heads(self) -> dict[int, tuple[int, int]]:
+        """For each bandit its version and the number of its newest settings, of one moment."""
 
     def settings(self, bandit: int) -> list[SettingRow]:
         """The bandit's settings, by number."""
@@ -141,3 +149,18 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release everything; the store is not used any more."""
+
+
+class CheckedStore(Store, Protocol):
+    """A store outside of this process, which may be damaged."""
+
+    @property
+    def path(self) -> object:
+        """Where it is, as it may be shown."""
+
+    def check(self) -> None:
+        """Look at all of it.
+
+        Raises:
+            StoreError: if it is damaged.
+        """

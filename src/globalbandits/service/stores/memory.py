@@ -26,6 +26,8 @@ class MemoryStore:
     Every change notes how to undo it, so that a block that fails leaves nothing behind.
     """
 
+    shared = False
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._undo: list[Callable[[], Any]] = []
@@ -119,9 +121,13 @@ class MemoryStore:
         """Events beyond a version."""
         return list(self.events(bandit, version))
 
-    def settings_after(self, bandit: int, number: int) -> list[SettingRow]:
-        """Settings beyond a number."""
-        return [row for row in self._settings[bandit] if row.number > number]
+    def settings_after(self, numbers: Mapping[int, int]) -> dict[int, list[SettingRow]]:
+        """Settings beyond numbers."""
+        found = {
+            bandit: [row for row in self._settings[bandit] if row.number > number]
+            for bandit, number in numbers.items()
+        }
+        return {bandit: rows for bandit, rows in found.items() if rows}
 
     def add_events(self, rows: Sequence[Event]) -> None:
         """Store events."""
@@ -203,6 +209,14 @@ class MemoryStore:
         """All bandits."""
         with self._lock:
             return list(self._bandits.values())
+
+    def heads(self) -> dict[int, tuple[int, int]]:
+        """How far each bandit has come."""
+        with self._lock:
+            return {
+                id: (row.version, max(found.number for found in self._settings[id]))
+                for id, row in self._bandits.items()
+            }
 
     def settings(self, bandit: int) -> list[SettingRow]:
         """The bandit's settings."""

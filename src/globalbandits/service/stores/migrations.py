@@ -20,10 +20,14 @@ class Migration(NamedTuple):
     sql: str
 
 
-def migrations() -> list[Migration]:
-    """All steps this version of the program knows, by number."""
+def migrations(dialect: str = ".") -> list[Migration]:
+    """All steps this version of the program knows, by number.
+
+    Args:
+        dialect: the folder of the steps; those of SQLite by default.
+    """
     found = []
-    for entry in files("globalbandits.service.stores").joinpath("schema").iterdir():
+    for entry in files("globalbandits.service.stores").joinpath("schema", dialect).iterdir():
         name = _NAME.fullmatch(entry.name)
         if name:
             found.append(Migration(int(name[1]), entry.read_text(encoding="utf-8")))
@@ -39,12 +43,12 @@ def schema_number(connection: sqlite3.Connection) -> int:
     return number
 
 
-def check_number(path: Path, number: int, steps: Sequence[Migration]) -> None:
+def check_number(path: Path | str, number: int, steps: Sequence[Migration]) -> None:
     """Refuse a file that a newer version of the program has written."""
     if number > steps[-1].number:
         raise StoreError(
             f"{path} must have tables of number {steps[-1].number} or lower, got {number}: "
-            "it was written by a newer version of globalbandits; the file is as it was"
+            "it was written by a newer version of globalbandits; it is left as it was"
         )
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from globalbandits.errors import StoreAway, StoreError
@@ -22,7 +23,7 @@ from globalbandits.service.stores.migrations import (
     migrations,
     schema_number,
 )
-from globalbandits.service.stores.sqlite_reading import Reading
+from globalbandits.service.stores.reading import PIECE, Reading
 from globalbandits.service.stores.sqlite_writing import SQLiteTransaction
 
 _SECONDS = 10.0  # to wait for a reader that holds things up
@@ -35,12 +36,16 @@ class SQLiteStore(Reading):
 
     Args:
         path: the file.
-        read_only: only read, beside a process that writes; the tables must be of this version.
+        read_only: only read, beside a process that writes, all of it as it is at this moment;
+            the tables must be of this version.
         steps: the migrations; for tests.
 
     Raises:
         StoreError: if the file is something else, damaged, newer, or in use.
     """
+
+    shared = False  # one process writes
+    _arrival = "rowid"
 
     def __init__(
         self, path: str | Path, *, read_only: bool = False, steps: Sequence[Migration] | None = None
@@ -48,6 +53,7 @@ class SQLiteStore(Reading):
         if sqlite3.sqlite_version_info < _OLDEST:
             raise StoreError(f"SQLite must be 3.37 or newer, got {sqlite3.sqlite_version}")
         self.path = Path(path)
+        self._read_only = read_only
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._busy = threading.Lock()
@@ -106,9 +112,25 @@ class SQLiteStore(Reading):
                 isolation_level=None,
                 check_same_thread=False,
             )
+            if self._read_only:
+                found.execute("BEGIN")  # all that is read is of one moment
             self._local.connection = found
             self._connections.append(found)
         return found
+
+    def _read(self, sql: str, *values: Any) -> list[Any]:
+        try:
+            return self._reader().execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreAway(f"{self.path} cannot be read now: {error}") from error
+
+    def _stream(self, sql: str, *values: Any) -> Iterator[Sequence[Any]]:
+        try:
+            cursor = self._reader().execute(sql, values)
+            while rows := cursor.fetchmany(PIECE):
+                yield from rows
+        except sqlite3.Error as error:
+            raise StoreAway(f"{self.path} cannot be read now: {error}") from error
 
     @contextmanager
     def transaction(self) -> Iterator[SQLiteTransaction]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits._version import __version__
+from globalbandits.environments import Population
 from globalbandits.environments.parts import Part
 from globalbandits.errors import GlobalBanditsError, ModelError, ScenarioError, SimulationError
 from globalbandits.model import RewardModel
@@ -65,12 +66,7 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
         folder: where files that the spec names are looked for.
     """
     require(isinstance(spec, Mapping), "spec", "be a table", spec, ScenarioError)
-    environment = spec.get("environment")
-    moving = {"drift", "theta"} if isinstance(environment, Mapping) else set()
-    taken = _VARIABLES - {"theta"}
-    if moving and ("drift" in environment or isinstance(environment.get("theta"), Mapping)):  # type: ignore[operator,union-attr]
-        taken = _VARIABLES
-    axes = axes_of(spec.get("sweep", {}), taken)
+    axes = axes_of(spec.get("sweep", {}), _taken(spec.get("environment")))
     n_tasks = int(np.prod([len(axis.values) for axis in axes], dtype=object))
     require(
         n_tasks <= MOST_TASKS,
@@ -88,20 +84,36 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
             namer.check(experiment)
             name = namer.name(experiment)
         except GlobalBanditsError as error:
-            place = np.unravel_index(key, tuple(len(axis.values) for axis in axes)) if axes else ()
-            at = ", ".join(
-                f"{axis.key} = {axis.values[int(i)]!r}" for axis, i in zip(axes, place, strict=True)
-            )
-            raise ScenarioError(f"{error} (at {at})" if at else str(error)) from error
+            raise ScenarioError(f"{error}{_place(axes, key)}") from error
         options = experiment.options
         n_steps = options["horizon"] * options["runs"] * len(experiment.policies)
         tasks.append(Task(key=key, content=content, name=name, n_steps=n_steps))
     return Plan(spec=plain(spec), axes=axes, tasks=tuple(tasks), reader=reader)
 
 
+def _place(axes: tuple[Axis, ...], key: int) -> str:
+    """Where in the grid a task is, as the end of a message."""
+    if not axes:
+        return ""
+    place = np.unravel_index(key, tuple(len(axis.values) for axis in axes))
+    values = [
+        f"{axis.key} = {axis.values[int(at)]!r}" for axis, at in zip(axes, place, strict=True)
+    ]
+    return f" (at {', '.join(values)})"
+
+
 def task_name(experiment: Experiment) -> str:
     """A hash of all that the result of an experiment depends on."""
     return _Namer().name(experiment)
+
+
+def _taken(environment: object) -> frozenset[str]:
+    """Names of variables, which axes cannot have; theta is one only where it varies."""
+    if isinstance(environment, Mapping):
+        people = isinstance(environment.get("theta"), (Mapping, Population))
+        if people or environment.get("drift") is not None:
+            return _VARIABLES
+    return _VARIABLES - {"theta"}
 
 
 class _Namer:

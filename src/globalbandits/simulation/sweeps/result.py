@@ -135,7 +135,7 @@ class SweepResult:
     def _loaded(self, key: int) -> "xr.Dataset":
         found = self._read(key)
         assert found is not None
-        return found.isel(run=slice(0, None))
+        return found
 
     def summary(self, baseline: str | None = None, confidence: float = 0.95) -> "pd.DataFrame":
         """One row for each point and policy: mean regret with its interval, as of one result."""

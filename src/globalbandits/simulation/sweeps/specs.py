@@ -33,7 +33,7 @@ KEYS = (
     "sweep",
 )
 ENVIRONMENT = ("theta", "noise", "drift", "bias", "truth")
-NUMBERS = ("horizon", "runs", "seed", "checkpoints", "spacing", "first_run")
+NUMBERS = ("horizon", "runs", "seed", "checkpoints", "spacing")
 _ERROR = ScenarioError
 
 

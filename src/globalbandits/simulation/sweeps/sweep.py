@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from globalbandits._validation import require
-from globalbandits.errors import GlobalBanditsError, ScenarioError, SimulationError
+from globalbandits.errors import GlobalBanditsError, ScenarioError, SweepError
 from globalbandits.simulation.executors import check_executor
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.listening import Listener, progress_listener
@@ -70,12 +70,8 @@ def sweep(
         key, reason = next(iter(outcome.failed.items()))
         where = plan.where(plan.tasks[key])
         n_failed = f"{len(outcome.failed)} of {len(plan.tasks)} tasks failed"
-        raise SweepFailedError(f"{n_failed}; the first at {where}: {reason}")
+        raise SweepError(f"{n_failed}; the first at {where}: {reason}")
     return SweepResult.load(out)
-
-
-class SweepFailedError(SimulationError):
-    """Some tasks of a sweep went wrong; the results of the others are kept."""
 
 
 def plan_of(spec: Spec, grid: Mapping[str, Any] | None = None) -> Plan:

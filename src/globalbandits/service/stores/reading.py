@@ -1,11 +1,9 @@
-"""What is read of an SQLite store, by any thread."""
+"""What is read of a store of tables, by any thread: the same questions in every dialect of SQL."""
 
-import sqlite3
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from globalbandits.errors import StoreAway
 from globalbandits.service.stores.outcomes import Held
 from globalbandits.service.stores.records import (
     BanditRow,
@@ -18,7 +16,21 @@ from globalbandits.service.stores.records import (
     WriterRow,
 )
 
-_PIECE = 1_000  # rows read at a time
+PIECE = 1_000  # rows read at a time
+
+
+def columns(kind: Any) -> str:
+    """The columns of a kind of row.
+
+    >>> columns(WriterRow)
+    'id, library, python, host, at'
+    """
+    return ", ".join(kind._fields)
+
+
+_BANDIT, _SETTING, _WRITER = columns(BanditRow), columns(SettingRow), columns(WriterRow)
+_DECISION, _EVENT, _REFUSAL = columns(Decision), columns(Event), columns(Refusal)
+_SNAPSHOT, _TOKEN = columns(Snapshot), columns(TokenRow)
 _OPEN = (
     "NOT EXISTS (SELECT 1 FROM events "
     "WHERE decision = decisions.id AND kind IN ('reward', 'default'))"
@@ -26,41 +38,57 @@ _OPEN = (
 
 
 class Reading:
-    """Questions to the tables; each sees what is committed when it is asked."""
+    """Questions to the tables; each sees what is committed when it is asked.
 
-    path: Path
+    Columns are named, so that a table may get more of them while older programs read it.
+    """
 
-    def _reader(self) -> sqlite3.Connection:
-        raise NotImplementedError
+    _arrival: str  # the column by which rows of a table without a key are ordered
+
+    @abstractmethod
+    def _read(self, sql: str, *values: Any) -> list[Any]:
+        """The rows of a short answer. Values stand for the question marks."""
+
+    @abstractmethod
+    def _stream(self, sql: str, *values: Any) -> Iterator[Sequence[Any]]:
+        """The rows of a long answer, all of one moment."""
 
     def bandits(self) -> list[BanditRow]:
         """All bandits."""
-        return [BanditRow(*row) for row in self._read("SELECT * FROM bandits ORDER BY id")]
+        return [BanditRow(*row) for row in self._read(f"SELECT {_BANDIT} FROM bandits ORDER BY id")]
+
+    def heads(self) -> dict[int, tuple[int, int]]:
+        """How far each bandit has come."""
+        newest = "SELECT max(number) FROM settings WHERE bandit = bandits.id"
+        found = self._read(f"SELECT id, version, ({newest}) FROM bandits ORDER BY id")
+        return {id: (version, number) for id, version, number in found}
 
     def settings(self, bandit: int) -> list[SettingRow]:
         """The bandit's settings."""
-        sql = "SELECT * FROM settings WHERE bandit = ? ORDER BY number"
+        sql = f"SELECT {_SETTING} FROM settings WHERE bandit = ? ORDER BY number"
         return [SettingRow(*row) for row in self._read(sql, bandit)]
 
     def events(self, bandit: int, after: int = 0, upto: int | None = None) -> Iterator[Event]:
         """The bandit's events, in order."""
         last = 2**63 - 1 if upto is None else upto
-        sql = "SELECT * FROM events WHERE bandit = ? AND seq > ? AND seq <= ? ORDER BY seq"
+        sql = f"SELECT {_EVENT} FROM events WHERE bandit = ? AND seq > ? AND seq <= ? ORDER BY seq"
         return (Event(*row) for row in self._stream(sql, bandit, after, last))
 
     def decisions(self, bandit: int) -> Iterator[Decision]:
         """The bandit's decisions, in order."""
-        sql = "SELECT * FROM decisions WHERE bandit = ? ORDER BY version, settings, at, id"
+        sql = (
+            f"SELECT {_DECISION} FROM decisions WHERE bandit = ? ORDER BY version, settings, at, id"
+        )
         return (Decision(*row) for row in self._stream(sql, bandit))
 
     def decision(self, id: str) -> Decision | None:
         """One decision."""
-        found = self._read("SELECT * FROM decisions WHERE id = ?", id)
+        found = self._read(f"SELECT {_DECISION} FROM decisions WHERE id = ?", id)
         return Decision(*found[0]) if found else None
 
     def decision_of_request(self, bandit: int, request_id: str) -> Decision | None:
         """The decision of a request."""
-        sql = "SELECT * FROM decisions WHERE bandit = ? AND request_id = ?"
+        sql = f"SELECT {_DECISION} FROM decisions WHERE bandit = ? AND request_id = ?"
         found = self._read(sql, bandit, request_id)
         return Decision(*found[0]) if found else None
 
@@ -71,28 +99,30 @@ class Reading:
 
     def refusals(self, bandit: int) -> list[Refusal]:
         """The bandit's refusals."""
-        sql = "SELECT * FROM refusals WHERE bandit = ? ORDER BY rowid"
+        sql = f"SELECT {_REFUSAL} FROM refusals WHERE bandit = ? ORDER BY {self._arrival}"
         return [Refusal(*row) for row in self._read(sql, bandit)]
 
     def snapshot(self, bandit: int, upto: int | None = None) -> list[Snapshot]:
         """The bandit's snapshots, the newest first."""
         last = 2**63 - 1 if upto is None else upto
-        sql = "SELECT * FROM snapshots WHERE bandit = ? AND version <= ? ORDER BY version DESC"
+        where = "bandit = ? AND version <= ? ORDER BY version DESC"
+        sql = f"SELECT {_SNAPSHOT} FROM snapshots WHERE {where}"
         return [Snapshot(*row) for row in self._read(sql, bandit, last)]
 
     def writers(self) -> list[WriterRow]:
         """All writers."""
-        return [WriterRow(*row) for row in self._read("SELECT * FROM writers ORDER BY id")]
+        return [WriterRow(*row) for row in self._read(f"SELECT {_WRITER} FROM writers ORDER BY id")]
 
     def tokens(self) -> list[TokenRow]:
         """All tokens."""
-        return [TokenRow(*row) for row in self._read("SELECT * FROM tokens ORDER BY id")]
+        return [TokenRow(*row) for row in self._read(f"SELECT {_TOKEN} FROM tokens ORDER BY id")]
 
     def overdue(self, after: tuple[int, str], upto: int, limit: int) -> list[Decision]:
         """Open decisions whose deadline has come."""
         sql = (
-            "SELECT * FROM decisions WHERE deadline IS NOT NULL AND (deadline, id) > (?, ?) "
-            f"AND deadline <= ? AND {_OPEN} ORDER BY deadline, id LIMIT ?"
+            f"SELECT {_DECISION} FROM decisions WHERE deadline IS NOT NULL "
+            f"AND (deadline, id) > (?, ?) AND deadline <= ? AND {_OPEN} "
+            "ORDER BY deadline, id LIMIT ?"
         )
         return [Decision(*row) for row in self._read(sql, *after, upto, limit)]
 
@@ -105,18 +135,3 @@ class Reading:
         """How often each arm was shown."""
         sql = "SELECT shown, count(*) FROM decisions WHERE bandit = ? GROUP BY shown"
         return dict(self._read(sql, bandit))
-
-    def _read(self, sql: str, *values: Any) -> list[Any]:
-        try:
-            return self._reader().execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            raise StoreAway(f"{self.path} cannot be read now: {error}") from error
-
-    def _stream(self, sql: str, *values: Any) -> Iterator[Sequence[Any]]:
-        """Rows of a long answer, all of one moment."""
-        try:
-            cursor = self._reader().execute(sql, values)
-            while rows := cursor.fetchmany(_PIECE):
-                yield from rows
-        except sqlite3.Error as error:
-            raise StoreAway(f"{self.path} cannot be read now: {error}") from error
