@@ -11,7 +11,7 @@ OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/le
 ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
 .DEFAULT_GOAL := help
-.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures serve demo format clean
+.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -39,7 +39,7 @@ oldest: .venv-oldest/.ready ## compiled code, learners and the command line on t
 soak: $(READY) ## what is too long for every change: more mutations, more fuzz, histories of 10^7 rows
 	GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --timeout 7200 \
 		tests/policies/learner/test_mutations.py tests/evidence/test_saving.py tests/cli/test_fuzz.py \
-		tests/model/test_expressions.py tests/service/test_fuzz.py
+		tests/model/test_expressions.py tests/model/test_descriptions.py tests/service/test_fuzz.py
 	GLOBALBANDITS_SOAK=1 $(BIN)/pytest --timeout 7200 tests/fitting/test_reading.py \
 		tests/policies/structured/test_any_shape.py tests/service/test_kill.py \
 		tests/service/test_against_oracle.py tests/service/test_openapi.py \
@@ -57,6 +57,13 @@ bench: $(READY) ## measure speed and memory, into results/bench.json
 docs: $(READY) ## the documentation site, into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
 	@echo "open build/site/index.html"
+
+release: $(READY) ## build both packages into dist/ and check what they say about themselves
+	$(BIN)/python -m pip install --quiet --editable '.[release]'
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/pyroma --min=8 .
 
 pictures: $(READY) ## draw the pictures of README and the gallery again, into docs/images
 	$(BIN)/python docs/_ext/pictures.py README.md docs/about/gallery.md

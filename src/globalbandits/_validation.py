@@ -103,6 +103,8 @@ def as_float(name: str, value: object, error: Error) -> float:
 
 def _is_real(value: object) -> bool:
     """Whether a value can be meant as one real number."""
+    if type(value) in (float, int):  # nearly always, and the checks below take long
+        return True
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and value.dtype.kind in "iuf"
     if isinstance(value, np.generic):

@@ -104,6 +104,12 @@ def test_a_page_of_another_kind_is_refused(found, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_notebook_shows_the_printout(found):
+    shown = found._repr_html_()
+    assert Reader(shown).open == []
+    assert "".join(Reader(shown).texts) == str(found)
+
+
 def test_figures_show_the_fit_and_take_axes(found):
     figure, axes = plt.subplots(1, 3)
     try:

@@ -1,7 +1,11 @@
 """Models as data and as files: the same model again, bit for bit, or an error that says why."""
 
+import contextlib
 import json
+import os
 import pickle
+import random
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from globalbandits.errors import ModelError
 from globalbandits.model.catalogue import families, full_name, parameters_of
 from globalbandits.model.limits import LARGEST_JSON, LARGEST_TOML
 
+N_FUZZ = int(os.environ.get("GLOBALBANDITS_FUZZ", "0")) // 50 or 80
 TABLE = {"theta": [0.0, 0.5, 1.0], "means": [[0.9, 0.2], [0.6, 0.5], [0.1, 0.7]]}
 HOLDER = gb.Holder([0.5, 1.0], 1.0, [0.5, 1.0], 1.0)
 
@@ -146,6 +151,7 @@ def test_a_wrong_formula_model_is_named(change, message):
     [
         ({"family": "demand.liner"}, r"family must be one of .*'demand.liner'; did you mean"),
         ({"family": 3}, "family must be one of .* got 3"),
+        ({"family": [[1]]}, r"family must be one of .* got \[\[1\]\]"),
         ({"family": "linear"}, "family must be one of .*'linear'"),
         ({"powr": 2}, "a key of demand.linear_power must be one of .*'powr'; did you mean 'power'"),
         ({"power": "two"}, "power must be a number, got 'two'"),
@@ -207,7 +213,7 @@ def test_other_wrong_descriptions_are_named(content, message):
         gb.RewardModel.from_dict(content)
 
 
-def test_python_functions_have_no_description_but_a_way_out(tmp_path):
+def test_python_functions_have_no_description_but_a_way_out(tmp_path, monkeypatch):
     model = gb.RewardModel(lambda t, p: p * t, [0.5, 1.0])
     with pytest.raises(ModelError, match=r"got a Python function: .* describe model\.to_table\(\)"):
         model.save(tmp_path / "model.json")
@@ -223,9 +229,9 @@ def test_python_functions_have_no_description_but_a_way_out(tmp_path):
     odd = gb.RewardModel("theta", [(1, 2)])
     with pytest.raises(ModelError, match=r"arms must be numbers or texts to be described, got \(1"):
         odd.to_dict()
-    many = gb.demand.linear(np.linspace(0.1, 0.9, 1001))
-    with pytest.raises(ModelError, match="arms must be at most 1,000 to be described, got 1001"):
-        many.to_dict()
+    monkeypatch.setattr("globalbandits.model.writing.MOST_ARMS", 2)
+    with pytest.raises(ModelError, match="arms must be at most 2 to be described, got 3"):
+        gb.demand.linear([0.1, 0.5, 0.9]).to_dict()
 
 
 @pytest.mark.parametrize(
@@ -264,3 +270,25 @@ def test_families_have_one_full_name_and_several_ways_to_write_it():
         assert full_name(name) == "demand.linear_power"
     assert len(families()) == len(gb.demand.__all__) + len(gb.dose.__all__)
     assert parameters_of("dose.emax") == ("hill", "domain", "penalty", "target")
+
+
+VALUES = [
+    None, True, 0, -1, 2.5, 1e308, 1e-320, float("nan"), float("inf"), 10**30, "", "x", "theta", [],
+    [1], [[1]], {}, {"a": 1}, {"from": 0, "to": 1, "number": 3}, ["theta"], [0.1, 0.5, 0.9], b"x",
+]  # fmt: skip
+KEYS = ["domain", "value", "cost", "target", "version", "power", "monotone", "x", "table", "holder"]
+
+
+def test_fuzzed_descriptions_are_models_or_errors_of_ours():
+    source = random.Random(3)
+    described = [model.to_dict() for model in MODELS.values()]
+    for _ in range(N_FUZZ):
+        content = deepcopy(source.choice(described))
+        for _ in range(source.randint(1, 3)):
+            if source.random() < 0.7:
+                key = source.choice([*content, *KEYS])
+                content[key] = deepcopy(source.choice(VALUES))
+            elif content:
+                del content[source.choice([*content])]
+        with contextlib.suppress(gb.GlobalBanditsError):  # no other error comes out
+            gb.RewardModel.from_dict(content)

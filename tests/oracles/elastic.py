@@ -155,10 +155,12 @@ class Elastic:
         return self.prove(k, index) if self.proved else index
 
     def prove(self, k, index):
-        """A floor and a ceiling for any rewards in [0, 1], and a first play by round 10^4."""
+        """From round 10^4 on: a floor and a ceiling for any rewards in [0, 1], and a first play."""
         n, t = len(self.rewards[k]), self.t + 1
+        if t < 1e4:
+            return index
         if n == 0:
-            return math.inf if t >= 1e4 else index
+            return math.inf
         own, sd = np.mean(self.rewards[k]), 0.5 / math.sqrt(n)
         return min(max(index, own + sd * psi_log(1e-4 * t / n)), own + sd * psi_log(10 * t / n))
 

@@ -175,6 +175,10 @@ def _without(text):
     return lambda lines: [line for line in lines if text not in line]
 
 
+def _changed(text, other):
+    return lambda lines: [line.replace(text, other) for line in lines]
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -183,6 +187,13 @@ def _without(text):
         (lambda lines: [*lines[:5], "nonsense"], "line 6: must be a JSON object with a type"),
         (lambda lines: [*lines[:5], '{"type": "x"}'], "line 6: type must be one of writer, "),
         (lambda lines: [*lines[:5], '{"type": "event"}'], "line 6: must have the fields bandit,"),
+        (_changed('"name":"shop"', '"name":"../x"'), "name must be 1 to 64 letters"),
+        (_changed('\\"mode\\":\\"live\\"', '\\"mode\\":\\"fast\\"'), "mode must be one of live"),
+        (_changed('\\"mode\\":', '\\"speed\\":'), "setting must be one of model"),
+        (_changed('"chosen":', '"chosen":99'), "arm must be an index below 5"),
+        (_changed('"arm":', '"arm":-'), "arm must be"),
+        (_changed('"value":0.', '"value":9.'), r"value must lie in \[0, 1\]"),
+        (_without('"type":"settings"'), "settings of the bandit must come first"),
         (_without('"type":"writer"'), "writer must be one of those above"),
         (_without('"name":"shop"'), "bandit must be one of those above"),
         (_without('"seq":7,'), "seq must be 7, got 8"),

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -244,6 +245,10 @@ class Fit:
 
     def __str__(self) -> str:
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        """In a notebook the printout, as it is."""
+        return f"<pre>{escape(describe(self))}</pre>"
 
     def __repr__(self) -> str:
         return (

@@ -49,14 +49,14 @@ def full_name(name: object, what: str = "family", others: Iterable[str] = ()) ->
     >>> full_name("linear-power"), full_name("dose.linear")
     ('demand.linear_power', 'dose.linear')
     """
-    wanted = name.replace("-", "_") if isinstance(name, str) else name
-    if isinstance(wanted, str) and wanted in families():
+    wanted = name.replace("-", "_") if isinstance(name, str) else ""
+    if wanted in families():
         return wanted
     shown = dict(zip(short_names(), families(), strict=True))
-    dashed = wanted.replace("_", "-") if isinstance(wanted, str) else wanted
+    dashed = wanted.replace("_", "-")
     if dashed not in shown:
         require_known(what, name, (*others, *shown), ModelError)
-    return shown[str(dashed)]
+    return shown[dashed]
 
 
 def parameters_of(family: str) -> tuple[str, ...]:

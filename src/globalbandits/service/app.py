@@ -97,8 +97,8 @@ class Endpoint:
         await send_answer(send, answer)
 
     async def _answer(self, method: str, scope: Scope, receive: Receive) -> Answer:
-        operation = self._operations.get(method)
-        if operation is None:
+        operation = self._operations.get("GET" if method == "HEAD" else method)
+        if operation is None or (method == "HEAD" and operation.role is not None):
             raise Refused(
                 405, f"method must be one of {', '.join(self._operations)}", self._allowed
             )

@@ -8,9 +8,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from globalbandits._rewards import as_arm, as_unit
 from globalbandits._version import __version__
-from globalbandits.errors import StoreError
+from globalbandits.errors import GlobalBanditsError, StoreError
+from globalbandits.model import RewardModel
 from globalbandits.service.loading import kept_snapshot
+from globalbandits.service.settings import Settings
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
     BanditRow,
@@ -21,6 +24,7 @@ from globalbandits.service.stores.records import (
     Snapshot,
     WriterRow,
 )
+from globalbandits.service.texts import as_name
 
 FORMAT = "globalbandits.log"
 VERSION = 1
@@ -80,7 +84,7 @@ def import_lines(store: Store, lines: Iterable[str]) -> list[str]:
         for number, line in enumerate(lines, 1):
             try:
                 reader.take(line)
-            except StoreError as error:
+            except (GlobalBanditsError, ValueError, TypeError) as error:
                 raise StoreError(f"line {number}: {error}") from None
         return reader.finish()
 
@@ -94,6 +98,7 @@ class _Reader:
         self._writers: dict[int, int] = {}
         self._bandits: dict[int, int] = {}
         self._names: list[str] = []
+        self._models: dict[int, RewardModel] = {}
         self._versions: dict[int, int] = {}  # as the bandits say
         self._reached: dict[int, int] = {}  # as the events say
         self._decisions: list[Decision] = []
@@ -142,12 +147,16 @@ class _Reader:
         self._writers[row.id] = self._rows.add_writer(row)
 
     def _take_bandit(self, row: BanditRow) -> None:
+        as_name("name", row.name)
+        as_name("tenant", row.tenant)
         new = self._rows.add_bandit(row._replace(version=0))
         self._bandits[row.id] = new
         self._versions[new], self._reached[new] = row.version, 0
         self._names.append(row.name)
 
     def _take_settings(self, row: SettingRow) -> None:
+        # What is stored is believed from then on, so it is checked here as if it were new.
+        self._models[row.bandit], _ = Settings.from_dict(json.loads(row.body)).build()
         self._rows.add_settings([row])
 
     def _take_base(self, row: Snapshot) -> None:
@@ -157,14 +166,23 @@ class _Reader:
     def _take_decision(self, row: Decision) -> None:
         if row.writer not in self._writers:
             raise StoreError(f"writer must be one of those above, got {row.writer}")
+        for arm in (row.chosen, row.shown):
+            self._check_arm(row.bandit, arm)
         self._decisions.append(row._replace(writer=self._writers[row.writer]))
 
     def _take_event(self, row: Event) -> None:
+        self._check_arm(row.bandit, row.arm)
+        as_unit("value", row.value, self._models[row.bandit].reward_range)
         reached = self._reached[row.bandit]
         if row.seq > reached + 1:
             raise StoreError(f"seq must be {reached + 1}, got {row.seq}")
         self._reached[row.bandit] = max(reached, row.seq)
         self._events.append(row)
+
+    def _check_arm(self, bandit: int, arm: int) -> None:
+        if bandit not in self._models:
+            raise StoreError("settings of the bandit must come first")
+        as_arm("arm", arm, self._models[bandit].n_arms)
 
     def _take_refusal(self, row: Refusal) -> None:
         self._refusals.append(row)

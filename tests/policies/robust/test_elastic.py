@@ -36,7 +36,6 @@ SETTINGS = {
     "no caution": {"caution": 0.0},
     "much caution": {"caution": 50.0, "horizon": 1000},
     "theta known before": {"theta_prior": (0, 1, 4, 2)},
-    "proved": {"proved": True, "caution": 0.0},
     "arms unlike": {"arm_errors": (0, 1, 2, 0.5, 1, 1, 3, 1, 1, 0, 1, 2)},
 }
 
@@ -191,6 +190,24 @@ def test_regret_does_not_grow_when_the_curves_cannot_reach_the_truth():
     regret = result.dataset["regret"].values.ravel()
     error = regret.std(ddof=1) / 40**0.5
     assert regret.mean() + 4.0 * error < 0.05 * 0.05 * 30_000  # one play in twenty is wrong
+
+
+@pytest.mark.parametrize("total", [9_000, 10_200, 300_000])
+def test_the_proved_bounds_are_as_described(total):
+    model, settings = model_of("pricing"), {"proved": True, "caution": 0.0}
+    setup = Elastic(**settings).setup(model)
+    setup = setup._replace(prior=setup.prior._replace(n_coarse=2000, n_fine=2000))
+    naive = oracle.Elastic(curves_of(model), **settings)
+    stats, state = no_statistics(12), elastic.init(setup)
+    rng = np.random.default_rng(3)
+    for arm, n_rewards in enumerate([0, 1, total - 90, 2, 3, 60, 0, 3, 8, 1, 12, 0]):
+        naive.rewards[arm] = (rng.random(n_rewards) ** 2).tolist()
+        for reward in naive.rewards[arm]:
+            count(stats, arm, reward)
+    elastic.rebuild(setup, stats, state)
+    naive.fit()
+    assert state.indices == pytest.approx(naive.index, abs=1e-9)
+    assert np.isinf(state.indices).sum() == (0 if total < 10_000 else 3)
 
 
 def test_the_proved_bounds_come_from_an_arms_own_rewards():

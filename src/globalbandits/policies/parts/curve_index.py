@@ -85,7 +85,7 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         most = own_bonus(wide, count, GENEROUS * rounds)
         index = min(index, own + most)
         low = max(low, own - most)
-        if setup.proved:
+        if setup.proved and is_forced(rounds, SURE):
             least = own_bonus(LARGEST_VARIANCE, count, SURE * rounds)
             most = own_bonus(LARGEST_VARIANCE, count, GENEROUS * rounds)
             index = squeeze(index, own, least, most)

@@ -58,12 +58,12 @@ class Posterior(NamedTuple):
     indices: FloatArray  # (n_arms,)
 
 
-def init(setup: Setup) -> Posterior:
-    """No reward yet: what the prior says."""
+def no_posterior(setup: Setup, fitted: Statistics, renewed: Statistics) -> Posterior:
+    """Room for a posterior of the rewards that these statistics will hold."""
     n = setup.tables.n_arms
-    state = Posterior(
-        fitted=no_statistics(n),
-        renewed=no_statistics(n),
+    return Posterior(
+        fitted=fitted,
+        renewed=renewed,
         due=np.zeros(1),
         horizons=np.zeros(3),
         noise=no_noise(n),
@@ -71,6 +71,12 @@ def init(setup: Setup) -> Posterior:
         means=np.zeros(n),
         indices=np.zeros(n),
     )
+
+
+def init(setup: Setup) -> Posterior:
+    """No reward yet: what the prior says."""
+    n = setup.tables.n_arms
+    state = no_posterior(setup, no_statistics(n), no_statistics(n))
     rebuild(setup, no_statistics(n), state)
     return state
 

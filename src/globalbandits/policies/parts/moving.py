@@ -15,15 +15,15 @@ import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.curve_errors import estimate_theta, no_fit
+from globalbandits.policies.parts.curve_errors import estimate_theta
 from globalbandits.policies.parts.elasticity import (
     GROWTH,
     Posterior,
     Setup,
     fit_anew,
+    no_posterior,
     renew_if_old,
 )
-from globalbandits.policies.parts.learned_noise import no_noise
 from globalbandits.policies.parts.refitting import next_fit
 from globalbandits.policies.parts.sandwich import largest_of
 from globalbandits.statistics import Statistics, count
@@ -62,22 +62,11 @@ def no_weights(n_arms: int) -> Statistics:
 def init(setup: Setup) -> State:
     """No reward yet: all three are what the prior says."""
     views = []
+    n = setup.tables.n_arms
     for _ in WINDOWS:
-        n = setup.tables.n_arms
-        view = View(
-            seen=no_weights(n),
-            posterior=Posterior(
-                fitted=no_weights(n),
-                renewed=no_weights(n),
-                due=np.ones(1),
-                horizons=np.zeros(3),
-                noise=no_noise(n),
-                fit=no_fit(setup.prior),
-                means=np.zeros(n),
-                indices=np.zeros(n),
-            ),
-        )
+        view = View(no_weights(n), no_posterior(setup, no_weights(n), no_weights(n)))
         fit_anew(setup, view.seen, view.posterior, 0.0)
+        view.posterior.due[0] = 1.0
         views.append(view)
     still, slow, fast = views
     return State(still, slow, fast, np.zeros(len(WINDOWS)), np.zeros(1, np.int64))

@@ -79,9 +79,9 @@ class Elastic(Policy):
             one part's middle to the next. None for equal ones.
         arm_errors: how large each arm's error is expected to be beside the others', at least
             0; an error's standard deviation is that many times the common size. None for 1.
-        proved: add a floor and a ceiling that hold for any rewards in [0, 1], from an arm's own
-            rewards alone, and play every arm once by round 10**4. Then regret is sub-linear
-            whatever the means are; docs/elastic.md has the proof and what it costs.
+        proved: from round 10**4 on, add a floor and a ceiling that hold for any rewards in
+            [0, 1], from an arm's own rewards alone, and play every arm once. Then regret is
+            sub-linear whatever the means are; docs/elastic.md has the proof and what it costs.
         drift: the parameter may move. Two more posteriors forget, after about 1,000 and 200
             rounds, and whichever of the three has lately predicted rewards best decides. Costs
             next to nothing where nothing moves, but a decision takes several times as long.

@@ -1,0 +1,58 @@
+"""What a release says about itself agrees with itself."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from globalbandits import __version__
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def lowest(requirement):
+    """The name of a requirement and its lower bound."""
+    name, _, bound = requirement.partition(";")[0].partition(">=")
+    return re.sub(r"\[.*\]", "", name).strip(), bound.strip()
+
+
+def test_the_citation_has_the_version():
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == __version__
+
+
+def test_the_changelog_has_a_place_for_what_is_new():
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.findall(r"^## \[(.*?)\]", text, re.MULTILINE)[0] in ("Unreleased", __version__)
+
+
+def test_classifiers_begin_where_the_package_does():
+    wanted = PROJECT["project"]["requires-python"]
+    found = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
+    assert wanted == f">={found[0]}"
+    minors = [int(version.partition(".")[2]) for version in found]
+    assert minors == list(range(minors[0], minors[0] + len(minors)))
+
+
+def test_the_oldest_versions_tested_are_the_lower_bounds():
+    pinned = dict(
+        line.split("==")
+        for line in (ROOT / "tests" / "oldest.txt").read_text("utf-8").splitlines()
+        if "==" in line
+    )
+    for requirement in PROJECT["project"]["dependencies"]:
+        name, bound = lowest(requirement)
+        assert (pinned[name] + ".").startswith(bound + "."), requirement
+
+
+def test_every_dependency_is_explained():
+    text = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    wanted = PROJECT["project"]["dependencies"] + [one for extra in extras for one in extra]
+    names = {lowest(requirement)[0] for requirement in wanted} - {"globalbandits"}
+    assert sorted(name for name in names if name not in text) == []
+
+
+def test_files_of_the_source_package_exist():
+    for path in PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]:
+        assert (ROOT / path.lstrip("/")).exists(), path
