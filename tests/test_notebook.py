@@ -100,3 +100,12 @@ def test_labels_are_text_and_never_tags():
     model = gb.RewardModel.from_functions([lambda t: t, lambda t: 1 - t], arms=[label, "b"])
     assert "<script" not in model._repr_html_()
     assert "<script" not in gb.Learner(gb.WAGP(), model, compiled=False)._repr_html_()
+
+
+def test_arms_of_mixed_numbers_look_alike():
+    model = gb.demand.linear_power([33, 35.0], domain=(0.0, 0.02))
+    learner = gb.Learner(gb.WAGP(), model, seed=7, compiled=False)
+    assert {"33.0", "35.0"} <= set(read(learner))
+    assert "33.0" in str(learner.explain())
+    assert {"33", "35"} & set(read(model))
+    assert "35.0" not in read(model)

@@ -318,7 +318,7 @@ def test_every_answer_has_its_headers(http):
 
 
 def test_paths_and_methods_that_are_not_there(http):
-    problem(http.get("/"), 404)
+    problem(http.get("/v2"), 404)
     problem(http.get("/v1/bandits/"), 404)
     answer = http.delete("/v1/bandits")
     problem(answer, 405, "method must be one of GET")
@@ -434,17 +434,20 @@ def test_a_token_ends_when_it_says():
 
 def test_limits_of_open_decisions_bandits_rates_and_streams():
     options = Options(
-        compiled=False, most_open=2, most_bandits=1, rate=0.001, burst=12, most_streams=0
+        compiled=False, most_open=2, most_bandits=1, rate=0.001, burst=13, most_streams=0
     )
     with own(options) as (_, _, http):
         http.put("/v1/bandits/shop", json=WAGP)
         answer = http.put("/v1/bandits/other", json=WAGP)
         problem(answer, 429, "bandits must be at most 1")
         assert http.put("/v1/bandits/shop", json=WAGP).status_code == 200
-        ids = [http.post("/v1/bandits/shop/decisions").json()["decision_id"] for _ in range(2)]
+        path, ids = "/v1/bandits/shop/decisions", []
+        for request in ("a", "b"):
+            ids.append(http.post(path, json={"request_id": request}).json()["decision_id"])
         answer = http.post("/v1/bandits/shop/decisions")
         problem(answer, 429, "open decisions of shop must be fewer than 2, got 2")
         assert int(answer.headers["retry-after"]) > 0
+        assert http.post(path, json={"request_id": "a"}).status_code == 200  # a retry is no new one
         http.put(f"/v1/bandits/shop/decisions/{ids[0]}/reward", json={"reward": 1})
         assert http.post("/v1/bandits/shop/decisions").status_code == 201
         problem(http.get("/v1/bandits/shop/stream"), 429, "streams must be at most 0")

@@ -50,7 +50,7 @@ def history_figure(
         high=found.high,
         log_e_values=found.log_e_value,
         contenders=found.contenders,
-        arms=[str(arm) for arm in model.arms],
+        arms=[drawn_label(arm) for arm in model.arms],
         confidence=confidence,
         domain=model.domain,
         truth=truth,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from globalbandits import pages
 from globalbandits.model.decisions import Decisions
 from globalbandits.plots.curves import Band, Mark, model_figure
-from globalbandits.plots.labels import drawn_label
+from globalbandits.plots.labels import drawn_label, printed_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ class Showing(Decisions):
         edges = [region.low for region in self.regions[1:]]
         rows = [
             [
-                " = ".join(str(self._arms[arm]) for arm in region.arms),
+                " = ".join(printed_label(self._arms[arm]) for arm in region.arms),
                 f"{region.low:.6g}",
                 f"{region.high:.6g}",
             ]

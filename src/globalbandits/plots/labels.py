@@ -1,5 +1,7 @@
 """A user's own labels, as they can be printed and drawn: nothing in them is a command."""
 
+from collections.abc import Sequence
+
 
 def printed_label(value: object) -> str:
     r"""A number with six digits at most, anything else as it is, control characters escaped.
@@ -19,6 +21,16 @@ def drawn_label(value: object) -> str:
     \$5 or \$10
     """
     return printed_label(value).replace("$", r"\$")
+
+
+def alike(values: Sequence[object]) -> list[str]:
+    """Texts of several labels as Python writes them, in which numbers look alike.
+
+    >>> alike([33, 35.0]), alike([33, 35]), alike(["low", 2])
+    (['33.0', '35.0'], ['33', '35'], ["'low'", '2'])
+    """
+    mixed = {type(value) for value in values} == {int, float}
+    return [repr(float(str(value)) if mixed else value) for value in values]
 
 
 def escape_controls(text: str) -> str:

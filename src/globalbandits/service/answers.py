@@ -8,7 +8,6 @@ from globalbandits.policies.learner import Explanation
 from globalbandits.service.appending import Decided, Told
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.clock import as_text
-from globalbandits.service.log import Past
 from globalbandits.service.messages import (
     ArmOut,
     BanditOut,
@@ -17,6 +16,7 @@ from globalbandits.service.messages import (
     SettingsOut,
     TokenOut,
 )
+from globalbandits.service.past import Past
 from globalbandits.service.readings import plain
 from globalbandits.service.settings import plain_arm
 from globalbandits.service.stores.outcomes import Outcome

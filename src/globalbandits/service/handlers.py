@@ -20,7 +20,7 @@ from globalbandits.service.answers import (
     told_out,
     why_out,
 )
-from globalbandits.service.appending import Ask, Tell
+from globalbandits.service.appending import Ask, Decided, Tell
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.clock import as_text
 from globalbandits.service.core import Service
@@ -64,16 +64,26 @@ _json = msgspec.json.Encoder().encode
 async def decide(service: Service, request: Request) -> Answer:
     """Make a decision."""
     bandit = await service.bandit(request.params["name"], request.who.tenant)
-    service.check_open(bandit)
-    decided = await _decided(service, bandit, request.body.request_id)
+    request_id = request.body.request_id
+    decided = await _made_before(service, bandit, request_id)
+    if decided is None:
+        decided = await service.store(service.log.ask(bandit, request_id))
     service.metrics.decided(decided)
     return Answer(*decided_out(bandit, decided))
 
 
-async def _decided(service: Service, bandit: Bandit, request_id: str | None) -> Any:
-    if bandit.settings.mode == "paused":
-        return service.log.submit_decide(bandit, request_id).result()  # at once, or refused
-    return await service.store(service.log.ask(bandit, request_id))
+async def _made_before(service: Service, bandit: Bandit, request_id: str | None) -> Decided | None:
+    """The decision of a request, where no new ones are made; None where they are."""
+    paused = bandit.settings.mode == "paused"
+    if not paused and bandit.n_open < service.options.most_open:
+        return None
+    try:
+        return await asyncio.to_thread(service.log.made_before, bandit, request_id)
+    except ConflictError:
+        if paused:
+            raise
+    service.check_open(bandit)
+    return None
 
 
 async def reward(service: Service, request: Request) -> Answer:
@@ -101,13 +111,11 @@ async def decide_many(service: Service, request: Request) -> Answer:
         answers.append(None)
         try:
             bandit = await service.bandit(item.bandit, request.who.tenant)
-            service.check_open(bandit)
-            if bandit.settings.mode == "paused":
-                answers[place] = _decision_answer(
-                    bandit, service.log.submit_decide(bandit, item.request_id).result()
-                )
-            else:
+            known = await _made_before(service, bandit, item.request_id)
+            if known is None:
                 asks.append((place, bandit, service.log.ask(bandit, item.request_id)))
+            else:
+                answers[place] = _decision_answer(bandit, known)
         except (GlobalBanditsError, Refused) as error:
             problem = refused(error).problem
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
@@ -118,7 +126,7 @@ async def decide_many(service: Service, request: Request) -> Answer:
     return Answer(200, DecisionsOut(items=[answer for answer in answers if answer is not None]))
 
 
-def _decision_answer(bandit: Bandit, decided: Any) -> DecisionAnswer:
+def _decision_answer(bandit: Bandit, decided: Decided) -> DecisionAnswer:
     status, out = decided_out(bandit, decided)
     return DecisionAnswer(status=status, decision=out)
 

@@ -5,19 +5,19 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 from globalbandits._rewards import as_unit
 from globalbandits._validation import as_integer, require
 from globalbandits._version import __version__
 from globalbandits.errors import ConflictError, ServiceError, StoreAway, StoreError, UnknownError
-from globalbandits.policies.learner import Explanation
 from globalbandits.service.appending import Ask, Decided, Tell, Told, catch_up
-from globalbandits.service.bandit import Bandit, Choice
+from globalbandits.service.bandit import Bandit
 from globalbandits.service.clock import Clock
 from globalbandits.service.following import Follower
 from globalbandits.service.ids import Ids
 from globalbandits.service.loading import load
+from globalbandits.service.past import Past, make_again
 from globalbandits.service.settings import Settings
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
@@ -35,15 +35,6 @@ from globalbandits.service.writer import Change, Notify, Writer, answer_all
 TENANT = "main"
 EVERY = 10_000  # events between snapshots
 _LARGEST_SEED = 2**63 - 1
-
-
-class Past(NamedTuple):
-    """A past decision, made again from the state it was made in."""
-
-    decision: Decision
-    choice: Choice
-    explanation: Explanation
-    settings: Settings
 
 
 class Log:
@@ -268,7 +259,9 @@ class Log:
         """A decision to come."""
         request_id = as_request_id(request_id)
         if bandit.settings.mode == "paused":
-            return self._replay_only(bandit, request_id)
+            future: Future[Decided] = Future()
+            future.set_result(self.made_before(bandit, request_id))
+            return future
         return self.writer.submit(self.ask(bandit, request_id))
 
     def ask(self, bandit: Bandit, request_id: str | None) -> Ask:
@@ -282,15 +275,18 @@ class Log:
         made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
         return Ask(Decision(*made, self._writer_id, at, deadline))
 
-    def _replay_only(self, bandit: Bandit, request_id: str | None) -> "Future[Decided]":
+    def made_before(self, bandit: Bandit, request_id: str | None) -> Decided:
+        """The decision of a request, where no new ones are made.
+
+        Raises:
+            ConflictError: if there is none.
+        """
         found = None
         if request_id is not None:
             found = self.store.decision_of_request(bandit.row.id, request_id)
         if found is None:
             raise ConflictError(f"{bandit.row.name} is paused: it makes no new decisions")
-        future: Future[Decided] = Future()
-        future.set_result(Decided(found, True))
-        return future
+        return Decided(found, True)
 
     def reward(self, name: str, decision: str, value: float, tenant: str = TENANT) -> Told:
         """Tell the reward of a decision, in the model's units.
@@ -344,9 +340,7 @@ class Log:
         found = self.store.decision(decision)
         if found is None or found.bandit != bandit.row.id:
             raise UnknownError(f"decision must be one of {name}, got {decision!r}")
-        row = bandit.row._replace(version=max(found.version, bandit.version))
-        then = load(self.store, row, at=(found.version, found.settings), compiled=False)
-        return Past(found, then.choose(found.key), then.explain(found.key), then.settings)
+        return make_again(self.store, bandit, found)
 
     # Snapshots
 
@@ -397,4 +391,4 @@ def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRo
     return new._replace(id=id), first
 
 
-__all__ = ["EVERY", "TENANT", "Log", "Past"]
+__all__ = ["EVERY", "TENANT", "Log"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from globalbandits import pages
 from globalbandits.model.tables import evaluate
+from globalbandits.plots.labels import alike
 from globalbandits.policies.base import Policy, Setup, State
 from globalbandits.statistics import Statistics
 
@@ -70,7 +71,10 @@ class Explanation:
 
     def _next(self) -> str:
         chosen = self.arms[self.choice]
-        return f"arm {chosen.arm} ({chosen.value!r}), {self.reason}"
+        return f"arm {chosen.arm} ({self._values()[chosen.arm]}), {self.reason}"
+
+    def _values(self) -> list[str]:
+        return alike([row.value for row in self.arms])
 
     def _shown(self) -> list[ArmReport]:
         """The arms played most, and the chosen one, in their order."""
@@ -85,11 +89,12 @@ class Explanation:
 
     def _cells(self) -> list[list[str]]:
         worth = ["worth"] if self.valued else []
+        values = self._values()
         cells = [["arm", "value", "pulls", "mean", "model mean", *worth, "own estimate"]]
         return cells + [
             [
                 f"{'>' if row.arm == self.choice else ''}{row.arm}",
-                f"{row.value!r}",
+                values[row.arm],
                 f"{row.pulls}",
                 _number(row.mean),
                 _number(row.model_mean),
