@@ -14,7 +14,7 @@ COUNTER = itertools.count()
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (7, r"value must be a function of \(mean, arm\), got 7"),
+        (7, r"value must be a function of \(mean, arm\), or a text with a formula, got 7"),
         (lambda m, a: np.log(m), r"value of arm 0.5 must be finite, got -inf at mean = 0$"),
         (
             lambda m, a: np.where(m > 0.5, np.nan, m),
@@ -47,7 +47,7 @@ def test_a_wrong_value_is_refused_with_its_place(value, message):
 def test_wrong_lists_of_values_are_refused():
     with pytest.raises(ModelError, match="values must have 3 functions, got 2"):
         gb.RewardModel.from_functions(THREE_ARMS, values=[abs, abs])
-    with pytest.raises(ModelError, match=r"values\[1\] must be callable, got 5"):
+    with pytest.raises(ModelError, match=r"values\[1\] must be a function of \(mean\), or a text"):
         gb.RewardModel.from_functions(THREE_ARMS, values=[abs, 5, abs])
 
 
