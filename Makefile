@@ -11,7 +11,7 @@ OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/le
 ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
 .DEFAULT_GOAL := help
-.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures release serve format clean
+.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -71,6 +71,9 @@ pictures: $(READY) ## draw the pictures of README and the gallery again, into do
 serve: $(READY) ## the decision service on this machine, with an example bandit, in results/example.db
 	@mkdir -p results
 	$(BIN)/globalbandits serve --db results/example.db --example
+
+demo: $(READY) ## the decision service with three bandits and simulated customers, to be watched
+	$(BIN)/python examples/demo/watch.py
 
 format: $(READY) ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .

@@ -12,11 +12,11 @@ from globalbandits.service.running import bind, make_server
 
 
 @contextmanager
-def serving(store, options=None, clock=None):
+def serving(store, options=None, clock=None, port=0):
     """The service and its address."""
     service = Service(store, options or Options(compiled=False), clock)
     server = make_server(service)
-    listening = bind("127.0.0.1", 0)
+    listening = bind("127.0.0.1", port)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

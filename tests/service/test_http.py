@@ -318,7 +318,7 @@ def test_every_answer_has_its_headers(http):
 
 
 def test_paths_and_methods_that_are_not_there(http):
-    problem(http.get("/"), 404)
+    problem(http.get("/v2"), 404)
     problem(http.get("/v1/bandits/"), 404)
     answer = http.delete("/v1/bandits")
     problem(answer, 405, "method must be one of GET")

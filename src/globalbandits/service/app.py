@@ -4,8 +4,9 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator
-from functools import cache
+from collections.abc import AsyncIterator, Callable
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from globalbandits.service.openapi import document
 from globalbandits.service.routes import OPERATIONS, Operation
 from globalbandits.service.tokens import MAIN, Identity
 from globalbandits.service.web import (
+    JSON,
     Answer,
     Receive,
     Refused,
@@ -53,7 +55,9 @@ def make_app(service: Service) -> Starlette:
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = operation
     routes = [Route(path, Endpoint(service, path, found)) for path, found in paths.items()]
-    routes.append(Route("/openapi.json", _Document()))
+    routes.append(Route("/openapi.json", _Fixed(JSON, _encoded_document)))
+    for path, (name, media) in PAGE.items():
+        routes.append(Route(path, _Fixed(media, partial(_page_file, name))))
     app = Starlette(routes=routes, lifespan=lifespan)
     app.router.redirect_slashes = False
     app.router.default = _nowhere
@@ -145,16 +149,34 @@ def identify(service: Service, headers: dict[bytes, bytes], role: str) -> Identi
     return who
 
 
-class _Document:
-    """The document of the API."""
+PAGE = {
+    "/": ("index.html", b"text/html; charset=utf-8"),
+    "/page.css": ("page.css", b"text/css; charset=utf-8"),
+    "/page.js": ("page.js", b"text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", b"image/svg+xml"),
+    "/charts.js": ("charts.js", b"text/javascript; charset=utf-8"),
+}
+
+
+class _Fixed:
+    """Something that is the same for everybody: the document of the API, or a file of the page."""
+
+    def __init__(self, media: bytes, content: Callable[[], bytes]) -> None:
+        self._media = media
+        self._content = content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["method"] != "GET":
             answer = Refused(405, "method must be GET", ((b"allow", b"GET"),)).answer()
         else:
-            answer = Answer(200, _encoded_document())
+            answer = Answer(200, self._content(), media=self._media)
         await send_answer(send, answer)
+
+
+@cache
+def _page_file(name: str) -> bytes:
+    return files("globalbandits.service").joinpath("page", name).read_bytes()
 
 
 @cache

@@ -11,6 +11,7 @@ from globalbandits.errors import GlobalBanditsError, StoreAway
 from globalbandits.service.appending import Ask, Tell
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.clock import Clock
+from globalbandits.service.histories import Histories
 from globalbandits.service.log import Log
 from globalbandits.service.metrics import Metrics
 from globalbandits.service.rates import Rates
@@ -66,6 +67,7 @@ class Service:
         self.tokens = Tokens(store.tokens(), self.log.clock.now, self.options.token)
         self.rates = Rates(self.options.rate, self.options.burst)
         self.readings = Readings(self.options.reading_seconds)
+        self.histories = Histories(store, self.readings, self.options.reading_seconds)
         self.sweeper = Sweeper(self.log)
         self.draining = False
         self.n_streams = 0

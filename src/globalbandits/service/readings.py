@@ -7,6 +7,7 @@ which version they are of.
 import dataclasses
 import math
 import multiprocessing
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -14,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 from globalbandits.service.bandit import Bandit
+from globalbandits.service.settings import index_of
 from globalbandits.service.texts import plain_json
 
 SECONDS = 5.0  # between two readings of a bandit
@@ -38,6 +40,7 @@ class Readings:
     def __init__(self, seconds: float = SECONDS, now: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._now = now
+        self._starting = threading.Lock()
         self._pool: ProcessPoolExecutor | None = None
         self._latest: dict[int, Reading] = {}
         self._running: dict[int, Future[dict[str, Any]]] = {}
@@ -60,15 +63,11 @@ class Readings:
             version = bandit.version
             state = bandit.learner.state()
             model = plain_json(bandit.settings.model)
+            incumbent = index_of(bandit.learner.model, bandit.settings.incumbent)
         id, at = bandit.row.id, self._now()
         self._begun[id] = at
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, mp_context=context)
-        try:
-            future = self._pool.submit(read, model, state)
-        except BrokenProcessPool:  # it was killed: the next one asks a new one
-            self._pool = None
+        future = self.run(read, model, state, incumbent)
+        if future is None:
             return
 
         def done(finished: "Future[dict[str, Any]]") -> None:
@@ -78,6 +77,18 @@ class Readings:
 
         self._running[id] = future
         future.add_done_callback(done)
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any] | None":
+        """Have something computed in the process; None if it has just ended: ask again."""
+        with self._starting:
+            if self._pool is None:
+                context = multiprocessing.get_context("spawn")
+                self._pool = ProcessPoolExecutor(1, mp_context=context)
+            try:
+                return self._pool.submit(function, *arguments)
+            except BrokenProcessPool:  # it was killed: the next one asks a new one
+                self._pool = None
+                return None
 
     def age(self, reading: Reading) -> float:
         """Seconds since a reading was begun."""
@@ -90,12 +101,13 @@ class Readings:
             self._pool = None
 
 
-def read(model: str, state: dict[str, Any]) -> dict[str, Any]:
+def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dict[str, Any]:
     """What a learner's rewards say, as plain data.
 
     Args:
         model: as JSON.
         state: of the learner.
+        incumbent: the arm that earnings are held against.
     """
     from globalbandits.evidence import Evidence
     from globalbandits.evidence.saving import decode_statistics
@@ -107,7 +119,8 @@ def read(model: str, state: dict[str, Any]) -> dict[str, Any]:
     evidence = Evidence.restore(built, state["evidence"], statistics=stats)
     against = evidence.against_model()
     drift = evidence.drift()
-    return {
+    earnings = {} if incumbent is None else {"earnings": _said(evidence.earnings(incumbent))}
+    return earnings | {
         "interval": _said(evidence.interval()),
         "model": _said(against) | {"refuted": bool(against.refuted())},
         "contenders": _said(evidence.contenders()),

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from globalbandits.service import handlers
+from globalbandits.service import handlers, picture_handlers
 from globalbandits.service.core import Service
 from globalbandits.service.messages import (
     BanditIn,
@@ -29,6 +29,13 @@ from globalbandits.service.messages import (
     TokenIn,
     TokensOut,
     WaitOut,
+)
+from globalbandits.service.picture_messages import (
+    CatalogueOut,
+    CurvesOut,
+    HistoryOut,
+    LatestOut,
+    PreviewIn,
 )
 from globalbandits.service.web import EVENTS, LARGEST_BATCH, LARGEST_BODY, NDJSON, TEXT
 from globalbandits.service.web import Answer as Answer
@@ -135,6 +142,32 @@ OPERATIONS = (
         "GET", f"{_BANDIT}/events", handlers.list_events, {200: NDJSON}, (404, 422), query=_AFTER
     ),
     Operation("GET", f"{_BANDIT}/stream", handlers.stream, {200: EVENTS}, (404,)),
+    Operation(
+        "GET",
+        _DECISIONS,
+        picture_handlers.list_decisions,
+        {200: LatestOut},
+        (404, 422),
+        query=(("limit", int),),
+    ),
+    Operation("GET", f"{_BANDIT}/curves", picture_handlers.show_curves, {200: CurvesOut}, (404,)),
+    Operation(
+        "GET",
+        f"{_BANDIT}/history",
+        picture_handlers.show_history,
+        {200: HistoryOut, 202: WaitOut},
+        (404,),
+    ),
+    Operation("GET", "/v1/catalogue", picture_handlers.show_catalogue, {200: CatalogueOut}),
+    Operation(
+        "POST",
+        "/v1/models:preview",
+        picture_handlers.preview,
+        {200: CurvesOut},
+        (),
+        "write",
+        PreviewIn,
+    ),
     Operation("GET", "/v1/tokens", handlers.list_tokens, {200: TokensOut}, role="admin"),
     Operation(
         "POST", "/v1/tokens", handlers.create_token, {201: NewTokenOut}, (409,), "admin", TokenIn

@@ -93,6 +93,12 @@ def test_the_first_decision_of_a_request_stays(store):
     assert store.shown(1) == {2: 3}
 
 
+def test_the_latest_decisions_come_first(store):
+    add(store, [decision("a"), decision("c"), decision("b")])
+    assert [row.id for row in store.latest(1, 2)] == ["c", "b"]
+    assert store.latest(2, 5) == []
+
+
 def test_decisions_are_ordered_by_state_then_time(store):
     rows = [
         decision("a", version=1, at=5),

@@ -117,6 +117,9 @@ class Store(Protocol):
     def decisions(self, bandit: int) -> Iterator[Decision]:
         """The bandit's decisions by version, settings, time and id."""
 
+    def latest(self, bandit: int, limit: int) -> list[Decision]:
+        """The bandit's newest decisions, the newest first; ids rise with time."""
+
     def decision(self, id: str) -> Decision | None:
         """One decision."""
 

@@ -239,6 +239,12 @@ class MemoryStore:
             found = [row for row in self._decisions.values() if row.bandit == bandit]
         return iter(sorted(found, key=lambda row: (row.version, row.settings, row.at, row.id)))
 
+    def latest(self, bandit: int, limit: int) -> list[Decision]:
+        """The bandit's newest decisions."""
+        with self._lock:
+            found = [row for row in self._decisions.values() if row.bandit == bandit]
+        return sorted(found, key=lambda row: row.id, reverse=True)[:limit]
+
     def decision(self, id: str) -> Decision | None:
         """One decision."""
         with self._lock:

@@ -81,6 +81,11 @@ class Reading:
         )
         return (Decision(*row) for row in self._stream(sql, bandit))
 
+    def latest(self, bandit: int, limit: int) -> list[Decision]:
+        """The bandit's newest decisions."""
+        sql = f"SELECT {_DECISION} FROM decisions WHERE bandit = ? ORDER BY id DESC LIMIT ?"
+        return [Decision(*row) for row in self._read(sql, bandit, limit)]
+
     def decision(self, id: str) -> Decision | None:
         """One decision."""
         found = self._read(f"SELECT {_DECISION} FROM decisions WHERE id = ?", id)

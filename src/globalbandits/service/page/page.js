@@ -1,0 +1,382 @@
+// The page: what the service's own API tells, drawn. Nothing here knows more than any other client.
+import { bars, el, fmt, lines, table } from "/charts.js";
+
+const $ = (id) => document.getElementById(id);
+const KEY = "globalbandits.token"; // for this tab only
+let view = null; // what is shown now; anything late for another view is dropped
+
+class Problem extends Error {
+  constructor(status, detail) { super(detail); this.status = status; }
+}
+
+async function api(method, path, body, signal) {
+  const headers = {};
+  const token = sessionStorage.getItem(KEY);
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, "the service does not answer");
+  }
+  if (answer.status === 202) return null;
+  if (!answer.ok) {
+    const said = await answer.json().catch(() => ({}));
+    throw new Problem(answer.status, said.detail ?? answer.statusText);
+  }
+  return answer.headers.get("content-type").startsWith("application/json") ? answer.json() : answer;
+}
+
+function say(text, lost = false) {
+  if ($("connection").textContent !== text) $("connection").textContent = text;
+  $("connection").classList.toggle("lost", lost);
+}
+
+function put(host, ...children) { host?.replaceChildren(...children); }
+
+function show(template) {
+  view?.abort.abort();
+  view = { abort: new AbortController(), timers: [] };
+  put($("main"), $(template).content.cloneNode(true));
+  return view;
+}
+
+function isNow(mine) { return view === mine; }
+
+function askForToken(reason) {
+  show("token-view");
+  say("");
+  document.querySelector(".error").textContent = reason;
+  $("token-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    sessionStorage.setItem(KEY, $("token").value.trim());
+    route();
+  });
+  $("token").focus();
+}
+
+function failed(error, host) {
+  if (error.name === "AbortError") return;
+  if (error.status === 401) {
+    const had = sessionStorage.getItem(KEY);
+    sessionStorage.removeItem(KEY);
+    askForToken(had ? "This token is not valid here." : "");
+    return;
+  }
+  if (error.status === 0) say("connection lost, trying again", true);
+  if (host) put(host, el("p", { class: "error" }, error.message));
+}
+
+async function names() {
+  const { bandits } = await api("GET", "/v1/bandits");
+  const here = decodeURIComponent(location.hash.split("/")[2] ?? "");
+  put($("bandits"), ...bandits.map((name) => {
+    const link = el("a", { href: `#/bandit/${encodeURIComponent(name)}` }, name);
+    if (name === here) link.setAttribute("aria-current", "page");
+    return el("li", {}, link);
+  }));
+  return bandits;
+}
+
+async function showList() {
+  const mine = show("list-view");
+  put($("list"), el("p", {}, "Loading …"));
+  try {
+    const found = await names();
+    const all = await Promise.all(found.slice(0, 100).map((name) => api("GET", `/v1/bandits/${name}`)));
+    if (!isNow(mine)) return;
+    say("connected");
+    if (!all.length) {
+      put($("list"), el("p", {}, "There is no bandit yet."), el("p", {}, el("a", { href: "#/new" }, "Create the first one"), " from the catalogue of curves."));
+      return;
+    }
+    const made = table("All bandits", ["name", "policy", "mode", "rewards", "open", "estimate"],
+      all.map((one) => [one.name, one.policy, one.mode, one.version, one.open, one.estimate]));
+    made.querySelectorAll("tbody tr").forEach((row, place) => {
+      const name = all[place].name;
+      put(row.firstChild, el("a", { href: `#/bandit/${encodeURIComponent(name)}` }, name));
+    });
+    put($("list"), made);
+  } catch (error) {
+    failed(error, $("list"));
+  }
+}
+
+// A new bandit
+
+function asArm(text) { return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text; }
+
+function described() {
+  const model = { family: $("family").value, arms: $("arms").value.split(",").map((text) => asArm(text.trim())).filter((arm) => arm !== "") };
+  for (const part of $("parameters").value.split(",").filter((text) => text.trim())) {
+    const [name, value] = part.split("=").map((text) => text.trim());
+    model[name] = asArm(value ?? "");
+  }
+  return model;
+}
+
+async function showNew() {
+  const mine = show("new-view");
+  try {
+    await names();
+    const { families, policies } = await api("GET", "/v1/catalogue");
+    if (!isNow(mine)) return;
+    say("connected");
+    put($("family"), ...families.map((one) => el("option", { value: one.family }, one.family)));
+    $("family").value = "demand.linear_power";
+    put($("policy"), ...policies.map((name) => el("option", { value: name }, name)));
+    $("policy").value = "wagp";
+    const draw = async () => {
+      if (!isNow(mine)) return;
+      const family = families.find((one) => one.family === $("family").value);
+      $("parameters-hint").textContent = `${family.summary} Parameters: ${family.parameters.join(", ")}.`;
+      try {
+        const drawn = await api("POST", "/v1/models:preview", { model: described() });
+        if (!isNow(mine)) return;
+        document.querySelector("#new-form .error").textContent = "";
+        drawCurves($("preview"), drawn, null);
+      } catch (error) {
+        if (!isNow(mine)) return;
+        document.querySelector("#new-form .error").textContent = error.message;
+        put($("preview"));
+      }
+    };
+    let timer = 0;
+    for (const id of ["family", "arms", "parameters"]) {
+      $(id).addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(draw, 250); });
+    }
+    await draw();
+  } catch (error) {
+    failed(error, $("preview"));
+    return;
+  }
+  $("new-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const body = { model: described(), policy: { policy: $("policy").value } };
+    if ($("incumbent").value.trim()) body.incumbent = asArm($("incumbent").value.trim());
+    try {
+      await api("PUT", `/v1/bandits/${encodeURIComponent($("name").value)}`, body);
+      location.hash = `#/bandit/${encodeURIComponent($("name").value)}`;
+    } catch (error) {
+      if (error.status === 401) failed(error);
+      else document.querySelector("#new-form .error").textContent = error.message;
+    }
+  });
+}
+
+// One bandit
+
+function drawCurves(host, drawn, estimate) {
+  const where = drawn.regions.map((one) => `${fmt(drawn.values[one.arm])} from ${fmt(one.low)} to ${fmt(one.high)}`).join("; ");
+  const now = estimate === null ? "" : ` The estimate stands at ${fmt(estimate)}.`;
+  const kinds = drawn.valued ? [["mean", drawn.means], ["worth", drawn.worths]] : [["mean", drawn.means]];
+  put(host, ...kinds.map(([kind, ys]) => {
+    const best = kind === "worth" || !drawn.valued;
+    const top = drawn.thetas.map((_, place) => Math.max(...ys.map((column) => column[place] ?? -Infinity)));
+    return lines(host, {
+      id: kind,
+      title: best ? `${kind === "worth" ? "Worth" : "Mean reward"} of each arm. Best: ${where}.${now}` : `Mean reward of each arm.${now}`,
+      xs: drawn.thetas,
+      series: drawn.values.map((value, arm) => ({ name: fmt(value), ys: ys[arm] })),
+      envelope: best ? top : null,
+      marks: estimate === null ? [] : [estimate],
+      xLabel: "theta", yLabel: kind, beside: kinds.length,
+    });
+  }));
+}
+
+function drawShares(bandit, latest) {
+  const shown = bandit.arms.reduce((sum, arm) => sum + arm.shown, 0);
+  if (!shown) { put($("shares"), el("p", {}, "No decision yet.")); return; }
+  const chosen = (latest ?? []).map((one) => one.decision.chosen);
+  const rows = bandit.arms.map((arm) => ({
+    name: fmt(arm.value), first: arm.shown / shown,
+    second: chosen.length ? chosen.filter((one) => one === arm.arm).length / chosen.length : 0,
+  }));
+  const most = rows.reduce((a, b) => (b.first > a.first ? b : a));
+  put($("shares"), bars($("shares"), {
+    id: "shares", rows, first: "shown, of all", second: `chosen, of the latest ${chosen.length}`,
+    title: `${shown} decisions. Shown most: ${most.name}, ${Math.round(100 * most.first)}%. Upper bar: shown, of all. Lower: chosen by the policy, of the latest ${chosen.length}.`,
+  }));
+}
+
+function drawNow(said) {
+  const arm = said.arms[said.choice];
+  const heads = ["arm", "rewards", "mean", "by the model", "worth"];
+  put($("now"), el("p", { class: "big" }, fmt(arm.value)), el("p", {}, said.reason),
+    table("What it knows of each arm", heads, said.arms.map((one) => [one.value, one.pulls, one.mean, one.model_mean, one.worth])));
+}
+
+function drawHistory(history) {
+  const points = history.points.filter((one) => one.theta !== null);
+  if (!points.length) {
+    put($("history"), el("p", {}, "No reward yet: nothing is known."));
+    put($("evalue"));
+    return;
+  }
+  const xs = points.map((one) => one.version), last = points.at(-1);
+  const bounds = (end) => points.map((one) => one[end] ?? one.theta);
+  put($("history"), lines($("history"), {
+    id: "history", xs, series: [{ name: "estimate", ys: points.map((one) => one.theta) }],
+    band: { low: bounds("low"), high: bounds("high") }, xLabel: "rewards", yLabel: "theta",
+    title: last.low === null ? `After ${last.version} rewards no value of theta is left: the model is refuted.`
+      : `After ${last.version} rewards theta is about ${fmt(last.theta)}, between ${fmt(last.low)} and ${fmt(last.high)} (95%, at all times).`,
+  }));
+  const ys = points.map((one) => one.log_e_value === null ? null : one.log_e_value / Math.LN10);
+  const now = ys.at(-1);
+  put($("evalue"), lines($("evalue"), {
+    id: "evalue", xs, series: [{ name: "log10 e-value", ys }], levels: [Math.log10(20)], xLabel: "rewards", yLabel: "log10 e",
+    title: `Evidence against the curves: the e-value is ${fmt(now === null ? null : 10 ** now)} after ${last.version} rewards. Above 20 (dashed) the model is refuted.`,
+  }));
+}
+
+function drawEvidence({ evidence, as_of }) {
+  const { contenders, model, drift, earnings } = evidence;
+  const left = new Set(contenders.arms);
+  put($("contenders"), el("p", {}, contenders.text), table("Can the arm be best?", ["arm", "can be best", "p-value"],
+    contenders.values.map((value, arm) => [value, left.has(arm) ? "yes" : "no", contenders.p_values?.[arm] ?? null])));
+  put($("verdict"), el("p", { class: model.refuted ? "error" : "good" }, model.refuted ? "Refuted: the rewards do not follow these curves." : "Nothing speaks against the curves."), el("p", {}, model.text));
+  put($("drift"), el("p", { class: drift.alarm ? "error" : "good" }, drift.alarm ? "Alarm: the unknown number has changed." : "No change found."), el("p", {}, drift.text));
+  put($("earnings"), ...(earnings
+    ? [el("p", { class: "big" }, fmt(earnings.amount)), el("p", {}, `between ${fmt(earnings.low)} and ${fmt(earnings.high)}`), el("p", {}, earnings.text)]
+    : [el("p", {}, "No arm is named as the one in use before (setting: incumbent).")]));
+  for (const id of ["contenders", "verdict", "drift", "earnings"]) $(id).append(el("p", { class: "hint" }, `as of ${as_of} rewards`));
+}
+
+function drawLatest(latest) {
+  if (!latest.length) { put($("latest"), el("p", {}, "No decision yet.")); return; }
+  put($("latest"), table("The latest decisions, newest first", ["time (UTC)", "shown", "chosen", "state", "reward", "id"],
+    latest.slice(0, 20).map((one) => [one.decision.decided_at.slice(0, 19).replace("T", " "), one.decision.value, one.decision.chosen_value, one.state, one.reward, one.decision.decision_id])));
+}
+
+async function showBandit(name) {
+  const mine = show("bandit-view");
+  const base = `/v1/bandits/${encodeURIComponent(name)}`;
+  $("title").textContent = name;
+  document.title = `${name} · globalbandits`;
+  let curves = null, bandit = null, latest = null, theta = null;
+
+  const facts = () => {
+    $("facts").textContent = `${bandit.policy}, ${bandit.mode}; ${bandit.version} rewards learned, ${bandit.open} decisions open; estimate ${fmt(bandit.estimate)}.`;
+    drawShares(bandit, latest);
+    // Policies that estimate nothing: where the evidence stands.
+    if (curves) drawCurves($("curves"), curves, bandit.estimate ?? theta);
+  };
+  const parts = [
+    [async () => { curves = await api("GET", `${base}/curves`); $("range").textContent = `A number from ${fmt(curves.reward_range[0])} to ${fmt(curves.reward_range[1])}.`; facts(); }, "curves", Infinity],
+    [async () => drawNow((await api("GET", `${base}/explanation`)).explanation), "now", 1000],
+    [async () => { latest = (await api("GET", `${base}/decisions?limit=100`)).decisions; drawLatest(latest); drawShares(bandit, latest); }, "latest", 1000],
+    [async () => { const found = await api("GET", `${base}/history`); if (found) { drawHistory(found); theta = found.points.at(-1)?.theta ?? null; } return found && found.version === (found.points.at(-1)?.version ?? 0); }, "history", 1500],
+    [async () => { const found = await api("GET", `${base}/evidence`); if (found) drawEvidence(found); return found && found.as_of === found.version; }, "contenders", 1500],
+  ].map(([load, host, every]) => ({ load, host, every, at: -Infinity, busy: false, due: true }));
+
+  const refresh = async () => {
+    if (!isNow(mine) || !bandit) return;
+    await Promise.all(parts.map(async (part) => {
+      if (part.busy || !part.due || performance.now() - part.at < part.every) return;
+      part.busy = true; part.due = false; part.at = performance.now();
+      try {
+        if ([false, null].includes(await part.load())) part.due = true; // not there yet, or of an earlier version
+      } catch (error) {
+        if (isNow(mine)) { part.due = true; if (part.every === Infinity) part.at = -Infinity; failed(error, error.status > 0 ? $(part.host) : null); }
+      }
+      part.busy = false;
+    }));
+  };
+  const heartbeat = setInterval(refresh, 500);
+  mine.abort.signal.addEventListener("abort", () => clearInterval(heartbeat));
+
+  const took = (now) => {
+    bandit = now;
+    for (const part of parts) if (part.every !== Infinity) part.due = true;
+    facts();
+    refresh();
+  };
+  addEventListener("resize", () => bandit && took(bandit), { signal: mine.abort.signal });
+  byHand(base, mine);
+  for (let wait = 500; isNow(mine); wait = Math.min(2 * wait, 4000)) {
+    try {
+      await names();
+      for await (const now of messages(`${base}/stream`, mine.abort.signal)) {
+        if (!isNow(mine)) return;
+        say("live");
+        wait = 250;
+        took(now);
+      }
+      throw new Problem(0, "the stream ended");
+    } catch (error) {
+      if (!isNow(mine) || error.name === "AbortError") return;
+      if (error.status === 401) { failed(error); return; }
+      if (error.status === 404) { put($("main"), el("section", { class: "card" }, el("h2", {}, name), el("p", { class: "error" }, error.message))); return; }
+      say("connection lost, trying again", true);
+    }
+    await new Promise((done) => setTimeout(done, wait));
+  }
+}
+
+// Server-sent events by fetch: an EventSource cannot send a token.
+async function* messages(path, signal) {
+  const answer = await api("GET", path, undefined, signal);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    let piece;
+    try { piece = await reader.read(); } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Problem(0, "the connection broke");
+    }
+    if (piece.done) return;
+    text += piece.value;
+    const parts = text.split("\n\n");
+    text = parts.pop();
+    for (const part of parts) {
+      const data = part.split("\n").find((line) => line.startsWith("data: "));
+      if (data) yield JSON.parse(data.slice(6));
+    }
+  }
+}
+
+function byHand(base, mine) {
+  let decision = null;
+  const enable = (on) => { $("reward").disabled = !on; $("reward-form").querySelector("button").disabled = !on; };
+  const attempt = async (work) => {
+    $("hand-error").textContent = "";
+    try { await work(); } catch (error) {
+      if (!isNow(mine)) return;
+      if (error.status === 401) failed(error);
+      else $("hand-error").textContent = error.message;
+    }
+  };
+  $("decide-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      decision = await api("POST", `${base}/decisions`, { request_id: `page-${crypto.randomUUID?.() ?? Math.random()}` });
+      $("decided").textContent = `Show ${fmt(decision.value)} (decision ${decision.decision_id}).`;
+      $("told").textContent = "";
+      enable(true);
+      $("reward").focus();
+    });
+  });
+  $("reward-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      const told = await api("PUT", `${base}/decisions/${decision.decision_id}/reward`, { reward: Number($("reward").value) });
+      $("told").textContent = `${told.status === "learned" ? "Learned" : "Known already"}: reward ${fmt(told.reward)}, version ${told.version}.`;
+      $("reward").value = "";
+      enable(false);
+    });
+  });
+}
+
+function route() {
+  const [, kind, name] = location.hash.split("/");
+  document.title = "globalbandits";
+  if (kind === "bandit" && name) showBandit(decodeURIComponent(name));
+  else if (kind === "new") showNew();
+  else showList();
+}
+
+addEventListener("hashchange", () => { route(); $("main").focus(); });
+route();

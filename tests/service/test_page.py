@@ -1,0 +1,251 @@
+"""The page in a real browser: create, decide, reward, see it move; token, restart, phone, dark."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from globalbandits.service.core import Options
+from globalbandits.service.log import Log
+from globalbandits.service.stores import MemoryStore, SQLiteStore
+from tests.service.serving import serving, talking
+from tests.service.worlds import MODEL, WAGP
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+ARGUMENTS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+SECRET = "a-secret-of-the-operator"
+OPTIONS = Options(compiled=False, reading_seconds=0.2)
+PICTURES = os.environ.get("GLOBALBANDITS_PICTURES")  # a folder for pictures to look at
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=BROWSER, args=ARGUMENTS)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that may say nothing wrong to the console."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    page.faults = []
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    page.on("console", lambda said: _note(page, said))
+    yield page
+    context.close()
+    assert page.faults == []
+
+
+def _note(page, said):
+    expected = "Failed to load resource" in said.text  # a status that a test asks for
+    if said.type == "error" and not expected:
+        page.faults.append(said.text)
+
+
+def learned(log, n, name="shop"):
+    for number in range(n):
+        decision = log.decide(name, f"{name}-{number}").decision
+        log.reward(name, decision.id, (0.1, 0.4, 0.7)[number % 3])
+
+
+def picture(page, name):
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
+
+
+def test_create_decide_reward_and_see_it_move(page):
+    with serving(MemoryStore(), OPTIONS) as (service, url):
+        page.goto(url)
+        page.get_by_text("There is no bandit yet.").wait_for()
+        page.get_by_role("link", name="Create the first one").click()
+        page.get_by_role("img", name=re.compile("Mean reward of each arm. Best: 0.8")).wait_for()
+        page.get_by_label("Parameters").fill("cost=0.1")
+        page.get_by_role("img", name=re.compile("Worth of each arm")).wait_for()
+        page.get_by_label("Arms, lowest").fill("0.4, -1")
+        page.get_by_role("alert").filter(has_text="must").wait_for()
+        page.get_by_label("Arms, lowest").fill("0.4, 0.6, 0.8")
+        page.get_by_label("Name").fill("shop")
+        page.get_by_label("Arm in use today").fill("0.6")
+        picture(page, "new")
+        page.get_by_role("button", name="Create").click()
+        page.get_by_role("heading", name="shop").wait_for()
+        page.get_by_text("No reward yet: nothing is known.").wait_for()
+        for reward in (0.3, 0.5):
+            # By the keyboard alone.
+            page.get_by_role("button", name="Decide").focus()
+            page.keyboard.press("Enter")
+            page.locator("#reward:focus").wait_for()
+            page.keyboard.type(str(reward))
+            page.keyboard.press("Enter")
+            page.get_by_text(f"Learned: reward {reward}").wait_for()
+        page.get_by_role("button", name="Decide").click()
+        page.get_by_label("Reward of this decision").fill("7")
+        page.get_by_role("button", name="Send the reward").click()
+        page.get_by_role("alert").filter(has_text="reward must").wait_for()
+        page.get_by_role("img", name=re.compile("After 2 rewards theta is about")).wait_for()
+        page.get_by_text("of 3 arms can be best").wait_for()
+        page.get_by_text("Nothing speaks against the curves.").wait_for()
+        page.get_by_text("No change found.").wait_for()
+        page.get_by_text("against always 0.6 over").wait_for()
+        assert page.locator("#latest tbody tr").count() == 3
+        # Somebody else teaches it: the page follows by itself.
+        learned(service.log, 30)
+        page.get_by_role("img", name=re.compile("After 32 rewards theta is about")).wait_for()
+        page.get_by_text("32 rewards learned").wait_for()
+
+
+def test_a_token_is_typed_once(page):
+    store = MemoryStore()
+    with serving(store, OPTIONS._replace(token=SECRET)) as (service, url):
+        service.log.create("shop", WAGP)
+        page.goto(f"{url}/#/bandit/shop")
+        page.get_by_label("Token").fill("wrong-token-of-nobody")
+        page.get_by_role("button", name="Use it").click()
+        page.get_by_text("This token is not valid here.").wait_for()
+        page.get_by_label("Token").fill(SECRET)
+        page.get_by_role("button", name="Use it").click()
+        page.get_by_text("0 rewards learned").wait_for()
+        page.reload()
+        page.get_by_text("0 rewards learned").wait_for()
+        assert page.context.cookies() == []
+        assert page.evaluate("localStorage.length") == 0
+
+
+def test_the_server_is_restarted_under_the_page(page, tmp_path):
+    path = tmp_path / "log.db"
+    with serving(SQLiteStore(path), OPTIONS) as (service, url):
+        service.log.create("shop", WAGP)
+        page.goto(f"{url}/#/bandit/shop")
+        page.get_by_text("0 rewards learned").wait_for()
+    page.get_by_text("connection lost, trying again").wait_for()
+    page.get_by_role("button", name="Decide").click()
+    page.get_by_role("alert").filter(has_text="the service does not answer").wait_for()
+    port = int(url.rpartition(":")[2])
+    with serving(SQLiteStore(path), OPTIONS, port=port) as (service, _):
+        page.locator("#connection").filter(has_text="live").wait_for()
+        learned(service.log, 3)
+        page.get_by_text("3 rewards learned").wait_for()
+
+
+def test_names_are_texts(page):
+    arms = ["<img src=x onerror=alert(1)>", "b"]
+    with serving(MemoryStore(), OPTIONS) as (_, url):
+        model = {"means": ["theta", "1 - theta"], "arms": arms}
+        with talking(url) as http:
+            answer = http.put(
+                "/v1/bandits/shop", json={"model": model, "policy": {"policy": "wagp"}}
+            )
+            assert answer.status_code == 201, answer.text
+        page.goto(f"{url}/#/bandit/shop")
+        page.get_by_text(arms[0]).first.wait_for()
+        assert page.locator("main img:not([role])").count() == 0
+
+
+VIOLATIONS = Path(__file__).with_name("violations.js").read_text().partition("\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1200), ("dark", 390)], ids=["desk", "phone in the dark"]
+)
+def test_it_can_be_read_by_everybody(browser, scheme, width):
+    context = browser.new_context(
+        viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    with serving(MemoryStore(), OPTIONS) as (service, url):
+        service.log.create("shop", WAGP | {"model": MODEL, "incumbent": 0.5})
+        learned(service.log, 120)
+        page.goto(f"{url}/#/bandit/shop")
+        page.get_by_role("img", name=re.compile("After 120 rewards theta is about")).wait_for()
+        page.get_by_text("can be best:").or_(page.get_by_text("arms can be best")).first.wait_for()
+        page.locator("#earnings .big").wait_for()
+        page.locator("#latest tbody tr").first.wait_for()
+        picture(page, f"bandit-{scheme}-{width}")
+        assert page.evaluate(VIOLATIONS) == []
+        axe = os.environ.get("GLOBALBANDITS_AXE")  # axe.min.js of the package axe-core
+        if axe:
+            page.evaluate(Path(axe).read_text())
+            report = page.evaluate("async () => await axe.run()")
+            bad = ("serious", "critical")
+            assert [one["id"] for one in report["violations"] if one["impact"] in bad] == []
+        page.goto(f"{url}/#/new")
+        page.get_by_role("img", name=re.compile("Mean reward of each arm")).wait_for()
+        assert page.evaluate(VIOLATIONS) == []
+        page.goto(f"{url}/#/")
+        page.get_by_role("link", name="shop").first.wait_for()
+        assert page.evaluate(VIOLATIONS) == []
+    context.close()
+
+
+def test_files_of_the_page_are_served_to_everybody():
+    with serving(MemoryStore(), OPTIONS._replace(token=SECRET)) as (_, url), talking(url) as http:
+        for path, media in (("/", "text/html"), ("/page.js", "text/javascript")):
+            answer = http.get(path)
+            assert answer.status_code == 200
+            assert answer.headers["content-type"].startswith(media)
+            assert "script-src 'self'" in answer.headers["content-security-policy"]
+        assert http.post("/").status_code == 405
+        assert http.get("/page/../app.py").status_code == 404
+
+
+def test_what_the_page_asks_for(tmp_path):
+    """Curves, history, latest decisions and the catalogue, against the library itself."""
+    with serving(SQLiteStore(tmp_path / "s"), OPTIONS) as (service, url), talking(url) as http:
+        log: Log = service.log
+        log.create("shop", WAGP | {"incumbent": 0.5})
+        learned(log, 40)
+        log.retract("shop", log.decide("shop", "shop-7").decision.id)
+        model = log.bandit("shop").learner.model
+        drawn = http.get("/v1/bandits/shop/curves").json()
+        place = drawn["thetas"].index(0.5)
+        assert [ys[place] for ys in drawn["means"]] == pytest.approx(model.means(0.5).tolist())
+        assert [ys[place] for ys in drawn["worths"]] == pytest.approx(model.worth(0.5).tolist())
+        assert http.post("/v1/models:preview", json={"model": MODEL}).json() == drawn
+        wrong = http.post("/v1/models:preview", json={"model": {"family": "none", "arms": [1]}})
+        assert wrong.status_code == 422
+        latest = http.get("/v1/bandits/shop/decisions?limit=3").json()["decisions"]
+        assert [one["state"] for one in latest] == ["rewarded"] * 3
+        assert len(http.get("/v1/bandits/shop/decisions").json()["decisions"]) == 20
+        families = {one["family"] for one in http.get("/v1/catalogue").json()["families"]}
+        assert "demand.linear_power" in families
+        while (answer := http.get("/v1/bandits/shop/history")).status_code == 202:
+            pass
+        points = answer.json()["points"]
+        assert points[-1]["version"] == 41
+        learner = log.bandit("shop").learner
+        span = learner.interval()
+        assert (points[-1]["low"], points[-1]["high"]) == (span.low, span.high)
+        assert points[-1]["log_e_value"] == learner.evidence_against_model().log_e_value
+        while (answer := http.get("/v1/bandits/shop/evidence")).status_code == 202:
+            pass
+        earnings = answer.json()["evidence"]["earnings"]
+        assert earnings["amount"] == pytest.approx(learner.earnings(1).amount)
+
+
+def test_the_demo_learns(tmp_path):
+    script = Path(__file__).parents[2] / "examples" / "demo" / "watch.py"
+    options = ["--db", str(tmp_path / "demo.db"), "--port", "0", "--seconds", "3", "--pause", "0"]
+    done = subprocess.run(
+        [sys.executable, str(script), *options], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("shop", "trial", "market"):
+        found = re.search(rf"^{name}: (\d+) rewards, estimate", done.stdout, re.MULTILINE)
+        assert found is not None
+        assert int(found[1]) >= 10
+    store = SQLiteStore(tmp_path / "demo.db", read_only=True)
+    assert len(store.bandits()) == 3
+    store.close()
