@@ -12,6 +12,7 @@ from globalbandits.errors import StoreAway
 from globalbandits.service.appending import catch_up
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.stores.base import Store, Transaction
+from globalbandits.service.stores.records import Event
 from globalbandits.service.writer import Change, Writer
 
 SECONDS = 0.2  # between looks
@@ -84,11 +85,14 @@ class Follower:
             self._count()
             return
 
-        def read(rows: Transaction) -> None:
-            for bandit, events in catch_up(rows, behind, self._bandits).items():
+        def read(rows: Transaction) -> dict[int, list[Event]]:
+            return catch_up(rows, behind, self._bandits)
+
+        def learn(missed: dict[int, list[Event]]) -> None:
+            for bandit, events in missed.items():
                 self._bandits[bandit].advance(events)
 
-        self._writer.submit(Change(read, lambda nothing: nothing)).result()
+        self._writer.submit(Change(read, learn)).result()
         self._moved |= behind.keys()
         self._count()
 

@@ -449,3 +449,14 @@ def test_a_backup_taken_under_load_is_a_whole_log(empty):
     log = Log(store, compiled=False)
     assert log.reward("shop", log.decide("shop", "after").decision.id, 0.3).version == version + 1
     log.close()
+
+
+def test_a_long_answer_may_be_read_slowly(empty):
+    store = PostgreSQLStore(empty.address, patience=0.2)
+    write(store, HandClock())
+    store = PostgreSQLStore(empty.address, patience=0.2)
+    events = store.events(1)
+    first = next(events)
+    time.sleep(0.5)
+    assert [first.seq, *(event.seq for event in events)] == list(range(1, 56))
+    store.close()

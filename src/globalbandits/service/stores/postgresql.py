@@ -124,6 +124,8 @@ class PostgreSQLStore(Reading):
                 return
             connection = self._connections.new()
             try:
+                # Whoever learns from what is read may take long; no lock is held.
+                connection.execute("SET idle_in_transaction_session_timeout = 0")
                 with connection.transaction():
                     yield from self._pieces(connection, sql, values)
             finally:
