@@ -53,6 +53,18 @@ def test_answers_come_first_and_fit_eighty_columns(run, monkeypatch):
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_means_that_turn_have_regions_and_no_constants(run, tmp_path):
+    gb.RewardModel(
+        "0.5 + arm * theta * (1 - theta)", [0.5, 1.0], value="arm * mean", monotone=False
+    ).save(tmp_path / "turns.json")
+    code, out, err = run("analyze", "--file", str(tmp_path / "turns.json"))
+    assert (code, err) == (0, "")
+    assert "Regions" in out
+    assert "there are no constants" in out
+    facts = json.loads(run("analyze", "--file", str(tmp_path / "turns.json"), "--json")[1])
+    assert (facts["monotone"], facts["constants"], facts["informativeness"]) == (False, None, None)
+
+
 def test_json_is_for_programs(run):
     code, out, err = run(*PRICING, "--theta", "0.4", "--json")
     facts = json.loads(out)

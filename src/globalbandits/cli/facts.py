@@ -30,8 +30,9 @@ def model_facts(model: RewardModel, name: str, theta: float | None) -> dict[str,
         "valued": model.valued,
         "worth_range": list(model.worth_range),
         "remarks": list(model.remarks),
-        "informativeness": model.informativeness,
-        "constants": _constants(model),
+        "monotone": model.monotone,
+        "informativeness": model.informativeness if model.monotone else None,
+        "constants": _constants(model) if model.monotone else None,
         "arms": _arm_facts(model),
         "regions": regions,
         "dominated": [model.arms[arm] for arm in model.dominated],
@@ -77,12 +78,24 @@ def _constants(model: RewardModel) -> dict[str, float]:
 def _arm_facts(model: RewardModel) -> list[dict[str, Any]]:
     low, high = model.means(list(model.domain)).tolist()
     worths = model.worth(list(model.domain)).T.tolist()
+    constants = _arm_constants(model) if model.monotone else [{} for _ in model.arms]
+    columns = zip(model.arms, low, high, worths, constants, strict=True)
+    return [
+        {
+            "arm": arm,
+            "mean_at_low": at_low,
+            "mean_at_high": at_high,
+            **({"worth_at_low": worth[0], "worth_at_high": worth[1]} if model.valued else {}),
+            **of_arm,
+        }
+        for arm, at_low, at_high, worth, of_arm in columns
+    ]
+
+
+def _arm_constants(model: RewardModel) -> list[dict[str, float]]:
+    """The constants of Assumption 1, arm by arm."""
     holder = model.holder
     columns = zip(
-        model.arms,
-        low,
-        high,
-        worths,
         holder.lower_constant.tolist(),
         holder.lower_exponent.tolist(),
         holder.upper_constant.tolist(),
@@ -91,17 +104,13 @@ def _arm_facts(model: RewardModel) -> list[dict[str, Any]]:
     )
     return [
         {
-            "arm": arm,
-            "mean_at_low": at_low,
-            "mean_at_high": at_high,
-            **({"worth_at_low": worth[0], "worth_at_high": worth[1]} if model.valued else {}),
             "lower_constant": d1,
             "lower_exponent": g1,
             "upper_constant": d2,
             "upper_exponent": g2,
             "informativeness": g2 / g1,
         }
-        for arm, at_low, at_high, worth, d1, g1, d2, g2 in columns
+        for d1, g1, d2, g2 in columns
     ]
 
 

@@ -45,6 +45,13 @@ def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
     worths = {"worth_at_low": "worth(low θ)", "worth_at_high": "worth(high θ)"}
     yield _arms("Arms: at the ends of the domain", facts, means | worths)
     yield from _hardest(facts["hardest"])
+    yield from _constants(facts)
+
+
+def _constants(facts: dict[str, Any]) -> "Iterator[RenderableType]":
+    if facts["constants"] is None:
+        yield "Some mean is flat or turns: theta cannot be read off it, so there are no constants."
+        return
     constants = facts["constants"]
     yield _arms("Constants", facts, _CONSTANTS)
     yield (
