@@ -29,7 +29,7 @@ HISTORY = gb.histories.expo(groups=8, rewards=70, seed=2)
         {"cost": 1.5, "offset": lambda price: -price / 10},
         {"offset": {2.0: 0.1, 3.0: 0.2, 4.0: 0.0, 5.0: 0.0, 6.0: 0.0, 7.0: 0.0, 8.0: 0.3}},
     ],
-    ids=str,
+    ids=["reward", "cost", "line", "curve", "offset", "offsets"],
 )
 def test_a_saved_model_is_the_same_model(options, tmp_path):
     found = gb.fit(HISTORY, **COLUMNS, verdict=False, **options)

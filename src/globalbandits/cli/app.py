@@ -8,6 +8,7 @@ import typer
 
 from globalbandits._version import __version__
 from globalbandits.cli import streams
+from globalbandits.cli.advise import advise
 from globalbandits.cli.analyze import analyze
 from globalbandits.cli.fit import fit
 from globalbandits.cli.league import league
@@ -24,6 +25,7 @@ from globalbandits.errors import GlobalBanditsError
 COMMANDS = (
     reproduce,
     analyze,
+    advise,
     league,
     simulate,
     spec,
