@@ -152,6 +152,8 @@ class PostgreSQLStore(Reading):
         with self._busy, self._turned("written"):
             if self._writer is None or self._writer.closed:
                 self._writer = self._connections.new()
+                # Plans are kept, and those of a table that was small would read all of a large one.
+                self._writer.execute("SET enable_seqscan = off")
             try:
                 with self._connections.watched(self._writer):
                     self._writer.execute("BEGIN")
