@@ -33,6 +33,7 @@ from globalbandits.model.observations import Observations
 from globalbandits.model.recorder import Recorder
 from globalbandits.model.showing import Showing
 from globalbandits.model.tables import Tables
+from globalbandits.model.travelling import portable
 from globalbandits.model.turning_points import turning_points
 from globalbandits.model.values import (
     unit_value,
@@ -371,6 +372,10 @@ class RewardModel(Observations, Showing, Descriptions):
         index = as_integer("arm", arm, 0, ModelError)
         require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
         return index
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds; tables in the place of functions that cannot be pickled."""
+        return portable(self.__dict__.copy(), self.worth_range)
 
     def __repr__(self) -> str:
         """The arms, the domain, and how many regions."""

@@ -4,7 +4,6 @@ import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.curves import Evaluate
-from globalbandits.model.functions import ArmFunctions
 
 _EPS = float(np.finfo(float).eps)
 
@@ -21,7 +20,7 @@ class Worth:
     def __init__(
         self,
         observed: Evaluate,
-        value: ArmFunctions | None,
+        value: Evaluate | None,
         reward_range: tuple[float, float],
     ) -> None:
         self._observed = observed

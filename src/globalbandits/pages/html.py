@@ -23,13 +23,16 @@ def fill_page(package: str, name: str, **parts: str) -> str:
     return Template(template).substitute(css=css, version=escape(__version__), **parts)
 
 
-def embed_figure(picture: Path | bytes, caption: str, phone: bytes | None = None) -> str:
+def embed_figure(
+    picture: Path | bytes, caption: str, phone: bytes | None = None, *, natural: bool = False
+) -> str:
     """An SVG picture as a figure inside the page, so that the page needs no other file.
 
     Args:
         picture: the file, or what is in it.
         caption: below the figure, and what is read out instead of it.
         phone: a narrow SVG picture to show on narrow screens instead.
+        natural: show it in its own size, and let it scroll, instead of fitting it to the page.
     """
     content = picture if isinstance(picture, bytes) else picture.read_bytes()
     text = escape(caption)
@@ -37,7 +40,8 @@ def embed_figure(picture: Path | bytes, caption: str, phone: bytes | None = None
     if phone is not None:
         narrow = f'<source media="(max-width: 40rem)" srcset="{_address(phone)}">'
         image = f'<picture class="fits">{narrow}{image}</picture>'
-    return f'<figure><div class="figure">{image}</div><figcaption>{text}</figcaption></figure>'
+    kind = "figure natural" if natural else "figure"
+    return f'<figure><div class="{kind}">{image}</div><figcaption>{text}</figcaption></figure>'
 
 
 def _address(picture: bytes) -> str:

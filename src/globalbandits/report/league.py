@@ -38,6 +38,7 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
             picture,
             "Regret as a multiple of the best policy's on each scenario (the number in the cell is "
             "the regret itself). Light is good. Policies are sorted by their average.",
+            natural=True,
         ),
         sections="\n".join(
             scenario_section(standings, scenario) for scenario in standings.scenarios

@@ -1,0 +1,84 @@
+"""Models of functions that cannot be pickled go to other processes all the same."""
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+
+PRICES = [0.4, 0.6, 0.8]
+
+
+def by_name(theta, price):
+    return price * (1 - price * theta) ** 2
+
+
+def models():
+    bent = 2.0
+    return {
+        "plain": gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, PRICES),
+        "closure": gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** bent, PRICES),
+        "per arm": gb.RewardModel.from_functions([lambda t: 1 - t**0.5, lambda t: t**2]),
+        "cost": gb.RewardModel(
+            lambda theta, p: (1 - p * theta) ** 2, PRICES, value=lambda sold, p: (p - 0.3) * sold
+        ),
+        "target": gb.RewardModel(
+            lambda theta, p: p * theta, PRICES, value=lambda mean, p: -abs(mean - 0.25)
+        ),
+        "range": gb.RewardModel(
+            lambda theta, p: 10 * p * theta - 3, PRICES, reward_range=(-5.0, 7.0)
+        ),
+        "turning": gb.RewardModel(
+            lambda theta, p: 0.5 + p * theta * (1 - theta), PRICES, monotone=False
+        ),
+        "inverse": gb.RewardModel(
+            lambda theta, p: p * theta, PRICES, inverse=lambda mean, p: mean / p
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", models())
+def test_what_arrives_is_the_same_model(name):
+    model = models()[name]
+    again = pickle.loads(pickle.dumps(model))
+    thetas = np.linspace(*model.domain, 201)
+    assert again.means(thetas) == pytest.approx(model.means(thetas), abs=1e-8)
+    assert again.worth(thetas) == pytest.approx(model.worth(thetas), abs=1e-8)
+    assert again.regions == model.regions
+    assert again.arms == model.arms
+    assert again.same_observed(model.observed_samples())
+    assert again.remarks == model.remarks
+    for left, right in zip(again.tables.mean, model.tables.mean, strict=True):
+        assert np.array_equal(left, right)
+    twice = pickle.loads(pickle.dumps(again))
+    assert np.array_equal(twice.means(thetas), again.means(thetas))
+
+
+def test_a_function_with_a_name_goes_as_it_is():
+    model = gb.RewardModel(by_name, PRICES)
+    again = pickle.loads(pickle.dumps(model))
+    thetas = np.linspace(0.0, 1.0, 101)
+    assert np.array_equal(again.means(thetas), model.means(thetas))
+
+
+def test_decisions_are_the_same_bits():
+    model = models()["cost"]
+    again = pickle.loads(pickle.dumps(model))
+    learners = [gb.Learner(gb.WAGP(), each, seed=3, compiled=False) for each in (model, again)]
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        arms = [learner.select() for learner in learners]
+        assert arms[0] == arms[1]
+        sold = float(rng.random() < model.means(0.5)[arms[0]])
+        for learner in learners:
+            learner.update(arms[0], sold)
+        assert learners[0].estimate == learners[1].estimate
+
+
+def test_another_process_gets_it():
+    model = models()["plain"]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert pool.submit(gb.RewardModel.best_arms, model, 0.5).result() == model.best_arms(0.5)
