@@ -15,7 +15,7 @@ def error_prior(bias_scale: float) -> tuple[float, ...]:
     ``exp(-(ln(s / bias_scale) / 0.7)² / 2)``, at least .001, and .01 for s = 0.
 
     >>> [round(weight, 3) for weight in error_prior(0.04)]
-    [0.01, 0.001, 0.012, 0.141, 0.612, 1.0, 0.612, 0.141, 0.012]
+    [0.01, 0.001, 0.012, 0.141, 0.613, 1.0, 0.613, 0.141, 0.012]
     """
     size = max(bias_scale, 1e-6)
     return tuple(

@@ -95,14 +95,20 @@ def simulate(
     # This compiles everything, and warns of what cannot be compiled.
     arena = Arena(job, compiling_engine(job, shown=progress), States(job.seed, first_run, runs))
     import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
-    with progress_bar(request.n_steps, progress) as report:
-        if isinstance(executor, str) and executor != "threads":
-            records, finished = play_request(request, executor, report)
-        elif executor is not None and not isinstance(executor, str):
-            records, finished = play_in_executor(job, executor, first_run, runs, report)
-        else:
-            n_threads = threads or available_cores()
-            records, finished = play_in_threads(arena, first_run, runs, n_threads, report)
+    played = None
+    try:
+        with progress_bar(request.n_steps, progress) as report:
+            if isinstance(executor, str) and executor != "threads":
+                played = play_request(request, executor, report)
+            elif executor is not None and not isinstance(executor, str):
+                played = play_in_executor(job, executor, first_run, runs, report)
+            else:
+                n_threads = threads or available_cores()
+                played = play_in_threads(arena, first_run, runs, n_threads, report)
+    except KeyboardInterrupt:  # too late to stop anything, if all has been played
+        if played is None:
+            raise
+    records, finished = played
     n_finished = int(finished.sum())
     if n_finished == 0:
         raise KeyboardInterrupt
