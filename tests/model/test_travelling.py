@@ -1,5 +1,6 @@
 """Models of functions that cannot be pickled go to other processes all the same."""
 
+import copy
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -62,6 +63,12 @@ def test_a_function_with_a_name_goes_as_it_is():
     again = pickle.loads(pickle.dumps(model))
     thetas = np.linspace(0.0, 1.0, 101)
     assert np.array_equal(again.means(thetas), model.means(thetas))
+
+
+def test_a_copy_is_the_model_itself():
+    model = models()["plain"]
+    assert copy.copy(model) is model
+    assert copy.deepcopy([model])[0] is model
 
 
 def test_decisions_are_the_same_bits():

@@ -373,6 +373,12 @@ class RewardModel(Observations, Showing, Descriptions):
         require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
         return index
 
+    def __copy__(self) -> "RewardModel":
+        return self  # nothing of a model changes
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "RewardModel":
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle holds; tables in the place of functions that cannot be pickled."""
         return portable(self.__dict__.copy(), self.worth_range)
