@@ -73,6 +73,7 @@ def test_always_the_baseline_earns_nothing(shop):
     found = evidence.earnings(3)
     assert (found.amount, found.low, found.high) == (0.0, 0.0, 0.0)
     assert str(found).startswith("+0 against always 5.0 over 10 decisions: between +0 and +0")
+    assert "over 1 decision:" in str(gb.evidence_from_log(shop, [3], [1.0]).earnings(3))
 
 
 def test_a_refuted_model_says_nothing(shop):
