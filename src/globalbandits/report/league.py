@@ -37,7 +37,8 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
         picture=embed_figure(
             picture,
             "Regret as a multiple of the best policy's on each scenario (the number in the cell is "
-            "the regret itself). Light is good. Policies are sorted by their average.",
+            "the regret itself). The less colour, the better. Policies are sorted by their "
+            "average.",
             natural=True,
         ),
         sections="\n".join(
@@ -79,7 +80,7 @@ def league_figure(standings: Standings) -> "Figure":
         order,
         [scenario.title for scenario in standings.scenarios],
         texts,
-        legend="regret ÷ the best policy's, powers of ten",
+        legend="regret ÷ the best policy's,\npowers of ten",
     )
 
 
