@@ -11,6 +11,7 @@ import pytest
 from globalbandits.cli.app import main
 from globalbandits.cli.serve import needs_extra
 from globalbandits.errors import ServiceError
+from globalbandits.service.running import bind
 from globalbandits.service.stores import SQLiteStore
 
 
@@ -25,6 +26,9 @@ def run(*arguments):
     [
         (["--host", "0.0.0.0"], "host must be a loopback address where there is no token"),
         (["--host", "0.0.0.0", "--token", "short"], "token must have at least 16 characters"),
+        (["--token", "short"], "token must have at least 16 characters, got 5"),
+        (["--host", "192.0.2.1", "--token", "x" * 20], "to listen on, got 192.0.2.1:0: Cannot"),
+        (["--host", "no.invalid", "--token", "x" * 20], "to listen on, got no.invalid:0: "),
         (["--port", "70000"], "port must be at most 65535, got 70000"),
         (["--most-open", "0"], "most-open must be at least 1, got 0"),
         (["--rate", "0"], "rate must be positive, got 0.0"),
@@ -32,8 +36,25 @@ def run(*arguments):
 )
 def test_what_is_not_served(arguments, message, tmp_path, capsys):
     assert run("serve", "--db", tmp_path / "log.db", "--port", "0", *arguments) == 2
-    assert message in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert message in said.err
+    assert said.out == ""  # nothing is said to be served
     SQLiteStore(tmp_path / "log.db").close()  # the lock is free
+
+
+def test_a_port_that_is_taken_is_named(tmp_path, capsys):
+    with bind("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        assert run("serve", "--db", tmp_path / "log.db", "--port", port) == 2
+    assert f"must be free to listen on, got 127.0.0.1:{port}: Address" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path, capsys):
+    for command in (["serve", "--db"], ["replay"], ["token", "create"]):
+        assert run(*command, tmp_path / "nowhere" / "log.db") == 2
+        said = capsys.readouterr().err
+        assert "nowhere/log.db" in said
+        assert "Errno" not in said
 
 
 def test_a_foreign_file_is_not_served(tmp_path, capsys):

@@ -543,3 +543,20 @@ def test_a_stream_ends_when_the_service_stops():
     thread.join()
     assert lines[0] == "event: bandit"  # and the answer was whole: no error was raised
     assert service.n_streams == 0
+
+
+def test_a_stream_ends_when_its_listener_goes():
+    with (
+        serving(MemoryStore(), Options(compiled=False, most_streams=1)) as (service, url),
+        talking(url) as http,
+    ):
+        service.log.create("shop", WAGP)
+        for _ in range(3):
+            with http.stream("GET", "/v1/bandits/shop/stream") as answer:
+                lines = answer.iter_lines()
+                assert next(lines) == "event: bandit"
+                problem(httpx.get(f"{url}/v1/bandits/shop/stream"), 429, "streams must be at most")
+            until = time.monotonic() + 10
+            while service.n_streams and time.monotonic() < until:
+                time.sleep(0.01)
+            assert service.n_streams == 0

@@ -99,6 +99,23 @@ def test_the_document_holds_what_it_refers_to():
         assert name in found["components"]["schemas"]
 
 
+def test_numbers_of_a_query_have_the_bounds_that_hold():
+    """Whoever checks a request by the document can read all of a long log."""
+    bounds = {
+        (path, parameter["name"]): parameter["schema"]["maximum"]
+        for path, one in document()["paths"].items()
+        for parameter in one.get("get", {}).get("parameters", ())
+        if parameter["schema"].get("type") == "integer"
+    }
+    assert len(bounds) == 3
+    with serving(MemoryStore(), Options(compiled=False)) as (service, url), talking(url) as http:
+        service.log.create("shop", WAGP)
+        for (path, name), largest in bounds.items():
+            path = path.replace("{name}", "shop")
+            assert http.get(f"{path}?{name}={largest}").status_code == 200
+            assert http.get(f"{path}?{name}={largest + 1}").status_code == 422
+
+
 def test_operations_with_a_body_may_refuse_it_in_every_way():
     for operation in OPERATIONS:
         if operation.body is not None:

@@ -153,7 +153,7 @@ def test_an_import_is_the_same_log(store, kind, tmp_path):
     assert import_lines(other, lines) == ["shop", "dice"]
     assert list(export_lines(other, other.bandits())) == lines
     assert [report.agree for report in reports(other)] == [60, 60]
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match=r"line 3: bandit must be new in this store, got 'shop'"):
         import_lines(other, lines)
     other.close()
 
@@ -198,14 +198,12 @@ def _changed(text, other):
         (_without('"name":"shop"'), "bandit must be one of those above"),
         (_without('"seq":7,'), "seq must be 7, got 8"),
         (lambda lines: lines[:40], "events must reach version"),
-        (
-            lambda lines: [line.replace('"seq":7,', '"seq":7.5,') for line in lines],
-            "seq must be of type <class 'int'>, got 7.5",
-        ),
-        (
-            lambda lines: [line.replace('"seq":7,', '"seq":true,') for line in lines],
-            "seq must be of type <class 'int'>, got True",
-        ),
+        (_changed('"seq":7,', '"seq":7.5,'), "seq must be of type <class 'int'>, got 7.5"),
+        (_changed('"seq":7,', '"seq":true,'), "seq must be of type <class 'int'>, got True"),
+        (_changed('"seed":', '"seed":1000000000000000000000'), "seed must fit into 64 bits, got 1"),
+        (_changed('"at":', '"at":-1000000000000000000000'), "at must fit into 64 bits, got -1"),
+        (_changed('"request_id":"', '"request_id":"\\ud800'), "request_id must be a text that"),
+        (_changed('"request_id":"', '"request_id":"\\u0000'), "request_id must be a text that"),
     ],
 )
 def test_an_import_that_does_not_fit_leaves_nothing(store, damage, message):

@@ -59,6 +59,43 @@ def test_a_clock_that_jumps_makes_no_defaults(log):
     assert log.bandit("shop").version == 0
 
 
+def test_what_is_decided_while_the_clock_is_wrong_makes_no_defaults_either(log):
+    log.change("shop", {"late": "refuse"})
+    id = log.decide("shop").decision.id
+    sweeper = Sweeper(log)
+    log.clock.set_by(10_000)
+    log.decide("shop")
+    assert sweeper.sweep() == 0
+    log.clock.set_by(-10_000)
+    assert sweeper.sweep() == 0
+    assert log.reward("shop", id, 0.3).outcome == "learned"  # and it is not late
+
+
+def test_a_decision_that_was_stored_after_later_ones_is_not_forgotten(log):
+    slow = log.ask(log.bandit("shop"), "slow")  # another process made it, say
+    log.clock.pass_seconds(50)
+    log.decide("shop")
+    log.clock.pass_seconds(101)
+    sweeper = Sweeper(log)
+    assert sweeper.sweep() == 1
+    log.writer.submit(slow).result()
+    log.clock.pass_seconds(60)
+    assert sweeper.sweep() == 1
+    assert log.bandit("shop").n_open == 0
+
+
+def test_a_clock_that_was_ahead_for_long_is_swept_by_after_it_was_mended(log):
+    sweeper = Sweeper(log, patience=0)  # believed at once
+    log.decide("shop")
+    log.clock.set_by(10_000)
+    assert sweeper.sweep() == 1
+    log.clock.set_by(-10_000)
+    log.decide("shop")
+    assert sweeper.sweep() == 0
+    log.clock.pass_seconds(101)
+    assert sweeper.sweep() == 1
+
+
 def test_a_clock_that_stays_is_believed(log):
     log.decide("shop")
     sweeper = Sweeper(log, patience=600)

@@ -94,7 +94,7 @@ class Endpoint:
         shown = method if method in self._operations else "OTHER"
         seconds = time.perf_counter() - begun
         self._service.metrics.request(self._path, shown, answer.status, seconds)
-        await send_answer(send, answer)
+        await send_answer(receive, send, answer)
 
     async def _answer(self, method: str, scope: Scope, receive: Receive) -> Answer:
         operation = self._operations.get("GET" if method == "HEAD" else method)
@@ -171,7 +171,7 @@ class _Fixed:
             answer = Refused(405, "method must be GET", ((b"allow", b"GET"),)).answer()
         else:
             answer = Answer(200, self._content(), media=self._media)
-        await send_answer(send, answer)
+        await send_answer(receive, send, answer)
 
 
 @cache
@@ -186,4 +186,4 @@ def _encoded_document() -> bytes:
 
 async def _nowhere(scope: Any, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
-        await send_answer(send, Refused(404, "there is nothing at this path").answer())
+        await send_answer(receive, send, Refused(404, "there is nothing at this path").answer())

@@ -46,7 +46,7 @@ class Bandit:
 
     def __init__(self, row: BanditRow, first: SettingRow, *, compiled: bool | None = None) -> None:
         self.row = row
-        self._compiled = compiled
+        self.compiled = compiled
         self.lock = threading.Lock()
         self.version = 0
         self.anchor: int | None = None  # the arm last learned from
@@ -172,7 +172,7 @@ class Bandit:
                 f"after {self.number}"
             )
         settings = Settings.from_log(row.body)
-        self.learner = moved(self.learner, settings, self._compiled)
+        self.learner = moved(self.learner, settings, self.compiled)
         self._take(row.number, settings)
 
     def _take(self, number: int, settings: Settings) -> None:
@@ -221,7 +221,7 @@ class Bandit:
             if row.number <= snapshot.settings:
                 self._all[row.number] = Settings.from_log(row.body)
         model, policy = self._all[snapshot.settings].build()
-        learner = Learner.restore(policy, model, state["learner"], compiled=self._compiled)
+        learner = Learner.restore(policy, model, state["learner"], compiled=self.compiled)
         with self.lock:
             self.learner = learner
             self.anchor = state["anchor"]

@@ -1,4 +1,4 @@
-"""Time in whole microseconds since 1970 in UTC, which never runs back within a process."""
+"""Time in whole microseconds since 1970 in UTC, which small corrections do not make run back."""
 
 import threading
 import time
@@ -11,7 +11,10 @@ JUMP = 60_000_000  # microseconds that the wall clock may differ from the steady
 
 
 class Clock:
-    """The wall clock, but for its steps back.
+    """The wall clock, but for its small steps back.
+
+    A clock that is set by more than a minute is followed at once, there and back: else a clock
+    that was an hour ahead for a moment would leave every deadline an hour early.
 
     Args:
         wall: gives nanoseconds since 1970.
@@ -28,9 +31,11 @@ class Clock:
         self._offset = wall() - steady()
 
     def now(self) -> int:
-        """Microseconds since 1970, not below any that this clock gave before."""
+        """Microseconds since 1970; not below those given before, unless by more than a minute."""
         with self._lock:
-            self._last = max(self._last, self._wall() // 1000)
+            now = self._wall() // 1000
+            if now > self._last or now < self._last - JUMP:
+                self._last = now
             return self._last
 
     def steady(self) -> int:

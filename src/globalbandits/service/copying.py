@@ -36,11 +36,9 @@ def copy(source: Store, target: Store, bandits: Sequence[BanditRow]) -> list[Cop
     Raises:
         StoreError: if the target has such a bandit already, or the copy is not the original.
     """
-    before = {row.id for row in target.bandits()}
     import_lines(target, export_lines(source, bandits))
-    # Both give their bandits rising numbers in the order of the export.
-    copies = [row for row in target.bandits() if row.id not in before]
-    return [_check(source, row, target, new) for row, new in zip(bandits, copies, strict=True)]
+    copies = {(row.tenant, row.name): row for row in target.bandits()}
+    return [_check(source, row, target, copies[row.tenant, row.name]) for row in bandits]
 
 
 def _check(source: Store, row: BanditRow, target: Store, new: BanditRow) -> Copied:

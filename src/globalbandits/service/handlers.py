@@ -55,6 +55,7 @@ from globalbandits.service.web import (
 from globalbandits.service.writer import Change
 
 _PIECE = 1_000  # events read at a time
+LAST_EVENT = 2**62
 MOST_EVENTS = 100_000  # of one answer
 _STREAM_SECONDS = 0.5
 _KEEP_ALIVE = 15.0
@@ -262,7 +263,7 @@ _RETRY = ((b"retry-after", b"1"),)
 async def list_events(service: Service, request: Request) -> Answer:
     """Events beyond a version, a line each."""
     bandit = await service.bandit(request.params["name"], request.who.tenant)
-    after = as_number(request.query, "after", 0, 2**62)
+    after = as_number(request.query, "after", 0, LAST_EVENT)
     limit = as_number(request.query, "limit", 10_000, MOST_EVENTS)
     upto = min(bandit.version, after + limit)
     return Answer(200, _lines(service, bandit, after, upto), media=NDJSON)

@@ -8,7 +8,7 @@ from typing import Any
 
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.pictures import MOST_EVENTS, marks, trace
-from globalbandits.service.readings import Readings
+from globalbandits.service.readings import Readings, worked
 from globalbandits.service.stores.base import Store
 from globalbandits.service.texts import plain_json
 
@@ -61,7 +61,8 @@ class Histories:
             self._add_reading(bandit, points)
         if version == 0:
             return []
-        return [points[mark] for mark in sorted(points)][-_MOST:] if points else None
+        known = dict(points)  # as they are now: another thread may be about to change them
+        return [known[mark] for mark in sorted(known)][-_MOST:] if known else None
 
     def _begin(self, bandit: Bandit, model: str, version: int) -> None:
         id = bandit.row.id
@@ -77,7 +78,7 @@ class Histories:
             return
 
         def done(finished: "Future[dict[int, dict[str, Any]]]") -> None:
-            if finished.cancelled() or finished.exception() is not None:
+            if not worked(finished):
                 return
             lasting = set(marks(version))
             for mark in [mark for mark in points if mark not in lasting]:

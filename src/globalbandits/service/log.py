@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from globalbandits._rewards import as_unit
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import LARGEST_INTEGER, as_integer, require
 from globalbandits._version import __version__
 from globalbandits.errors import ConflictError, ServiceError, StoreAway, StoreError, UnknownError
 from globalbandits.service.appending import Ask, Decided, Tell, Told, catch_up
@@ -34,7 +34,6 @@ from globalbandits.service.writer import Change, Notify, Writer, answer_all
 
 TENANT = "main"
 EVERY = 10_000  # events between snapshots
-_LARGEST_SEED = 2**63 - 1
 
 
 class Log:
@@ -168,8 +167,8 @@ class Log:
                 return self._existing(name, tenant, text), False
             seed = given.pop("seed", None)
             if seed is None:
-                seed = secrets.randbelow(_LARGEST_SEED)
-            as_integer("seed", seed, 0, ServiceError, maximum=_LARGEST_SEED)
+                seed = secrets.randbelow(LARGEST_INTEGER)
+            as_integer("seed", seed, 0, ServiceError)
             settings = Settings.from_dict(given)
             at = self.clock.now()
             new = BanditRow(0, tenant, name, text, seed, 0, at)

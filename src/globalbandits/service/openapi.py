@@ -91,8 +91,7 @@ def _names(path: str) -> list[str]:
 
 
 def _parameter(where: str, name: str, kind: Any) -> dict[str, Any]:
-    schema = {"type": "integer", "minimum": 0, "maximum": 100_000} if kind is int else None
-    schema = schema or msgspec.json.schema(kind)
+    schema = msgspec.json.schema(kind)
     return {"name": name, "in": where, "required": where == "path", "schema": schema}
 
 

@@ -22,5 +22,5 @@ class Past(NamedTuple):
 def make_again(store: Store, bandit: Bandit, decision: Decision) -> Past:
     """A decision of a bandit, from the state it was made in."""
     row = bandit.row._replace(version=max(decision.version, bandit.version))
-    then = load(store, row, at=(decision.version, decision.settings), compiled=False)
+    then = load(store, row, at=(decision.version, decision.settings), compiled=bandit.compiled)
     return Past(decision, then.choose(decision.key), then.explain(decision.key), then.settings)

@@ -25,7 +25,7 @@ from globalbandits.service.stores.outcomes import learned_from, state_of
 from globalbandits.service.texts import plain_json
 from globalbandits.service.web import Answer, Request, as_number
 
-_MOST_DECISIONS = 100
+MOST_DECISIONS = 100
 _RETRY = ((b"retry-after", b"1"),)
 
 
@@ -64,7 +64,7 @@ async def show_history(service: Service, request: Request) -> Answer:
 async def list_decisions(service: Service, request: Request) -> Answer:
     """The latest decisions."""
     bandit = await service.bandit(request.params["name"], request.who.tenant)
-    limit = as_number(request.query, "limit", 20, _MOST_DECISIONS)
+    limit = as_number(request.query, "limit", 20, MOST_DECISIONS)
     store = service.log.store
 
     def read() -> list[LatestDecision]:

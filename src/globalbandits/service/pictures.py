@@ -1,7 +1,7 @@
 """What the page draws: curves of a model, and how the evidence came about."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def marks(version: int) -> list[int]:
 
 
 def trace(
-    model: str, events: Sequence[tuple[str, int, float]], known: Mapping[int, Any]
+    model: str, events: Sequence[tuple[str, int, float]], known: Iterable[int]
 ) -> dict[int, dict[str, Any]]:
     """The evidence after each mark: least refuted theta, interval, e-value against the model.
 

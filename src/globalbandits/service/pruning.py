@@ -37,7 +37,7 @@ def prune(store: Store, row: BanditRow, before: int) -> Pruned:
     settings = store.settings(row.id)
     # Settings that hold from this version on are taken after it, so that decisions of both stay.
     number = max([s.number for s in settings if s.from_version < version], default=1)
-    bandit = load(store, row, at=(version, number), compiled=False)
+    bandit = load(store, row, at=(version, number))
     with store.transaction() as rows:
         rows.lock([row.id])  # a reward that is on its way finds the decision, or finds it gone
         rows.add_snapshot(bandit.snapshot(kept=True))

@@ -5,8 +5,11 @@ which version they are of.
 """
 
 import dataclasses
+import logging
 import math
 import multiprocessing
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -19,12 +22,14 @@ from globalbandits.service.settings import index_of
 from globalbandits.service.texts import plain_json
 
 SECONDS = 5.0  # between two readings of a bandit
+_LOGGER = logging.getLogger("globalbandits.service")
 
 
 class Reading(NamedTuple):
-    """What the rewards said at a version."""
+    """What the rewards said at a version, under settings of a number."""
 
     version: int
+    number: int
     at: float  # seconds of a steady clock
     evidence: dict[str, Any]
 
@@ -54,13 +59,14 @@ class Readings:
             return self._latest.get(id)
         latest = self._latest.get(id)
         old = self._now() - self._begun.get(id, -math.inf) >= self._seconds
-        if old and (latest is None or latest.version != bandit.version):
+        now = bandit.version, bandit.number  # a cost or an incumbent changes what rewards say
+        if old and (latest is None or (latest.version, latest.number) != now):
             self._begin(bandit)
         return latest
 
     def _begin(self, bandit: Bandit) -> None:
         with bandit.lock:
-            version = bandit.version
+            version, number = bandit.version, bandit.number
             state = bandit.learner.state()
             model = plain_json(bandit.settings.model)
             incumbent = index_of(bandit.learner.model, bandit.settings.incumbent)
@@ -71,9 +77,8 @@ class Readings:
             return
 
         def done(finished: "Future[dict[str, Any]]") -> None:
-            if finished.cancelled() or finished.exception() is not None:
-                return
-            self._latest[id] = Reading(version, at, finished.result())
+            if worked(finished):
+                self._latest[id] = Reading(version, number, at, finished.result())
 
         self._running[id] = future
         future.add_done_callback(done)
@@ -83,7 +88,7 @@ class Readings:
         with self._starting:
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(1, mp_context=context)
+                self._pool = ProcessPoolExecutor(1, context, initializer=_stay_with_parent)
             try:
                 return self._pool.submit(function, *arguments)
             except BrokenProcessPool:  # it was killed: the next one asks a new one
@@ -99,6 +104,29 @@ class Readings:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+
+def worked(finished: "Future[Any]") -> bool:
+    """Whether something was computed; a mistake is logged, as nobody waits for it."""
+    if finished.cancelled():
+        return False
+    error = finished.exception()
+    if error is not None:
+        _LOGGER.error("evidence cannot be computed: %r", error)
+    return error is None
+
+
+def _stay_with_parent() -> None:
+    """End with the process that asks, in whatever way it ends; Ctrl-C is for that one alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(0)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
 def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The one table of operations: it feeds the router and the published document."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from globalbandits.service import handlers, picture_handlers
 from globalbandits.service.core import Service
@@ -64,7 +66,12 @@ class Operation(NamedTuple):
 _BANDIT = "/v1/bandits/{name}"
 _DECISIONS = f"{_BANDIT}/decisions"
 _REWARD = f"{_DECISIONS}/{{id}}/reward"
-_AFTER = (("after", int), ("limit", int))
+
+
+def _up_to(largest: int) -> Any:
+    """A whole number of a query."""
+    return Annotated[int, Meta(ge=0, le=largest)]
+
 
 # Those that are called most often stand first.
 OPERATIONS = (
@@ -139,7 +146,12 @@ OPERATIONS = (
         (404,),
     ),
     Operation(
-        "GET", f"{_BANDIT}/events", handlers.list_events, {200: NDJSON}, (404, 422), query=_AFTER
+        "GET",
+        f"{_BANDIT}/events",
+        handlers.list_events,
+        {200: NDJSON},
+        (404, 422),
+        query=(("after", _up_to(handlers.LAST_EVENT)), ("limit", _up_to(handlers.MOST_EVENTS))),
     ),
     Operation("GET", f"{_BANDIT}/stream", handlers.stream, {200: EVENTS}, (404,)),
     Operation(
@@ -148,7 +160,7 @@ OPERATIONS = (
         picture_handlers.list_decisions,
         {200: LatestOut},
         (404, 422),
-        query=(("limit", int),),
+        query=(("limit", _up_to(picture_handlers.MOST_DECISIONS)),),
     ),
     Operation("GET", f"{_BANDIT}/curves", picture_handlers.show_curves, {200: CurvesOut}, (404,)),
     Operation(

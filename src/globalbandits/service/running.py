@@ -16,6 +16,7 @@ from globalbandits.errors import ServiceError
 from globalbandits.service.app import make_app
 from globalbandits.service.core import Options, Service
 from globalbandits.service.stores.base import Store
+from globalbandits.service.tokens import check_given
 from globalbandits.service.web import PROBLEM
 
 HEADER_SECONDS = 10.0
@@ -134,6 +135,7 @@ def is_loopback(host: str) -> bool:
 
 def check_reachable(host: str, store: Store, options: Options) -> None:
     """Refuse to be reachable from elsewhere where everybody may do everything."""
+    check_given(options.token)
     if not is_loopback(host) and options.token is None and not store.tokens():
         raise ServiceError(
             f"host must be a loopback address where there is no token, got {host!r}: give --token, "
@@ -142,15 +144,21 @@ def check_reachable(host: str, store: Store, options: Options) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes any that is free."""
+    """A socket that listens; port 0 takes any that is free.
+
+    Raises:
+        ServiceError: if it cannot listen there.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
-    except OSError:
+    except OSError as error:
         made.close()
-        raise
+        raise ServiceError(
+            f"host and port must be free to listen on, got {host}:{port}: {error.strerror}"
+        ) from None
     made.listen(1024)  # who comes early waits
     return made
 

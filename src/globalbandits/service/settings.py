@@ -7,7 +7,14 @@ from functools import lru_cache
 from typing import Any
 
 from globalbandits._rewards import as_unit
-from globalbandits._validation import as_float, as_integer, as_positive, require, show
+from globalbandits._validation import (
+    as_float,
+    as_integer,
+    as_positive,
+    require,
+    require_known,
+    show,
+)
 from globalbandits.errors import ServiceError
 from globalbandits.model import RewardModel
 from globalbandits.model.limits import MOST_ARMS
@@ -56,7 +63,7 @@ class Settings:
         """The settings a plain dict describes, checked."""
         names = [field.name for field in dataclasses.fields(Settings)]
         for key in given:
-            require(key in names, "setting", f"be one of {', '.join(names)}", key, ServiceError)
+            require_known("setting", key, names, ServiceError)
         for key in ("model", "policy"):
             is_dict = isinstance(given.get(key), Mapping)
             require(is_dict, key, "be a dict", given.get(key), ServiceError)
@@ -91,8 +98,7 @@ class Settings:
         model, policy = self.build()
         policy.setup(model)
         for name, allowed in (("mode", MODES), ("late", LATE)):
-            word = getattr(self, name)
-            require(word in allowed, name, f"be one of {', '.join(allowed)}", word, ServiceError)
+            require_known(name, getattr(self, name), allowed, ServiceError)
         share = as_float("held_back", self.held_back, ServiceError)
         require(0.0 <= share < 1.0, "held_back", "lie in [0, 1)", self.held_back, ServiceError)
         needed = self.mode == "shadow" or share > 0.0

@@ -12,6 +12,7 @@ from globalbandits.service.stores.records import Decision
 _LOGGER = logging.getLogger("globalbandits.service")
 _PIECE = 500  # decisions at a time
 PATIENCE = 600.0  # seconds after which a clock that was set is believed
+_AGAIN = 60_000_000  # microseconds after which what was just settled is looked at once more
 
 
 class Sweeper:
@@ -30,6 +31,7 @@ class Sweeper:
         self._patience = patience * 1e9
         self._jumped_at: int | None = None
         self._done = (0, "")  # all before it are settled, or have no default
+        self._again_at = 0
 
     @property
     def paused(self) -> bool:
@@ -42,6 +44,11 @@ class Sweeper:
             return 0
         learned = 0
         now = self._log.clock.now()
+        if now >= self._again_at or now < self._done[0]:
+            # A decision may be stored after others whose deadlines are later: its commit took long,
+            # or another process made it, or the clock was set back.
+            self._done = min(self._done, (now - 2 * _AGAIN, ""))
+            self._again_at = now + _AGAIN
         for piece in self._overdue(now):
             futures = []
             for decision in piece:

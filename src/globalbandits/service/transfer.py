@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from globalbandits._rewards import as_arm, as_unit
+from globalbandits._validation import LARGEST_INTEGER, show
 from globalbandits._version import __version__
 from globalbandits.errors import GlobalBanditsError, StoreError
 from globalbandits.model import RewardModel
@@ -79,8 +80,9 @@ def import_lines(store: Store, lines: Iterable[str]) -> list[str]:
         StoreError: with the line, if it is no line of an export, or does not fit the others; or
             if the store has a bandit of that name.
     """
+    there = {(row.tenant, row.name) for row in store.bandits()}
     with store.transaction() as rows:
-        reader = _Reader(rows)
+        reader = _Reader(rows, there)
         for number, line in enumerate(lines, 1):
             try:
                 reader.take(line)
@@ -92,8 +94,9 @@ def import_lines(store: Store, lines: Iterable[str]) -> list[str]:
 class _Reader:
     """Rows of an export on their way into a store, which gives some of them other numbers."""
 
-    def __init__(self, rows: Transaction) -> None:
+    def __init__(self, rows: Transaction, there: set[tuple[str, str]]) -> None:
         self._rows = rows
+        self._there = there  # tenants and names that are taken
         self._begun = False
         self._writers: dict[int, int] = {}
         self._bandits: dict[int, int] = {}
@@ -149,6 +152,9 @@ class _Reader:
     def _take_bandit(self, row: BanditRow) -> None:
         as_name("name", row.name)
         as_name("tenant", row.tenant)
+        if (row.tenant, row.name) in self._there:
+            raise StoreError(f"bandit must be new in this store, got {row.name!r}")
+        self._there.add((row.tenant, row.name))
         new = self._rows.add_bandit(row._replace(version=0))
         self._bandits[row.id] = new
         self._versions[new], self._reached[new] = row.version, 0
@@ -201,9 +207,23 @@ def _as_row(kind: type[_Row], data: dict[str, Any]) -> _Row:
     if list(data) != list(types):
         raise StoreError(f"must have the fields {', '.join(types)}, got {', '.join(data)}")
     for name, wanted in types.items():
-        if not isinstance(data[name], wanted) or isinstance(data[name], bool):
-            raise StoreError(f"{name} must be of type {wanted}, got {data[name]!r}")
+        value = data[name]
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise StoreError(f"{name} must be of type {wanted}, got {show(value)}")
+        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+            raise StoreError(f"{name} must fit into 64 bits, got {show(value)}")
+        if isinstance(value, str) and not _is_text(value):
+            raise StoreError(f"{name} must be a text that stores can hold, got {show(value)}")
     return kind(**data)
+
+
+def _is_text(value: str) -> bool:
+    """Whether every store can hold it: half a character or a zero has no place in all of them."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
 
 
 def _line(data: dict[str, Any]) -> str:

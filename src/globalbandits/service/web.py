@@ -1,7 +1,8 @@
 """One request and its answer: reading, checking, answering, and errors as answers, in one place."""
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -179,8 +180,8 @@ def decode(
         raise Refused(400, "the body must be JSON in UTF-8") from None
 
 
-async def send_answer(send: Send, answer: Answer) -> None:
-    """Send an answer whole, or piece by piece."""
+async def send_answer(receive: Receive, send: Send, answer: Answer) -> None:
+    """Send an answer whole, or piece by piece until nobody listens any more."""
     content = answer.content
     headers = [(b"content-type", answer.media), *HEADERS, *answer.headers]
     start = {"type": "http.response.start", "status": answer.status, "headers": headers}
@@ -191,6 +192,26 @@ async def send_answer(send: Send, answer: Answer) -> None:
         await send({"type": "http.response.body", "body": body})
         return
     await send(start)
-    async for piece in content:
+    # What is sent to a client that is gone is swallowed without a word: it must be looked for.
+    sending = asyncio.create_task(_send_pieces(send, content))
+    leaving = asyncio.create_task(_left(receive))
+    try:
+        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, leaving):
+            task.cancel()
+        await asyncio.wait({sending, leaving})
+    if not sending.cancelled():
+        sending.result()
+
+
+async def _send_pieces(send: Send, pieces: AsyncIterator[bytes]) -> None:
+    async for piece in pieces:
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -202,10 +202,15 @@ def test_snapshots_newest_first_and_old_ones_go(store):
     assert [row.version for row in store.snapshot(1, 14)] == [14, 10, 3]
     with store.transaction() as rows:
         rows.drop_snapshots(1, 20, 10)
-    assert [row.version for row in store.snapshot(1)] == [20, 10]
+    assert [row.version for row in store.snapshot(1)] == [20, 10, 3]  # of ten versions the first
+    with store.transaction() as rows:
+        for version in (23, 27, 41, 47):  # as they come: no version need be a round one
+            rows.add_snapshot(made[0]._replace(version=version))
+            rows.drop_snapshots(1, version, 10)
+    assert [row.version for row in store.snapshot(1)] == [47, 41, 20, 10, 3]
     with store.transaction() as rows:
         rows.add_snapshot(made[1]._replace(kept=1))
-        rows.drop_snapshots(1, 21, 0)
+        rows.drop_snapshots(1, 99, 0)
     assert [row.version for row in store.snapshot(1)] == [10]
 
 

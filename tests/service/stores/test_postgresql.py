@@ -197,8 +197,10 @@ def test_pruned_while_another_learns(empty):
 
 
 def test_an_address_that_is_none_and_a_server_that_is_away():
-    with pytest.raises(StoreError, match="must be a PostgreSQL address"):
-        open_store("postgresql://me:secret@host/db?nonsense=1")
+    for address in ("me:secret@host/db?nonsense=1", "me:sec%ret@host/db", "me:secret@[::1/db"):
+        with pytest.raises(StoreError, match=r"must be a PostgreSQL address: \w") as raised:
+            open_store(f"postgresql://{address}")
+        assert "sec" not in str(raised.value)
     with pytest.raises(StoreAway, match=r"postgresql://me@127.0.0.1:1/shop cannot be") as raised:
         open_store("postgresql://me:secret@127.0.0.1:1/shop")
     assert "secret" not in str(raised.value)

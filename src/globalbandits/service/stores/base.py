@@ -69,12 +69,12 @@ class Transaction(Protocol):
         """Store a snapshot in the place of one of the same version."""
 
     def drop_snapshots(self, bandit: int, below: int, keep_every: int) -> None:
-        """Drop snapshots below a version that are not kept, but for round versions.
+        """Drop snapshots below a version that are not kept, but for some, for states of the past.
 
         Args:
             bandit: whose.
             below: the version.
-            keep_every: versions that this divides stay; 0 drops all.
+            keep_every: of every so many versions the first snapshot stays; 0 drops all.
         """
 
     def prune(self, bandit: int, version: int, before: int) -> tuple[int, int]:

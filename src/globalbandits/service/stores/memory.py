@@ -154,9 +154,13 @@ class MemoryStore:
 
     def drop_snapshots(self, bandit: int, below: int, keep_every: int) -> None:
         """Drop old snapshots."""
-        for key, row in list(self._snapshots.items()):
-            old = row.bandit == bandit and row.version < below and not row.kept
-            if old and (keep_every == 0 or row.version % keep_every):
+        firsts: dict[int, int] = {}
+        for key in sorted(self._snapshots):
+            row = self._snapshots[key]
+            if row.bandit != bandit:
+                continue
+            first = keep_every and firsts.setdefault(row.version // keep_every, row.version)
+            if row.version < below and not row.kept and row.version != first:
                 self._pop(self._snapshots, key)
 
     def prune(self, bandit: int, version: int, before: int) -> tuple[int, int]:

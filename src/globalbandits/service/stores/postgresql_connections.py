@@ -45,7 +45,9 @@ class Connections:
         try:
             given = conninfo_to_dict(address)
         except psycopg.Error as error:
-            raise StoreError(f"store must be a PostgreSQL address: {str(error).strip()}") from None
+            # What stands in quotes after it may be a password.
+            words = str(error).partition('"')[0].strip(" :\n")
+            raise StoreError(f"store must be a PostgreSQL address: {words}") from None
         self._parameters: dict[str, Any] = _DEFAULTS | given | {"client_encoding": "UTF8"}
         self.shown = _without_secrets(given)
         self._patience = patience

@@ -60,10 +60,10 @@ class SQLiteStore(Reading):
         self._lock: FileLock | None = None
         self._writer: sqlite3.Connection | None = None
         known = migrations() if steps is None else list(steps)
-        exists = check_file(self.path)
-        if read_only and not exists:
-            raise StoreError(f"store must be an existing file, got {self.path}")
         try:
+            exists = check_file(self.path)
+            if read_only and not exists:
+                raise StoreError(f"store must be an existing file, got {self.path}")
             if not read_only:
                 self._lock = FileLock(self.path.with_name(f"{self.path.name}.lock"))
             if exists:
@@ -76,9 +76,10 @@ class SQLiteStore(Reading):
                     )
             if not read_only:
                 self._writer = self._open_writer(known)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self.close()
-            raise StoreError(f"{self.path} cannot be opened: {error}") from error
+            words = error.strerror if isinstance(error, OSError) else error
+            raise StoreError(f"{self.path} cannot be opened: {words}") from error
         except BaseException:
             self.close()
             raise

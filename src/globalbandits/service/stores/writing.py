@@ -19,6 +19,10 @@ from globalbandits.service.stores.records import (
 
 _KNOWN = "ON CONFLICT (bandit, request_id) WHERE request_id IS NOT NULL DO NOTHING"
 _REPLACE = ", ".join(f"{name} = excluded.{name}" for name in Snapshot._fields[2:])
+_LATER = """EXISTS (
+    SELECT 1 FROM snapshots AS first WHERE first.bandit = snapshots.bandit
+    AND first.version < snapshots.version AND first.version / ? = snapshots.version / ?)
+"""
 _GONE = """
     SELECT id FROM decisions WHERE bandit = ? AND at < ?
     AND (deadline IS NULL OR deadline < ?) AND NOT EXISTS (
@@ -136,7 +140,7 @@ class Writing:
         if keep_every == 0:
             self._run(sql, (bandit, below))
         else:
-            self._run(f"{sql} AND version % ? <> 0", (bandit, below, keep_every))
+            self._run(f"{sql} AND {_LATER}", (bandit, below, keep_every, keep_every))
 
     def prune(self, bandit: int, version: int, before: int) -> tuple[int, int]:
         """Remove what a kept snapshot stands for."""

@@ -1,0 +1,102 @@
+"""Evidence in another process: when it is read again, and when that process ends."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from globalbandits.service import readings as module
+from globalbandits.service.log import Log
+from globalbandits.service.readings import Readings
+from globalbandits.service.stores import MemoryStore
+from tests.service.worlds import MODEL, WAGP
+
+
+@pytest.fixture(scope="module")
+def readings():
+    made = Readings(seconds=0.0)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def bandit():
+    log = Log(MemoryStore(), compiled=False)
+    log.create("shop", WAGP)
+    log.reward("shop", log.decide("shop").decision.id, 0.3)
+    yield log.bandit("shop"), log
+    log.close()
+
+
+def soon(ask):
+    until = time.monotonic() + 60
+    while (found := ask()) is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return found
+
+
+def test_changed_settings_are_read_again(readings, bandit):
+    shop, log = bandit
+    first = soon(lambda: readings.ask(shop))
+    assert "earnings" not in first.evidence
+    log.change("shop", {"incumbent": 0.5, "model": MODEL | {"cost": 0.3}})
+
+    def changed():
+        found = readings.ask(shop)
+        return found if found.number == 2 else None
+
+    second = soon(changed)
+    assert second.version == first.version == 1
+    assert "earnings" in second.evidence
+
+
+def test_a_reading_that_fails_is_said(readings, bandit, monkeypatch, caplog):
+    shop, _ = bandit
+    monkeypatch.setattr(module, "read", int)  # which takes no model
+    with caplog.at_level(logging.ERROR, "globalbandits.service"):
+        monkeypatch.setattr(readings, "_latest", {})
+        readings.ask(shop)
+        soon(lambda: caplog.text or None)
+    assert "evidence cannot be computed: " in caplog.text
+
+
+def test_ctrl_c_is_not_for_the_process_that_reads(readings):
+    pid = readings.run(os.getpid).result()
+    os.kill(pid, signal.SIGINT)
+    assert readings.run(os.getpid).result() == pid
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc to look at")
+def test_the_process_that_reads_ends_with_the_service_however_it_ends():
+    code = """
+import os, time
+from globalbandits.service.readings import Readings
+if __name__ == "__main__":
+    readings = Readings()
+    print(readings.run(os.getpid).result(), flush=True)
+    time.sleep(60)
+"""
+    service = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    pid = int(service.stdout.readline())
+    assert _runs(pid)
+    service.kill()
+    service.wait()
+    service.stdout.close()
+    until = time.monotonic() + 10
+    while _runs(pid) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not _runs(pid)
+
+
+def _runs(pid):
+    """Whether there is such a process that is not just waiting to be buried."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
