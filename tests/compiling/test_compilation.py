@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.extending import intrinsic
 
 from globalbandits.compiling import cache, compilation
 from globalbandits.compiling.compilation import CompileError, compile_kernel
@@ -112,6 +113,21 @@ def test_what_numba_cannot_take(folder):
         return eval("x")
 
     with pytest.raises(CompileError, match="eval"):
+        compile_kernel(kernel, 1.0)
+
+
+def test_what_llvm_cannot_take(folder):
+    @intrinsic
+    def crooked(typing_context, x):
+        def write(context, builder, signature, arguments):
+            return builder.add(arguments[0], arguments[0])  # of integers, which these are not
+
+        return x(x), write
+
+    def kernel(x):
+        return crooked(x)
+
+    with pytest.raises(CompileError, match="LLVM"):
         compile_kernel(kernel, 1.0)
 
 

@@ -45,6 +45,17 @@ def ring(n):
     return is_even(n)
 
 
+MODES = (1, 2)
+
+
+def other(x):
+    return 3.0 * outer(x)
+
+
+def play(mode, x):
+    return other(x) if mode == 0 else outer(x) - helper(x)
+
+
 def test_the_trial_holds_with_the_numba_that_is_here():
     assert pipeline.works()
 
@@ -66,6 +77,19 @@ def test_errors_of_helpers_are_raised(monkeypatch, works):
     monkeypatch.setitem(pipeline._state, "works", works)
     with pytest.raises(ValueError, match="negative"):
         compile_kernel(kernel, 1.0)(-1.0)
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_helpers_that_only_dead_code_calls(monkeypatch, works):
+    def one_mode(x):  # LLVM sees that the number is 1, and drops the call of `other`
+        return play(MODES[0], x)
+
+    def no_mode(x):
+        return x - 1.0 if MODES[0] == 1 else other(x)
+
+    monkeypatch.setitem(pipeline._state, "works", works)
+    assert compile_kernel(one_mode, 1.0)(1.0) == one_mode(1.0) == 2.0
+    assert compile_kernel(no_mode, 1.0)(1.0) == no_mode(1.0) == 0.0
 
 
 @pytest.mark.parametrize("works", [True, False])

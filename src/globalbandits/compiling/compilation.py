@@ -77,7 +77,7 @@ def _compile(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     signature = _signature(kernel, arguments)
     try:
         kernel.compile(signature)
-    except (NumbaError, NotImplementedError, RecursionError) as error:
+    except (NumbaError, RuntimeError) as error:  # the latter is LLVM's
         raise CompileError(_first_words(error)) from error
     return kernel.overloads[signature]
 

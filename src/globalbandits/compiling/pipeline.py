@@ -73,9 +73,10 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
     def _optimize_final_module(self) -> None:
         module = self._final_module
         pointed_to = {value.name.removeprefix(_UNRESOLVED) for value in module.global_variables}
-        for name in _names_of_helpers(self._linking_libraries):
-            linkage = "weak_odr" if name in pointed_to else "internal"
-            module.get_function(name).linkage = linkage
+        helpers = _names_of_helpers(self._linking_libraries)
+        for function in module.functions:  # without those that only dead code had called
+            if function.name in helpers and not function.is_declaration:
+                function.linkage = "weak_odr" if function.name in pointed_to else "internal"
         passes = self._codegen._module_pass_manager()
         if isinstance(passes, tuple):  # since Numba 0.62
             manager, builder = passes
@@ -85,16 +86,24 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
 
 
 def _with_helpers(libraries: list[Any]) -> list[Any]:
-    """Libraries with all that their helpers need, each once."""
-    found: dict[int, Any] = {}
-    left = list(reversed(libraries))
-    while left:
-        library = left.pop()
-        if id(library) not in found:
-            found[id(library)] = library
+    """Libraries with all that their helpers need, each once, and after all that need it.
+
+    LLVM takes a helper only if something it has taken before calls it.
+    """
+    begun: set[int] = set()
+    backwards: list[Any] = []
+
+    def visit(library: Any) -> None:
+        if id(library) not in begun:
+            begun.add(id(library))
             if isinstance(library, _Linked):
-                left += reversed(library._linking_libraries)
-    return list(found.values())
+                for needed in reversed(library._linking_libraries):
+                    visit(needed)
+            backwards.append(library)
+
+    for library in reversed(libraries):
+        visit(library)
+    return backwards[::-1]
 
 
 def _names_of_helpers(libraries: list[Any]) -> set[str]:

@@ -38,7 +38,7 @@ class Earnings(Statement):
         return self.amount / self.n_observations if self.n_observations else math.nan
 
     def __str__(self) -> str:
-        counted = f"{self.n_observations:,} decisions"
+        counted = f"{self.n_observations:,} decision{'' if self.n_observations == 1 else 's'}"
         if math.isnan(self.low):
             return f"nothing can be said of {counted}: the model is refuted"
         return (

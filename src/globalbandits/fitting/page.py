@@ -42,7 +42,7 @@ def write_page(fit: "Fit", path: str | os.PathLike[str]) -> Path:
     page = fill_page(
         __package__,
         "page.html",
-        title=escape(_title(fit)),
+        title=_title(fit),
         lead=escape(
             f"What {panel.n_groups:,} groups, {panel.n_arms} arms and {panel.n_rewards:,} rewards "
             f"({kind}) say about a new group."

@@ -147,6 +147,14 @@ def fitting(width: float) -> float:
     return min(width, _NARROW_WIDTH) if _NARROW.get() else width
 
 
+def place_legend(axes: "Axes", ax: "Axes | None") -> None:
+    """A legend beside our own axes; inside a user's, beside which other axes may stand."""
+    if ax is None:
+        legend_beside(axes)
+    else:
+        axes.legend(loc="best")
+
+
 def legend_beside(axes: "Axes", **options: Any) -> None:
     """A legend to the right of the axes, where it can hide nothing; below narrow ones."""
     if _NARROW.get():

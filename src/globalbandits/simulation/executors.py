@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager
 from typing import Any
 
-from globalbandits._validation import as_integer, did_you_mean, show
+from globalbandits._validation import did_you_mean, show
 from globalbandits.errors import SimulationError
 from globalbandits.simulation.spreading import available_cores
 
@@ -76,8 +76,6 @@ def open_workers(name: str, n_workers: int | None = None) -> Iterator[Workers]:
         n_workers: how many; as many as there are cores, or as the cluster has, by default.
     """
     check_executor(name)
-    if n_workers is not None:
-        n_workers = as_integer("workers", n_workers, 1, SimulationError)
     if name.startswith("dask"):
         with _dask_workers(name, n_workers) as workers:
             yield workers

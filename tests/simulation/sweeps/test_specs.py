@@ -179,6 +179,13 @@ def test_the_axes_of_a_sweep():
     assert both[2].labels == ["[1, 2]", "[3]"]
 
 
+def test_whole_numbers_stay_whole():
+    (axis,) = axes_of({"horizon": {"from": 10, "to": 20, "number": 3}})
+    assert str(axis.values) == "(10, 15, 20)"
+    (axis,) = axes_of({"environment.theta": {"from": 0, "to": 1, "number": 3}})
+    assert str(axis.values) == "(0.0, 0.5, 1.0)"
+
+
 def test_names_of_tasks_say_what_they_compute():
     def name(**changes):
         return make_plan(SPEC | changes).tasks[0].name

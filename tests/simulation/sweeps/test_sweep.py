@@ -106,6 +106,41 @@ def test_arms_that_differ_are_filled_up(tmp_path):
     assert np.isnan(few["regret"].values[:, 2]).all()
 
 
+def test_names_that_differ_are_not_cut(tmp_path):
+    grid = {"policies": [{"a": "uniform"}, {"a longer name": "uniform", "b": "uniform"}]}
+    data = gb.sweep(SPEC, tmp_path, grid=grid).dataset
+    assert data["policy_of"].values.tolist() == [["a", ""], ["a longer name", "b"]]
+    assert np.isnan(data["regret"].values[0, 1]).all()
+
+
+def test_variables_that_only_some_tasks_have(tmp_path):
+    grid = {"environment.theta": [{"interval": [0.2, 0.6]}, 0.4], "evidence": [True, False]}
+    result = gb.sweep(SPEC, tmp_path, grid=grid)
+    data = result.dataset
+    assert data["theta"].dims == ("environment.theta", "evidence", "run")  # a variable, no axis
+    assert np.isnan(data["theta"].values[1]).all()
+    assert data["interval_low"].dims == ("environment.theta", "evidence", "policy", "run", "time")
+    assert data["gap"].dims == ("environment.theta", "evidence", "run", "arm")
+    points = dict(zip([(0, 0), (0, 1), (1, 0), (1, 1)], result.results(), strict=True))
+    for (theta, evidence), (_, one) in points.items():
+        there = data.isel({"environment.theta": theta, "evidence": evidence})
+        for name in one.dataset.data_vars:
+            np.testing.assert_array_equal(
+                there[name].values, one.dataset[name].broadcast_like(there[name]).values
+            )
+    assert np.isnan(data["interval_low"].values[:, 1]).all()
+
+
+def test_an_axis_of_theta_beside_one_of_drifts(tmp_path):
+    grid = {
+        "environment.theta": [0.2, 0.4],
+        "environment.drift": [{"kind": "linear", "rate": 0.01}],
+    }
+    data = gb.sweep(SPEC, tmp_path, grid=grid).dataset
+    assert data["theta"].dims == ("environment.theta", "drift", "run", "time")
+    assert data["environment.theta"].values.tolist() == [0.2, 0.4]
+
+
 def test_the_same_call_again_plays_nothing_and_changes_nothing(whole):
     before = contents(whole.folder.path)
     ears = Ears()
@@ -186,10 +221,13 @@ def test_two_processes_do_not_work_on_one_folder(tmp_path):
 
 
 def test_points_that_are_the_same_are_played_once(tmp_path):
-    # `plays` of a policy that plays by another rule changes nothing but the spec.
     ears = Ears()
     result = gb.sweep(SPEC, tmp_path, grid={"title": ["a", "b"]}, listener=ears)
-    assert ears.heard[-1] == ("end", 1, 0, 0)
+    n_steps = SPEC["horizon"] * SPEC["runs"] * 2
+    assert ears.heard[0] == ("start", 2, 0, n_steps)
+    assert ears.heard[1:] == [("task", {"title": "a"}), ("task", {"title": "b"}), ("end", 2, 0, 0)]
+    assert ears.n_steps == n_steps
+    assert len(list((tmp_path / "tasks").iterdir())) == 1
     one, two = result.dataset["regret"].values
     assert np.array_equal(one, two)
 

@@ -88,9 +88,15 @@ def test_no_cluster_there():
     message = "executor must be a running Dask cluster, got 'dask:"
     with pytest.raises(SimulationError, match=message), open_workers("dask://127.0.0.1:1"):
         pass
-    message = "workers must be at least 1, got 0"
-    with pytest.raises(SimulationError, match=message), open_workers("processes", 0):
-        pass
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+@pytest.mark.parametrize("workers", [0, -1])
+def test_too_few_workers(tmp_path, executor, workers):
+    message = f"workers must be at least 1, got {workers}"
+    with pytest.raises(SimulationError, match=message):
+        gb.sweep(SPEC, tmp_path / "out", executor=executor, workers=workers)
+    assert not (tmp_path / "out").exists()
 
 
 SPEC_FILE = """

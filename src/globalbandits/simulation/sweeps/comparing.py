@@ -44,11 +44,13 @@ def compare(
     names = list(first.axes), list(second.axes)
     rule = f"have the axes of the first, {', '.join(names[0]) or 'none'}"
     require(names[0] == names[1], "the second sweep", rule, names[1], ResultError)
-    others = {repr(where): result for where, result in second.results()}
+    tasks = second.index["tasks"]
+    places = {tuple(second.where(key).values()): name for key, name in enumerate(tasks)}
     rows: list[dict[str, Any]] = []
     for where, mine in first.results():
-        other = others.get(repr(where))
-        if other is not None:
+        name = places.get(tuple(where.values()))
+        if name is not None and second.folder.has(name):
+            other = second.folder.load(name)
             for pair in _pairs(mine, other, policies):
                 rows.append(where | _row(mine, other, pair, variable, confidence))
     rule = "have a finished point in common with the first"

@@ -13,9 +13,9 @@ from globalbandits.model.grids import expand_grid
 MOST_VALUES = 100_000  # of an axis
 MOST_TASKS = 1_000_000
 _GRID = {"from", "to", "step", "number"}
-_TAKEN = frozenset(
-    {"policy", "run", "time", "arm", "regret", "nominal_regret", "estimate", "pulls"}
-)
+# Names in results, which axes cannot have; they keep their whole key.
+_TAKEN = frozenset({"policy", "run", "time", "arm", "regret", "nominal_regret", "estimate", "pulls",
+                    "bias", "stopped", "choice", "gap", "true_mean"})  # fmt: skip
 
 
 class Axis(NamedTuple):
@@ -40,7 +40,7 @@ def axes_of(sweep: object, taken: frozenset[str] = frozenset()) -> tuple[Axis, .
     Args:
         sweep: dotted keys, or tables inside tables as TOML reads dotted keys, to lists of values,
             ``{from, to, step}`` or ``{from, to, number}``.
-        taken: names that axes must not have because variables have them.
+        taken: further names of variables, which axes must not have.
 
     >>> axes_of({"environment": {"theta": [0.2, 0.4]}, "horizon": {"from": 1, "to": 3, "step": 1}})
     (Axis(name='theta', key='environment.theta', values=(0.2, 0.4)),
@@ -73,7 +73,8 @@ def _flat(path: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _values(where: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, Mapping):
         listed: list[Any] = list(expand_grid(where, values, MOST_VALUES, ScenarioError))
-        if all(isinstance(end, int) for end in values.values()) and "step" in values:
+        whole = all(value == int(value) for value in listed)
+        if whole and all(isinstance(end, int) for end in values.values()):
             listed = [int(value) for value in listed]
     else:
         rule = "be a list, {from, to, step} or {from, to, number}"

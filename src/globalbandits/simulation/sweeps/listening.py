@@ -101,12 +101,12 @@ def progress_listener() -> Iterator[Listener]:
 class _Bar(Listener):
     def __init__(self, bar: Any) -> None:
         self._bar = bar
-        self._row = bar.add_task("simulating", total=None, tasks="", rate="")
         self._n_tasks = self._n_done = 0
 
     def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
         self._n_tasks, self._n_done = n_tasks, n_found
-        self._bar.update(self._row, total=n_steps, tasks=f"{n_found}/{n_tasks}")
+        done = f"{n_found}/{n_tasks}"
+        self._row = self._bar.add_task("simulating", total=n_steps, tasks=done, rate="")
 
     def steps(self, n_steps: int) -> None:
         task = self._bar.tasks[0]

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,6 @@ from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoi
 from globalbandits.simulation.provenance import own_code
 from globalbandits.simulation.sweeps.grid import MOST_TASKS, Axis, axes_of, points
 from globalbandits.simulation.sweeps.specs import Experiment, Reader
-
-_VARIABLES = frozenset({"theta", "bias", "stopped", "choice", "gap", "true_mean"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +49,12 @@ class Plan:
     def where(self, task: Task) -> dict[str, Any]:
         """The values of the axes at a task."""
         place = np.unravel_index(task.key, self.shape) if self.axes else ()
-        return {axis.name: axis.labels[int(at)] for axis, at in zip(self.axes, place, strict=True)}
+        labels = self._labels.items()
+        return {name: values[int(at)] for (name, values), at in zip(labels, place, strict=True)}
+
+    @cached_property
+    def _labels(self) -> dict[str, list[Any]]:
+        return {axis.name: axis.labels for axis in self.axes}
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,7 +70,9 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
         folder: where files that the spec names are looked for.
     """
     require(isinstance(spec, Mapping), "spec", "be a table", spec, ScenarioError)
-    axes = axes_of(spec.get("sweep", {}), _taken(spec.get("environment")))
+    axes = axes_of(spec.get("sweep", {}))
+    if _theta_varies(spec.get("environment"), axes):
+        axes = axes_of(spec.get("sweep", {}), frozenset({"theta"}))
     n_tasks = int(np.prod([len(axis.values) for axis in axes], dtype=object))
     require(
         n_tasks <= MOST_TASKS,
@@ -107,13 +113,17 @@ def task_name(experiment: Experiment) -> str:
     return _Namer().name(experiment)
 
 
-def _taken(environment: object) -> frozenset[str]:
-    """Names of variables, which axes cannot have; theta is one only where it varies."""
-    if isinstance(environment, Mapping):
-        people = isinstance(environment.get("theta"), (Mapping, Population))
-        if people or environment.get("drift") is not None:
-            return _VARIABLES
-    return _VARIABLES - {"theta"}
+def _theta_varies(environment: object, axes: tuple[Axis, ...]) -> bool:
+    """Whether theta is a variable of some result, so that no axis can have its name."""
+    given = dict(environment) if isinstance(environment, Mapping) else {}
+    thetas = [given.get("theta")]
+    for axis in axes:
+        if axis.key == "environment.theta":
+            thetas += axis.values
+        elif axis.key.startswith("environment.drift"):
+            given["drift"] = axis.values
+    people = any(isinstance(theta, (Mapping, Population)) for theta in thetas)
+    return people or given.get("drift") is not None
 
 
 class _Namer:

@@ -1,6 +1,7 @@
 """What a sweep left in its folder: one dataset with the sweep's axes, and tables of it."""
 
 import dataclasses
+import json
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-_FILLS = {"f": np.nan, "i": -1, "b": False}
+_SIZES = frozenset({"model", "horizon", "runs", "checkpoints"})  # keys whose numbers change sizes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -87,55 +88,28 @@ class SweepResult:
     def dataset(self) -> "xr.Dataset":
         """One dataset, the sweep's axes first; a file is read when its numbers are looked at.
 
-        Where tasks differ in arms or checkpoints, the shorter ones are filled up with nan (whole
-        numbers with -1), and the variables ``arm_of`` and ``time_of`` hold the values. Points that
-        are not finished are filled up too. Select before you compute:
+        Where tasks differ in arms, checkpoints or policies, the shorter ones are filled up with nan
+        (whole numbers with -1, texts with nothing), and the variables ``arm_of``, ``time_of`` and
+        ``policy_of`` hold the values. Variables that a task does not have, and points that are not
+        finished, are filled up too. Select before you compute:
         ``result.dataset["regret"].sel(theta=0.4).isel(time=-1)`` reads one file.
         """
-        import xarray as xr
+        from globalbandits.simulation.sweeps.stacking import stack_tasks
 
-        from globalbandits.simulation.sweeps.stacking import Stack, lazily, remembering
-
-        read = remembering(self._read)
-        shapes = self._sizes()
-        found = next((data for _, data in shapes), None)
-        if found is None:
+        finished = [k for k, name in enumerate(self.index["tasks"]) if self.folder.has(name)]
+        if not finished:
             raise ResultError(f"{self.folder.path} has no finished task yet")
-        sizes = {dim: max(data.sizes[dim] for _, data in shapes) for dim in found.sizes}
-        outer = tuple(self.axes)
-        coordinates: dict[str, Any] = {name: np.array(values) for name, values in self.axes.items()}
-        variables: dict[str, Any] = {}
-        for name in map(str, found.coords):
-            first = found[name].values
-            if all(np.array_equal(first, data[name].values) for _, data in shapes):
-                coordinates[name] = first
-            else:
-                dtype = first.dtype if first.dtype.kind in "UO" else np.dtype(float)
-                stack = Stack(read, name, self._shape, (sizes[name],), dtype, np.nan)
-                variables[f"{name}_of"] = lazily((*outer, name), stack)
-        for name in map(str, found.data_vars):
-            dims = tuple(map(str, found[name].dims))
-            inner = tuple(sizes[dim] for dim in dims)
-            kind = found[name].dtype
-            stack = Stack(read, name, self._shape, inner, kind, _FILLS[kind.kind])
-            variables[name] = lazily((*outer, *dims), stack)
-        return xr.Dataset(variables, coordinates, {"spec": str(self.spec)})
+        telling = finished[:1] if self._alike() else finished
+        data = stack_tasks(self._read, self.axes, telling)
+        return data.assign_attrs(spec=json.dumps(self.spec))
 
-    def _sizes(self) -> "list[tuple[int, xr.Dataset]]":
-        """Finished tasks that show every size there is: one, or all where sizes may differ."""
-        keys = {axis["key"].partition(".")[0] for axis in self.index["axes"]}
-        if not keys & {"model", "horizon", "runs", "checkpoints", "spacing", "policies"}:
-            key = next((k for k in range(self.n_tasks) if self._has(k)), None)
-            return [] if key is None else [(key, self._loaded(key))]
-        return [(key, self._loaded(key)) for key in range(self.n_tasks) if self._has(key)]
-
-    def _has(self, key: int) -> bool:
-        return self.folder.has(self.index["tasks"][key])
-
-    def _loaded(self, key: int) -> "xr.Dataset":
-        found = self._read(key)
-        assert found is not None
-        return found
+    def _alike(self) -> bool:
+        """Whether all tasks have the same variables, sizes and coordinates, by the axes alone."""
+        return all(
+            axis["key"].partition(".")[0] not in _SIZES
+            and all(isinstance(value, (int, float)) for value in axis["values"])
+            for axis in self.index["axes"]
+        )
 
     def summary(self, baseline: str | None = None, confidence: float = 0.95) -> "pd.DataFrame":
         """One row for each point and policy: mean regret with its interval, as of one result."""

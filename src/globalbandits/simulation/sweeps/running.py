@@ -36,30 +36,37 @@ def run_plan(
     plan: Plan, folder: Folder, executor: str, n_workers: int | None, listener: Listener
 ) -> Outcome:
     """Play what is missing; a keyboard interrupt goes on, and finished tasks stay."""
-    missing = [task for task in plan.tasks if not _is_finished(folder, task)]
-    n_found = len(plan.tasks) - len(missing)
-    listener.start(len(plan.tasks), n_found, sum(task.n_steps for task in missing))
+    missing: dict[str, list[Task]] = {}  # by name: two points of the grid may be the same task
+    for task in plan.tasks:
+        if task.name in missing or not _is_finished(folder, task):
+            missing.setdefault(task.name, []).append(task)
+    once = [tasks[0] for tasks in missing.values()]
+    n_missing = sum(map(len, missing.values()))
+    n_found = len(plan.tasks) - n_missing
+    listener.start(len(plan.tasks), n_found, sum(task.n_steps for task in once))
     failed: dict[int, str] = {}
 
     def fail(key: int, error: Exception) -> None:
-        failed[key] = f"{type(error).__name__}: {error}"
-        listener.failed(plan.where(plan.tasks[key]), failed[key])
+        for task in missing[plan.tasks[key].name]:
+            failed[task.key] = f"{type(error).__name__}: {error}"
+            listener.failed(plan.where(task), failed[task.key])
 
     def done(key: int, request: Request, records: Records) -> None:
-        folder.save(plan.tasks[key].name, request.result(records, np.ones(request.runs, np.bool_)))
-        listener.task(plan.where(plan.tasks[key]))
+        name = plan.tasks[key].name
+        folder.save(name, request.result(records, np.ones(request.runs, np.bool_)))
+        for task in missing[name]:
+            listener.task(plan.where(task))
 
-    # Two points of the grid may be the same task: a policy's parameter that no policy has.
-    once = {task.name: task for task in missing}
-    requests = _requests(plan, list(once.values()), fail)
+    requests = _requests(plan, once, fail)
     if executor == "threads":
         _play_here(requests, n_workers or available_cores(), done, fail, listener)
     elif once:
         with open_workers(executor, n_workers) as workers:
             n_shards = 1 + _SHARDS_PER_WORKER * workers.n_workers // len(once)
             play_requests(workers, requests, n_shards, done, fail, listener.steps)
-    listener.end(len(once) - len(failed), n_found, len(failed))
-    return Outcome(len(once) - len(failed), n_found, failed)
+    outcome = Outcome(n_missing - len(failed), n_found, failed)
+    listener.end(outcome.n_played, n_found, len(failed))
+    return outcome
 
 
 def _is_finished(folder: Folder, task: Task) -> bool:

@@ -1,6 +1,6 @@
 """Results of many tasks as one array that is read from its files when it is looked at."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,37 +14,99 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _KEPT = 8  # files in memory: variables of a dataset are mostly looked at together
+_FILLS: dict[str, Any] = {"f": np.nan, "i": -1, "b": False, "U": ""}
+
+Read = Callable[[int], "xr.Dataset | None"]
+
+
+class Layout:
+    """What tasks have between them: the variables of all, with the sizes of the largest."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self.variables: dict[str, tuple[tuple[str, ...], np.dtype[Any]]] = {}
+        self.labels: dict[str, AnyArray] = {}  # coordinates of the first
+        self.differing: set[str] = set()  # coordinates that others have otherwise
+
+    def add(self, data: "xr.Dataset") -> None:
+        """Look at one more task."""
+        for dim, size in data.sizes.items():
+            self.sizes[str(dim)] = max(size, self.sizes.get(str(dim), 0))
+        for key, part in data.variables.items():
+            name, dims = str(key), tuple(map(str, part.dims))
+            known, dtype = self.variables.get(name, (dims, part.dtype))
+            long, short = (dims, known) if len(dims) > len(known) else (known, dims)
+            dims = (*long, *(dim for dim in short if dim not in long))
+            self.variables[name] = dims, np.promote_types(dtype, part.dtype)
+        for name in map(str, data.coords):
+            values = data[name].values
+            if not np.array_equal(self.labels.setdefault(name, values), values):
+                self.differing.add(name)
+
+
+def stack_tasks(read: Read, axes: Mapping[str, list[Any]], keys: Iterable[int]) -> "xr.Dataset":
+    """One dataset of all tasks, the sweep's axes first, which reads files when it is looked at.
+
+    Args:
+        read: gives the dataset of a task by its place in the grid; None if it is missing.
+        axes: the sweep's axes: values by name.
+        keys: tasks that show what there is to be stacked; one is enough where all are alike.
+    """
+    import xarray as xr
+
+    read = lru_cache(_KEPT)(read)
+    layout = Layout()
+    for key in keys:
+        found = read(key)
+        if found is not None:
+            layout.add(found)
+    outer = tuple(len(values) for values in axes.values())
+    coordinates: dict[str, Any] = {name: np.array(values) for name, values in axes.items()}
+    stacked: dict[str, Any] = {}
+    for name, (dims, dtype) in layout.variables.items():
+        if name in layout.labels and name not in layout.differing:
+            coordinates[name] = layout.labels[name]
+            continue
+        shown = name
+        if name in layout.labels:
+            shown = f"{name}_of"
+            dtype = dtype if dtype.kind == "U" else np.dtype(float)
+        inner = tuple(layout.sizes[dim] for dim in dims)
+        stack = Stack(read, name, outer, dims, inner, dtype)
+        array = indexing.LazilyIndexedArray(stack)
+        stacked[shown] = xr.Variable((*axes, *dims), array)
+    return xr.Dataset(stacked, coordinates)
 
 
 class Stack(BackendArray):
     """One variable of all tasks, the axes of the sweep first.
 
-    Parts that are shorter than the longest one are filled up with ``fill``.
+    Parts that are shorter than the longest one, or missing, are filled up.
 
     Args:
         read: gives the dataset of a task by its place in the grid; None if it is missing.
         name: the variable.
         outer: shape of the sweep.
+        dims: of a part; one that does not have a dimension is the same all along it.
         inner: shape of the longest part.
         dtype: of the whole.
-        fill: for what is missing.
     """
 
     def __init__(
         self,
-        read: "Callable[[int], xr.Dataset | None]",
+        read: Read,
         name: str,
         outer: tuple[int, ...],
+        dims: tuple[str, ...],
         inner: tuple[int, ...],
         dtype: np.dtype[Any],
-        fill: Any,
     ) -> None:
         self.shape = outer + inner
         self.dtype = dtype
         self._read = read
         self._name = name
         self._n_outer = len(outer)
-        self._fill = fill
+        self._dims = dims
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         """Some of the numbers; only the files that hold them are read."""
@@ -70,27 +132,15 @@ class Stack(BackendArray):
         return np.stack(parts).reshape(shape + kept)
 
     def _part(self, place: int, inner: tuple[int, ...]) -> AnyArray:
-        whole: AnyArray = np.full(inner, self._fill, self.dtype)
+        whole: AnyArray = np.full(inner, _FILLS[self.dtype.kind], self.dtype)
         found = self._read(place)
-        if found is not None:
-            values = found[self._name].values
+        if found is not None and self._name in found.variables:
+            part = found[self._name]
+            more = {dim: found.sizes[dim] for dim in self._dims if dim not in part.dims}
+            values = part.expand_dims(more).transpose(*self._dims).values
             whole[tuple(slice(n) for n in values.shape)] = values
         return whole
 
 
 def _lists(key: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
     return [np.atleast_1d(np.arange(n)[part]) for n, part in zip(shape, key, strict=True)]
-
-
-def remembering(
-    load: "Callable[[int], xr.Dataset | None]",
-) -> "Callable[[int], xr.Dataset | None]":
-    """The same function, which remembers the last few files."""
-    return lru_cache(_KEPT)(load)
-
-
-def lazily(dims: tuple[str, ...], stack: Stack) -> "xr.Variable":
-    """A variable of a dataset that reads nothing before it is looked at."""
-    import xarray as xr
-
-    return xr.Variable(dims, indexing.LazilyIndexedArray(stack))

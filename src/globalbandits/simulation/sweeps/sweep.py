@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from globalbandits._validation import require
-from globalbandits.errors import GlobalBanditsError, ScenarioError, SweepError
+from globalbandits._validation import as_integer, require
+from globalbandits.errors import GlobalBanditsError, ScenarioError, SimulationError, SweepError
 from globalbandits.simulation.executors import check_executor
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.listening import Listener, progress_listener
@@ -58,6 +58,8 @@ def sweep(
     {'theta': 3, 'policy': 1, 'run': 4}
     """
     check_executor(executor)
+    if workers is not None:
+        workers = as_integer("workers", workers, 1, SimulationError)
     plan = plan_of(spec, grid)
     home = Folder(out)
     with home.lock(), ExitStack() as stack:
