@@ -80,13 +80,13 @@ class _Reader:
                 FROM {self.table}),
             scaled AS (SELECT *, (r - {low}) / ({high} - {low}) AS y FROM rewards)
             SELECT g, a, late,
-                   count(*) FILTER (isfinite(r)),
-                   {_exact_sum("y")},
-                   {_exact_sum("y * y")},
-                   count(*) FILTER (r IS NULL OR isnan(r)),
-                   count(*) FILTER (isinf(r)),
-                   count(*) FILTER (isfinite(r) AND r <> {low} AND r <> {high}),
-                   count(*) FILTER (isfinite(r) AND (r < {low} OR r > {high}))
+                   count(*) FILTER (isfinite(r)) AS n,
+                   {_exact_sum("y")} AS total,
+                   {_exact_sum("y * y")} AS square,
+                   count(*) FILTER (r IS NULL OR isnan(r)) AS missing,
+                   count(*) FILTER (isinf(r)) AS infinite,
+                   count(*) FILTER (isfinite(r) AND r <> {low} AND r <> {high}) AS inside,
+                   count(*) FILTER (isfinite(r) AND (r < {low} OR r > {high})) AS outside
             FROM scaled GROUP BY g, a, late
             """,
             parameters,
