@@ -21,7 +21,7 @@ def drawn():
 def test_all_of_a_title_is_inside_a_narrow_figure():
     wide, figure = drawn(), narrow_picture(drawn)
     assert figure.get_figwidth() < wide.get_figwidth()
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     words = wide.axes[0].get_title("left").split()
     (title,) = [text for text in figure.findobj(Text) if text.get_text().split() == words]
     box = title.get_window_extent()
