@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from http.client import HTTPConnection
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import ServiceError
 from globalbandits.service.core import Options
+from globalbandits.service.loading import load
 from globalbandits.service.replay import replay
 from globalbandits.service.running import check_reachable, is_loopback
 from globalbandits.service.stores import MemoryStore, SQLiteStore
@@ -543,6 +545,41 @@ def test_a_stream_ends_when_the_service_stops():
     thread.join()
     assert lines[0] == "event: bandit"  # and the answer was whole: no error was raised
     assert service.n_streams == 0
+
+
+def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
+    store = MemoryStore()
+    with serving(store, Options(compiled=False)) as (service, _):
+        service.log.create("large", WAGP)
+        service.log.create("small", WAGP)
+    go = threading.Event()
+
+    def slowly(store, row, **options):
+        if row.name == "large":
+            go.wait()
+        return load(store, row, **options)
+
+    monkeypatch.setattr("globalbandits.service.log.load", slowly)
+    with serving(store, Options(compiled=False)) as (_, url), talking(url) as http:
+        statuses = []
+
+        def ask():
+            connection = HTTPConnection(url.removeprefix("http://"))
+            connection.request("POST", "/v1/bandits/large/decisions", headers={"Host": "localhost"})
+            statuses.append(connection.getresponse().status)
+            connection.close()
+
+        threads = [threading.Thread(target=ask) for _ in range(40)]  # more than a pool has
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        # Its models are drawn by a thread, too.
+        assert http.post("/v1/models:preview", json={"model": MODEL}).status_code == 200
+        go.set()
+        for thread in threads:
+            thread.join()
+        assert statuses == [201] * 40
+        assert http.post("/v1/bandits/small/decisions").status_code == 201
 
 
 def test_a_stream_ends_when_its_listener_goes():

@@ -74,6 +74,7 @@ class Service:
         self._fault = (-math.inf, "")  # when a commit failed last, and what it said
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._loading: dict[tuple[str, str], asyncio.Task[Bandit]] = {}
 
     async def start(self) -> None:
         """Begin to sweep and to save."""
@@ -109,7 +110,14 @@ class Service:
         """A bandit; loading one does not hold up the others."""
         if self.log.is_loaded(name, tenant):
             return self.log.bandit(name, tenant)
-        return await asyncio.to_thread(self.log.bandit, name, tenant)
+        # One thread loads it however many ask: there are few, and others need them.
+        key = tenant, name
+        loading = self._loading.get(key)
+        if loading is None:
+            work = asyncio.to_thread(self.log.bandit, name, tenant)
+            loading = self._loading[key] = asyncio.create_task(work)
+            loading.add_done_callback(lambda _: self._loading.pop(key))
+        return await asyncio.shield(loading)
 
     async def store(self, work: Ask | Tell) -> Any:
         """Have something stored and learned."""
