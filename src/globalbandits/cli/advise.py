@@ -9,7 +9,6 @@ import typer
 from globalbandits._version import __version__
 from globalbandits.cli.values import parse_value
 from globalbandits.errors import EvidenceError
-from globalbandits.plots.labels import escape_controls
 
 if TYPE_CHECKING:
     from globalbandits.evidence import Evidence
@@ -65,6 +64,8 @@ def _advice(
     evidence: "Evidence", baseline: int | None, confidence: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The answer with what it rests on, and the statements behind it, in the order of saying."""
+    from globalbandits.plots.labels import escape_controls
+
     model, against = evidence.model, evidence.against_model()
     moved = evidence.drift(1.0 - confidence)
     statements: dict[str, Any] = {
@@ -101,6 +102,8 @@ def _read(
 ) -> tuple[list[int], list[float]]:
     """Indices of arms and rewards, row by row."""
     import pandas as pd
+
+    from globalbandits.plots.labels import escape_controls
 
     try:
         header = [str(name) for name in pd.read_csv(path, nrows=0).columns]
