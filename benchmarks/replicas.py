@@ -9,12 +9,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 from benchmarks import Row
-from benchmarks.service import SPEC, raw_pairs
+from benchmarks.service import SPEC, raw_pairs, seconds_of
 from globalbandits.service.log import Log
 from globalbandits.service.stores import SQLiteStore, Store, open_store
 
@@ -113,13 +112,7 @@ def serve(address: str, n_clients: int, n_bandits: int, number: int) -> float:
             log.reward(name, log.decide(name, request).decision.id, 0.2 + done[client] % 10 / 100)
             done[client] += 1
 
-    threads = [threading.Thread(target=play, args=(client,)) for client in range(n_clients)]
-    begun = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    seconds = time.perf_counter() - begun
+    seconds = seconds_of(play, n_clients)
     log.close()
     return sum(done) / seconds
 

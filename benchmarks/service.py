@@ -5,6 +5,7 @@ import statistics
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import Row
@@ -139,15 +140,20 @@ def threads_pairs(path: Path, n_threads: int) -> float:
             id = log.decide("shop", f"{client}-{number}").decision.id
             log.reward("shop", id, 0.2 + number % 10 / 100)
 
+    seconds = seconds_of(play, n_threads)
+    log.close()
+    return each * n_threads / seconds
+
+
+def seconds_of(play: Callable[[int], None], n_threads: int) -> float:
+    """How long clients, each a thread with its number, take together."""
     threads = [threading.Thread(target=play, args=(client,)) for client in range(n_threads)]
     begun = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    seconds = time.perf_counter() - begun
-    log.close()
-    return each * n_threads / seconds
+    return time.perf_counter() - begun
 
 
 def _row(name: str, value: float, unit: str, note: str) -> Row:

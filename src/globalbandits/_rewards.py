@@ -23,7 +23,7 @@ def as_arm(name: str, value: Any, n_arms: int) -> int:
     return arm
 
 
-def index_of(value: Any, arms: tuple[Any, ...]) -> int:
+def index_of(value: Any, arms: tuple[Any, ...], name: str = "arm_value") -> int:
     """The index of the arm with this user-facing value; numbers may differ by rounding.
 
     >>> index_of(0.1 + 0.2, (0.2, 0.3)), index_of("red", ("blue", "red"))
@@ -40,7 +40,7 @@ def index_of(value: Any, arms: tuple[Any, ...]) -> int:
             if isinstance(arm, (int, float)) and math.isclose(arm, float(value), rel_tol=1e-9):
                 return index
     shown = ", ".join(repr(arm) for arm in arms[:8]) + (", ..." if len(arms) > 8 else "")
-    raise RewardError(f"arm_value must be one of the arms {shown}, got {value!r}")
+    raise RewardError(f"{name} must be one of the arms {shown}, got {value!r}")
 
 
 def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) -> Any:
@@ -50,7 +50,7 @@ def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) ->
     if not many:
         return index_of(arm_value, arms)
     require(is_batch(arm_value), "arm_value", "be as many as the rewards", arm_value, RewardError)
-    return [index_of(value, arms) for value in arm_value]
+    return [index_of(value, arms, f"arm_value[{i}]") for i, value in enumerate(arm_value)]
 
 
 def as_allowed(allowed: Any, n_arms: int) -> list[int]:

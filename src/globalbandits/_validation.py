@@ -67,7 +67,7 @@ def require_known(name: str, value: object, known: Iterable[str], error: Error) 
     listed = list(known)
     if isinstance(value, str) and value in listed:
         return value
-    rule = f"be one of {', '.join(listed)}"
+    rule = f"be one of {', '.join(listed) or 'none'}"
     raise error(f"{name} must {rule}, got {show(value)}{did_you_mean(value, listed)}")
 
 

@@ -48,18 +48,32 @@ def test_the_answer_comes_first(run, shop):
     assert "against always 3.0 over 1,400 decisions" in lines[-1]
     assert (shop / "profit.svg").exists()
     assert "figure: profit.svg" in err
+
+
+def test_a_program_gets_numbers(run, shop):
+    columns = ("--arm", "price", "--reward", "sold")
     said = json.loads(run("sales.csv", *columns, "--baseline", "3.0", "--json")[1])
-    assert list(said.values()) == lines
+    evidence = logged(shop)
+    span, earned = evidence.interval(), evidence.earnings(1)
+    assert (said["interval"]["low"], said["interval"]["high"]) == (span.low, span.high)
+    assert (said["earnings"]["baseline"], said["earnings"]["amount"]) == (3.0, earned.amount)
+    assert said["arm"] in PRICES
+    assert said["worth"] == evidence.model.worth(said["model"]["theta"]).max()
+    assert (said["refuted"], said["changed"]) == (False, False)
 
 
-def test_it_says_what_the_evidence_says(run, shop):
-    out = run("sales.csv", "--arm", "price", "--reward", "sold")[1]
+def logged(shop):
     rows = [line.split(",") for line in (shop / "sales.csv").read_text().splitlines()[1:]]
-    evidence = gb.evidence_from_log(
+    return gb.evidence_from_log(
         gb.load_model(shop / "model.json"),
         rewards=[float(sold) for _, sold in rows],
         arm_values=[float(price) for price, _ in rows],
     )
+
+
+def test_it_says_what_the_evidence_says(run, shop):
+    out = run("sales.csv", "--arm", "price", "--reward", "sold")[1]
+    evidence = logged(shop)
     assert str(evidence.interval()) in out
     assert str(evidence.contenders()) in out
 
@@ -69,6 +83,24 @@ def test_a_refuted_model_gives_no_advice(run, shop):
     code, out, _ = run("wrong.csv")
     assert code == 0
     assert out.startswith("The rewards refute the model")
+    said = json.loads(run("wrong.csv", "--json")[1])
+    assert (said["arm"], said["worth"], said["refuted"]) == (None, None, True)
+
+
+def test_advice_says_that_theta_has_changed(run, shop):
+    rows = "2,1\n" * 600 + "2,0\n2,1\n2,0\n" * 400  # one arm alone cannot refute the curves
+    (shop / "moved.csv").write_text(f"arm,reward\n{rows}", encoding="utf-8")
+    answer = run("moved.csv")[1].splitlines()[0]
+    assert answer.startswith("Take ")
+    assert answer.endswith("But theta has changed: ask again with the rows since then.")
+
+
+def test_arms_are_what_the_file_says_letter_by_letter(run, shop):
+    names = gb.RewardModel.from_functions(["theta", "1 - theta"], ["NA", "007"])
+    names.save(shop / "names.json")
+    (shop / "names.csv").write_text("arm,reward\nNA,1\n007,0\nNA,1\n", encoding="utf-8")
+    code, out, _ = run("names.csv", "--file", "names.json", "--baseline", "007")
+    assert (code, out.splitlines()[0][:8]) == (0, "Take NA:")
 
 
 @pytest.mark.parametrize(
@@ -76,9 +108,12 @@ def test_a_refuted_model_gives_no_advice(run, shop):
     [
         ("a,b\n1,2\n", (), "log must have a column 'arm', has: a, b"),
         ("arm,reward\n", (), "log must have a row for every decision"),
-        ("arm,reward\n2,x\n", (), "reward must be a number, row 1 has 'x'"),
+        ("arm,reward\n2,x\n", (), "reward in row 1 must be a number, got 'x'"),
         ("arm,reward\n2,3\n", (), "reward[0] must lie in [0, 1], got 3.0"),
-        ("arm,reward\n2.5,1\n", (), "arm_value must be one of the arms 2.0, 3.0"),
+        ("arm,reward\n2,1\n2,\n", (), "reward in row 2 must be a number, got ''"),
+        ("arm,reward\n2,1\n2.5,1\n", (), "arm in row 2 must be one of the arms 2.0, 3.0"),
+        ("arm,reward\n2,1\n", ("--confidence", "1.5"), "confidence must lie strictly between 0"),
+        ("", (), "log must be a readable CSV file"),
         ("arm,reward\n2,1\n", ("--baseline", "9"), "baseline must be one of the arms 2.0, 3.0"),
         ("arm,reward\n2,1\n", ("--file", "no.json"), "no.json"),
     ],

@@ -98,6 +98,22 @@ def test_quick_leaves_the_simulation_out(history, capsys, tmp_path):
     assert figure.stat().st_size > 10_000
 
 
+def test_groups_are_left_out_by_the_names_of_the_file(tmp_path, capsys):
+    """A code with zeros is a text, and so is a number among texts."""
+    rows = gb.histories.expo(groups=12, rewards=70, seed=3, rho=0.02)
+    stores = [f"{store:02d}" if store < 9 else f"A{store}" for store in range(12)]
+    path = tmp_path / "codes.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["store", "price", "sold"])
+        writer.writerows(
+            zip(np.array(stores)[rows["group"]], rows["arm"], rows["reward"], strict=True)
+        )
+    options = ["--quick", "--exclude", "07", "--exclude", "A9"]
+    assert run(["fit", path, *COLUMNS, *options]) == 0
+    assert capsys.readouterr().out.startswith("10 groups, 7 arms")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

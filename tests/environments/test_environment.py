@@ -102,6 +102,10 @@ def test_wrong_model():
             lambda: Noise.from_dict({"kind": "beta", "sd": 1}),
             "parameter of beta must be one of none, got 'sd'",
         ),
+        (
+            lambda: Noise.from_dict({"kind": "beta", "none": 1}),
+            "parameter of beta must be one of none, got 'none'",
+        ),
     ],
 )
 def test_wrong_specs(make, message):

@@ -73,6 +73,7 @@ def test_always_the_baseline_earns_nothing(shop):
     found = evidence.earnings(3)
     assert (found.amount, found.low, found.high) == (0.0, 0.0, 0.0)
     assert str(found).startswith("+0 against always 5.0 over 10 decisions: between +0 and +0")
+    assert "over 1 decision:" in str(gb.evidence_from_log(shop, [3], [1.0]).earnings(3))
 
 
 def test_a_refuted_model_says_nothing(shop):
@@ -81,7 +82,9 @@ def test_a_refuted_model_says_nothing(shop):
     found = evidence.earnings(0)
     assert math.isnan(found.low)
     assert "nothing can be said" in str(found)
-    assert evidence.plot_worth(baseline=0).axes[0].get_title("left").startswith("best: ")
+    axes = evidence.plot_worth(baseline=0).axes[0]
+    assert axes.get_title("left") == "the rewards refute the curve: do not follow it"
+    assert "best" not in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def test_the_baseline_must_be_an_arm(shop):
@@ -100,6 +103,17 @@ def test_the_picture_shows_curve_band_and_what_was_seen(shop):
     (dots,) = [one for one in axes.collections if one.get_label().startswith("observed")]
     assert dots.get_offsets()[:, 0].tolist() == [2.0, 3.0, 6.0]
     assert dots.get_offsets()[:, 1].tolist() == pytest.approx([0.5, 0.75, 4.5])
+
+
+def test_the_curve_runs_left_to_right_in_any_order_of_arms():
+    model = gb.RewardModel("exp(-arm*theta)", [3.0, 1.0, 2.0], value="arm * mean")
+    axes = gb.evidence_from_log(model, [0, 1], [1.0, 0.0]).plot_worth(baseline=0).axes[0]
+    (curve,) = [line for line in axes.lines if line.get_label() == "by the curve"]
+    assert curve.get_xdata().tolist() == [1.0, 2.0, 3.0]
+    ticks = {tick.get_text(): tick.get_position()[0] for tick in axes.get_xticklabels()}
+    assert ticks == {"1": 1.0, "2": 2.0, "3": 3.0}
+    (band,) = [one for one in axes.collections if one.get_label() == "how sure"]
+    assert [path[0, 0] for path in band.get_segments()] == [1.0, 2.0, 3.0]
 
 
 def test_arms_without_numbers_have_no_curve():

@@ -1,5 +1,6 @@
 import json
 import math
+from html import unescape
 
 import numpy as np
 import pytest
@@ -97,6 +98,11 @@ def test_page_numbers_and_table(played, tmp_path):
     page = write_unseen(played, {"command": "globalbandits <league>"}, tmp_path).read_text("utf-8")
     assert "globalbandits &lt;league&gt;" in page
     assert 'id="world_20"' in page
+    first, second = played.scores()[:2]
+    assert f"{first.label} won: its regret is {first.ratio:.2f} times the best one's" in unescape(
+        page
+    )
+    assert f"next is {second.label} with {second.ratio:.2f} times." in page
     numbers = json.loads((tmp_path / "unseen.json").read_text("utf-8"))
     assert "sqrt(T) / 100" in numbers["scoring"]
     assert len(numbers["worlds"]) == 4

@@ -271,8 +271,19 @@ def test_groups_can_be_left_out(shops):
     assert 3 not in found.groups.index
     with pytest.raises(FitError, match="exclude must name groups of the history, got 999"):
         quick(shops, exclude=[999])
-    with pytest.raises(FitError, match="exclude must be a list of groups, got '3'"):
-        quick(shops, exclude="3")
+    for wrong in ("3", 3):
+        with pytest.raises(FitError, match=f"exclude must be a list of groups, got {wrong!r}"):
+            quick(shops, exclude=wrong)
+    with pytest.raises(FitError, match=r"history must have at least 3 groups .* has 0"):
+        quick(shops, exclude=range(50))
+
+
+def test_groups_can_be_named_by_their_texts(shops):
+    by_number, by_text = (quick(shops, exclude=names).panel.groups for names in ([7], ["7"]))
+    assert by_number == by_text
+    codes = np.array([f"{number:02d}" for number in range(50)])
+    coded = quick({**shops, "group": codes[shops["group"]]}, exclude=["07"]).panel.groups
+    assert coded == (*(code for code in codes.tolist() if code != "07"),)
 
 
 def coins(n, ones):
@@ -302,6 +313,13 @@ def cells(n_groups, arms):
         (cells(4, [1, 2]), {"seed": -1}, "seed must be at least 0, got -1"),
         (cells(4, [1, 2]), {"arms": [1, 9]},
          "arm 9 lies outside of the history's arms [1, 2]: fit does not extrapolate"),
+        (cells(4, [1, 2]), {"arms": 1}, "arms must be None, 'labels' or a list of arms, got 1"),
+        (cells(4, [1, 2]), {"arms": "1"},
+         "arms must be None, 'labels' or a list of arms, got '1'"),
+        (cells(4, [1, 2]), {"curves": "exponential"},
+         "curves must be a RewardModel, got 'exponential'"),
+        (cells(4, [1, 2]), {"time": 3}, "time must be the name of a column, got 3"),
+        (cells(4, [1, 2]), {"cost": -1}, "cost must be at least 0, got -1"),
         (cells(4, [1, 2]), {"cost": 2},
          "value of arm 2 must not be 0: its profit would not depend on sales"),
     ],
@@ -317,6 +335,34 @@ def test_files_and_tables_need_the_right_arguments(tmp_path):
         fit(tmp_path / "x.csv", group="g", arm="a")
     with pytest.raises(FitError, match="time must be left out where rows are aggregated"):
         fit({"g": [1], "a": [1], "n": [1], "mean": [1]}, group="g", arm="a", time="t")
+
+
+def test_a_group_must_be_named(shops):
+    with pytest.raises(FitError, match="group must be the name of a column, got None"):
+        fit(shops, group=None, arm="arm", reward="reward")
+
+
+def test_a_time_must_leave_something_to_fit(shops):
+    early = np.where(shops["group"] < 30, 0, 1)
+    message = "time must have at least 3 groups with rewards of 2 arms in its first two thirds, has"
+    with pytest.raises(FitError, match=f"{message} 2"):
+        quick({**shops, "day": early}, time="day", exclude=range(2, 30))
+    mixed = early.astype(object)
+    mixed[0] = "late"
+    with pytest.raises(FitError, match="time must be values that can be compared, got a mixture"):
+        quick({**shops, "day": mixed}, time="day")
+
+
+def test_errors_are_those_of_the_offered_arms(monkeypatch):
+    """A new arm is known less well than the history's: so is what is not known of its bias."""
+    monkeypatch.setattr(bootstrap, "N_REFITS", 3)
+    history = histories.expo(12, 70, seed=3, rho=0.02)
+    plain, wider = (
+        fit(history, **COLUMNS, horizon=5, runs=2, arms=arms)
+        for arms in (None, [2.0, 2.5, 3.5, 4.5])
+    )
+    assert wider.bias_scale > plain.bias_scale
+    assert wider.errors.bias_scale_high > plain.errors.bias_scale_high
 
 
 def test_few_groups_of_arms_without_order_are_warned_about():

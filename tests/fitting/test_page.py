@@ -98,6 +98,14 @@ def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
     assert "there is nothing to explain" in text
 
 
+def test_what_cannot_be_told_is_not_given_as_a_number(tmp_path):
+    history = gb.histories.expo(groups=30, rewards=7, seed=1, concentration=5.0)
+    single = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)
+    text = single.report(tmp_path / "single.html").read_text("utf-8")
+    assert "cannot be told: every group has one reward per arm" in text
+    assert "nan" not in re.sub(r'src="[^"]*"', "", text)
+
+
 def test_a_page_of_another_kind_is_refused(found, tmp_path):
     with pytest.raises(FitError, match=r"page path must end in .html, got '.*fit.pdf'"):
         found.report(tmp_path / "fit.pdf")

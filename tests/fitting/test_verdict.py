@@ -58,6 +58,10 @@ def test_a_number_that_does_not_matter_is_named():
     text = str(verdict(knowing=Knowing(2, 0.1, 0.001)))
     assert "For the decision the one number is worth next to nothing: 'B' is best" in text
     assert "next to nothing" not in str(verdict(homogeneity=ALIKE, knowing=Knowing(2, 0.1, 0.0)))
+    assert "What can be gained lies in the groups' own errors" in text
+    nothing = str(verdict(knowing=Knowing(2, 0.0, 0.0)))
+    assert "next to nothing" in nothing
+    assert "What can be gained" not in nothing
 
 
 def test_a_reversal_in_time_is_named():

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -46,8 +47,8 @@ def test_what_arrives_is_the_same_model(name):
     model = models()[name]
     again = pickle.loads(pickle.dumps(model))
     thetas = np.linspace(*model.domain, 201)
-    assert again.means(thetas) == pytest.approx(model.means(thetas), abs=1e-8)
-    assert again.worth(thetas) == pytest.approx(model.worth(thetas), abs=1e-8)
+    assert again.means(thetas) == pytest.approx(model.means(thetas), abs=1e-10)
+    assert again.worth(thetas) == pytest.approx(model.worth(thetas), abs=1e-10)
     assert again.regions == model.regions
     assert again.arms == model.arms
     assert again.same_observed(model.observed_samples())
@@ -63,6 +64,21 @@ def test_a_function_with_a_name_goes_as_it_is():
     again = pickle.loads(pickle.dumps(model))
     thetas = np.linspace(0.0, 1.0, 101)
     assert np.array_equal(again.means(thetas), model.means(thetas))
+
+
+def test_a_function_typed_in_a_notebook_goes_as_a_table(monkeypatch):
+    def typed(theta, price):
+        return price * (1 - price * theta) ** 2
+
+    main = sys.modules["__main__"]
+    typed.__module__, typed.__qualname__ = "__main__", "typed"
+    monkeypatch.setattr(main, "typed", typed, raising=False)
+    model = gb.RewardModel(typed, PRICES)
+    assert b"typed" in pickle.dumps(model)  # of a script: its file is imported again
+    monkeypatch.delattr(main, "__file__")
+    raw = pickle.dumps(model)
+    assert b"typed" not in raw
+    assert pickle.loads(raw).regions == model.regions
 
 
 def test_a_copy_is_the_model_itself():

@@ -98,6 +98,15 @@ def test_what_loses_much_more_leaves_the_picture():
     assert group_regret_figure(near, {}).axes[0].get_ylim() == pytest.approx((0.0, 31.5))
 
 
+@pytest.mark.filterwarnings("error")
+def test_where_nothing_is_lost_the_reference_is_still_seen():
+    none = Line("a", [1, 10], [0, 0], reference=True)
+    alone = Line("b", [1, 10], [1, 20], reference=True)
+    far = Line("c", [1, 10], [1, 300])
+    for lines, top in (([none, alone, far], 21.0), ([none], 1.0)):
+        assert group_regret_figure(lines, {}).axes[0].get_ylim() == pytest.approx((0.0, top))
+
+
 def test_of_many_arms_the_ends_and_the_middle_are_named():
     labels = [f"arm {number}" for number in range(20)]
     cells = Cells(np.array([0.5]), np.full((1, 20), 0.5), np.ones((1, 20)))

@@ -1,6 +1,8 @@
 """The clients, against a real server and against connections that fail."""
 
 import asyncio
+import subprocess
+import sys
 
 import httpx
 import pytest
@@ -212,6 +214,16 @@ def test_the_asynchronous_client_does_the_same(url):
             return (await client.bandit("async")).version
 
     assert asyncio.run(play()) == 22
+
+
+@pytest.mark.parametrize("package", ["httpx", "msgspec"])
+def test_without_its_packages_it_is_said_what_to_install(package):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; import globalbandits; globalbandits.Client"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    expected = f"{package} must be installed: pip install 'globalbandits[client]'"
+    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {expected}"
 
 
 def test_every_call_of_one_client_is_one_of_the_other():

@@ -203,7 +203,20 @@ def test_two_requests_in_one_packet_are_two_answers(server):
 
 def test_nonsense_is_400(server):
     for data in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
-        assert exchange(server[1], data).startswith(b"HTTP/1.1 400")
+        found = exchange(server[1], data)
+        assert found.startswith(b"HTTP/1.1 400")
+        assert b"application/problem+json" in found
+
+
+def test_too_many_connections_are_told_to_come_again(server, monkeypatch):
+    monkeypatch.setattr(running, "MOST_CONNECTIONS", 0)
+    found = exchange(server[1], b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 503")
+    assert b"retry-after: 1" in found
+    assert b"connections must be at most 0, got one more" in found
+    assert server[2].get("/health").status_code == 503
+    monkeypatch.undo()
+    assert server[2].get("/health").status_code == 200
 
 
 def test_a_log_line_is_one_line_whatever_it_says():

@@ -1,16 +1,19 @@
 """The service over HTTP: every operation, its statuses and bodies, on a real server."""
 
 import json
+import logging
 import threading
 import time
 from contextlib import contextmanager
+from http.client import HTTPConnection
 
 import httpx
 import pytest
 
 import globalbandits as gb
-from globalbandits.errors import ServiceError
+from globalbandits.errors import ServiceError, StoreAway
 from globalbandits.service.core import Options
+from globalbandits.service.loading import load
 from globalbandits.service.replay import replay
 from globalbandits.service.running import check_reachable, is_loopback
 from globalbandits.service.stores import MemoryStore, SQLiteStore
@@ -496,6 +499,36 @@ def test_a_store_that_is_away_is_503_and_comes_back():
         problem(http.get("/ready"), 503, "about to stop")
 
 
+def test_a_store_that_cannot_be_read_is_noticed_where_nobody_asks(caplog, monkeypatch):
+    """And whatever a sweep may raise, the next one is tried."""
+    fault = []
+
+    class Silent(MemoryStore):
+        def overdue(self, after, upto, limit):
+            for error in fault:
+                raise error
+            return super().overdue(after, upto, limit)
+
+    monkeypatch.setattr(logging.getLogger("globalbandits.service"), "propagate", True)
+    with own(Options(compiled=False, sweep_seconds=0.02), Silent()) as (_, _, http):
+
+        def becomes(status):
+            until = time.monotonic() + 30
+            while (answer := http.get("/ready")).status_code != status:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            return answer
+
+        for error, words in ((StoreAway("no line"), "no line"), (KeyError("x"), "KeyError('x')")):
+            becomes(200)
+            fault.append(error)
+            problem(becomes(503), 503, words)
+            time.sleep(0.1)  # some more sweeps
+            fault.clear()
+        becomes(200)
+    assert [row.message for row in caplog.records].count("no line") == 1
+
+
 def test_what_waits_is_stored_when_the_service_stops(tmp_path):
     """Requests on their way when it is told to stop are answered, and what was answered is kept."""
     path = tmp_path / "log.db"
@@ -543,6 +576,41 @@ def test_a_stream_ends_when_the_service_stops():
     thread.join()
     assert lines[0] == "event: bandit"  # and the answer was whole: no error was raised
     assert service.n_streams == 0
+
+
+def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
+    store = MemoryStore()
+    with serving(store, Options(compiled=False)) as (service, _):
+        service.log.create("large", WAGP)
+        service.log.create("small", WAGP)
+    go = threading.Event()
+
+    def slowly(store, row, **options):
+        if row.name == "large":
+            go.wait()
+        return load(store, row, **options)
+
+    monkeypatch.setattr("globalbandits.service.log.load", slowly)
+    with serving(store, Options(compiled=False)) as (_, url), talking(url) as http:
+        statuses = []
+
+        def ask():
+            connection = HTTPConnection(url.removeprefix("http://"))
+            connection.request("POST", "/v1/bandits/large/decisions", headers={"Host": "localhost"})
+            statuses.append(connection.getresponse().status)
+            connection.close()
+
+        threads = [threading.Thread(target=ask) for _ in range(40)]  # more than a pool has
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        # Its models are drawn by a thread, too.
+        assert http.post("/v1/models:preview", json={"model": MODEL}).status_code == 200
+        go.set()
+        for thread in threads:
+            thread.join()
+        assert statuses == [201] * 40
+        assert http.post("/v1/bandits/small/decisions").status_code == 201
 
 
 def test_a_stream_ends_when_its_listener_goes():

@@ -251,14 +251,11 @@ def test_settings_are_numbered_and_hold_from_a_version(log):
 
 def test_settings_changed_under_load(log):
     log.create("dice", THOMPSON)
-    stop = threading.Event()
 
     def decide(client):
         for n in range(60):
             id = log.decide("dice", f"{client}-{n}").decision.id
             log.reward("dice", id, 0.2 + n / 1000)
-            if stop.is_set():
-                return
 
     threads = [threading.Thread(target=decide, args=(client,)) for client in range(4)]
     for thread in threads:
@@ -268,6 +265,7 @@ def test_settings_changed_under_load(log):
     for thread in threads:
         thread.join()
     assert log.bandit("dice").number == 13
+    assert log.bandit("dice").version == 240
     all_agree(log)
 
 

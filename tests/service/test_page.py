@@ -139,6 +139,23 @@ def test_the_server_is_restarted_under_the_page(page, tmp_path):
         page.get_by_text("3 rewards learned").wait_for()
 
 
+def test_the_list_comes_back_with_the_server(page):
+    with serving(MemoryStore(), OPTIONS) as (_, url):
+        page.goto(url)
+        page.get_by_text("There is no bandit yet.").wait_for()
+    page.evaluate("location.hash = '#/again'")
+    page.get_by_text("the service does not answer").wait_for()
+    with serving(MemoryStore(), OPTIONS, port=int(url.rpartition(":")[2])):
+        page.get_by_text("There is no bandit yet.").wait_for()
+
+
+def test_a_page_that_cannot_follow_says_why(page):
+    with serving(MemoryStore(), OPTIONS._replace(most_streams=0)) as (service, url):
+        service.log.create("shop", WAGP)
+        page.goto(f"{url}/#/bandit/shop")
+        page.get_by_text("streams must be at most 0, got one more, trying again").wait_for()
+
+
 def test_names_are_texts(page):
     arms = ["<img src=x onerror=alert(1)>", "b"]
     with serving(MemoryStore(), OPTIONS) as (_, url):

@@ -91,6 +91,11 @@ def test_every_decision_is_made_again(store):
         ("UPDATE bandits SET version = version + 1", "must lead to version"),
         ("UPDATE settings SET from_version = 3 WHERE number = 2", "settings 2 must hold, got 1"),
         ("UPDATE snapshots SET state = '{}' WHERE version = 20", "snapshot 20"),
+        (
+            "UPDATE snapshots SET state = json_set(state, '$.learner.evidence.forgotten', 99) "
+            "WHERE version = 20",
+            "snapshot 20 is not what the log gives",
+        ),
     ],
 )
 def test_a_log_somebody_wrote_to_is_found_out(path, capsys, sql, words):

@@ -1,10 +1,13 @@
 """``globalbandits advise``: what a log of decisions says, and which arm to take."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from globalbandits._version import __version__
+from globalbandits.cli.values import parse_value
 from globalbandits.errors import EvidenceError
 
 if TYPE_CHECKING:
@@ -35,79 +38,103 @@ def advise(
 
       globalbandits advise sales.csv --arm price --reward sold --baseline 4.99 --plot profit.svg
     """
-    import json as encoding
-
+    from globalbandits.cli.analyze import as_json
     from globalbandits.cli.models import file_model
     from globalbandits.evidence import evidence_from_log
+    from globalbandits.evidence.chances import as_confidence
     from globalbandits.plots import check_figure_path, save_figure
 
     if plot is not None:
         check_figure_path(plot)
+    confidence = as_confidence(confidence)
     model = file_model(file)
-    arms, rewards = _read(log, arm, reward)
-    evidence = evidence_from_log(model, rewards=rewards, arm_values=arms)
-    today = None if baseline is None else _index(baseline, model.arms)
-    said = _advice(evidence, today, confidence)
+    today = None if baseline is None else _index("baseline", baseline, model.arms)
+    evidence = evidence_from_log(model, *_read(log, arm, reward, model.arms))
+    facts, statements = _advice(evidence, today, confidence)
     if json:
-        print(encoding.dumps(said, indent=2, default=str))
+        print(as_json(facts | {key: asdict(one) for key, one in statements.items()}), end="")
     else:
-        print("\n".join(str(line) for line in said.values()))
+        print("\n".join([facts["advice"], *map(str, statements.values())]))
     if plot is not None:
         figure = evidence.plot_worth(confidence, baseline=today)
         typer.echo(f"figure: {save_figure(figure, plot)}", err=True)
 
 
-def _advice(evidence: "Evidence", baseline: int | None, confidence: float) -> dict[str, Any]:
-    """What is said, in order; the answer first."""
+def _advice(
+    evidence: "Evidence", baseline: int | None, confidence: float
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The answer with what it rests on, and the statements behind it, in the order of saying."""
+    from globalbandits.plots.labels import escape_controls
+
     model, against = evidence.model, evidence.against_model()
-    if against.refuted(1.0 - confidence):
-        answer = "The rewards refute the model: do not follow its curves."
-    else:
-        worth = model.worth(against.theta)
-        best = int(worth.argmax())
-        answer = f"Take {model.arms[best]}: worth {worth[best]:.4g} a decision, by the curves."
-    said = {
-        "advice": answer,
-        "theta": str(evidence.interval(confidence)),
-        "contenders": str(evidence.contenders(confidence)),
-        "model": str(against),
-        "drift": str(evidence.drift(1.0 - confidence)),
+    moved = evidence.drift(1.0 - confidence)
+    statements: dict[str, Any] = {
+        "interval": evidence.interval(confidence),
+        "contenders": evidence.contenders(confidence),
+        "model": against,
+        "drift": moved,
     }
     if baseline is not None:
-        said["earnings"] = str(evidence.earnings(baseline, confidence))
-    return said
+        statements["earnings"] = evidence.earnings(baseline, confidence)
+    worth = model.worth(against.theta)
+    best = int(worth.argmax())
+    refuted = against.refuted(1.0 - confidence)
+    if refuted:
+        answer = "The rewards refute the model: do not follow its curves."
+    else:
+        taken = escape_controls(str(model.arms[best]))
+        answer = f"Take {taken}: worth {worth[best]:.4g} a decision, by the curves."
+        if moved.alarm:
+            answer += " But theta has changed: ask again with the rows since then."
+    facts = {
+        "version": __version__,
+        "advice": answer,
+        "arm": None if refuted else model.arms[best],
+        "worth": None if refuted else float(worth[best]),
+        "refuted": refuted,
+        "changed": moved.alarm,
+    }
+    return facts, statements
 
 
-def _read(path: Path, arm: str, reward: str) -> tuple[list[Any], list[float]]:
+def _read(
+    path: Path, arm: str, reward: str, arms: tuple[Any, ...]
+) -> tuple[list[int], list[float]]:
+    """Indices of arms and rewards, row by row."""
     import pandas as pd
 
+    from globalbandits.plots.labels import escape_controls
+
     try:
-        frame = pd.read_csv(path)
-    except (OSError, ValueError, pd.errors.ParserError) as error:
-        raise EvidenceError(f"log must be a readable CSV file, got {path}: {error}") from None
-    for column in (arm, reward):
-        if column not in frame.columns:
-            shown = ", ".join(map(str, frame.columns))
-            raise EvidenceError(f"log must have a column {column!r}, has: {shown}")
+        header = [str(name) for name in pd.read_csv(path, nrows=0).columns]
+        for column in (arm, reward):
+            if column not in header:
+                shown = escape_controls(", ".join(header))
+                raise EvidenceError(f"log must have a column {column!r}, has: {shown}")
+        frame = pd.read_csv(path, usecols=[arm, reward], dtype=str, keep_default_na=False)
+    except EvidenceError:
+        raise
+    except (OSError, ValueError) as error:
+        why = escape_controls(str(error).strip())
+        raise EvidenceError(f"log must be a readable CSV file, got {path}: {why}") from None
     if frame.empty:
         raise EvidenceError(f"log must have a row for every decision, got none in {path}")
     numbers = pd.to_numeric(frame[reward], errors="coerce")
     if numbers.isna().any():
         row = int(numbers.isna().to_numpy().argmax())
         found = frame[reward].iloc[row]
-        raise EvidenceError(f"{reward} must be a number, row {row + 1} has {found!r}")
-    return frame[arm].tolist(), numbers.astype(float).tolist()
+        raise EvidenceError(f"{reward} in row {row + 1} must be a number, got {found!r}")
+    codes, texts = pd.factorize(frame[arm])
+    first = {code: row for row, code in reversed(list(enumerate(codes.tolist())))}
+    known = [
+        _index(f"{arm} in row {first[code] + 1}", text, arms) for code, text in enumerate(texts)
+    ]
+    return [known[code] for code in codes], numbers.astype(float).tolist()
 
 
-def _index(text: str, arms: tuple[Any, ...]) -> int:
+def _index(name: str, text: str, arms: tuple[Any, ...]) -> int:
     """The arm that a text names: one written so, or the number."""
     from globalbandits._rewards import index_of
 
-    for index, value in enumerate(arms):
-        if str(value) == text:
-            return index
-    try:
-        return index_of(float(text), arms)
-    except ValueError:
-        shown = ", ".join(map(str, arms[:8])) + (", ..." if len(arms) > 8 else "")
-        raise EvidenceError(f"baseline must be one of the arms {shown}, got {text!r}") from None
+    written = [str(value) for value in arms]
+    return written.index(text) if text in written else index_of(parse_value(text), arms, name)

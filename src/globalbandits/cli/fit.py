@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from globalbandits.cli.values import parse_arms, parse_domain, parse_value
+from globalbandits.cli.values import parse_arms, parse_domain
 
 if TYPE_CHECKING:
     from globalbandits.fitting import Fit
@@ -84,9 +84,9 @@ def fit(
     from rich.console import Console
 
     from globalbandits.fitting import fit as fit_history
-    from globalbandits.fitting.modelling import check_model_path
     from globalbandits.fitting.page import check_page_path
     from globalbandits.fitting.words import describe
+    from globalbandits.model.writing import check_model_path
     from globalbandits.plots import check_figure_path
 
     # What cannot be written is said before the work.
@@ -107,7 +107,7 @@ def fit(
         reward_range=None if reward_range is None else parse_domain(reward_range, "range"),
         arms=arms if arms in (None, "labels") else parse_arms(str(arms)),
         time=time,
-        exclude=[parse_value(name) for name in exclude or []],
+        exclude=exclude or [],
         dropna=dropna,
         verdict=not quick,
         horizon=horizon,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from globalbandits.plots.labels import printed_label
+from globalbandits.plots.labels import counted, printed_label
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -96,8 +96,9 @@ def _summary(facts: dict[str, Any]) -> str:
     worth = f"a decision is worth {show(least)} to {show(most)}\n" if facts["valued"] else ""
     remarks = "".join(f"note: {show(remark)}\n" for remark in facts["remarks"])
     return (
-        f"{show(facts['model'])}: {facts['n_arms']:,} arms, θ in [{low:g}, {high:g}], "
-        f"{len(facts['regions']):,} regions, {len(facts['dominated']):,} arms never best\n"
+        f"{show(facts['model'])}: {counted(facts['n_arms'], 'arm')}, θ in [{low:g}, {high:g}], "
+        f"{counted(len(facts['regions']), 'region')}, "
+        f"{counted(len(facts['dominated']), 'arm')} never best\n"
         f"{worth}{remarks}"
     )
 

@@ -41,8 +41,7 @@ class Part:
         part = known[require_known(cls.family, kind, known, ScenarioError)]
         fields = {field.name: field for field in dataclasses.fields(part)}
         for name in given:
-            allowed = sorted(fields) or ["none"]
-            require_known(f"parameter of {kind}", name, allowed, ScenarioError)
+            require_known(f"parameter of {kind}", name, sorted(fields), ScenarioError)
         for name, field in fields.items():
             there = name in given or field.default is not dataclasses.MISSING
             require(there, of, f"have the parameter {name!r} of {kind}", given, ScenarioError)

@@ -9,6 +9,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.evidence.statements import Statement
+from globalbandits.plots.labels import counted
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -38,11 +39,11 @@ class Earnings(Statement):
         return self.amount / self.n_observations if self.n_observations else math.nan
 
     def __str__(self) -> str:
-        counted = f"{self.n_observations:,} decisions"
+        decisions = counted(self.n_observations, "decision")
         if math.isnan(self.low):
-            return f"nothing can be said of {counted}: the model is refuted"
+            return f"nothing can be said of {decisions}: the model is refuted"
         return (
-            f"{self.amount:+.6g} against always {self.baseline!r} over {counted}: between "
+            f"{self.amount:+.6g} against always {self.baseline!r} over {decisions}: between "
             f"{self.low:+.6g} and {self.high:+.6g} (confidence {self.confidence:g})"
         )
 

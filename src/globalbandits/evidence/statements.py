@@ -6,6 +6,7 @@ from typing import Any
 
 from globalbandits.evidence.chances import as_alpha
 from globalbandits.pages import paragraph
+from globalbandits.plots.labels import counted
 
 _LARGEST_LOG = math.log(1e300)
 _MAX_SHOWN = 12
@@ -57,9 +58,8 @@ class Interval(Statement):
 
     def __str__(self) -> str:
         where = "nowhere" if self.is_empty else f"in [{self.low:.6g}, {self.high:.6g}]"
-        return (
-            f"theta {where} (confidence {self.confidence:g}, {_observations(self.n_observations)})"
-        )
+        seen = counted(self.n_observations, "observation")
+        return f"theta {where} (confidence {self.confidence:g}, {seen})"
 
     def explain(self) -> str:
         """What the interval means and assumes."""
@@ -104,7 +104,7 @@ class ModelEvidence(Statement):
     def __str__(self) -> str:
         return (
             f"e-value {self.e_value:.3g} against the model (p {self.p_value:.3g}, least refuted "
-            f"theta {self.theta:.6g}, {_observations(self.n_observations)})"
+            f"theta {self.theta:.6g}, {counted(self.n_observations, 'observation')})"
         )
 
     def explain(self) -> str:
@@ -157,7 +157,7 @@ class Contenders(Statement):
         how = ", without the model" if self.model_free else ""
         return (
             f"{len(self.arms)} of {len(self.values)} arms can be best: {shown}{more} "
-            f"(confidence {self.confidence:g}{how}, {_observations(self.n_observations)})"
+            f"(confidence {self.confidence:g}{how}, {counted(self.n_observations, 'observation')})"
         )
 
     def explain(self) -> str:
@@ -200,7 +200,7 @@ class Drift(Statement):
         return min(1.0, math.exp(-max(self.log_e_value, 0.0)))
 
     def __str__(self) -> str:
-        seen = _observations(self.n_observations)
+        seen = counted(self.n_observations, "observation")
         how = f"e-value {self.e_value:.3g}, alpha {self.alpha:g}, {seen}"
         if not self.alarm:
             return f"no change found ({how})"
@@ -219,7 +219,3 @@ class Drift(Statement):
             f"most {self.alpha:g}. {_ASSUMPTIONS} A wrong model can raise it too: ask for the "
             "evidence against the model on the rewards since the change. The date is an estimate."
         )
-
-
-def _observations(n: int) -> str:
-    return f"{n:,} observation" + ("" if n == 1 else "s")

@@ -93,7 +93,10 @@ def late_rows(times: AnyArray) -> BoolArray:
     if missing.any():
         row = int(np.argmax(missing))
         raise FitError(f"time must not be missing, row {row} has {as_plain(times[row])!r}")
-    values, counts = np.unique(times, return_counts=True)
+    try:
+        values, counts = np.unique(times, return_counts=True)
+    except TypeError:
+        raise FitError("time must be values that can be compared, got a mixture") from None
     return np.asarray(times > last_early(values, counts))
 
 

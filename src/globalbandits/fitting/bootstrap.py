@@ -22,7 +22,7 @@ class Errors(NamedTuple):
     """Standard errors over groups."""
 
     share: float
-    bias_scale: float
+    bias_scale: float  # of the offered arms
     total: float
     through: float
     bias_scale_high: float  # the 90 % point of the refits' bias scale
@@ -69,9 +69,10 @@ def bootstrap_errors(
         drawn = panel.take(rng.integers(0, panel.n_groups, panel.n_groups))
         again = climb(drawn, scale, shared, N_STEPS)
         alone = climb(drawn, scale, independent, N_STEPS)
-        knowing = worth_of_knowing(*offer(again), seed)
+        offered, offered_worth = offer(again)
+        knowing = worth_of_knowing(offered, offered_worth, seed)
         share = explained_share(again, alone, worth)
-        found.append((share, again.bias_scale, knowing.total, knowing.through))
+        found.append((share, offered.bias_scale, knowing.total, knowing.through))
     numbers = np.array(found)
     share_se, bias_se, total_se, through_se = (numbers.std(axis=0, ddof=1) * shrink).tolist()
     return Errors(

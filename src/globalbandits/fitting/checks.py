@@ -14,15 +14,10 @@ ENOUGH_GROUPS = 20  # for arms without an order
 
 def check_panel(panel: Panel, scale: ArmScale) -> None:
     """Refuse a history from which nothing can be learned about how arms hang together."""
-    several = int((panel.tried.sum(axis=1) >= 2).sum())
-    used = int(panel.tried.any(axis=1).sum())
-    if used >= FEWEST_GROUPS and several == 0:
+    tried = panel.tried.sum(axis=1)
+    if (tried >= 1).sum() >= FEWEST_GROUPS and not (tried >= 2).any():
         raise FitError("no group has rewards of two arms: nothing connects the arms")
-    if several < FEWEST_GROUPS:
-        raise FitError(
-            f"history must have at least {FEWEST_GROUPS} groups with rewards of 2 arms each, "
-            f"has {several}"
-        )
+    check_several(panel, "history", "each")
     parts = connected_arms(panel)
     if len(parts) > 1:
         named = " and ".join(f"({', '.join(repr(arm) for arm in part)})" for part in parts)
@@ -34,6 +29,16 @@ def check_panel(panel: Panel, scale: ArmScale) -> None:
                     f"arm {arm!r} must have rewards in at least {FEWEST_GROUPS} groups "
                     f"where arms have no order, has {groups}"
                 )
+
+
+def check_several(panel: Panel, what: str, where: str) -> None:
+    """Refuse a panel with fewer groups than a fit needs; the rest says which panel it is."""
+    several = int((panel.tried.sum(axis=1) >= 2).sum())
+    if several < FEWEST_GROUPS:
+        raise FitError(
+            f"{what} must have at least {FEWEST_GROUPS} groups with rewards of 2 arms {where}, "
+            f"has {several}"
+        )
 
 
 def connected_arms(panel: Panel) -> list[list[Any]]:

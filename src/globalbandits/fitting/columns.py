@@ -1,6 +1,7 @@
 """Columns of anything that has them, and the distinct values of one."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,7 @@ def read_columns(frame: Any, wanted: Sequence[str]) -> list[AnyArray]:
     >>> read_columns({"store": ["a", "b"], "sold": [0, 1]}, ["sold"])
     [array([0, 1])]
     """
-    names = column_names(frame)
-    for name in wanted:
-        if name not in names:
-            raise FitError(f"history must have a column {name!r}, has: {', '.join(names)}")
+    check_columns(wanted, column_names(frame))
     columns = [np.asarray(frame[name]) for name in wanted]
     for name, column in zip(wanted, columns, strict=True):
         if column.ndim != 1:
@@ -41,6 +39,13 @@ def read_columns(frame: Any, wanted: Sequence[str]) -> list[AnyArray]:
                 f"got {column.size}"
             )
     return columns
+
+
+def check_columns(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a history that does not have all the columns."""
+    for name in wanted:
+        if name not in names:
+            raise FitError(f"history must have a column {name!r}, has: {', '.join(names)}")
 
 
 def as_numbers(name: str, column: AnyArray) -> FloatArray:
@@ -82,5 +87,7 @@ def sorted_order(values: Sequence[Any]) -> list[int]:
 
 
 def as_plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value it stands for."""
+    """A NumPy scalar, or a database's decimal, as the Python value it stands for."""
+    if isinstance(value, Decimal):
+        return float(value)
     return value.item() if isinstance(value, np.generic) else value

@@ -7,11 +7,16 @@ import numpy as np
 
 from globalbandits.errors import FitError
 from globalbandits.fitting.aggregation import Wanted, as_range
-from globalbandits.fitting.growing import dense_panels
+from globalbandits.fitting.columns import check_columns
+from globalbandits.fitting.growing import check_number_of_arms, dense_panels
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.reading import PARQUET, LastEarly, find_last_early
+from globalbandits.fitting.reading import PARQUET, LastEarly, find_last_early, unreadable
 from globalbandits.fitting.rewards import NEEDED, RewardScale
 from globalbandits.fitting.texts import MISSING, as_values
+
+# Rewards on the unit scale are added up as whole numbers of this share of it: whichever thread adds
+# first, the sum is the same, and as exact as a sum of floats.
+_UNIT = 2.0**-52
 
 
 def panels_by_duckdb(path: str | os.PathLike[str], wanted: Wanted) -> tuple[Panel, Panel | None]:
@@ -29,6 +34,7 @@ class _Reader:
     def __init__(self, connection: Any, path: str, wanted: Wanted) -> None:
         assert wanted.reward is not None
         self.connection = connection
+        self.path = path
         self.wanted = wanted
         self.scale = RewardScale(as_range(wanted.reward_range), wanted.dropna)
         reward = _name(wanted.reward)
@@ -44,9 +50,7 @@ class _Reader:
                 f"WHEN lower({reward}) = 'false' THEN 0.0 ELSE CAST({reward} AS DOUBLE) END"
             )
         names = [row[0] for row in self._rows(f"DESCRIBE SELECT * FROM {self.table}")]
-        for each in wanted.columns:
-            if each not in names:
-                raise FitError(f"history must have a column {each!r}, has: {', '.join(names)}")
+        check_columns(wanted.columns, names)
 
     def _rows(self, query: str, parameters: list[Any] | None = None) -> list[Any]:
         import duckdb
@@ -55,6 +59,8 @@ class _Reader:
             return list(self.connection.execute(query, parameters or []).fetchall())
         except duckdb.ConversionException:
             raise FitError("reward must be numbers, got a column with other values") from None
+        except duckdb.Error as error:
+            raise unreadable(self.path, error) from None
 
     def panels(self) -> tuple[Panel, Panel | None]:
         """One pass over the file; two if the time is asked for."""
@@ -65,25 +71,28 @@ class _Reader:
             late = f"{time if last.as_is else f'CAST({time} AS DOUBLE)'} > ?"
             parameters = [last.time]
         low, high = (repr(end) for end in self.scale.reward_range)
-        rows = self._rows(
+        self._rows(
             f"""
+            CREATE TABLE cells AS
             WITH rewards AS (
                 SELECT {_name(self.wanted.group)} AS g, {_name(self.wanted.arm)} AS a,
                        {late} AS late, {self.reward} AS r
                 FROM {self.table}),
             scaled AS (SELECT *, (r - {low}) / ({high} - {low}) AS y FROM rewards)
             SELECT g, a, late,
-                   count(*) FILTER (isfinite(r)),
-                   coalesce(sum(y) FILTER (isfinite(r)), 0.0),
-                   coalesce(sum(y * y) FILTER (isfinite(r)), 0.0),
-                   count(*) FILTER (r IS NULL OR isnan(r)),
-                   count(*) FILTER (isinf(r)),
-                   count(*) FILTER (isfinite(r) AND r <> {low} AND r <> {high}),
-                   count(*) FILTER (isfinite(r) AND (r < {low} OR r > {high}))
+                   count(*) FILTER (isfinite(r)) AS n,
+                   {_exact_sum("y")} AS total,
+                   {_exact_sum("y * y")} AS square,
+                   count(*) FILTER (r IS NULL OR isnan(r)) AS missing,
+                   count(*) FILTER (isinf(r)) AS infinite,
+                   count(*) FILTER (isfinite(r) AND r <> {low} AND r <> {high}) AS inside,
+                   count(*) FILTER (isfinite(r) AND (r < {low} OR r > {high})) AS outside
             FROM scaled GROUP BY g, a, late
             """,
             parameters,
         )
+        check_number_of_arms(self._rows("SELECT count(DISTINCT a) FROM cells")[0][0])
+        rows = self._rows("SELECT * FROM cells ORDER BY g, a, late")
         if not rows:
             raise FitError("history must have rows, has none")
         return self._build(rows, last is not None)
@@ -145,3 +154,9 @@ def _text(value: str) -> str:
 
 def _name(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
+
+
+def _exact_sum(term: str) -> str:
+    """The sum of a term from 0 to 1, in whatever order it is added; what is outside is refused."""
+    whole = f"TRY_CAST(round({term} * {1 / _UNIT!r}) AS BIGINT)"
+    return f"coalesce(CAST(sum({whole}) AS DOUBLE) * {_UNIT!r}, 0.0)"

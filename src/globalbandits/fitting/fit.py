@@ -7,14 +7,14 @@ import time as clock
 import warnings
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import FitError
 from globalbandits.fitting.aggregation import Wanted
 from globalbandits.fitting.arms import arm_scale
 from globalbandits.fitting.bootstrap import bootstrap_errors
-from globalbandits.fitting.checks import ENOUGH_GROUPS, check_panel, few_groups
+from globalbandits.fitting.checks import ENOUGH_GROUPS, check_panel, check_several, few_groups
 from globalbandits.fitting.factor import fit_independent, fit_shared
 from globalbandits.fitting.forecast import as_playing
 from globalbandits.fitting.given import fit_given, read_curves, value_of
@@ -31,9 +31,7 @@ from globalbandits.fitting.sources import leave_out, read_history
 from globalbandits.fitting.theta import quantile_scale, straight_scale
 from globalbandits.fitting.verdict import Facts, decide
 from globalbandits.fitting.worth import Offset, Value, Worth
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel
 
 _LOG = logging.getLogger(__name__)
 
@@ -49,7 +47,7 @@ def fit(
     cost: float | None = None,
     reward_range: tuple[float, float] | None = None,
     arms: Any = None,
-    curves: "RewardModel | None" = None,
+    curves: RewardModel | None = None,
     time: str | None = None,
     exclude: Collection[Any] = (),
     dropna: bool = False,
@@ -97,6 +95,11 @@ def fit(
     """
     started = clock.perf_counter()
     seed = as_integer("seed", seed, 0, FitError)
+    for name, column in {"group": group, "arm": arm, "reward": reward, "time": time}.items():
+        named = isinstance(column, str) or (column is None and name in ("reward", "time"))
+        require(named, name, "be the name of a column", column, FitError)
+    right = curves is None or isinstance(curves, RewardModel)
+    require(right, "curves", "be a RewardModel", curves, FitError)
     say = stages(progress)
     playing = as_playing(horizon, runs, seed, progress is True)
     wanted = Wanted(group, arm, reward, time, reward_range, dropna)
@@ -113,6 +116,8 @@ def fit(
     worth, offered_worth = valued(panel.arms), valued(offered)
     offered_worth.check()
     check_panel(panel, scale)
+    if late is not None:
+        check_several(panel.without(late), "time", "in its first two thirds")
     if panel.n_groups < ENOUGH_GROUPS and not scale.ordered:
         warnings.warn(few_groups(panel.n_groups), stacklevel=2)
 

@@ -35,11 +35,7 @@ class GrowingTotals:
         """Add a block of rows; rewards are on the unit scale, nan does not count."""
         group_codes = _codes("group", groups, self.groups, first_row)
         arm_codes = _codes("arm", arms, self.arms, first_row)
-        if len(self.arms) > MOST_ARMS:
-            raise FitError(
-                f"arms must be few enough to repeat, got more than {MOST_ARMS}: "
-                "round or bin them first"
-            )
+        check_number_of_arms(len(self.arms))
         counted = ~np.isnan(rewards)
         unit = np.where(counted, rewards, 0.0)
         later = counted & late if late is not None else np.zeros_like(counted)
@@ -63,6 +59,14 @@ class GrowingTotals:
         arms, columns = as_values(list(self.arms))
         row, column = rows[self.keys >> _SHIFT], columns[self.keys & ((1 << _SHIFT) - 1)]
         return dense_panels(self.totals, (row, column), (groups, arms), scale, arm_name, with_late)
+
+
+def check_number_of_arms(n_arms: int) -> None:
+    """Refuse so many arms that cells would fill the memory before they are looked at."""
+    if n_arms > MOST_ARMS:
+        raise FitError(
+            f"arms must be few enough to repeat, got more than {MOST_ARMS}: round or bin them first"
+        )
 
 
 def dense_panels(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from globalbandits._types import AnyArray, FloatArray
+from globalbandits._validation import as_list
 from globalbandits.errors import FitError
 from globalbandits.fitting.arms import ArmScale, is_number
 from globalbandits.fitting.columns import as_plain
@@ -19,11 +20,10 @@ def as_offered(arms: Any, panel: Panel, scale: ArmScale) -> tuple[Any, ...]:
 
     A new arm must be a number between two of the history's, where those have an order.
     """
-    if arms is None or isinstance(arms, str):
-        if arms not in (None, "labels"):
-            raise FitError(f"arms must be None, 'labels' or a list of arms, got {arms!r}")
+    if arms is None or (isinstance(arms, str) and arms == "labels"):
         return panel.arms
-    offered = tuple(as_plain(arm) for arm in arms)
+    rule = "be None, 'labels' or a list of arms"
+    offered = tuple(as_plain(arm) for arm in as_list("arms", arms, rule, FitError))
     if len(offered) < 2 or len(set(offered)) < len(offered):
         raise FitError(f"arms must be at least two distinct arms, got {offered!r}")
     for arm in offered:

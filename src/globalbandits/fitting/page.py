@@ -10,7 +10,7 @@ import numpy as np
 from globalbandits._files import replacing
 from globalbandits.errors import FitError
 from globalbandits.fitting.pictures import draw_curves, draw_groups, draw_regret
-from globalbandits.fitting.words import break_even, early_time
+from globalbandits.fitting.words import beyond_independent, break_even, differ, early_time
 from globalbandits.pages import definitions, embed_figure, fill_page, table
 from globalbandits.plots.labels import printed_label
 from globalbandits.plots.saving import svg_bytes
@@ -42,7 +42,7 @@ def write_page(fit: "Fit", path: str | os.PathLike[str]) -> Path:
     page = fill_page(
         __package__,
         "page.html",
-        title=escape(_title(fit)),
+        title=_title(fit),
         lead=escape(
             f"What {panel.n_groups:,} groups, {panel.n_arms} arms and {panel.n_rewards:,} rewards "
             f"({kind}) say about a new group."
@@ -85,15 +85,13 @@ def _share(fit: "Fit") -> str:
     if np.isnan(fit.share):
         return "<p>Groups do not differ measurably: there is nothing to explain.</p>"
     error = "" if fit.errors is None else f" ± {fit.errors.share:.0%}"
-    found = fit.held_out.over_independent(fit.chosen)
     return (
         '<div class="share"><div class="bar" role="img" '
         f'aria-label="share explained by one number: {fit.share:.0%}">'
         f'<span style="width:{100 * fit.share:.1f}%"></span></div>'
         f'<div class="words"><span>One number explains {fit.share:.0%}{error} of how groups '
         f"differ</span><span>the rest is every group's own</span></div></div>"
-        f"<p>On held-out groups: log score {found.mean:+.2f} ± {found.se:.2f} per group against "
-        "every arm for itself.</p>"
+        f"<p>On held-out groups: {escape(beyond_independent(fit, fit.held_out))}.</p>"
     )
 
 
@@ -172,17 +170,11 @@ def _notes(fit: "Fit") -> str:
 
 
 def _about(fit: "Fit") -> dict[str, str]:
-    found = fit.homogeneity
     lines = {
-        "Do groups differ?": f"chi² {found.statistic:.0f} on {found.freedom}, p = "
-        f"{found.p_value:.2g}",
+        "Do groups differ?": differ(fit),
         "Rewards": "from {:g} to {:g}".format(*fit.panel.reward_range),
         "Fitted": f"in {fit.seconds:.1f} s",
     }
     if fit.later is not None:
-        later = fit.later.over_independent(fit.chosen)
-        text = (
-            f"log score {later.mean:+.2f} ± {later.se:.2f} per group against every arm for itself"
-        )
-        lines["Last third of the time"] = text
+        lines["Last third of the time"] = beyond_independent(fit, fit.later)
     return lines

@@ -103,7 +103,7 @@ class Panel:
     def with_arms(self, arms: Sequence[Any]) -> "Panel":
         """The panel of other arms: those of this one by value, the others without rewards."""
         places = {arm: place for place, arm in enumerate(self.arms)}
-        known = np.array([places.get(arm, -1) for arm in arms])
+        known = np.array([places.get(arm, -1) for arm in arms], np.int64)
 
         def columns(cells: FloatArray) -> FloatArray:
             return np.where(known >= 0, cells[:, known], 0.0)

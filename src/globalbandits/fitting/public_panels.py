@@ -8,6 +8,8 @@ import numpy as np
 from globalbandits._types import AnyArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import FitError
+from globalbandits.fitting.columns import check_columns
+from globalbandits.fitting.reading import readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,8 +104,7 @@ def _read(path: str | os.PathLike[str], columns: list[str]) -> "pd.DataFrame":
     """Some columns of a CSV file."""
     import pandas as pd
 
-    header = [str(name) for name in pd.read_csv(path, nrows=0).columns]
-    for name in columns:
-        if name not in header:
-            raise FitError(f"history must have a column {name!r}, has: {', '.join(header)}")
-    return pd.read_csv(path, usecols=columns, low_memory=False)
+    with readable(path):
+        header = [str(name) for name in pd.read_csv(path, nrows=0).columns]
+        check_columns(columns, header)
+        return pd.read_csv(path, usecols=columns, low_memory=False)

@@ -6,7 +6,7 @@ faster. Parquet files are read by DuckDB.
 
 import os
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 from globalbandits._types import AnyArray, BoolArray
 from globalbandits.errors import FitError
 from globalbandits.fitting.aggregation import Wanted, as_range, last_early
-from globalbandits.fitting.columns import as_numbers, as_plain
+from globalbandits.fitting.columns import as_numbers, as_plain, check_columns
 from globalbandits.fitting.growing import GrowingTotals
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.rewards import RewardScale
@@ -27,6 +27,23 @@ PARQUET = (".parquet", ".pq")
 CHUNK = 500_000  # rows of a CSV file at a time
 
 Progress = Callable[[int], None]
+
+
+def unreadable(path: str | os.PathLike[str], error: Exception) -> FitError:
+    """The error for a file that is broken, or no such file at all."""
+    reason = str(error).strip().partition("\n")[0]
+    return FitError(f"history {Path(path).name!r} cannot be read: {reason}")
+
+
+@contextmanager
+def readable(path: str | os.PathLike[str]) -> Generator[None, None, None]:
+    """Whatever pandas raises about a file says which file it is."""
+    try:
+        yield
+    except FitError:
+        raise
+    except (ValueError, OSError, EOFError) as error:  # of tables, letters, gzip
+        raise unreadable(path, error) from None
 
 
 def panels_from_file(
@@ -83,22 +100,21 @@ def _chunks(
     import pandas as pd
 
     separator = "\t" if Path(path).name.lower().endswith(".tsv") else ","
-    header = [str(name) for name in pd.read_csv(path, nrows=0, sep=separator).columns]
-    for name in columns:
-        if name not in header:
-            raise FitError(f"history must have a column {name!r}, has: {', '.join(header)}")
     missing = {name: list(MISSING) if name == wanted.reward else [""] for name in columns}
-    with pd.read_csv(
-        path,
-        usecols=columns,
-        dtype={name: str for name in columns if name != wanted.reward},
-        keep_default_na=False,
-        na_values=missing,
-        chunksize=CHUNK,
-        sep=separator,
-    ) as blocks:
-        for block in blocks:
-            yield {name: np.asarray(block[name]) for name in columns}
+    with readable(path):
+        header = [str(name) for name in pd.read_csv(path, nrows=0, sep=separator).columns]
+        check_columns(columns, header)
+        with pd.read_csv(
+            path,
+            usecols=columns,
+            dtype={name: str for name in columns if name != wanted.reward},
+            keep_default_na=False,
+            na_values=missing,
+            chunksize=CHUNK,
+            sep=separator,
+        ) as blocks:
+            for block in blocks:
+                yield {name: np.asarray(block[name]) for name in columns}
 
 
 class LastEarly(NamedTuple):

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.errors import FitError
 from globalbandits.fitting.arms import ArmScale, arm_scale
 from globalbandits.fitting.candidates import candidates
-from globalbandits.fitting.checks import FEWEST_GROUPS
+from globalbandits.fitting.checks import check_several
 from globalbandits.fitting.factor import fit_shared
 from globalbandits.fitting.fitted import Fitted
 from globalbandits.fitting.forecast import Forecast, Playing, simulate_groups, world_of
@@ -39,12 +38,7 @@ def replay(fit: "Fit", playing: Playing) -> Forecast:
     order = np.random.default_rng(playing.seed).permutation(panel.n_groups)
     halves = order[: panel.n_groups // 2], order[panel.n_groups // 2 :]
     for half in halves:
-        several = int((panel.tried[half].sum(axis=1) >= 2).sum())
-        if several < FEWEST_GROUPS:
-            raise FitError(
-                f"replay must have at least {FEWEST_GROUPS} groups with rewards of 2 arms in each "
-                f"half of the history, has {several}"
-            )
+        check_several(panel.take(half), "replay", "in each half of the history")
     first, second = (
         _play_half(fit, scale, half, np.sort(other), playing._replace(seed=playing.seed + number))
         for number, (half, other) in enumerate((halves, halves[::-1]))

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits._validation import require
+from globalbandits._validation import as_list, require
 from globalbandits.errors import FitError
 from globalbandits.fitting.aggregation import Wanted, panel_from_table, panels_from_rows
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.reading import Progress, panels_from_file
+from globalbandits.fitting.texts import as_values
 
 
 def read_history(
@@ -43,13 +44,17 @@ def read_history(
 def leave_out(
     panel: Panel, late: Panel | None, exclude: Collection[Any]
 ) -> tuple[Panel, Panel | None]:
-    """The panels without some groups, and without groups and arms that have no reward."""
-    if isinstance(exclude, str):
-        raise FitError(f"exclude must be a list of groups, got {exclude!r}")
-    for group in exclude:
-        if group not in panel.groups:
-            raise FitError(f"exclude must name groups of the history, got {group!r}")
-    wanted = np.array([group not in exclude for group in panel.groups], bool)
+    """The panels without some groups, and without groups and arms that have no reward.
+
+    A group may also be named by its text, as it stands in a file: "7" for the shop 7.
+    """
+    left_out = []
+    for name in as_list("exclude", exclude, "be a list of groups", FitError):
+        texts = as_values([name])[0] if isinstance(name, str) else []
+        known = [each for each in (name, *texts) if each in panel.groups]
+        require(bool(known), "exclude", "name groups of the history", name, FitError)
+        left_out.append(known[0])
+    wanted = np.array([group not in left_out for group in panel.groups], bool)
     rows = np.flatnonzero(wanted & panel.tried.any(axis=1))
     arms = [panel.arms[place] for place in np.flatnonzero(panel.tried[rows].any(axis=0))]
 

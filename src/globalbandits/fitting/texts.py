@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from globalbandits._types import IntArray
-from globalbandits.fitting.columns import sorted_order
+from globalbandits.fitting.columns import as_plain, sorted_order
 
 MISSING = ("", "nan", "NaN", "NA", "N/A", "null", "NULL", "None")  # texts of a missing reward
 
@@ -15,14 +15,14 @@ def as_values(texts: Sequence[Any]) -> tuple[list[Any], IntArray]:
     """Distinct values in order, and the place of every text among them.
 
     Integers if all texts are written as such, floats if all are numbers, else texts. What is
-    not a text (from a typed file) stays what it is.
+    not a text (from a typed file) stays what it is; decimals become floats.
 
     >>> as_values(["3.50", "2", "3.5"])
     ([2.0, 3.5], array([1, 0, 1]))
     >>> as_values(["07", "12"])[0]
     ['07', '12']
     """
-    values = list(texts)
+    values = [as_plain(text) for text in texts]
     if values and all(isinstance(text, str) for text in values):
         values = _numbers(values)
     distinct = list(dict.fromkeys(values))

@@ -50,10 +50,10 @@ def decide(facts: Facts) -> Verdict:
     sentences = [*reasons, *_figures(facts, action, policy, runner_up)]
     through_errors = facts.knowing.through <= NEXT_TO_NOTHING * facts.knowing.total
     if action == "elastic" and through_errors:
+        gained = " What can be gained lies in the groups' own errors."
         sentences.append(
             f"For the decision the one number is worth next to nothing: {facts.fixed_arm!r} is "
-            "best, or as good as best, whatever it is. What can be gained lies in the groups' "
-            "own errors."
+            f"best, or as good as best, whatever it is.{gained if facts.knowing.total > 0 else ''}"
         )
     later = facts.later
     if later is not None and later.mean < 0 < facts.score.mean:

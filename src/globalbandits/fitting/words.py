@@ -8,6 +8,7 @@ import numpy as np
 
 from globalbandits.fitting.candidates import ALONE, ELASTIC, STUBBORN
 from globalbandits.fitting.forecast import Forecast
+from globalbandits.fitting.scoring import Scores
 
 if TYPE_CHECKING:
     from globalbandits.fitting.result import Fit
@@ -24,13 +25,12 @@ def describe(fit: "Fit", width: int = TOTAL) -> str:
     lines = [
         f"{panel.n_groups} groups, {panel.n_arms} arms, {panel.n_rewards} rewards ({kind}), "
         f"fitted in {fit.seconds:.1f} s",
-        line("Do groups differ?", _differ(fit)),
+        line("Do groups differ?", differ(fit)),
         line("One number explains", _explained(fit)),
-        line("Held-out groups", _held_out(fit)),
+        line("Held-out groups", beyond_independent(fit, fit.held_out)),
     ]
     if fit.later is not None:
-        later = fit.later.over_independent(fit.chosen)
-        lines.append(line("Last third of the time", _score(later.mean, later.se)))
+        lines.append(line("Last third of the time", beyond_independent(fit, fit.later)))
     lines.append(line("Worth of knowing the group", _worth(fit)))
     lines.append(line("Arms", _arms(fit)))
     stalling = [arm for arm, stalls in zip(fit.offered, fit.facts.stalls, strict=True) if stalls]
@@ -62,7 +62,8 @@ def _plus_minus(value: float, error: float | None, pattern: str = ".3g") -> str:
     return f"{value:{pattern}}" if error is None else f"{value:{pattern}} ± {error:.2g}"
 
 
-def _differ(fit: "Fit") -> str:
+def differ(fit: "Fit") -> str:
+    """The test of homogeneity."""
     found = fit.homogeneity
     if np.isnan(found.p_value):
         return "cannot be told: every group has one reward per arm"
@@ -82,13 +83,10 @@ def _explained(fit: "Fit") -> str:
     return f"{share} of how they differ; {off}"
 
 
-def _score(mean: float, error: float) -> str:
-    return f"log score {mean:+.2f} ± {error:.2f} per group against every arm for itself"
-
-
-def _held_out(fit: "Fit") -> str:
-    found = fit.held_out.over_independent(fit.chosen)
-    return _score(found.mean, found.se)
+def beyond_independent(fit: "Fit", scores: Scores) -> str:
+    """What the curves were worth on data they had not seen."""
+    found = scores.over_independent(fit.chosen)
+    return f"log score {found.mean:+.2f} ± {found.se:.2f} per group against every arm for itself"
 
 
 def _worth(fit: "Fit") -> str:

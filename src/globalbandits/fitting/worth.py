@@ -10,6 +10,7 @@ from globalbandits._validation import as_float, require
 from globalbandits.errors import FitError
 from globalbandits.fitting.arms import is_number
 from globalbandits.model.expressions import Expression
+from globalbandits.model.functions import as_value
 from globalbandits.model.named_values import Profit
 
 Value = Callable[..., Any] | str
@@ -39,7 +40,7 @@ class Worth:
     ) -> None:
         if cost is not None:
             require(value is None, "value", "be left out where cost is given", value, FitError)
-            value = _profit(arms, as_float("cost", cost, FitError))
+            value = _profit(arms, cost)
         if isinstance(value, str):
             value = Expression(value, ("mean", "arm"), "value")
             value.check_arms(tuple(arms))
@@ -48,6 +49,8 @@ class Worth:
         self.arms = tuple(arms)
         self.reward_range = reward_range
         self.value: Callable[..., Any] | None = value
+        bound = as_value(value)
+        self._valued = None if bound is None else bound.bind(self.arms, "value", *reward_range)
         self.offsets = np.array([_offset_of(arm, offset) for arm in arms])
 
     @property
@@ -59,12 +62,9 @@ class Worth:
         """Worth of means on the unit scale: shape (..., n_arms), the arms last."""
         low, high = self.reward_range
         observed = low + (high - low) * means
-        if self.value is None:
-            return np.asarray(observed + self.offsets)
-        worth = np.empty(observed.shape)
-        for place, arm in enumerate(self.arms):
-            worth[..., place] = _valued(self.value, observed[..., place], arm)
-        return np.asarray(worth + self.offsets)
+        if self._valued is not None:
+            observed = self._valued(np.arange(len(self.arms)), observed)
+        return np.asarray(observed + self.offsets)
 
     def slopes(self, curves: FloatArray, weights: FloatArray) -> FloatArray:
         """|v_k|: how much worth changes per unit of the mean, rms over the population."""
@@ -94,10 +94,12 @@ class Worth:
         return [arm for arm, low, high in zip(self.arms, *ends, strict=True) if high < low]
 
 
-def _profit(arms: Sequence[Any], cost: float) -> Profit:
+def _profit(arms: Sequence[Any], cost: object) -> Profit:
+    number = as_float("cost", cost, FitError)
+    require(number >= 0.0, "cost", "be at least 0", cost, FitError)
     for arm in arms:
         require(is_number(arm), "arms", "be numbers where cost is given", arm, FitError)
-    return Profit(cost)
+    return Profit(number)
 
 
 def _offset_of(arm: Any, offset: Offset | None) -> float:
@@ -109,15 +111,3 @@ def _offset_of(arm: Any, offset: Offset | None) -> float:
     if callable(offset):
         return as_float(f"offset of arm {arm!r}", offset(arm), FitError)
     return as_float("offset", offset, FitError)
-
-
-def _valued(value: Callable[..., Any], means: FloatArray, arm: Any) -> FloatArray:
-    """``value(mean, arm)`` elementwise, also of a function that takes single numbers only."""
-    try:
-        found = np.asarray(value(means, arm), dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape == means.shape:
-        return found
-    single = [float(value(mean, arm)) for mean in means.ravel().tolist()]
-    return np.array(single).reshape(means.shape)

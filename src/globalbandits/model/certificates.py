@@ -31,7 +31,7 @@ class CertifiedMean:
         return self._mean(theta, arm)
 
     def unseen_width(self, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
-        """None; a slope that does not fit the mean is refused."""
+        """Always 0; a slope that does not fit the mean is refused."""
         grid = check_grid(domain, 64)
         low, high = grid[:-1], grid[1:]
         column = np.asarray(arms, dtype=float)[:, None]

@@ -57,7 +57,7 @@ class TableCurves:
         return self(np.array(arm), np.asarray(theta, dtype=float))
 
     def unseen_width(self, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
-        """None if the points of every arm rise, or fall, all of them; else nothing is known."""
+        """0 if the points of every arm rise, or fall, all of them; else infinite."""
         steps = np.diff(self.means, axis=0)
         monotone = (steps > 0.0).all(axis=0) | (steps < 0.0).all(axis=0)
         return 0.0 if monotone.all() else np.inf

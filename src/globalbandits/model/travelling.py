@@ -1,11 +1,13 @@
 """Models that go to another process: functions that cannot go are left, their tables go.
 
-A function that pickle can find by name goes as it is. A lambda, or a function made inside
-another one, cannot; in its place goes what was tabulated of it when the model was built, which
-agrees with it to about 1e-10. Decisions, which are looked up in the tables, are the same bits.
+A function that another process can find by its name goes as it is. A lambda, a function made
+inside another one, or one typed at a prompt or in a notebook cannot; in its place goes what was
+tabulated of it when the model was built, which agrees with it to about 1e-10. Decisions, which
+are looked up in the tables, are the same bits.
 """
 
 import pickle
+import sys
 from functools import partial
 from typing import Any
 
@@ -84,7 +86,8 @@ def portable(state: dict[str, Any], worth_range: Span) -> dict[str, Any]:
 def _can_be_pickled(state: dict[str, Any]) -> bool:
     functions = [state[key] for key in ("_sources", "_observed", "_value", "_inverse")]
     try:
-        pickle.dumps(functions)
+        raw = pickle.dumps(functions)
     except Exception:  # whatever a function of the user's raises, it cannot go
         return False
-    return True
+    # What was typed lies in no file that another process could import.
+    return b"__main__" not in raw or hasattr(sys.modules["__main__"], "__file__")

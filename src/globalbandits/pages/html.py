@@ -10,17 +10,24 @@ from string import Template
 from globalbandits._version import __version__
 
 
-def fill_page(package: str, name: str, **parts: str) -> str:
+def fill_page(package: str, name: str, *, title: str, **parts: str) -> str:
     """A page from a template that lies in a package, with the common style and the version.
 
     Args:
         package: where the template lies.
-        name: of its file; it holds ``$css``, ``$version`` and a place for each part.
+        name: of its file; it begins with ``$head``, in which more may follow, and has a place for
+            each part; ``$title`` and ``$version`` stand for themselves.
+        title: of the page, as plain text.
         **parts: HTML by the name of its place.
     """
-    template = files(package).joinpath(name).read_text("utf-8")
     css = files(__package__).joinpath("page.css").read_text("utf-8")
-    return Template(template).substitute(css=css, version=escape(__version__), **parts)
+    common = {"title": escape(title), "version": escape(__version__)}
+    head = _template(__package__, "head.html").substitute(common, css=css)
+    return _template(package, name).substitute(common, head=head, **parts)
+
+
+def _template(package: str, name: str) -> Template:
+    return Template(files(package).joinpath(name).read_text("utf-8"))
 
 
 def embed_figure(
@@ -60,19 +67,31 @@ def definitions(lines: Mapping[str, str]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts, the first of each row naming it; wide ones scroll for themselves.
+    """A table of texts, the first of each row naming it.
 
     >>> table(["arm", "mean"], [["a < b", "1"]]).count("<td>")
     1
     """
-    names = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    lines = "\n".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
-        + "</tr>"
-        for row in rows
+    return framed_table(
+        head, [named_row(row[0], [f"<td>{escape(cell)}</td>" for cell in row[1:]]) for row in rows]
     )
+
+
+def named_row(name: str, cells: Iterable[str]) -> str:
+    """A row of a table: a text that names it, and cells that are HTML.
+
+    >>> named_row("a < b", ["<td>1</td>"])
+    '<tr><th scope="row">a &lt; b</th><td>1</td></tr>'
+    """
+    return f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>'
+
+
+def framed_table(head: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
+    """A table of rows that are HTML, of a class of the style; wide ones scroll for themselves."""
+    names = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    lines = "\n".join(rows)
+    opened = f'<table class="{kind}">' if kind else "<table>"
     return (
-        f'<div class="scroll"><table><thead><tr>{names}</tr></thead>\n'
+        f'<div class="scroll">{opened}<thead><tr>{names}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>"
     )

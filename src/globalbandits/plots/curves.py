@@ -18,10 +18,10 @@ from globalbandits.plots.style import (
     QUIET,
     LineStyle,
     figure_of,
-    legend_beside,
     line_styles,
     new_figure,
     new_row,
+    place_legend,
     styled,
 )
 
@@ -118,10 +118,7 @@ def model_figure(
         _draw_curves(decisive, x, y, bands, labels, styles)
         if mark is not None:
             _draw_mark(decisive, mark, x, y)
-        if ax is None:
-            legend_beside(decisive)
-        else:  # beside it other axes may stand
-            decisive.legend(loc="best")
+        place_legend(decisive, ax)
         return figure
 
 

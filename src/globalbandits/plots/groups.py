@@ -172,14 +172,21 @@ def group_regret_figure(
                     [at], [np.interp(at, x, y)], "D", color=style.color, markersize=6,
                     markeredgecolor=INK, markeredgewidth=0.8, zorder=5, clip_on=False,
                 )  # fmt: skip
-        ends = [float(np.asarray(line.y)[-1]) for line in lines]
-        panel.set_ylim(0.0, 1.05 * min(max(ends), _TALLEST * min(ends)))
+        panel.set_ylim(0.0, _top(lines))
         if marks:
             panel.plot(
                 [], [], "D", color="white", markeredgecolor=INK, markersize=6, label="break-even"
             )
         _legend_below(panel, 2)
         return figure
+
+
+def _top(lines: Sequence[Line]) -> float:
+    """Where the picture ends: a few times the least regret; it shows a reference in any case."""
+    ends = [float(np.asarray(line.y)[-1]) for line in lines]
+    known = [end for line, end in zip(lines, ends, strict=True) if line.reference and end > 0.0]
+    top = min(max(ends), max(_TALLEST * min(ends), min(known, default=0.0)))
+    return 1.05 * top if top > 0.0 else 1.0
 
 
 @contextmanager

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits.plots.style import FONT_SIZE, INK, new_figure, styled
+from globalbandits.plots.style import FONT_SIZE, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_COLORS = "YlOrBr"
+# How far into the colours: black letters are read there, on paper and where a page in the dark
+# turns the lightness around (contrast at least 4.5).
+_DEEPEST = 0.48
+_LEAST_HEIGHT = 3.3  # inches: room for what the colours mean
 
 
 def heat_figure(
@@ -22,7 +28,7 @@ def heat_figure(
     legend: str = "",
     highest: float = 3.0,
 ) -> "Figure":
-    """Coloured cells with a text in each; light is small, nan cells stay empty.
+    """Coloured cells with a text in each; little colour is small, nan cells stay empty.
 
     Args:
         table: values, shape (n_rows, n_columns).
@@ -31,15 +37,20 @@ def heat_figure(
         texts: what to write in each cell.
         title: above the table.
         legend: what the colours mean.
-        highest: value of the darkest colour.
+        highest: value of the deepest colour.
     """
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    colors = matplotlib.colormaps[_COLORS](np.linspace(0.0, _DEEPEST, 256))
     with styled():
         n_rows, n_columns = table.shape
-        figure, axes = new_figure(2.4 + 0.62 * n_columns, 1.6 + 0.25 * n_rows)
+        height = max(_LEAST_HEIGHT, 1.6 + 0.25 * n_rows)
+        figure, axes = new_figure(2.4 + 0.62 * n_columns, height)
         image = axes.imshow(
             np.ma.masked_invalid(table),
             aspect="auto",
-            cmap="cividis_r",
+            cmap=ListedColormap(colors),
             vmin=0.0,
             vmax=highest,
         )
@@ -51,7 +62,6 @@ def heat_figure(
             spine.set_visible(False)
         for row in range(n_rows):
             for column in range(n_columns):
-                dark = np.isfinite(table[row, column]) and table[row, column] > 0.55 * highest
                 axes.text(
                     column,
                     row,
@@ -59,7 +69,7 @@ def heat_figure(
                     ha="center",
                     va="center",
                     fontsize=FONT_SIZE - 2.5,
-                    color="white" if dark else INK,
+                    color="black",
                 )
         bar = figure.colorbar(image, ax=axes, fraction=0.02, pad=0.01, aspect=40)
         bar.set_label(legend)

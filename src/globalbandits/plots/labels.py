@@ -33,6 +33,15 @@ def alike(values: Sequence[object]) -> list[str]:
     return [repr(float(str(value)) if mixed else value) for value in values]
 
 
+def counted(number: int, thing: str) -> str:
+    """So many things.
+
+    >>> counted(1, "arm"), counted(1_400, "decision")
+    ('1 arm', '1,400 decisions')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def escape_controls(text: str) -> str:
     r"""A text in one line that cannot steer a terminal: what is not printable is spelled out.
 

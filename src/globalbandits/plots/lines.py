@@ -10,8 +10,8 @@ from globalbandits.plots.style import (
     QUIET,
     LineStyle,
     axes_for,
-    legend_beside,
     line_styles,
+    place_legend,
     styled,
 )
 
@@ -66,10 +66,7 @@ def band_figure(
             label = marks_label if number == 0 else "_"
             axes.axvline(position, color=QUIET, linewidth=0.7, linestyle=":", label=label)
         draw_lines(axes, lines)
-        if ax is None:
-            legend_beside(axes)
-        else:  # beside it other axes may stand
-            axes.legend(loc="best")
+        place_legend(axes, ax)
         return figure
 
 

@@ -133,8 +133,12 @@ def narrow_picture(draw: "Callable[[], Figure]") -> "Figure":
     with narrow():
         figure = draw()
     for axes in figure.axes:
-        title = axes.get_title("left")
-        axes.set_title("\n".join(wrap(title, _NARROW_TITLE)), loc="left")
+        title = "\n".join(wrap(axes.get_title("left"), _NARROW_TITLE))
+        if len(figure.axes) > 1:
+            axes.set_title(title, loc="left")
+        else:  # from the figure's edge: long names beside the axes would push it out
+            axes.set_title("", loc="left")
+            figure.suptitle(title, x=0.01, horizontalalignment="left", size=FONT_SIZE + 1.5)
     return figure
 
 
@@ -145,6 +149,14 @@ def fitting(width: float) -> float:
     7.2
     """
     return min(width, _NARROW_WIDTH) if _NARROW.get() else width
+
+
+def place_legend(axes: "Axes", ax: "Axes | None") -> None:
+    """A legend beside our own axes; inside a user's, beside which other axes may stand."""
+    if ax is None:
+        legend_beside(axes)
+    else:
+        axes.legend(loc="best")
 
 
 def legend_beside(axes: "Axes", **options: Any) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits.plots.style import INK, PALETTE, QUIET, axes_for, styled
+from globalbandits.plots.style import INK, PALETTE, QUIET, axes_for, place_legend, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,8 @@ def worth_picture(
         positions: numbers that the arms stand for, such as prices; None for arms without.
         labels: names of the arms, in order.
         worth: of each arm at the estimate, shape (n_arms,).
-        bounds: smallest and largest worth of each arm, shape (n_arms, 2); None for no band.
+        bounds: smallest and largest worth of each arm, shape (n_arms, 2); None where the curve is
+            refuted: then no arm is called best.
         seen: what the rewards of the arms were worth; larger dots for more of them.
         baseline: index of the arm to compare with.
         title: a line above the picture.
@@ -52,13 +53,21 @@ def worth_picture(
     'best: 3, worth 1.2 a decision, +0.2 against 2'
     """
     x = np.arange(len(labels), dtype=np.float64) if positions is None else positions
-    best = int(np.argmax(worth))
+    rising = np.argsort(x, kind="stable")  # arms may stand in any order; a curve runs left to right
     with styled():
         figure, axes = axes_for(ax, 7.2, 4.2)
         if bounds is not None:
-            _draw_band(axes, x, bounds, joined=positions is not None)
+            _draw_band(axes, x[rising], bounds[rising], joined=positions is not None)
         style = "-" if positions is not None else ""
-        axes.plot(x, worth, style, marker="o", color=PALETTE[0], markersize=4, label="by the curve")
+        axes.plot(
+            x[rising],
+            worth[rising],
+            style,
+            marker="o",
+            color=PALETTE[0],
+            markersize=4,
+            label="by the curve",
+        )
         if seen:
             counts = np.array([one.number for one in seen], dtype=np.float64)
             axes.scatter(
@@ -71,16 +80,20 @@ def worth_picture(
                 label="observed (larger: more often)",
                 zorder=3,
             )
-        axes.axvline(x[best], color=INK, linewidth=1.0, linestyle=(0, (3, 2)), label="best")
-        heading = f"best: {labels[best]}, worth {worth[best]:.4g} a decision"
+        heading = "the rewards refute the curve: do not follow it"
+        if bounds is not None:
+            best = int(np.argmax(worth))
+            axes.axvline(x[best], color=INK, linewidth=1.0, linestyle=(0, (3, 2)), label="best")
+            heading = f"best: {labels[best]}, worth {worth[best]:.4g} a decision"
+            if baseline is not None:
+                heading += f", {worth[best] - worth[baseline]:+.4g} against {labels[baseline]}"
         if baseline is not None:
             axes.axvline(x[baseline], color=QUIET, linewidth=1.0, linestyle=":", label="today")
-            heading += f", {worth[best] - worth[baseline]:+.4g} against {labels[baseline]}"
         if positions is None or len(labels) <= _MAX_TICKS:
             axes.set_xticks(x, labels)
         axes.set(xlabel=f"arm ({title})" if title else "arm", ylabel="worth of a decision")
         axes.set_title(heading)
-        axes.legend(loc="best")
+        place_legend(axes, ax)
         return figure
 
 

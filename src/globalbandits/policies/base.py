@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from globalbandits._validation import did_you_mean, require_known
+from globalbandits._validation import require_known
 from globalbandits.errors import PolicyError
 from globalbandits.statistics import Statistics
 
@@ -144,11 +144,7 @@ class Policy:
         parameters = {key: value for key, value in spec.items() if key != "policy"}
         known_names = {field.name for field in dataclasses.fields(policy)}
         for name in parameters:
-            if name not in known_names:
-                allowed = ", ".join(sorted(known_names)) or "none"
-                hint = did_you_mean(name, known_names)
-                text = f"parameter of {kind} must be one of {allowed}, got {name!r}{hint}"
-                raise PolicyError(text)
+            require_known(f"parameter of {kind}", name, sorted(known_names), PolicyError)
         return policy(**parameters)
 
 

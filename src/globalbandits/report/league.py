@@ -11,7 +11,14 @@ import numpy as np
 from globalbandits._files import replacing
 from globalbandits.experiments.league import Cell, Scenario, Standings
 from globalbandits.experiments.verdicts import Z95
-from globalbandits.pages import definitions, embed_figure, fill_page
+from globalbandits.pages import (
+    definitions,
+    embed_figure,
+    fill_page,
+    framed_table,
+    named_row,
+    table,
+)
 from globalbandits.plots import heat_figure, save_figure
 from globalbandits.report.numbers import format_seconds, format_value
 
@@ -31,13 +38,15 @@ def write_league(standings: Standings, about: Mapping[str, str], folder: Path) -
     page = fill_page(
         __package__,
         "league.html",
+        title="The league of policies",
         about=definitions(head),
         conclusion=escape(str(standings)),
         tally=_tally(standings),
         picture=embed_figure(
             picture,
             "Regret as a multiple of the best policy's on each scenario (the number in the cell is "
-            "the regret itself). Light is good. Policies are sorted by their average.",
+            "the regret itself). The less colour, the better. Policies are sorted by their "
+            "average.",
             natural=True,
         ),
         sections="\n".join(
@@ -79,7 +88,7 @@ def league_figure(standings: Standings) -> "Figure":
         order,
         [scenario.title for scenario in standings.scenarios],
         texts,
-        legend="regret ÷ the best policy's, powers of ten",
+        legend="regret ÷ the best policy's,\npowers of ten",
     )
 
 
@@ -133,10 +142,14 @@ def scenario_section(standings: Standings, scenario: Scenario) -> str:
         behind, behind_half = format_value(cell.behind, Z95 * cell.behind_sem)
         distance = "" if cell.rank == 1 else f'{behind}<span class="pm"> ± {behind_half}</span>'
         rows.append(
-            f'<tr><th scope="row">{escape(label)}</th>'
-            f'<td class="{"level" if cell.is_level else ""}">{value}'
-            f'<span class="pm"> ± {half}</span></td>'
-            f'<td class="rank">{cell.rank}</td><td>{distance}</td></tr>'
+            named_row(
+                label,
+                (
+                    f'<td class="{"level" if cell.is_level else ""}">{value}'
+                    f'<span class="pm"> ± {half}</span></td>',
+                    f"<td>{cell.rank}</td><td>{distance}</td>",
+                ),
+            )
         )
     missing = [
         f"<li><b>{escape(label)}</b>: {escape(why)}</li>"
@@ -144,14 +157,11 @@ def scenario_section(standings: Standings, scenario: Scenario) -> str:
     ]
     absent = f'<ul class="why-list">{"".join(missing)}</ul>' if missing else ""
     runs = max(cell.runs for cell in cells.values())
+    shown = framed_table(("policy", "regret", "rank", "behind the best"), rows)
     return (
         f'<details id="{scenario.key}"><summary><b>{escape(scenario.title)}</b>: '
         f'{escape(scenario.text)} <span class="why">{runs:,} runs of '
-        f"{scenario.horizon:,} decisions.</span></summary>"
-        '<div class="scroll"><table><thead><tr><th scope="col">policy</th>'
-        '<th scope="col">regret</th><th scope="col">rank</th>'
-        '<th scope="col">behind the best</th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>{absent}</details>"
+        f"{scenario.horizon:,} decisions.</span></summary>{shown}{absent}</details>"
     )
 
 
@@ -160,15 +170,10 @@ def league_cost(standings: Standings) -> str:
     few = standings.scenarios[0]
     many = max(standings.scenarios, key=lambda s: s.environment.model.n_arms)
     shown = [few] if many is few else [few, many]
-    head = "".join(
-        f'<th scope="col">{escape(s.title)}, {s.environment.model.n_arms} arms</th>' for s in shown
-    )
     rows = []
     for label in standings.order():
         times = [standings.cells[s.key].get(label) for s in shown]
-        cells = "".join(f"<td>{'–' if c is None else f'{c.nanoseconds:,.0f}'}</td>" for c in times)
-        rows.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
-    return (
-        f'<div class="scroll"><table><thead><tr><th scope="col">policy</th>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        rows.append([label, *("–" if c is None else f"{c.nanoseconds:,.0f}" for c in times)])
+    return table(
+        ["policy", *(f"{s.title}, {s.environment.model.n_arms} arms" for s in shown)], rows
     )

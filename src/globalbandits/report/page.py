@@ -8,7 +8,7 @@ from globalbandits._files import replacing
 from globalbandits.experiments import Entry, Grid, Outcome, Verdict, count_verdicts
 from globalbandits.experiments.entries import UNSETTLED
 from globalbandits.experiments.verdicts import Z95
-from globalbandits.pages import definitions, embed_figure, fill_page
+from globalbandits.pages import definitions, embed_figure, fill_page, framed_table, named_row
 from globalbandits.plots.saving import svg_bytes
 from globalbandits.plots.style import narrow_picture
 from globalbandits.report.conclusion import conclude, in_words
@@ -40,6 +40,7 @@ def write_page(
     page = fill_page(
         __package__,
         "page.html",
+        title="Global Bandits, reproduced",
         conclusion=escape(conclude(outcomes)),
         tally=_tally(outcomes),
         navigation="\n".join(_link(outcome) for outcome in outcomes),
@@ -103,17 +104,11 @@ def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
 
 
 def _grid(grid: Grid, outcome: Outcome) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in (grid.corner, *grid.columns))
-    rows = "\n".join(
-        f'<tr><th scope="row">{escape(label)}</th>'
-        + "".join(_cell(outcome.entries[key]) for key in keys)
-        + "</tr>"
-        for label, keys in grid.rows
-    )
-    return (
-        f'<h3>{escape(grid.title)}</h3>\n<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"\n<tbody>\n{rows}\n</tbody></table></div>"
-    )
+    rows = [
+        named_row(label, [_cell(outcome.entries[key]) for key in keys]) for label, keys in grid.rows
+    ]
+    shown = framed_table((grid.corner, *grid.columns), rows)
+    return f"<h3>{escape(grid.title)}</h3>\n{shown}"
 
 
 def _cell(entry: Entry) -> str:
@@ -133,19 +128,15 @@ def _number(entry: Entry) -> str:
 
 
 def _statements(entries: Sequence[Entry]) -> str:
-    rows = "\n".join(
+    rows = [
         f"<tr><td>{escape(entry.statement)}</td>"
         f"<td>{escape(entry.label)}: {_number(entry)} {escape(entry.unit)}</td>"
         f'<td><span class="paper {_CLASSES[entry.verdict]}">{MARKS[entry.verdict]} '
         f"{entry.verdict.value}</span></td></tr>"
         for entry in entries
-    )
-    return (
-        "<h3>What the paper says, and the difference that must be positive</h3>\n"
-        '<div class="scroll"><table class="statements"><thead><tr><th scope="col">statement</th>'
-        '<th scope="col">difference</th><th scope="col">verdict</th></tr></thead>'
-        f"\n<tbody>\n{rows}\n</tbody></table></div>"
-    )
+    ]
+    shown = framed_table(("statement", "difference", "verdict"), rows, "statements")
+    return f"<h3>What the paper says, and the difference that must be positive</h3>\n{shown}"
 
 
 def _reasons(outcome: Outcome) -> str:

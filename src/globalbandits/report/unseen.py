@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from globalbandits._files import replacing
 from globalbandits.experiments.league.unseen import SCORING, Unseen
-from globalbandits.pages import definitions, fill_page
+from globalbandits.pages import definitions, fill_page, framed_table, named_row, table
 from globalbandits.report.league import league_cost, scenario_section
 from globalbandits.report.numbers import format_seconds
 
@@ -24,7 +24,9 @@ def write_unseen(played: Unseen, about: Mapping[str, str], folder: Path) -> Path
     page = fill_page(
         __package__,
         "unseen.html",
+        title="The league on random worlds",
         about=definitions({**about, "time taken": format_seconds(standings.seconds)}),
+        conclusion=escape(_conclusion(played)),
         scoring=escape(SCORING),
         scores=_scores(played),
         errors=_by_error(played),
@@ -58,35 +60,40 @@ def print_unseen(played: Unseen, console: "Console") -> None:
     console.print(SCORING, markup=False)
 
 
+def _conclusion(played: Unseen) -> str:
+    """Who won, in one sentence."""
+    first, *others = played.scores()
+    worlds = "one world" if first.worlds == 1 else f"{first.worlds} worlds (geometric mean)"
+    next_one = f"; next is {others[0].label} with {others[0].ratio:.2f} times" if others else ""
+    return (
+        f"{first.label} won: its regret is {first.ratio:.2f} times the best one's over {worlds}, "
+        f"at worst {first.worst:,.1f} times{next_one}."
+    )
+
+
 def _scores(played: Unseen) -> str:
     rows = [
-        f'<tr><th scope="row">{escape(score.label)}</th><td>{score.ratio:.2f}'
-        f'<span class="pm"> ± {score.ratio * (score.factor - 1.0):.2f}</span></td>'
-        f'<td>{score.worst:,.1f}</td><td><a href="#world_{score.worst_world}">'
-        f"{score.worst_world}</a></td><td>{score.near:.0%}</td><td>{score.worlds}</td></tr>"
+        named_row(
+            score.label,
+            (
+                f"<td>{score.ratio:.2f}"
+                f'<span class="pm"> ± {score.ratio * (score.factor - 1.0):.2f}</span></td>',
+                f'<td>{score.worst:,.1f}</td><td><a href="#world_{score.worst_world}">'
+                f"{score.worst_world}</a></td><td>{score.near:.0%}</td><td>{score.worlds}</td>",
+            ),
+        )
         for score in played.scores()
     ]
     names = ("policy", "geometric mean", "at worst", "in world", "within 1.5 ×", "worlds")
-    return _table(names, rows)
+    return framed_table(names, rows)
 
 
 def _by_error(played: Unseen) -> str:
     kinds = sorted({world.error for world in played.worlds})
     rows = []
     for score in played.scores():
-        cells = "".join(
-            f"<td>{score.by_error[kind]:.2f}</td>" if kind in score.by_error else "<td>–</td>"
-            for kind in kinds
-        )
-        rows.append(f'<tr><th scope="row">{escape(score.label)}</th>{cells}</tr>')
+        found = (score.by_error.get(kind) for kind in kinds)
+        rows.append([score.label, *("–" if ratio is None else f"{ratio:.2f}" for ratio in found)])
     counts = [sum(world.error == kind for world in played.worlds) for kind in kinds]
     heads = [f"{kind} ({number})" for kind, number in zip(kinds, counts, strict=True)]
-    return _table(("policy", *heads), rows)
-
-
-def _table(names: tuple[str, ...], rows: list[str]) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
-    return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    return table(("policy", *heads), rows)

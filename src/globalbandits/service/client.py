@@ -6,7 +6,13 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-import httpx
+try:
+    import httpx
+    import msgspec as msgspec
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        f"{missing.name} must be installed: pip install 'globalbandits[client]'", name=missing.name
+    ) from None
 
 from globalbandits.errors import StoreAway
 from globalbandits.service import calls

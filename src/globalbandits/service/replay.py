@@ -148,7 +148,7 @@ def essence(state: object) -> object:
     """What two states of one version must share: all but random marks of where they come from."""
     if not isinstance(state, dict) or not isinstance(state.get("learner"), dict):
         return None
-    learner = {key: state["learner"].get(key) for key in ("policy", "statistics", "kept")}
+    learner = {key: value for key, value in state["learner"].items() if key != "lineage"}
     return learner | {"anchor": state.get("anchor")}
 
 

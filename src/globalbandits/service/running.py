@@ -56,6 +56,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Headers are there."""
         self._stop_timer()
         self._reading = False
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._refuse(503, f"connections must be at most {MOST_CONNECTIONS}, got one more")
+            return
         if self._size > LARGEST_HEADERS:  # or is it the body that came with them?
             size = sum(len(name) + len(value) for name, value in self.headers) + len(self.url)
             if size > LARGEST_HEADERS:
@@ -68,6 +71,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_timer()
         self._reading, self._size = True, 0
         super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What comes is not HTTP."""
+        self._refuse(400, msg)
 
     def _start_timer(self, seconds: float) -> None:
         detail = f"a request must come within {seconds:g} seconds"
@@ -85,6 +92,7 @@ class BoundedProtocol(HttpToolsProtocol):
         phrase = HTTPStatus(status).phrase
         body = json.dumps({"title": phrase, "status": status, "detail": detail})
         head = f"HTTP/1.1 {status} {phrase}\r\nconnection: close\r\n"
+        head += "retry-after: 1\r\n" if status == 503 else ""
         head += f"content-type: {PROBLEM.decode()}\r\ncontent-length: {len(body)}\r\n\r\n"
         self.transport.write((head + body).encode())
         self.transport.close()
@@ -191,7 +199,6 @@ def make_server(service: Service) -> Server:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )

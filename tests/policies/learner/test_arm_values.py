@@ -55,6 +55,10 @@ def test_rounding_of_a_price_does_no_harm(model):
         ({"arm_value": 0.5, "reward": 0.3}, "arm_value must be one of the arms 0.4, 0.6, 0.8"),
         ({"arm_value": [0.4], "reward": 0.3}, "arm_value must be one of the arms"),
         ({"arm_value": 0.4, "reward": [0.3]}, "arm_value must be as many as the rewards"),
+        (
+            {"arm_value": [0.4, 0.5], "reward": [0.3, 0.3]},
+            r"arm_value\[1\] must be one of the arms",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused_and_nothing_is_learned(model, call, message):

@@ -136,6 +136,10 @@ def test_a_newer_file_is_refused_and_not_touched(path):
     refused(path, "written by a newer version", read_only=True)
 
 
+def test_a_new_file_leaves_no_copy_of_itself(path):
+    assert sorted(found.name for found in path.parent.iterdir()) == ["log.db", "log.db.lock"]
+
+
 def test_an_older_file_is_brought_forward_and_a_copy_is_left(path):
     number = migrations()[-1].number + 1
     newer = [*migrations(), Migration(number, "CREATE TABLE later (x INTEGER);")]

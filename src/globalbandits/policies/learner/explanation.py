@@ -9,7 +9,7 @@ import numpy as np
 
 from globalbandits import pages
 from globalbandits.model.tables import evaluate
-from globalbandits.plots.labels import alike
+from globalbandits.plots.labels import alike, counted
 from globalbandits.policies.base import Policy, Setup, State
 from globalbandits.statistics import Statistics
 
@@ -67,7 +67,9 @@ class Explanation:
         n_used = sum(row.pulls for row in self.arms)
         used = "" if n_used == self.n_observations else f", of which {n_used} count now"
         estimate = f"estimate {_number(self.estimate)}"
-        return f"{self.policy} after {self.n_observations} observations{used}; {estimate}"
+        return (
+            f"{self.policy} after {counted(self.n_observations, 'observation')}{used}; {estimate}"
+        )
 
     def _next(self) -> str:
         chosen = self.arms[self.choice]

@@ -100,7 +100,9 @@ async function showList() {
     });
     put($("list"), made);
   } catch (error) {
+    if (!isNow(mine)) return;
     failed(error, $("list"));
+    if (error.status === 0) setTimeout(() => isNow(mine) && showList(), 2000);
   }
 }
 
@@ -310,7 +312,7 @@ async function showBandit(name) {
       if (!isNow(mine) || error.name === "AbortError") return;
       if (error.status === 401) { failed(error); return; }
       if (error.status === 404) { put($("main"), el("section", { class: "card" }, el("h2", {}, name), el("p", { class: "error" }, error.message))); return; }
-      say("connection lost, trying again", true);
+      say(error.status ? `${error.message}, trying again` : "connection lost, trying again", true);
     }
     await new Promise((done) => setTimeout(done, wait));
   }

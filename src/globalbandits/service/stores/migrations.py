@@ -57,12 +57,12 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Migratio
 
     A process that dies half way leaves the form before or the form after a step.
     """
-    number = schema_number(connection)
-    check_number(path, number, steps)
+    begun = schema_number(connection)
+    check_number(path, begun, steps)
     for step in steps:
-        if step.number <= number:
+        if step.number <= begun:
             continue
-        if number > 0:
+        if begun > 0:
             _keep_copy(connection, path.with_name(f"{path.name}.before-{step.number}"))
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -75,7 +75,6 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Migratio
         except BaseException:
             connection.execute("ROLLBACK")
             raise
-        number = step.number
 
 
 def statements(sql: str) -> list[str]:

@@ -1,7 +1,6 @@
 """The page of a watched run: its data, its style and its script in one file."""
 
 import json
-from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ def page(watched: "Watch") -> str:
     return pages.fill_page(
         __package__,
         "watch.html",
-        title=escape(str(watched)),
+        title=str(watched),
         # No text of a user's can end the element that holds it.
         data=json.dumps(data(watched), allow_nan=False).replace("<", "\\u003c"),
         script=script,
