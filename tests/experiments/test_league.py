@@ -100,7 +100,7 @@ def test_rank_pairs_the_runs():
         ),
         (
             {"model": {"family": "demand.linear", "from": 0.1, "to": 0.2, "number": 2, "cst": 1}},
-            r"scenario x\.model: a key of demand\.linear must be one of .*'cst'; did you mean 'cost'",
+            r"scenario x\.model: a key of demand\.linear must be one of .*'cst'; did you mean 'co",
         ),
         ({"theta": 7.0}, r"scenario x\.theta must lie in the domain \[0, 1\], got 7"),
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
