@@ -17,6 +17,18 @@ def test_an_object_of_a_file(tmp_path):
     assert load_object("file", str(path), ScenarioError, "model") == "m"
 
 
+def test_a_file_is_executed_once_until_it_is_changed(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "own.py").write_text(f"class Thing: place = {folder!r}\n")
+    first, other = (f"{tmp_path}/{folder}/own.py:Thing" for folder in ("a", "b"))
+    thing = load_object("policy", first, PolicyError)
+    assert load_object("policy", other, PolicyError).place == "b"
+    assert load_object("policy", first, PolicyError) is thing
+    (tmp_path / "a" / "own.py").write_text("class Thing: place = 'elsewhere'\n")
+    assert load_object("policy", first, PolicyError).place == "elsewhere"
+
+
 def test_a_module_beside_the_user(tmp_path, monkeypatch):
     (tmp_path / "beside_the_user.py").write_text("found = True\n")
     monkeypatch.chdir(tmp_path)

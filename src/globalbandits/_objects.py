@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from traceback import extract_tb
@@ -11,6 +12,9 @@ from typing import Any
 from globalbandits.errors import GlobalBanditsError
 
 Error = type[GlobalBanditsError]
+
+# Files that were loaded: when they were changed and how long they were, and their modules.
+_FILES: dict[str, tuple[tuple[int, int], ModuleType]] = {}
 
 
 def is_object_name(text: str) -> bool:
@@ -58,8 +62,15 @@ def line_in(path: str, failure: BaseException) -> str:
 
 
 def _load_file(path: str) -> ModuleType | None:
+    """The module of a file; the same one, with the same classes, until the file is changed."""
     if not Path(path).is_file():
         return None
+    place = os.path.realpath(path)
+    found = os.stat(place)
+    state = found.st_mtime_ns, found.st_size
+    known, module = _FILES.get(place, (None, None))
+    if module is not None and known == state:
+        return module
     name = f"_globalbandits_{Path(path).stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -67,6 +78,7 @@ def _load_file(path: str) -> ModuleType | None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickle look their module up
     spec.loader.exec_module(module)
+    _FILES[place] = state, module
     return module
 
 

@@ -75,6 +75,7 @@ def test_given_curves_are_valued_as_asked_for():
     np.testing.assert_allclose(plain.model.means(0.2), right_curves().means(0.2))
     expected = (np.array(PRICES) - 1.0) * right_curves().means(0.2)
     np.testing.assert_allclose(plain.model.worth(0.2), expected)
+    assert plain.model.to_table(5).to_dict()["cost"] == 1.0
     own = gb.RewardModel(
         lambda theta, price: np.exp(-theta * price), PRICES, (0.02, 1.0),
         value=lambda sold, price: (price - 1.0) * sold,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.errors import FitError, ModelError
+from globalbandits.errors import ModelError
 from globalbandits.fitting import scoring
 from tests.fitting.panels import COLUMNS
 
@@ -87,5 +87,5 @@ def test_a_learner_starts_from_the_file(tmp_path):
 
 def test_another_ending_is_refused(tmp_path):
     found = gb.fit(HISTORY, **COLUMNS, verdict=False)
-    with pytest.raises(FitError, match=r"model path must end in .json, got '.*model.toml'"):
+    with pytest.raises(ModelError, match=r"model path must end in .json, got '.*model.toml'"):
         found.save(tmp_path / "model.toml")

@@ -45,6 +45,13 @@ def flat(value):
     return [np.asarray(value)]
 
 
+@pytest.mark.parametrize("name", ["model.toml", "model"])
+def test_a_file_that_could_not_be_read_again_is_not_written(name, tmp_path):
+    with pytest.raises(ModelError, match=rf"model path must end in .json, got '.*{name}'"):
+        gb.demand.linear([0.4, 0.6]).save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_described_model_is_the_same_bit_for_bit(name, tmp_path):
     model = MODELS[name]

@@ -1,6 +1,7 @@
 """The service over HTTP: every operation, its statuses and bodies, on a real server."""
 
 import json
+import logging
 import threading
 import time
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 import globalbandits as gb
-from globalbandits.errors import ServiceError
+from globalbandits.errors import ServiceError, StoreAway
 from globalbandits.service.core import Options
 from globalbandits.service.loading import load
 from globalbandits.service.replay import replay
@@ -496,6 +497,36 @@ def test_a_store_that_is_away_is_503_and_comes_back():
         assert http.get("/ready").status_code == 200
         service.draining = True
         problem(http.get("/ready"), 503, "about to stop")
+
+
+def test_a_store_that_cannot_be_read_is_noticed_where_nobody_asks(caplog, monkeypatch):
+    """And whatever a sweep may raise, the next one is tried."""
+    fault = []
+
+    class Silent(MemoryStore):
+        def overdue(self, after, upto, limit):
+            for error in fault:
+                raise error
+            return super().overdue(after, upto, limit)
+
+    monkeypatch.setattr(logging.getLogger("globalbandits.service"), "propagate", True)
+    with own(Options(compiled=False, sweep_seconds=0.02), Silent()) as (_, _, http):
+
+        def becomes(status):
+            until = time.monotonic() + 30
+            while (answer := http.get("/ready")).status_code != status:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            return answer
+
+        for error, words in ((StoreAway("no line"), "no line"), (KeyError("x"), "KeyError('x')")):
+            becomes(200)
+            fault.append(error)
+            problem(becomes(503), 503, words)
+            time.sleep(0.1)  # some more sweeps
+            fault.clear()
+        becomes(200)
+    assert [row.message for row in caplog.records].count("no line") == 1
 
 
 def test_what_waits_is_stored_when_the_service_stops(tmp_path):

@@ -32,7 +32,8 @@ class Fragile(ProcessPoolExecutor):
 
     def submit(self, *call):
         future = super().submit(*call)
-        if self.left == 0:
+        # Not before both are there: a pool that breaks while it starts one may hang for ever.
+        if self.left == 0 and len(self._processes) == 2:
             self.kill()
         future.add_done_callback(self.count)
         return future

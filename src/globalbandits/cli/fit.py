@@ -84,9 +84,9 @@ def fit(
     from rich.console import Console
 
     from globalbandits.fitting import fit as fit_history
-    from globalbandits.fitting.modelling import check_model_path
     from globalbandits.fitting.page import check_page_path
     from globalbandits.fitting.words import describe
+    from globalbandits.model.writing import check_model_path
     from globalbandits.plots import check_figure_path
 
     # What cannot be written is said before the work.

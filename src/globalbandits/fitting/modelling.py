@@ -3,18 +3,18 @@
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits.errors import FitError, ModelError
+from globalbandits.errors import ModelError
 from globalbandits.fitting.theta import CurveTable
 from globalbandits.fitting.worth import Worth
 from globalbandits.model import RewardModel
 from globalbandits.model.expressions import Expression
 from globalbandits.model.named_values import Profit
+from globalbandits.model.writing import check_model_path
 
 
 def build_model(table: CurveTable, arms: Sequence[Any], worth: Worth) -> RewardModel:
@@ -75,36 +75,15 @@ def value_given(
         curves.domain,
         reward_range=worth.reward_range,
         monotone=curves.monotone,
-        **_as_values(worth),
+        **value_arguments(worth),
     )
-
-
-def _as_values(worth: Worth) -> dict[str, Any]:
-    """The same with one function per arm, as models of functions need it."""
-    found = value_arguments(worth)
-    if "value" not in found:
-        return found
-    return {"values": [partial(_value, worth, place) for place in range(len(worth.arms))]}
 
 
 def save_model(model: RewardModel, knots: FloatArray, path: str | os.PathLike[str]) -> None:
     """Write a model into a file; one of Python functions as a table of its means at the knots."""
-    check_model_path(path)
+    check_model_path(path)  # before a table is made
     try:
         model.to_dict()
     except ModelError:
         model = model.to_table(knots)
     model.save(path)
-
-
-def check_model_path(path: str | os.PathLike[str]) -> Path:
-    """The path of a model's file, or an error if it does not end as one.
-
-    >>> check_model_path("model.pickle")
-    Traceback (most recent call last):
-        ...
-    globalbandits.errors.FitError: model path must end in .json, got 'model.pickle'
-    """
-    if Path(path).suffix.lower() != ".json":
-        raise FitError(f"model path must end in .json, got {str(path)!r}")
-    return Path(path)

@@ -48,12 +48,12 @@ def leave_out(
 
     A group may also be named by its text, as it stands in a file: "7" for the shop 7.
     """
-    left_out = []
+    groups, left_out = set(panel.groups), set()
     for name in as_list("exclude", exclude, "be a list of groups", FitError):
         texts = as_values([name])[0] if isinstance(name, str) else []
-        known = [each for each in (name, *texts) if each in panel.groups]
+        known = [each for each in (name, *texts) if each in groups]
         require(bool(known), "exclude", "name groups of the history", name, FitError)
-        left_out.append(known[0])
+        left_out.add(known[0])
     wanted = np.array([group not in left_out for group in panel.groups], bool)
     rows = np.flatnonzero(wanted & panel.tried.any(axis=1))
     arms = [panel.arms[place] for place in np.flatnonzero(panel.tried[rows].any(axis=0))]

@@ -1,7 +1,8 @@
 """From a model to its description, and into a file."""
 
 import json
-from os import PathLike
+from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,9 +45,23 @@ def describe(model: "RewardModel") -> dict[str, Any]:
 
 def save(model: "RewardModel", path: str | PathLike[str]) -> None:
     """Write the description as JSON, whole or not at all."""
+    check_model_path(path)
     text = json.dumps(describe(model), indent=2, ensure_ascii=False, allow_nan=False)
     with replacing(path) as temporary:
         temporary.write_text(f"{text}\n", encoding="utf-8")
+
+
+def check_model_path(path: str | PathLike[str]) -> Path:
+    """The path of a model's file, or an error if no reader would take it for one.
+
+    >>> check_model_path("model.pickle")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.ModelError: model path must end in .json, got 'model.pickle'
+    """
+    is_json = Path(path).suffix.lower() == ".json"
+    require(is_json, "model path", "end in .json", fspath(path), ModelError)
+    return Path(path)
 
 
 def _check_arms(model: "RewardModel") -> None:

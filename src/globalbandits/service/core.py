@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from globalbandits.errors import GlobalBanditsError, StoreAway
@@ -72,6 +72,7 @@ class Service:
         self.draining = False
         self.n_streams = 0
         self._fault = (-math.inf, "")  # when a commit failed last, and what it said
+        self._away = ""  # what the last sweep said, if it failed
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._loading: dict[tuple[str, str], asyncio.Task[Bandit]] = {}
@@ -102,9 +103,13 @@ class Service:
 
     @property
     def store_fault(self) -> str:
-        """What a commit that failed just now said; nothing a moment later, so that it is tried."""
+        """Why nothing can be stored, as far as is known; nothing if it can, or may be tried.
+
+        A commit that failed is forgotten in a moment. But a sweep reads the store again and again,
+        also where nobody asks for anything.
+        """
         at, text = self._fault
-        return text if time.monotonic() - at < _FAULT_SECONDS else ""
+        return self._away or (text if time.monotonic() - at < _FAULT_SECONDS else "")
 
     async def bandit(self, name: str, tenant: str) -> Bandit:
         """A bandit; loading one does not hold up the others."""
@@ -147,7 +152,7 @@ class Service:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(self.options.sweep_seconds)
-            await self._try(self.sweeper.sweep)
+            self._away = await self._try(self.sweeper.sweep)
             if self.log.store.shared:
                 await self._try(self._read_tokens)
             self.metrics.sweeping.set(0 if self.sweeper.paused else 1)
@@ -167,8 +172,15 @@ class Service:
                 for bandit in self.log.loaded():
                     self.log.save(bandit)
 
-    async def _try(self, work: Any) -> None:
+    async def _try(self, work: Callable[[], object]) -> str:
+        """Do what is done again and again; what went wrong. The same is not logged every time."""
         try:
             await asyncio.to_thread(work)
-        except GlobalBanditsError as error:  # it is tried again
-            _LOGGER.warning("%s", error)
+        except GlobalBanditsError as error:
+            if str(error) != self._away:
+                _LOGGER.warning("%s", error)
+            return str(error)
+        except Exception as error:  # a mistake of ours; but defaults must not end with it
+            _LOGGER.exception("%r failed", work)
+            return repr(error)
+        return ""

@@ -5,14 +5,18 @@ it looks like when one of their processes dies.
 """
 
 import multiprocessing
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from globalbandits._validation import did_you_mean, show
 from globalbandits.errors import SimulationError
 from globalbandits.simulation.spreading import available_cores
+
+Pack = Callable[[Any], bytes]
 
 NAMES = ("threads", "processes", "joblib", "dask", "dask://HOST:PORT")
 
@@ -23,6 +27,8 @@ class Workers:
     Args:
         make: makes the executor.
         n_workers: how many of them work at once.
+        name: what messages call it.
+        pack: turns what is sent to workers into bytes, which `pickle.loads` reads.
         losses: errors of a call that say that its worker is lost, and not that the call failed.
     """
 
@@ -30,11 +36,15 @@ class Workers:
         self,
         make: Callable[[], Executor],
         n_workers: int,
+        name: str,
+        pack: Pack = pickle.dumps,
         losses: tuple[type[BaseException], ...] = (BrokenExecutor,),
     ) -> None:
         self._make = make
         self._executor = make()
         self.n_workers = n_workers
+        self.name = name
+        self.pack = pack
         self.losses = losses
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -81,7 +91,8 @@ def open_workers(name: str, n_workers: int | None = None) -> Iterator[Workers]:
             yield workers
         return
     number = n_workers or available_cores()
-    workers = Workers(_loky(number) if name == "joblib" else _processes(number), number)
+    make, pack = _loky(number) if name == "joblib" else (_processes(number), pickle.dumps)
+    workers = Workers(make, number, name, pack)
     try:
         yield workers
     finally:
@@ -94,8 +105,9 @@ def _processes(n_workers: int) -> Callable[[], Executor]:
     return lambda: ProcessPoolExecutor(n_workers, mp_context=context)
 
 
-def _loky(n_workers: int) -> Callable[[], Executor]:
+def _loky(n_workers: int) -> tuple[Callable[[], Executor], Pack]:
     try:
+        from cloudpickle import dumps
         from joblib.externals.loky import get_reusable_executor
     except ImportError as error:
         raise _missing("joblib", "joblib") from error
@@ -104,12 +116,13 @@ def _loky(n_workers: int) -> Callable[[], Executor]:
         executor: Executor = get_reusable_executor(max_workers=n_workers, timeout=300)
         return executor
 
-    return make
+    return make, dumps
 
 
 @contextmanager
 def _dask_workers(name: str, n_workers: int | None) -> Iterator[Workers]:
     try:
+        from cloudpickle import dumps
         from distributed import Client, LocalCluster
         from distributed.scheduler import KilledWorker
     except ImportError as error:
@@ -131,7 +144,8 @@ def _dask_workers(name: str, n_workers: int | None) -> Iterator[Workers]:
     try:
         number = sum(client.nthreads().values()) or 1
         losses = (KilledWorker, CancelledError, BrokenExecutor)
-        yield Workers(lambda: client.get_executor(pure=False, retries=5), number, losses)
+        make = partial(client.get_executor, pure=False, retries=5)
+        yield Workers(make, number, name, dumps, losses)
     finally:
         client.close()
         if cluster is not None:

@@ -1,6 +1,7 @@
 """Many simulations on workers, in shards of runs: none is lost when a worker dies."""
 
 import math
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from itertools import pairwise
@@ -34,9 +35,10 @@ class Shard(NamedTuple):
 
 
 class _Assembly:
-    """The records of a request, as its shards come in."""
+    """What workers need for a request, and its records as the shards come in."""
 
-    def __init__(self, request: Request, n_shards: int) -> None:
+    def __init__(self, request: Request, n_shards: int, packed: bytes) -> None:
+        self.packed = packed
         self.records = empty_records(request.job, request.runs)
         self.n_left = n_shards
 
@@ -86,8 +88,17 @@ def play_requests(
     def send(shard: Shard) -> None:
         first = shard.request.first_run + shard.places.start
         n_runs = shard.places.stop - shard.places.start
-        future = workers.submit(play_shard, shard.request.job, first, n_runs, sign.path)
-        pending[future] = shard
+        packed = assemblies[shard.key].packed
+        pending[workers.submit(play_packed, packed, first, n_runs, sign.path)] = shard
+
+    def begin(shard: Shard, n_parts: int) -> None:
+        try:
+            packed = workers.pack(shard.request.job)
+        except Exception as error:  # whatever a part of the user's raises, it cannot go
+            text = f"executor {workers.name!r} must be sent what it plays, but that"
+            give_up(shard.key, _cannot(text, error))
+        else:
+            assemblies[shard.key] = _Assembly(shard.request, n_parts, packed)
 
     def take(future: Future[Records]) -> None:
         shard = pending.pop(future)
@@ -97,7 +108,8 @@ def play_requests(
             place = shard.key, shard.places.start
             deaths[place] = deaths.get(place, 0) + 1
             if deaths[place] < _MOST_DEATHS:
-                send(shard)
+                if shard.key not in given_up:
+                    send(shard)
                 return
             text = f"executor must keep its workers, but {_MOST_DEATHS} died with the same runs"
             give_up(shard.key, SimulationError(f"{text}: {error}"))
@@ -107,12 +119,13 @@ def play_requests(
             request = shard.request
             n_runs = shard.places.stop - shard.places.start
             report(n_runs * request.job.horizon * len(request.job.policies))
-            if assemblies[shard.key].keep(shard.places, part):
+            if shard.key not in given_up and assemblies[shard.key].keep(shard.places, part):
                 done(shard.key, request, assemblies.pop(shard.key).records)
 
     def give_up(key: int, error: Exception) -> None:
         if key not in given_up:
             given_up.add(key)
+            assemblies.pop(key, None)
             failed(key, error)
 
     try:
@@ -122,7 +135,7 @@ def play_requests(
                 if shard is None:
                     break
                 if shard.key not in assemblies and shard.key not in given_up:
-                    assemblies[shard.key] = _Assembly(shard.request, n_parts)
+                    begin(shard, n_parts)
                 if shard.key not in given_up:
                     send(shard)
             if not pending:
@@ -136,6 +149,19 @@ def play_requests(
             future.cancel()
         sign.raise_for(pending)
         raise
+
+
+def play_packed(packed: bytes, first_run: int, n_runs: int, sign: str | None) -> Records:
+    """Play some runs of a job that comes as bytes: one that cannot be read ends no worker."""
+    try:
+        job = pickle.loads(packed)
+    except Exception as error:
+        raise _cannot("workers must be able to import what they play, but one", error) from None
+    return play_shard(job, first_run, n_runs, sign)
+
+
+def _cannot(text: str, error: Exception) -> SimulationError:
+    return SimulationError(f"{text} failed: {type(error).__name__}: {error}")
 
 
 def _shards(

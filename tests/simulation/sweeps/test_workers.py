@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits.adapters.peers import Peer
 from globalbandits.errors import SimulationError
 from globalbandits.simulation.executors import Workers, open_workers
 from globalbandits.simulation.sweeps.listening import Listener
@@ -88,6 +89,30 @@ def test_no_cluster_there():
     message = "executor must be a running Dask cluster, got 'dask:"
     with pytest.raises(SimulationError, match=message), open_workers("dask://127.0.0.1:1"):
         pass
+
+
+OWN_FILE = """
+import dataclasses
+import globalbandits as gb
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mine(gb.Uniform):
+    kind = None
+"""
+
+
+def test_what_workers_cannot_import_or_be_sent(tmp_path):
+    (tmp_path / "own.py").write_text(OWN_FILE)
+    spec = {**SPEC, "horizon": 50, "policies": {"mine": f"{tmp_path}/own.py:Mine"}}
+    grid = {"seed": [0, 1]}
+    gb.sweep(spec, tmp_path / "here", grid=grid)
+    message = "2 of 2 tasks failed.*workers must be able to import what they play, but one failed"
+    with pytest.raises(SimulationError, match=message):
+        gb.sweep(spec, tmp_path / "out", grid=grid, executor="processes", workers=1)
+    peer = Peer(make=lambda seed: seed, name="theirs")
+    message = "executor 'processes' must be sent what it plays, but that failed: .*lambda"
+    with pytest.raises(SimulationError, match=message):
+        gb.sweep({**spec, "policies": [peer]}, tmp_path / "peer", executor="processes", workers=1)
 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])
