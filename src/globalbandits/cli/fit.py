@@ -105,7 +105,7 @@ def fit(
         cost=cost,
         value=value,
         reward_range=None if reward_range is None else parse_domain(reward_range, "range"),
-        arms=arms if arms in (None, "labels") else parse_arms(str(arms)),
+        arms=arms if arms is None or arms == "labels" else _offered(arms),
         time=time,
         exclude=exclude or [],
         dropna=dropna,
@@ -120,6 +120,11 @@ def fit(
     else:
         print(describe(found, max(60, min(Console().width, 110))))
     _write(found, out, page, plot)
+
+
+def _offered(text: str) -> list[Any]:
+    """The arms to offer: numbers of a range, or the names in a list as a file would have them."""
+    return parse_arms(text) if ":" in text else [part.strip() for part in text.split(",")]
 
 
 def _is_watched() -> bool:
