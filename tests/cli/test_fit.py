@@ -2,6 +2,7 @@
 
 import csv
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -109,10 +110,12 @@ def test_groups_and_arms_are_named_as_in_the_file(tmp_path, capsys):
         for store, price, sold in zip(*rows.values(), strict=True):
             writer.writerow([stores[store], f"{price:02.0f}", int(sold)])
     options = ["--quick", "--exclude", "07", "--exclude", "A9", "--arms", "02, 05,08"]
-    with pytest.warns(UserWarning, match="10 groups: arms without an order"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         assert run(["fit", path, *COLUMNS, *options]) == 0
     out = capsys.readouterr().out
     assert out.startswith("10 groups, 3 arms")
+    assert "10 groups: arms without an order need about 20" in " ".join(out.split())
     assert "'05': info" in out
 
 

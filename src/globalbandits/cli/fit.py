@@ -1,6 +1,7 @@
 """``globalbandits fit``: from a file of history to a model, a verdict in words, and a page."""
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,24 +98,26 @@ def fit(
     ):
         if path is not None:
             check(path)
-    found = fit_history(
-        history,
-        group=group,
-        arm=arm,
-        reward=reward,
-        cost=cost,
-        value=value,
-        reward_range=None if reward_range is None else parse_domain(reward_range, "range"),
-        arms=arms if arms is None or arms == "labels" else _offered(arms),
-        time=time,
-        exclude=exclude or [],
-        dropna=dropna,
-        verdict=not quick,
-        horizon=horizon,
-        runs=runs,
-        seed=seed,
-        progress=_is_watched(),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # what it says is among the notes
+        found = fit_history(
+            history,
+            group=group,
+            arm=arm,
+            reward=reward,
+            cost=cost,
+            value=value,
+            reward_range=None if reward_range is None else parse_domain(reward_range, "range"),
+            arms=arms if arms is None or arms == "labels" else _offered(arms),
+            time=time,
+            exclude=exclude or [],
+            dropna=dropna,
+            verdict=not quick,
+            horizon=horizon,
+            runs=runs,
+            seed=seed,
+            progress=_is_watched(),
+        )
     if json:
         print(_as_json(found))
     else:
