@@ -489,6 +489,16 @@ def test_without_a_token_only_for_this_machine_s_own_names(http, server):
         assert http.get("/v1/bandits", headers={"Host": host}).status_code == 200
 
 
+def test_without_a_token_no_page_of_another_site_can_send_anything(http, server, shop):
+    """A browser sends a POST without a body from anywhere, and only hides the answer."""
+    own = server[1]
+    for origin in ("http://evil.example", "null", "https://localhost", f"{own}.evil.example"):
+        answer = http.post(f"{shop}/decisions", headers={"Origin": origin})
+        problem(answer, 403, "origin must be")
+    assert http.get(shop).json()["open"] == 0
+    assert http.post(f"{shop}/decisions", headers={"Origin": own}).status_code == 201
+
+
 def test_no_other_address_without_a_token():
     assert is_loopback("127.0.0.1")
     assert is_loopback("::1")
