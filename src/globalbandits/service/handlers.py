@@ -213,10 +213,13 @@ async def show_bandit(service: Service, request: Request) -> Answer:
 
 async def show_decision(service: Service, request: Request) -> Answer:
     """A decision as it stands; with ``?why=true`` the reasons, from the state it was made in."""
-    return await asyncio.to_thread(_past, service, request)
+    if not as_flag(request.query, "why"):
+        return await asyncio.to_thread(_past, service, request, False)
+    async with service.rebuilding:
+        return await asyncio.to_thread(_past, service, request, True)
 
 
-def _past(service: Service, request: Request) -> Answer:
+def _past(service: Service, request: Request, with_reasons: bool) -> Answer:
     id, log = request.params["id"], service.log
     found = log.store.decision(id)
     bandit = None if found is None else log.bandit_of(found.bandit)
@@ -225,7 +228,7 @@ def _past(service: Service, request: Request) -> Answer:
     held = log.store.held(id)
     learned = learned_from(held)
     why = None
-    if as_flag(request.query, "why"):
+    if with_reasons:
         why = why_out(log.explain(bandit.row.name, id, bandit.row.tenant))
     out = PastOut(
         decision=decision_out(bandit, found, True),
