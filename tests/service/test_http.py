@@ -278,6 +278,7 @@ def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
 def test_a_stream_tells_what_changes(http, shop):
     with http.stream("GET", f"{shop}/stream") as answer:
         assert answer.headers["content-type"] == "text/event-stream"
+        assert answer.headers["x-accel-buffering"] == "no"
         lines = answer.iter_lines()
         assert next(lines) == "event: bandit"
         assert json.loads(next(lines).removeprefix("data: "))["version"] == 0

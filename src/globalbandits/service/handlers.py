@@ -306,7 +306,10 @@ async def stream(service: Service, request: Request) -> Answer:
     if service.n_streams >= service.options.most_streams:
         text = f"streams must be at most {service.options.most_streams}, got one more"
         raise Refused(429, text, ((b"retry-after", b"10"),))
-    return Answer(200, _messages(service, bandit), media=EVENTS)
+    return Answer(200, _messages(service, bandit), _AT_ONCE, EVENTS)
+
+
+_AT_ONCE = ((b"x-accel-buffering", b"no"),)  # a proxy must not keep messages until there are more
 
 
 async def _messages(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
