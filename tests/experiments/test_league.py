@@ -135,6 +135,10 @@ def test_who_cannot_play_is_named(monkeypatch):
     assert played.absent["short"] == {"UCB1": "arms must be numbers, got 'a'"}
     assert np.isnan(played.relative()[0, 0])
     assert played.order() == ("WAGP", "UCB1")
+    assert str(played) == "WAGP won: its regret is 1.00 times the best one's over one scenario."
+    message = "a policy must be able to play short, got none: UCB1: arms must be numbers, got 'a'"
+    with pytest.raises(ScenarioError, match=message):
+        play_league(load_scenarios(["short"]), league_policies(["UCB1"]), runs=2)
 
 
 def test_compiling_ahead_leaves_the_code_on_disk(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPConnection
 
 import httpx
@@ -12,8 +13,11 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ServiceError, StoreAway
+from globalbandits.service import handlers
 from globalbandits.service.core import Options
 from globalbandits.service.loading import load
+from globalbandits.service.past import make_again
+from globalbandits.service.pruning import prune
 from globalbandits.service.replay import replay
 from globalbandits.service.running import check_reachable, is_loopback
 from globalbandits.service.stores import MemoryStore, SQLiteStore
@@ -231,6 +235,25 @@ def test_events_are_lines_after_a_version(http, shop):
     problem(http.get(f"{shop}/events?limit=1e3"), 422, "limit must be a whole number")
 
 
+def test_events_of_a_pruned_log_are_those_that_are_left(monkeypatch):
+    monkeypatch.setattr(handlers, "_PIECE", 3)
+    store, clock = MemoryStore(), HandClock()
+    with own(Options(compiled=False), store, clock) as (service, _, http):
+        service.log.create("shop", WAGP)
+        for _ in range(20):
+            service.log.reward("shop", service.log.decide("shop").decision.id, 0.3)
+            clock.pass_seconds(1)
+        prune(store, store.bandits()[0], clock.now() - 8_500_000)
+
+        def seqs(query):
+            lines = http.get(f"/v1/bandits/shop/events?{query}").text.splitlines()
+            return [json.loads(line)["seq"] for line in lines]
+
+        assert seqs("after=0&limit=4") == [13, 14, 15, 16]
+        assert seqs("after=16") == [17, 18, 19, 20]
+        assert seqs("after=0&limit=0") == []
+
+
 def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
     id = http.post(f"{shop}/decisions").json()["decision_id"]
     http.put(f"{shop}/decisions/{id}/reward", json={"reward": 1})
@@ -257,6 +280,7 @@ def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
 def test_a_stream_tells_what_changes(http, shop):
     with http.stream("GET", f"{shop}/stream") as answer:
         assert answer.headers["content-type"] == "text/event-stream"
+        assert answer.headers["x-accel-buffering"] == "no"
         lines = answer.iter_lines()
         assert next(lines) == "event: bandit"
         assert json.loads(next(lines).removeprefix("data: "))["version"] == 0
@@ -468,6 +492,16 @@ def test_without_a_token_only_for_this_machine_s_own_names(http, server):
         assert http.get("/v1/bandits", headers={"Host": host}).status_code == 200
 
 
+def test_without_a_token_no_page_of_another_site_can_send_anything(http, server, shop):
+    """A browser sends a POST without a body from anywhere, and only hides the answer."""
+    own = server[1]
+    for origin in ("http://evil.example", "null", "https://localhost", f"{own}.evil.example"):
+        answer = http.post(f"{shop}/decisions", headers={"Origin": origin})
+        problem(answer, 403, "origin must be")
+    assert http.get(shop).json()["open"] == 0
+    assert http.post(f"{shop}/decisions", headers={"Origin": own}).status_code == 201
+
+
 def test_no_other_address_without_a_token():
     assert is_loopback("127.0.0.1")
     assert is_loopback("::1")
@@ -593,13 +627,7 @@ def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
     monkeypatch.setattr("globalbandits.service.log.load", slowly)
     with serving(store, Options(compiled=False)) as (_, url), talking(url) as http:
         statuses = []
-
-        def ask():
-            connection = HTTPConnection(url.removeprefix("http://"))
-            connection.request("POST", "/v1/bandits/large/decisions", headers={"Host": "localhost"})
-            statuses.append(connection.getresponse().status)
-            connection.close()
-
+        ask = partial(_send, url, "POST", "/v1/bandits/large/decisions", statuses)
         threads = [threading.Thread(target=ask) for _ in range(40)]  # more than a pool has
         for thread in threads:
             thread.start()
@@ -611,6 +639,37 @@ def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
             thread.join()
         assert statuses == [201] * 40
         assert http.post("/v1/bandits/small/decisions").status_code == 201
+
+
+def test_many_who_ask_why_do_not_hold_up_others(monkeypatch):
+    go = threading.Event()
+
+    def slowly(*arguments):
+        go.wait()
+        return make_again(*arguments)
+
+    monkeypatch.setattr("globalbandits.service.log.make_again", slowly)
+    with own(Options(compiled=False)) as (service, url, http):
+        service.log.create("shop", WAGP)
+        id = service.log.decide("shop").decision.id
+        statuses = []
+        ask = partial(_send, url, "GET", f"/v1/decisions/{id}?why=true", statuses)
+        threads = [threading.Thread(target=ask) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        assert http.get(f"/v1/decisions/{id}").status_code == 200
+        go.set()
+        for thread in threads:
+            thread.join()
+        assert statuses == [200] * 40
+
+
+def _send(url, method, path, statuses):
+    connection = HTTPConnection(url.removeprefix("http://"))
+    connection.request(method, path, headers={"Host": "localhost"})
+    statuses.append(connection.getresponse().status)
+    connection.close()
 
 
 def test_a_stream_ends_when_its_listener_goes():
