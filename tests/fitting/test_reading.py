@@ -110,6 +110,8 @@ def written(tmp_path, lines):
         (["a,2,1,1", "a,,1,2"], {}, "arm must not be missing, "),
         (["a,2,1,1", "a,2,1,"], {}, "time must not be missing, column 'day' has empty rows"),
         (["a,2,1,1", "a,2,1,1"], {}, "time must have at least two values, has only 1"),
+        (["a,2,1,02.01.2024", "a,2,1,13.12.2023"], {},
+         "time must be numbers, dates, or texts that sort as 2024-03-09 does, got texts such as"),
         ([], {"time": None}, "history must have rows, has none"),
         (["a,2,1,1", "a,2,1,2"], {"group": "stroe"},
          "history must have a column 'stroe', has: store, price, sold, day"),
