@@ -194,6 +194,25 @@ def test_sums_do_not_depend_on_which_thread_adds_first(tmp_path):
     assert panel.squares.item() == pytest.approx(float((frame["sold"] ** 2).sum()), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "time",
+    [
+        "TIMESTAMP '2024-01-01' + to_hours(i)",
+        "CAST(TIMESTAMP '2024-01-01' + to_hours(i) AS TIMESTAMPTZ)",
+        "DATE '2024-01-01' + i::INT",
+        "i::DECIMAL(9, 1)",
+        "i / 2",
+        "i >= 60",
+    ],
+)
+def test_times_of_any_kind_can_be_compared(time, tmp_path):
+    path = tmp_path / "history.parquet"
+    query = f"SELECT 1 AS store, 2 AS price, i % 2 AS sold, {time} AS day FROM range(90) AS t(i)"
+    duckdb.sql(f"COPY ({query}) TO '{path}'")
+    panel, late = panels_by_duckdb(path, WANTED)
+    assert (panel.n_rewards, late.n_rewards, late.sums.item()) == (90, 30, 15)
+
+
 def test_decimals_of_a_database_are_numbers(tmp_path):
     path = tmp_path / "history.parquet"
     query = (
