@@ -57,7 +57,8 @@ def _tally(outcomes: Sequence[Outcome]) -> str:
     counted = count_verdicts(outcomes)
     before = {Verdict.NOT_IDENTIFIED: "read in several ways, ", Verdict.NOT_STATED: "ours, "}
     return "\n".join(
-        f'<div class="{_CLASSES[verdict]}"><b>{counted[verdict]}</b>{before.get(verdict, "")}{verdict}</div>'
+        f'<div class="{_CLASSES[verdict]}"><b>{counted[verdict]}</b>'
+        f"{before.get(verdict, '')}{verdict}</div>"
         for verdict in Verdict
         if counted[verdict] > 0 or verdict is not Verdict.NOT_IDENTIFIED
     )
