@@ -161,13 +161,19 @@ def test_arms_without_end_are_refused_while_reading(reader, tmp_path):
         READERS[reader](path, WANTED._replace(time=None))
 
 
+PACKED = gzip.compress(
+    b"store,price,sold\n" + b"".join(b"a,%d,%d\n" % (n * n % 7, n % 2) for n in range(99_999))
+)
+
+
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         ("noise.csv", bytes(range(255, -1, -1)) * 9),
         ("latin.csv", "store,price,sold\ncafé,2,1\n".encode("latin-1")),
-        ("torn.csv.gz", gzip.compress(b"store,price,sold\n" + b"a,2,1\n" * 99_999)[:-40]),
+        ("torn.csv.gz", PACKED[:-40]),
+        ("bent.csv.gz", PACKED[:200] + bytes(200) + PACKED[400:]),
     ],
 )
 def test_broken_files_are_named(reader, name, content, tmp_path):
