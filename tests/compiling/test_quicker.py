@@ -9,7 +9,7 @@ import pytest
 from llvmlite import ir as llvm
 from llvmlite.ir.types import Type
 from numba import types
-from numba.core import bytecode, interpreter
+from numba.core import bytecode, errors, interpreter
 from numba.core.compiler import Flags
 from numba.core.ir import Inst
 from numba.core.registry import cpu_target
@@ -117,14 +117,19 @@ def test_numbas_own_functions_are_back_afterwards():
     def wrong(x):
         return x.nothing
 
+    termcolor = errors.termcolor()
     with quicker.quicker():
         with quicker.quicker():
             pass
         seen.append(BaseFunction.get_call_type)
+        for mark in ("code", "errmsg", "filename", "indicate", "highlight", "reset"):
+            assert getattr(errors.termcolor(), mark)("text") == "text"
     assert seen == [quicker.recall_type]
     assert compile_kernel(kernel, 1.0)(2.0) == 3.0
-    with pytest.raises(CompileError):
+    with pytest.raises(CompileError) as error:
         compile_kernel(wrong, 1.0)
+    assert "\x1b" not in str(error.value)  # no colours
     assert BaseFunction.get_call_type is quicker._find_type
     assert Inst._rec_list_vars is quicker._list_variables
     assert Type.get_abi_size is quicker._find_size
+    assert errors.termcolor() is termcolor

@@ -6,7 +6,8 @@ The first is remembered, and so is the size of a type in memory; the second is w
 calls. All give what they gave before.
 
 Another tenth went into the search for garbage, which finds little in code that is being
-compiled: it waits until that is done.
+compiled: it waits until that is done. And Numba marks up the text of its errors for a terminal,
+of thousands of errors that it raises only for itself: here the text stays plain.
 
 All this holds only while one of our functions is compiled, which Numba lets one thread do at a
 time.
@@ -18,7 +19,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from llvmlite.ir.types import Type
-from numba.core.ir import Inst, Loc, Var
+from numba.core import errors
+from numba.core.ir import Expr, Inst, Loc, Var
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
 
@@ -31,20 +33,33 @@ _WITHOUT_VARIABLES = frozenset({Loc, str, int, float, bool, type(None)})
 _known: dict[Any, tuple[Any, Any]] = {}  # function, types and options: the function, its signature
 _options: dict[int, tuple[Any, str]] = {}  # by identity: options of what is compiled now, as text
 _sizes: dict[str, int] = {}  # bytes of a type, by its text
-_collects = [True]  # whether garbage was looked for before
+_before: list[Any] = []  # whether garbage was looked for, and what marked up errors
 _depth = [0]  # how many of our functions are being compiled, one for the other
+
+
+class _Plain:
+    """Marks up nothing."""
+
+    def _same(self, text: str) -> str:
+        return text
+
+    code = errmsg = filename = indicate = highlight = reset = _same
+
+
+_PLAIN = _Plain()
 
 
 @contextmanager
 def quicker() -> Iterator[None]:
     """Let the quick functions stand in."""
     if _depth[0] == 0:
-        _collects[0] = gc.isenabled()
+        _before[:] = gc.isenabled(), errors._termcolor_inst
     _depth[0] += 1
     try:
         _Function.get_call_type = recall_type
         Inst._rec_list_vars = list_variables
         Type.get_abi_size = recall_size
+        errors._termcolor_inst = _PLAIN
         gc.disable()
         yield
     finally:
@@ -54,7 +69,8 @@ def quicker() -> Iterator[None]:
             Inst._rec_list_vars = _list_variables
             Type.get_abi_size = _find_size
             _options.clear()
-            if _collects[0]:
+            collects, errors._termcolor_inst = _before
+            if collects:
                 gc.enable()
 
 
@@ -91,6 +107,8 @@ def list_variables(instruction: Any, value: Any) -> list[Any]:
         kind = type(item)
         if kind is Var:
             found.append(item)
+        elif kind is Expr:
+            found += list_variables(item, item._kws)
         elif kind not in _WITHOUT_VARIABLES:
             found += list_variables(instruction, item)
     return found
