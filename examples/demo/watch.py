@@ -32,7 +32,7 @@ TRIAL: dict[str, Any] = {
     "seed": 2,
 }
 MARKET: dict[str, Any] = {
-    "model": {"family": "demand.linear_power", "arms": [0.4, 0.5, 0.6, 0.7, 0.8]},
+    "model": {"family": "demand.linear_power", "arms": [0.4, 0.5, 0.6, 0.7, 0.8], "cost": 0.0},
     "policy": {"policy": "nonstationary_wagp", "half_window": 200},
     "seed": 3,
 }

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_quick_leaves_the_simulation_out(history, capsys, tmp_path):
     assert figure.stat().st_size > 10_000
 
 
-def test_groups_are_left_out_by_the_names_of_the_file(tmp_path, capsys):
+def test_groups_and_arms_are_named_as_in_the_file(tmp_path, capsys):
     """A code with zeros is a text, and so is a number among texts."""
     rows = gb.histories.expo(groups=12, rewards=70, seed=3, rho=0.02)
     stores = [f"{store:02d}" if store < 9 else f"A{store}" for store in range(12)]
@@ -106,12 +107,16 @@ def test_groups_are_left_out_by_the_names_of_the_file(tmp_path, capsys):
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["store", "price", "sold"])
-        writer.writerows(
-            zip(np.array(stores)[rows["group"]], rows["arm"], rows["reward"], strict=True)
-        )
-    options = ["--quick", "--exclude", "07", "--exclude", "A9"]
-    assert run(["fit", path, *COLUMNS, *options]) == 0
-    assert capsys.readouterr().out.startswith("10 groups, 7 arms")
+        for store, price, sold in zip(*rows.values(), strict=True):
+            writer.writerow([stores[store], f"{price:02.0f}", int(sold)])
+    options = ["--quick", "--exclude", "07", "--exclude", "A9", "--arms", "02, 05,08"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run(["fit", path, *COLUMNS, *options]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("10 groups, 3 arms")
+    assert "10 groups: arms without an order need about 20" in " ".join(out.split())
+    assert "'05': info" in out
 
 
 @pytest.mark.parametrize(

@@ -92,15 +92,20 @@ def test_rank_pairs_the_runs():
         ({"speed": 3}, "scenario x must have keys among .*, got 'speed'"),
         (
             {"model": {"family": "demand.linear"}},
-            "model of x must have family, from, to and number",
+            r"scenario x\.model must have the key arms, got",
         ),
         (
             {"model": {"family": "demand.magic", "from": 0.1, "to": 0.2, "number": 2}},
-            "family must name a model of demand or dose, got 'demand.magic'",
+            r"scenario x\.model\.family must be one of .*linear-power.*, got 'demand.magic'",
         ),
+        (
+            {"model": {"family": "demand.linear", "from": 0.1, "to": 0.2, "number": 2, "cst": 1}},
+            r"scenario x\.model: a key of demand\.linear must be one of .*'cst'; did you mean 'co",
+        ),
+        ({"theta": 7.0}, r"scenario x\.theta must lie in the domain \[0, 1\], got 7"),
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
         ({"runs": 1}, "runs must be at least 2, got 1"),
-        ({"noise": "loud"}, "noise must be one of .*, got 'loud'"),
+        ({"noise": "loud"}, r"scenario x\.noise must be one of .*, got 'loud'"),
     ],
 )
 def test_wrong_scenarios_are_refused(change, message):
@@ -130,6 +135,10 @@ def test_who_cannot_play_is_named(monkeypatch):
     assert played.absent["short"] == {"UCB1": "arms must be numbers, got 'a'"}
     assert np.isnan(played.relative()[0, 0])
     assert played.order() == ("WAGP", "UCB1")
+    assert str(played) == "WAGP won: its regret is 1.00 times the best one's over one scenario."
+    message = "a policy must be able to play short, got none: UCB1: arms must be numbers, got 'a'"
+    with pytest.raises(ScenarioError, match=message):
+        play_league(load_scenarios(["short"]), league_policies(["UCB1"]), runs=2)
 
 
 def test_compiling_ahead_leaves_the_code_on_disk(tmp_path, monkeypatch):
@@ -184,6 +193,20 @@ def test_other_peoples_policies_and_worlds_play(own):
     assert ready.cells["corner_shop"]["Mine"].runs == 4
     mapped = gb.league({"mine": gb.Uniform()}, standings.scenarios[:1])
     assert mapped.policies == ("mine",)
+
+
+def test_worlds_are_described_as_in_specs(own):
+    model = gb.RewardModel("arm * (1 - arm*theta)**2", [0.4, 0.6])
+    model.save(own / "model.json")
+    (own / "worlds.toml").write_text(
+        '[shop]\ntitle = "shop"\ntext = "Two prices."\ntheta = {interval = [0.2, 0.4]}\n'
+        'model = {file = "model.json"}\n[other]\ntitle = "other"\ntext = "The same."\n'
+        'theta = 0.3\nmodel = {mean = "arm * (1 - arm*theta)**2", arms = [0.4, 0.6]}\n'
+    )
+    shop, other = load_scenarios([own / "worlds.toml"])
+    assert shop.environment.model.to_dict() == other.environment.model.to_dict() == model.to_dict()
+    assert shop.environment.population.interval == (0.2, 0.4)
+    assert other.environment.theta == 0.3
 
 
 def test_the_command_line_takes_them_too(own, monkeypatch, capsys):
@@ -241,9 +264,11 @@ def test_a_truth_that_is_not_whole_is_refused():
         "text": "t",
         "model": {"family": "dose.emax", "from": 1.0, "to": 2.0, "number": 2},
     }
-    with pytest.raises(ScenarioError, match="truth of mine must have family and theta, got"):
+    with pytest.raises(ScenarioError, match=r"scenario mine\.truth must have theta, got"):
         parse_scenario("mine", content | {"truth": {"family": "dose.logistic"}})
-    with pytest.raises(ScenarioError, match="family must name a model of demand or dose, got 'x'"):
+    with pytest.raises(
+        ScenarioError, match=r"scenario mine\.truth\.family must be one of .*, got 'x'"
+    ):
         parse_scenario("mine", content | {"truth": {"family": "x", "theta": 1.0}})
     given = parse_scenario("mine", content | {"truth": [0.2, 0.4]}).environment
     assert given.theta is None

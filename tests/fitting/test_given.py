@@ -6,7 +6,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories, scoring
-from globalbandits.fitting.forecast import world_of
+from globalbandits.fitting.forecast import Playing, foresee, world_of
 from globalbandits.fitting.given import read_curves
 from globalbandits.fitting.population import draw_groups
 from tests.fitting.panels import COLUMNS, panel_of
@@ -98,6 +98,24 @@ def test_groups_of_given_curves_are_drawn_in_the_models_order():
     means = turned.means(np.array(env.theta.samples)) + shifts
     np.testing.assert_allclose(means[:, :7][:, ::-1], drawn.means, atol=1e-9)
     assert not shifts[:, 7].any()
+
+
+def test_a_fixed_arm_is_compared_with_arms_that_have_no_history_too():
+    curves = gb.RewardModel(
+        lambda theta, price: np.exp(-theta * price), [9.0, *PRICES], (0.02, 1.0),
+        value=lambda sold, price: price**3 * sold,
+    )  # fmt: skip
+    found = fit(histories.expo(8, 140, seed=5), **COLUMNS, curves=curves, verdict=False)
+    assert found.model is curves
+    fixed = found.knowing.fixed
+    got = foresee(
+        found.fitted, curves, found.worth, found.theta_scale,
+        {"IndependentGittins": gb.FixedArm(curves.arms.index(found.offered[fixed]))},
+        Playing(horizon=5, runs=300),
+    )  # fmt: skip
+    exact, simulated = got.means[got.fixed][-1], got.means["IndependentGittins"][-1]
+    assert abs(exact - simulated) < 4 * got.errors["IndependentGittins"][-1]
+    assert exact > 1.2 * 5 * found.knowing.total
 
 
 def test_curves_that_do_not_fit_the_history_are_refused():

@@ -105,6 +105,12 @@ def test_arms_that_cannot_be_offered_are_refused(panel, arms, message):
     assert str(caught.value) == message
 
 
+def test_arms_may_be_named_by_their_texts(panel):
+    assert as_offered(["2", "4.5", "8.0"], panel, arm_scale(panel.arms)) == (2, 4.5, 8.0)
+    codes = coin_panel([[5, 5]] * 3, [[1, 4]] * 3, arms=("07", "12"))
+    assert as_offered(["12", "07"], codes, arm_scale(codes.arms)) == ("12", "07")
+
+
 def test_labels_cannot_be_new():
     panel = coin_panel([[5, 5]] * 3, [[1, 4]] * 3, arms=("a", "b"))
     scale = arm_scale(panel.arms)

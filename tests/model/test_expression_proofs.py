@@ -86,6 +86,24 @@ def test_what_cannot_be_proved_is_stated_as_resolution():
     assert gb.RewardModel(f"({tangle}) * arm", [0.5]).resolution == 1 / 4096
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "theta/2 - 1e-12/(theta - 0.3773101)",  # a pole: it rises on both sides
+        "theta/2 + 0*log(abs(theta - 0.3773101) - 1e-9)",  # not defined in between
+        "theta/2 + 0.1*expit(log(abs(theta - 0.3773101) - 1e-9))**0",
+    ],
+)
+def test_a_place_where_the_mean_is_not_defined_is_not_proved_away(text):
+    assert Expression(text).unseen_width((1.0,), (0.0, 1.0)) > 0.0
+
+
+def test_a_model_with_such_a_place_has_a_resolution():
+    model = gb.RewardModel("arm * (theta/2 + 0*log(abs(theta - 0.3773101) - 1e-9))", [0.5])
+    assert np.isnan(model.means(0.3773101))
+    assert model.resolution > 2e-9
+
+
 def test_a_dip_that_no_grid_meets_is_found():
     # 1e-7 wide and far from every point that the analysis would look at.
     dip = "theta + 3e-7 * tanh((0.333333777 - theta) / 1e-7)"

@@ -12,6 +12,7 @@ from globalbandits.plots import (
     group_regret_figure,
 )
 from globalbandits.plots.groups import MAX_GROUPS
+from globalbandits.plots.labels import short_label
 
 THETA = np.linspace(0, 1, 5)
 CURVES = np.stack([THETA, 1 - THETA], axis=1)
@@ -66,6 +67,20 @@ def test_many_groups_are_thinned_out_and_said_to_be():
     cells = Cells(theta, theta[:, None], np.ones((n, 1)))
     drawn = group_curves_figure(THETA, CURVES[:, :1], [0.1], cells, ["a"])
     assert drawn.axes[0].get_title(loc="left") == f"{MAX_GROUPS} of {n} groups"
+
+
+def test_a_legend_of_long_names_stays_in_the_figure():
+    n_arms = 7
+    cells = Cells(np.array([0.5]), np.full((1, n_arms), 0.5), np.ones((1, n_arms)))
+    curves = np.linspace([0.1] * n_arms, [0.9] * n_arms, 5)
+    names = [short_label(f"a long name of an arm without an end, number {k}") for k in range(7)]
+    figure = group_curves_figure(np.linspace(0, 1, 5), curves, [0.1] * n_arms, cells, names)
+    figure.draw_without_rendering()
+    legend = figure.axes[0].get_legend().get_window_extent()
+    assert figure.bbox.x0 <= legend.x0 < legend.x1 <= figure.bbox.x1
+    assert {text.get_text()[-3:] for text in figure.axes[0].get_legend().get_texts()} == {
+        f"r {k}" for k in range(7)
+    }
 
 
 def test_break_even_marks_lie_on_their_lines():

@@ -71,5 +71,5 @@ class WithoutSnapshots:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
-    def snapshot(self, bandit, upto=None):
+    def snapshot(self, bandit, upto=None, limit=None):
         return []

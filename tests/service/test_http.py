@@ -12,8 +12,10 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ServiceError, StoreAway
+from globalbandits.service import handlers
 from globalbandits.service.core import Options
 from globalbandits.service.loading import load
+from globalbandits.service.pruning import prune
 from globalbandits.service.replay import replay
 from globalbandits.service.running import check_reachable, is_loopback
 from globalbandits.service.stores import MemoryStore, SQLiteStore
@@ -231,6 +233,25 @@ def test_events_are_lines_after_a_version(http, shop):
     problem(http.get(f"{shop}/events?limit=1e3"), 422, "limit must be a whole number")
 
 
+def test_events_of_a_pruned_log_are_those_that_are_left(monkeypatch):
+    monkeypatch.setattr(handlers, "_PIECE", 3)
+    store, clock = MemoryStore(), HandClock()
+    with own(Options(compiled=False), store, clock) as (service, _, http):
+        service.log.create("shop", WAGP)
+        for _ in range(20):
+            service.log.reward("shop", service.log.decide("shop").decision.id, 0.3)
+            clock.pass_seconds(1)
+        prune(store, store.bandits()[0], clock.now() - 8_500_000)
+
+        def seqs(query):
+            lines = http.get(f"/v1/bandits/shop/events?{query}").text.splitlines()
+            return [json.loads(line)["seq"] for line in lines]
+
+        assert seqs("after=0&limit=4") == [13, 14, 15, 16]
+        assert seqs("after=16") == [17, 18, 19, 20]
+        assert seqs("after=0&limit=0") == []
+
+
 def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
     id = http.post(f"{shop}/decisions").json()["decision_id"]
     http.put(f"{shop}/decisions/{id}/reward", json={"reward": 1})
@@ -257,6 +278,7 @@ def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
 def test_a_stream_tells_what_changes(http, shop):
     with http.stream("GET", f"{shop}/stream") as answer:
         assert answer.headers["content-type"] == "text/event-stream"
+        assert answer.headers["x-accel-buffering"] == "no"
         lines = answer.iter_lines()
         assert next(lines) == "event: bandit"
         assert json.loads(next(lines).removeprefix("data: "))["version"] == 0
@@ -466,6 +488,16 @@ def test_without_a_token_only_for_this_machine_s_own_names(http, server):
         problem(answer, 403, "host must be localhost")
     for host in ("localhost", f"localhost:{port}", "127.0.0.1", f"[::1]:{port}", "LOCALHOST"):
         assert http.get("/v1/bandits", headers={"Host": host}).status_code == 200
+
+
+def test_without_a_token_no_page_of_another_site_can_send_anything(http, server, shop):
+    """A browser sends a POST without a body from anywhere, and only hides the answer."""
+    own = server[1]
+    for origin in ("http://evil.example", "null", "https://localhost", f"{own}.evil.example"):
+        answer = http.post(f"{shop}/decisions", headers={"Origin": origin})
+        problem(answer, 403, "origin must be")
+    assert http.get(shop).json()["open"] == 0
+    assert http.post(f"{shop}/decisions", headers={"Origin": own}).status_code == 201
 
 
 def test_no_other_address_without_a_token():

@@ -9,11 +9,15 @@ import time
 
 import pytest
 
+from globalbandits.service import histories
 from globalbandits.service import readings as module
+from globalbandits.service.histories import Histories
 from globalbandits.service.log import Log
-from globalbandits.service.readings import Readings
+from globalbandits.service.readings import Reading, Readings
 from globalbandits.service.stores import MemoryStore
 from tests.service.worlds import MODEL, WAGP
+
+EVIDENCE = {"interval": {"low": 0.1, "high": 0.9}, "model": {"theta": 0.5, "log_e_value": 0.0}}
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +104,16 @@ def _runs(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_long_history_is_bounded(readings, bandit, monkeypatch):
+    shop, log = bandit
+    monkeypatch.setattr(histories, "MOST_EVENTS", 0)
+    monkeypatch.setattr(histories, "_MOST", 3)
+    found = Histories(log.store, readings, 0.0)
+    for version in range(1, 8):
+        made = Reading(version, 1, 0.0, EVIDENCE)
+        monkeypatch.setattr(readings, "ask", lambda bandit, made=made: made)
+        shown = [point["version"] for point in found.ask(shop)]
+        assert shown == list(range(1, version + 1))[-3:]
+    assert len(found._points[shop.row.id]) == 3

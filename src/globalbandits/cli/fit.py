@@ -1,6 +1,7 @@
 """``globalbandits fit``: from a file of history to a model, a verdict in words, and a page."""
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,29 +98,36 @@ def fit(
     ):
         if path is not None:
             check(path)
-    found = fit_history(
-        history,
-        group=group,
-        arm=arm,
-        reward=reward,
-        cost=cost,
-        value=value,
-        reward_range=None if reward_range is None else parse_domain(reward_range, "range"),
-        arms=arms if arms in (None, "labels") else parse_arms(str(arms)),
-        time=time,
-        exclude=exclude or [],
-        dropna=dropna,
-        verdict=not quick,
-        horizon=horizon,
-        runs=runs,
-        seed=seed,
-        progress=_is_watched(),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # what it says is among the notes
+        found = fit_history(
+            history,
+            group=group,
+            arm=arm,
+            reward=reward,
+            cost=cost,
+            value=value,
+            reward_range=None if reward_range is None else parse_domain(reward_range, "range"),
+            arms=arms if arms is None or arms == "labels" else _offered(arms),
+            time=time,
+            exclude=exclude or [],
+            dropna=dropna,
+            verdict=not quick,
+            horizon=horizon,
+            runs=runs,
+            seed=seed,
+            progress=_is_watched(),
+        )
     if json:
         print(_as_json(found))
     else:
         print(describe(found, max(60, min(Console().width, 110))))
     _write(found, out, page, plot)
+
+
+def _offered(text: str) -> list[Any]:
+    """The arms to offer: numbers of a range, or the names in a list as a file would have them."""
+    return parse_arms(text) if ":" in text else [part.strip() for part in text.split(",")]
 
 
 def _is_watched() -> bool:

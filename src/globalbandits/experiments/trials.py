@@ -12,15 +12,16 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import ScenarioError
-from globalbandits.model import RewardModel, demand, dose
+from globalbandits.model import RewardModel
+from globalbandits.model.catalogue import build_family
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.simulation import SimulationResult, simulate
+from globalbandits.simulation.sweeps.specs import within
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _KEYS = {"target", "decisions", "runs", "more_than", "model", "stop", "designs", "scenarios"}
-_FAMILIES = {"demand": demand, "dose": dose}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -136,14 +137,8 @@ def _parse_model(content: object, target: float) -> RewardModel:
     require(whole, "model", rule, content, ScenarioError)
     assert isinstance(content, Mapping)
     options = {"target": target} | dict(content)
-    room, _, name = str(options.pop("family")).partition(".")
-    known = room in _FAMILIES and name in _FAMILIES[room].__all__
-    require(known, "family", "name a model of demand or dose", content["family"], ScenarioError)
-    try:
-        model: RewardModel = getattr(_FAMILIES[room], name)(options.pop("arms"), **options)
-    except TypeError as error:
-        raise ScenarioError(f"model must have the parameters of {name}, got {error}") from None
-    return model
+    with within("model", content):
+        return build_family(options.pop("family"), options.pop("arms"), options)
 
 
 def _parse_stop(content: object, model: RewardModel) -> StopWhen | None:

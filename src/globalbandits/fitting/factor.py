@@ -36,12 +36,12 @@ def fit_shared(panel: Panel, scale: ArmScale, *, seed: int = 0) -> Fitted:
     return upright_fit(climb(panel, scale, best, MOST_STEPS - TRIAL_STEPS))
 
 
-def fit_independent(panel: Panel, scale: ArmScale, *, seed: int = 0) -> Fitted:
+def fit_independent(panel: Panel, scale: ArmScale) -> Fitted:
     """Every arm for itself: means of the arms, and how much groups differ around them."""
     return climb(panel, scale, flat_start(panel), MOST_STEPS)
 
 
-def fit_same(panel: Panel, scale: ArmScale, *, seed: int = 0) -> Fitted:
+def fit_same(panel: Panel, scale: ArmScale) -> Fitted:
     """All groups alike: means of the arms, and no difference between groups."""
     fitted = climb(panel, scale, flat_start(panel), MOST_STEPS, alike=True)
     return fitted._replace(rho=np.zeros(panel.n_arms))

@@ -156,8 +156,26 @@ def foresee(
     fixed = int(true.mean(axis=0).argmax())
     env = world_of(drawn, fitted, model, worth.arms, scale)
     times, runs = simulate_groups(env, policies, playing)
-    gaps = true.max(axis=1) - true[:, fixed]
+    gaps = gaps_of(fixed, true, env, worth.arms)
     return Forecast(times, runs, always_name(worth.arms[fixed]), gaps)
+
+
+def gaps_of(fixed: int, true: FloatArray, env: "Environment", arms: Sequence[Any]) -> FloatArray:
+    """What one arm loses per round in every group: shape (n_groups,).
+
+    Args:
+        fixed: The arm, an index of ``arms``.
+        true: What the groups' arms are worth: shape (n_groups, n_arms).
+        env: The groups' world; its model may have arms that are not in the history, too.
+        arms: Of the history.
+    """
+    from globalbandits.environments import Population
+
+    best, people = true.max(axis=1), env.theta
+    others = [place for place, arm in enumerate(env.model.arms) if arm not in arms]
+    if others and isinstance(people, Population) and people.samples is not None:
+        best = np.maximum(best, env.model.worth(people.samples)[:, others].max(axis=1))
+    return np.asarray(best - true[:, fixed])
 
 
 def always_name(arm: Any) -> str:

@@ -13,17 +13,19 @@ from globalbandits.fitting.columns import as_plain
 from globalbandits.fitting.fitted import Fitted, curve_table
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.steps import RHO_LARGEST
+from globalbandits.fitting.texts import as_named
 
 
 def as_offered(arms: Any, panel: Panel, scale: ArmScale) -> tuple[Any, ...]:
-    """The arms to offer: None or "labels" for all of the history's.
+    """The arms to offer: None or "labels" for all of the history's; they may be named by texts.
 
     A new arm must be a number between two of the history's, where those have an order.
     """
     if arms is None or (isinstance(arms, str) and arms == "labels"):
         return panel.arms
     rule = "be None, 'labels' or a list of arms"
-    offered = tuple(as_plain(arm) for arm in as_list("arms", arms, rule, FitError))
+    listed = as_list("arms", arms, rule, FitError)
+    offered = tuple(as_named(as_plain(arm), panel.arms) for arm in listed)
     if len(offered) < 2 or len(set(offered)) < len(offered):
         raise FitError(f"arms must be at least two distinct arms, got {offered!r}")
     for arm in offered:

@@ -13,7 +13,7 @@ from globalbandits.plots import (
     group_intervals_figure,
     group_regret_figure,
 )
-from globalbandits.plots.labels import drawn_label
+from globalbandits.plots.labels import short_label
 from globalbandits.plots.style import new_row, styled
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SHARE = "θ: share of groups below"
 _OWN = "parameter θ"
+_NAME = 32  # characters of a policy's name
 
 
 def draw_curves(fit: "Fit", axes: "Axes | None" = None) -> "Figure":
@@ -52,7 +53,7 @@ def draw_groups(fit: "Fit", axes: "Axes | None" = None) -> "Figure":
     """The groups' theta with 90 % intervals, coloured by the best arm."""
     rows = fit.groups
     return group_intervals_figure(
-        [drawn_label(name) for name in rows.index],
+        [short_label(name) for name in rows.index],
         rows["low"],
         rows["theta"],
         rows["high"],
@@ -71,7 +72,7 @@ def draw_regret(fit: "Fit", axes: "Axes | None" = None) -> "Figure":
         half = 1.96 * forecast.errors[name]
         lines.append(
             Line(
-                drawn_label(name),
+                short_label(name, _NAME),
                 forecast.times,
                 means,
                 means - half,
@@ -80,7 +81,7 @@ def draw_regret(fit: "Fit", axes: "Axes | None" = None) -> "Figure":
             )
         )
     users = [name for name in (ELASTIC, *STUBBORN, forecast.fixed) if name in forecast.means]
-    found = {drawn_label(name): forecast.break_even(name) for name in users}
+    found = {short_label(name, _NAME): forecast.break_even(name) for name in users}
     marks = {name: float(rounds) for name, rounds in found.items() if rounds is not None}
     return group_regret_figure(lines, marks, axes=axes)
 
@@ -96,7 +97,7 @@ def draw_all(fit: "Fit") -> "Figure":
 
 
 def _labels(fit: "Fit") -> list[str]:
-    return [drawn_label(arm) for arm in fit.offered]
+    return [short_label(arm) for arm in fit.offered]
 
 
 def _theta(fit: "Fit") -> str:

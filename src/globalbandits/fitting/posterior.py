@@ -14,7 +14,7 @@ from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.theta import ThetaScale
 from globalbandits.fitting.worth import Worth
 
-LEVEL = 0.9
+LEVELS = np.array([0.05, 0.5, 0.95])  # of theta: an interval of 90 %, and its middle
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +73,7 @@ def empty_panel(reference: Panel) -> Panel:
 def read_posterior(panel: Panel, fitted: Fitted, scale: ThetaScale, worth: Worth) -> GroupPosterior:
     """The posterior of a panel's only group."""
     weights = posterior_weights(panel, fitted)
-    levels = np.array([0.5 - LEVEL / 2, 0.5, 0.5 + LEVEL / 2])
-    low, middle, high = scale.quantiles(weights, levels)[0].tolist()
+    low, middle, high = scale.quantiles(weights, LEVELS)[0].tolist()
     unit = arm_means(panel, fitted, weights)[0]
     bottom, top = panel.reward_range
     valued = worth(unit)

@@ -5,7 +5,7 @@ from globalbandits.fitting.checks import ENOUGH_GROUPS, few_groups
 from globalbandits.fitting.factor import MOST_STEPS, climb
 from globalbandits.fitting.fitted import Fitted
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.scoring import Scores, difference
+from globalbandits.fitting.scoring import Scores, choose_curves, difference
 from globalbandits.fitting.theta import tabulate
 from globalbandits.fitting.worth import Worth
 
@@ -96,7 +96,7 @@ def about_given(held_out: Scores) -> list[str]:
     if "given" not in logs:
         return []
     against = difference(logs["given"], logs["shared"])
-    kept = "kept" if not difference(logs["shared"], logs["given"]).clear else "not kept"
+    kept = "kept" if choose_curves(held_out) == "given" else "not kept"
     return [
         f"your curves are {kept}: log score {against.mean:+.2f} ± {against.se:.2f} per group "
         "against the fitted ones"

@@ -10,7 +10,7 @@ from globalbandits.fitting.candidates import candidates
 from globalbandits.fitting.checks import check_several
 from globalbandits.fitting.factor import fit_shared
 from globalbandits.fitting.fitted import Fitted
-from globalbandits.fitting.forecast import Forecast, Playing, simulate_groups, world_of
+from globalbandits.fitting.forecast import Forecast, Playing, gaps_of, simulate_groups, world_of
 from globalbandits.fitting.given import fit_given, read_curves
 from globalbandits.fitting.groups import posterior_weights
 from globalbandits.fitting.knowing import worth_of_knowing
@@ -70,7 +70,7 @@ def _play_half(
     times, found = simulate_groups(env, policies, playing._replace(runs=runs))
     fixed = worth_of_knowing(learned, fit.worth, playing.seed).fixed
     true = fit.worth(drawn.means)
-    return Forecast(times, found, FIXED, true.max(axis=1) - true[:, fixed])
+    return Forecast(times, found, FIXED, gaps_of(fixed, true, env, fit.offered))
 
 
 def plausible_groups(panel: Panel, fitted: Fitted, rng: np.random.Generator) -> Drawn:

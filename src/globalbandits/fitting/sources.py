@@ -12,7 +12,7 @@ from globalbandits.errors import FitError
 from globalbandits.fitting.aggregation import Wanted, panel_from_table, panels_from_rows
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.reading import Progress, panels_from_file
-from globalbandits.fitting.texts import as_values
+from globalbandits.fitting.texts import as_named
 
 
 def read_history(
@@ -48,12 +48,11 @@ def leave_out(
 
     A group may also be named by its text, as it stands in a file: "7" for the shop 7.
     """
-    left_out = []
+    groups, left_out = set(panel.groups), set()
     for name in as_list("exclude", exclude, "be a list of groups", FitError):
-        texts = as_values([name])[0] if isinstance(name, str) else []
-        known = [each for each in (name, *texts) if each in panel.groups]
-        require(bool(known), "exclude", "name groups of the history", name, FitError)
-        left_out.append(known[0])
+        group = as_named(name, groups)
+        require(group in groups, "exclude", "name groups of the history", name, FitError)
+        left_out.add(group)
     wanted = np.array([group not in left_out for group in panel.groups], bool)
     rows = np.flatnonzero(wanted & panel.tried.any(axis=1))
     arms = [panel.arms[place] for place in np.flatnonzero(panel.tried[rows].any(axis=0))]

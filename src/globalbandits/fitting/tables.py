@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from globalbandits.fitting.groups import arm_means, find_misfits
-from globalbandits.fitting.posterior import LEVEL
+from globalbandits.fitting.posterior import LEVELS
 from globalbandits.fitting.scoring import Difference, difference
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from globalbandits.fitting.result import Fit
-
-LEVELS = np.array([0.5 - LEVEL / 2, 0.5, 0.5 + LEVEL / 2])
 
 
 def groups_table(fit: "Fit") -> "pd.DataFrame":

@@ -1,6 +1,6 @@
 """Names read from text files: numbers where all of them are."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,15 @@ def as_values(texts: Sequence[Any]) -> tuple[list[Any], IntArray]:
     ordered = [distinct[place] for place in sorted_order(distinct)]
     places = {value: place for place, value in enumerate(ordered)}
     return ordered, np.array([places[value] for value in values], np.int64)
+
+
+def as_named(name: Any, known: Collection[Any]) -> Any:
+    """What a name stands for: one of the known values, or the number that its text says.
+
+    >>> as_named("07", {"07", "12"}), as_named("7", {7, 8}), as_named("4.5", {4.0, 5.0})
+    ('07', 7, 4.5)
+    """
+    return as_values([name])[0][0] if isinstance(name, str) and name not in known else name
 
 
 def _numbers(texts: list[str]) -> list[Any]:

@@ -38,10 +38,6 @@ class ThetaScale(NamedTuple):
         below /= below[:, -1:]
         return np.array([np.interp(levels, row, self.edges) for row in below])
 
-    def means(self, posteriors: FloatArray) -> FloatArray:
-        """Mean of theta per group."""
-        return np.asarray(posteriors @ (0.5 * (self.edges[1:] + self.edges[:-1])))
-
 
 def quantile_scale(fitted: Fitted) -> ThetaScale:
     """Theta as the population's quantile, .005 of it beyond each end."""

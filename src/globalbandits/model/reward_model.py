@@ -35,10 +35,9 @@ from globalbandits.model.showing import Showing
 from globalbandits.model.tables import Tables
 from globalbandits.model.travelling import portable
 from globalbandits.model.turning_points import turning_points
-from globalbandits.model.values import (
-    unit_value,
-)
+from globalbandits.model.values import unit_value
 from globalbandits.model.worth import Worth
+from globalbandits.plots.labels import counted
 
 _ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
@@ -389,6 +388,6 @@ class RewardModel(Observations, Showing, Descriptions):
         shown = ", ".join(repr(arm) for arm in self._arms[:4])
         more = ", ..." if self.n_arms > 4 else ""
         return (
-            f"RewardModel({self.n_arms} arms: {shown}{more}; theta in [{low:g}, {high:g}]; "
-            f"{len(self._best)} regions)"
+            f"RewardModel({counted(self.n_arms, 'arm')}: {shown}{more}; theta in "
+            f"[{low:g}, {high:g}]; {counted(len(self._best), 'region')})"
         )

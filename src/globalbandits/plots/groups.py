@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_GROUPS = 300  # more dots are a cloud: evenly spread ones are drawn, and the title says so
 _MAX_NAMES = 40  # of groups beside their intervals
 _MAX_LEGEND = 14
+_ROW = 60  # characters of a legend's row
 _TALLEST = 4.0  # times the least regret: what loses more leaves the picture
 _WIDTH, _HEIGHT = 5.4, 4.2  # inches: readable on a phone, and two beside each other on a screen
 
@@ -212,9 +213,10 @@ def _legend_below(axes: "Axes", n_entries: int, title: str | None = None) -> Non
     if n_entries > _MAX_LEGEND:  # a ramp of colours: its ends and its middle tell the order
         shown = sorted({0, len(handles) // 2, len(handles) - 1})
         handles, labels = [handles[i] for i in shown], [labels[i] for i in shown]
+    longest = max((len(label) for label in labels), default=0)
     axes.legend(
         handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.16),
-        ncols=min(n_entries, 4) if title else 2,
+        ncols=max(1, min(n_entries, 4, _ROW // (5 + longest))) if title else 2,
         title=title, fontsize=FONT_SIZE - 1.5, title_fontsize=FONT_SIZE - 1.5, handlelength=2.4,
         labelcolor=INK, columnspacing=1.2, edgecolor=QUIET,
     )  # fmt: skip

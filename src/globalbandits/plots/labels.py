@@ -23,6 +23,18 @@ def drawn_label(value: object) -> str:
     return printed_label(value).replace("$", r"\$")
 
 
+def short_label(value: object, most: int = 24) -> str:
+    r"""The same with so many characters at most: of a long name its two ends.
+
+    >>> print(short_label("a street with a name that is long, no. 7", 16))
+    a street…, no. 7
+    """
+    text = printed_label(value)
+    if len(text) > most:
+        text = f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
+    return drawn_label(text)
+
+
 def alike(values: Sequence[object]) -> list[str]:
     """Texts of several labels as Python writes them, in which numbers look alike.
 

@@ -55,7 +55,7 @@ def worth_picture(
     x = np.arange(len(labels), dtype=np.float64) if positions is None else positions
     rising = np.argsort(x, kind="stable")  # arms may stand in any order; a curve runs left to right
     with styled():
-        figure, axes = axes_for(ax, 7.2, 4.2)
+        figure, axes = axes_for(ax, 8.6, 4.2)
         if bounds is not None:
             _draw_band(axes, x[rising], bounds[rising], joined=positions is not None)
         style = "-" if positions is not None else ""

@@ -125,13 +125,7 @@ def identify(service: Service, headers: dict[bytes, bytes], role: str) -> Identi
         Refused: 401 without a good token, 403 where the role is not enough, 429 if too often.
     """
     if not service.tokens.needed:
-        # A page of another site must not reach us through a name that it has pointed here.
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        if (
-            host.rpartition(":")[0] not in service.options.hosts
-            and host not in service.options.hosts
-        ):
-            raise Refused(403, f"host must be localhost where no token is needed, got {host!r}")
+        _check_from_here(service, headers)
         who = _OPEN
     else:
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -147,6 +141,20 @@ def identify(service: Service, headers: dict[bytes, bytes], role: str) -> Identi
         text = "too many requests with this token"
         raise Refused(429, text, ((b"retry-after", b"%d" % wait),))
     return who
+
+
+def _check_from_here(service: Service, headers: dict[bytes, bytes]) -> None:
+    """Refuse what a page of another site sends, where everybody on this machine may do everything.
+
+    Such a page could reach us through a name that it has pointed here; or by our own name, with
+    requests that a browser sends without asking first.
+    """
+    host = headers.get(b"host", b"").decode("latin-1").lower()
+    if host.rpartition(":")[0] not in service.options.hosts and host not in service.options.hosts:
+        raise Refused(403, f"host must be localhost where no token is needed, got {host!r}")
+    origin = headers.get(b"origin", b"").decode("latin-1").lower()
+    if origin and origin.partition("://")[2] != host:
+        raise Refused(403, f"origin must be {host!r} where no token is needed, got {origin!r}")
 
 
 PAGE = {

@@ -5,6 +5,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from globalbandits.errors import GlobalBanditsError, StoreAway
@@ -170,7 +171,13 @@ class Service:
             if seconds >= _SAVE_EVERY:
                 seconds = 0.0
                 for bandit in self.log.loaded():
-                    self.log.save(bandit)
+                    await self._try(partial(self._save_one, bandit))
+
+    def _save_one(self, bandit: Bandit) -> None:
+        """Wait until it is stored: a thousand at once would stand before every request."""
+        saved = self.log.save(bandit)
+        if saved is not None:
+            saved.result()
 
     async def _try(self, work: Callable[[], object]) -> str:
         """Do what is done again and again; what went wrong. The same is not logged every time."""

@@ -1,6 +1,7 @@
 """What each operation does. Errors of the library become answers where handlers are called."""
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -40,6 +41,7 @@ from globalbandits.service.messages import (
 )
 from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.outcomes import learned_from, state_of
+from globalbandits.service.stores.records import Event
 from globalbandits.service.tokens import new_token
 from globalbandits.service.web import (
     EVENTS,
@@ -265,37 +267,37 @@ async def list_events(service: Service, request: Request) -> Answer:
     bandit = await service.bandit(request.params["name"], request.who.tenant)
     after = as_number(request.query, "after", 0, LAST_EVENT)
     limit = as_number(request.query, "limit", 10_000, MOST_EVENTS)
-    upto = min(bandit.version, after + limit)
-    return Answer(200, _lines(service, bandit, after, upto), media=NDJSON)
+    return Answer(200, _lines(service, bandit, after, limit), media=NDJSON)
 
 
-async def _lines(service: Service, bandit: Bandit, after: int, upto: int) -> AsyncIterator[bytes]:
-    while after < upto:
-        end = min(after + _PIECE, upto)
-        rows = await asyncio.to_thread(
-            lambda a, b: list(bandit_events(service, bandit, a, b)), after, end
-        )
-        yield b"".join(rows)
-        after = end
+async def _lines(service: Service, bandit: Bandit, after: int, limit: int) -> AsyncIterator[bytes]:
+    upto = bandit.version
+    while limit > 0 and after < upto:
+        # Counted, not numbered: where events were pruned their numbers have gaps.
+        asked = min(_PIECE, limit)
+        rows = await asyncio.to_thread(_some_events, service, bandit, after, upto, asked)
+        yield b"".join(_event_line(bandit, row) for row in rows)
+        after, limit = (rows[-1].seq, limit - asked) if len(rows) == asked else (upto, 0)
 
 
-def bandit_events(service: Service, bandit: Bandit, after: int, upto: int) -> list[bytes]:
-    """Some events as lines of JSON."""
-    return [
-        _json(
-            {
-                "seq": row.seq,
-                "kind": row.kind,
-                "decision_id": row.decision,
-                "arm": row.arm,
-                "value": bandit.values[row.arm],
-                "reward": row.value,
-                "at": as_text(row.at),
-            }
-        )
-        + b"\n"
-        for row in service.log.store.events(bandit.row.id, after, upto)
-    ]
+def _some_events(
+    service: Service, bandit: Bandit, after: int, upto: int, limit: int
+) -> list[Event]:
+    return list(itertools.islice(service.log.store.events(bandit.row.id, after, upto), limit))
+
+
+def _event_line(bandit: Bandit, row: Event) -> bytes:
+    """An event as a line of JSON."""
+    line = {
+        "seq": row.seq,
+        "kind": row.kind,
+        "decision_id": row.decision,
+        "arm": row.arm,
+        "value": bandit.values[row.arm],
+        "reward": row.value,
+        "at": as_text(row.at),
+    }
+    return _json(line) + b"\n"
 
 
 async def stream(service: Service, request: Request) -> Answer:
@@ -304,7 +306,10 @@ async def stream(service: Service, request: Request) -> Answer:
     if service.n_streams >= service.options.most_streams:
         text = f"streams must be at most {service.options.most_streams}, got one more"
         raise Refused(429, text, ((b"retry-after", b"10"),))
-    return Answer(200, _messages(service, bandit), media=EVENTS)
+    return Answer(200, _messages(service, bandit), _AT_ONCE, EVENTS)
+
+
+_AT_ONCE = ((b"x-accel-buffering", b"no"),)  # a proxy must not keep messages until there are more
 
 
 async def _messages(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:

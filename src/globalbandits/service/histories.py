@@ -93,6 +93,8 @@ class Histories:
         if reading is None:
             return
         interval, model = reading.evidence["interval"], reading.evidence["model"]
+        for mark in sorted(points)[: -_MOST + 1]:  # nobody is shown more of them
+            points.pop(mark, None)
         points[reading.version] = {
             "version": reading.version,
             "theta": model["theta"],

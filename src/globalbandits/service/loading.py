@@ -70,9 +70,12 @@ def _start(
 ) -> Bandit:
     """The bandit at the newest snapshot that can be used."""
     version, number = upto
-    for snapshot in store.snapshot(row.id, version):
+    below = version
+    while found := store.snapshot(row.id, below, limit=1):  # there may be many, and they are long
+        snapshot = found[0]
         if snapshot.kept:
             break
+        below = snapshot.version - 1
         if snapshot.library != __version__ or snapshot.settings > number:
             continue
         bandit = Bandit(row, settings[0], compiled=compiled)

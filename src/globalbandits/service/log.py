@@ -349,10 +349,10 @@ class Log:
             self.save(bandit)
         return told
 
-    def save(self, bandit: Bandit) -> None:
-        """Keep a snapshot of a bandit, so that loading it is quick."""
+    def save(self, bandit: Bandit) -> "Future[None] | None":
+        """Keep a snapshot of a bandit, so that loading it is quick; None if there is a good one."""
         if bandit.version == self._saved[bandit.row.id]:
-            return
+            return None
         self._saved[bandit.row.id] = bandit.version
 
         def write(rows: Transaction) -> None:
@@ -361,7 +361,7 @@ class Log:
             rows.add_snapshot(snapshot)
             rows.drop_snapshots(bandit.row.id, snapshot.version, self._every)
 
-        self.writer.submit(Change(write, lambda written: written))
+        return self.writer.submit(Change(write, lambda written: written))
 
     def save_due(self) -> None:
         """Keep snapshots of the bandits that have learned enough since the last one."""

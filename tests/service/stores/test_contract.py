@@ -200,6 +200,7 @@ def test_snapshots_newest_first_and_old_ones_go(store):
         rows.add_snapshot(made[0]._replace(state="new"))
     assert [row.state for row in store.snapshot(1)] == ["20", "14", "10", "new"]
     assert [row.version for row in store.snapshot(1, 14)] == [14, 10, 3]
+    assert [row.version for row in store.snapshot(1, 19, limit=2)] == [14, 10]
     with store.transaction() as rows:
         rows.drop_snapshots(1, 20, 10)
     assert [row.version for row in store.snapshot(1)] == [20, 10, 3]  # of ten versions the first

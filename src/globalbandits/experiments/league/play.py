@@ -15,7 +15,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer
-from globalbandits.errors import PolicyError, SimulationError
+from globalbandits.errors import PolicyError, ScenarioError, SimulationError
 from globalbandits.experiments.league.games import Game, Games
 from globalbandits.experiments.league.policies import Policies, league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
@@ -107,6 +107,9 @@ def play_league(
                 game = _play(scenario, policy, n_runs, seed, threads)
                 kept.keep(scenario, policy, n_runs, seed, game)
             regrets[label], nanoseconds[label] = game
+        if not regrets:
+            why = "; ".join(f"{label}: {text}" for label, text in absent[scenario.key].items())
+            raise ScenarioError(f"a policy must be able to play {scenario.key}, got none: {why}")
         cells[scenario.key] = rank(regrets, nanoseconds)
     return Standings(
         scenarios=tuple(scenarios),

@@ -8,19 +8,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from globalbandits._validation import as_integer, require
-from globalbandits.environments import Bias, Drift, Environment, Noise
+from globalbandits.environments import Environment
 from globalbandits.errors import ScenarioError
-from globalbandits.model import RewardModel, demand, dose
+from globalbandits.simulation.sweeps.specs import ENVIRONMENT, Reader
 
 _HORIZON = 10_000
 _RUNS = 100
-_KEYS = frozenset(
-    {"title", "text", "model", "theta", "noise", "drift", "bias", "truth", "horizon", "runs"}
-)
-_FAMILIES = {"demand": demand, "dose": dose}
+_KEYS = frozenset({"title", "text", "model", "horizon", "runs", *ENVIRONMENT})
+_GRID = frozenset({"from", "to", "step", "number"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,28 +71,24 @@ def _find(
     rule = "hold one table for each scenario"
     tables = bool(own) and all(isinstance(table, dict) for table in own.values())
     require(tables, f"scenario file {os.fspath(wanted)}", rule, sorted(own), ScenarioError)
-    return [parse_scenario(key, table) for key, table in own.items()]
+    return [parse_scenario(key, table, Path(wanted).parent) for key, table in own.items()]
 
 
-def parse_scenario(key: str, content: Mapping[str, Any]) -> Scenario:
-    """A scenario from one table of the file."""
+def parse_scenario(key: str, content: Mapping[str, Any], folder: Path | None = None) -> Scenario:
+    """A scenario from one table of the file, which lies in ``folder``.
+
+    Model and world are described as in the spec of a simulation.
+    """
     for name in content:
         rule = f"have keys among {', '.join(sorted(_KEYS))}"
         require(name in _KEYS, f"scenario {key}", rule, name, ScenarioError)
     needed = ("title", "text", "model", *(() if "truth" in content else ("theta",)))
     for name in needed:
         require(name in content, f"scenario {key}", f"have {name}", list(content), ScenarioError)
-    model = _parse_model(key, content["model"])
-    truth, truth_theta = _parse_truth(key, content.get("truth"), model)
-    environment = Environment(
-        model,
-        theta=content.get("theta"),
-        noise=Noise.from_dict(content.get("noise", "beta")),
-        drift=Drift.from_dict(content["drift"]) if "drift" in content else None,
-        bias=Bias.from_dict(content["bias"]) if "bias" in content else None,
-        truth=truth,
-        truth_theta=truth_theta,
-    )
+    reader, path = Reader(folder), f"scenario {key}"
+    model = reader.model(f"{path}.model", _with_arms(content["model"]))
+    world = {name: content[name] for name in ENVIRONMENT if name in content}
+    environment = reader.environment(path, model, world)
     return Scenario(
         key=key,
         title=content["title"],
@@ -107,30 +99,9 @@ def parse_scenario(key: str, content: Mapping[str, Any]) -> Scenario:
     )
 
 
-def _parse_model(key: str, content: Mapping[str, Any]) -> RewardModel:
-    options = dict(content)
-    missing = {"family", "from", "to", "number"} - options.keys()
-    rule = "have family, from, to and number"
-    require(not missing, f"model of {key}", rule, dict(content), ScenarioError)
-    arms = np.linspace(options.pop("from"), options.pop("to"), options.pop("number"))
-    return _build(options.pop("family"), arms.round(12).tolist(), options)
-
-
-def _parse_truth(key: str, content: Any, model: RewardModel) -> tuple[Any, float | None]:
-    """What really pays, and its parameter: a family with the model's arms, or means."""
-    if not isinstance(content, Mapping):
-        return content, None
-    options = dict(content)
-    rule = "have family and theta"
-    whole = {"family", "theta"} <= options.keys()
-    require(whole, f"truth of {key}", rule, dict(content), ScenarioError)
-    theta = options.pop("theta")
-    return _build(options.pop("family"), list(model.arms), options), theta
-
-
-def _build(family: object, arms: list[Any], options: dict[str, Any]) -> RewardModel:
-    room, _, name = str(family).partition(".")
-    known = room in _FAMILIES and name in _FAMILIES[room].__all__
-    require(known, "family", "name a model of demand or dose", family, ScenarioError)
-    model: RewardModel = getattr(_FAMILIES[room], name)(arms, **options)
-    return model
+def _with_arms(model: Any) -> Any:
+    """A model's table; ends and number of evenly spaced arms may stand in it themselves."""
+    if not isinstance(model, Mapping) or "arms" in model or not model.keys() & _GRID:
+        return model
+    rest = {name: value for name, value in model.items() if name not in _GRID}
+    return rest | {"arms": {name: model[name] for name in model if name in _GRID}}

@@ -68,15 +68,15 @@ class Standings:
 
     def __str__(self) -> str:
         """Who won, in one sentence."""
-        order = self.order()
-        ratios = dict(zip(self.policies, 10.0 ** np.nanmean(self.relative(), axis=1), strict=True))
-        number = len(self.scenarios)
+        rows = zip(self.policies, self.relative(), strict=True)
+        logs = {label: row[~np.isnan(row)] for label, row in rows}
+        first, *others = [label for label in self.order() if logs[label].size > 0]
+        number = logs[first].size
         over = "one scenario" if number == 1 else f"{number} scenarios (geometric mean)"
-        text = (
-            f"{order[0]} won: its regret is {ratios[order[0]]:.2f} times the best one's over {over}"
-        )
-        if len(order) > 1:
-            text += f"; next is {order[1]} with {ratios[order[1]]:.2f} times"
+        ratio = 10.0 ** logs[first].mean()
+        text = f"{first} won: its regret is {ratio:.2f} times the best one's over {over}"
+        if others and logs[others[0]].size == number:
+            text += f"; next is {others[0]} with {10.0 ** logs[others[0]].mean():.2f} times"
         return f"{text}."
 
     def _repr_html_(self) -> str:

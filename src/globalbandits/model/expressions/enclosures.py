@@ -1,7 +1,8 @@
 """Between which two numbers a formula lies on a whole interval: outward-rounded arithmetic.
 
 Each number is a pair (low, high) of arrays that is sure to hold the true value. An operation
-that is not defined on a part of its interval gives (-inf, inf): nothing is known.
+that is not defined on a part of its interval gives (-inf, inf): nothing is known, of it or of
+anything that is made of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ def enclose(tape: Tape, numbers: Mapping[str, Pair]) -> Pair:
     (-3.0, 0.75)
     """
     values: list[Pair] = []
+    unknown = np.array(False)
     with np.errstate(all="ignore"):
         for step in tape.steps:
             if step.op == "number":
@@ -33,8 +35,11 @@ def enclose(tape: Tape, numbers: Mapping[str, Pair]) -> Pair:
             elif step.op == "name":
                 values.append(numbers[step.name])
             else:
-                values.append(_sure(_RULES[step.op](*(values[part] for part in step.parts))))
-    return values[-1]
+                found = _sure(_RULES[step.op](*(values[part] for part in step.parts)))
+                unknown = unknown | (np.isneginf(found[0]) & np.isposinf(found[1]))
+                values.append(found)
+    low, high = values[-1]
+    return np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
 
 
 def _sure(pair: Pair) -> Pair:

@@ -72,7 +72,7 @@ class Expression:
 
     def unseen_width(self, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
         """How wide a stretch of theta may be on which the formula is not proved monotone."""
-        return undecided_width(self.slope, arms, domain)
+        return undecided_width(self._tape, self.slope, arms, domain)
 
     def __eq__(self, other: object) -> bool:
         """Same text, same names."""

@@ -14,26 +14,33 @@ _N_HALVINGS = 36
 _MOST_CELLS = 100_000  # at a time, of all arms
 
 
-def undecided_width(slope: Tape, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
+def undecided_width(
+    mean: Tape, slope: Tape, arms: tuple[Any, ...], domain: tuple[float, float]
+) -> float:
     """The widest stretch of theta on which an arm's slope may have either sign; 0 if there is none.
 
+    Nor may the mean be undefined, as at a pole: its slope can have one sign on both sides.
     Infinite where too much stays open to go on. Slopes of both signs, each of them sure, are an
     error. Between smooth functions a slope that is nowhere below 0 is as good as one above.
     """
-    values = np.array(arms if slope.uses("arm") else [0.0], dtype=float)
+    values = np.array(arms if mean.uses("arm") else [0.0], dtype=float)
     edges = np.linspace(*domain, _N_CELLS + 1)
     arm = np.repeat(np.arange(values.size), _N_CELLS)
     low, high = np.tile(edges[:-1], values.size), np.tile(edges[1:], values.size)
     rises, falls = np.full(values.size, np.nan), np.full(values.size, np.nan)
     for halving in range(_N_HALVINGS + 1):
-        least, most = enclose(slope, {"theta": (low, high), "arm": (values[arm], values[arm])})
-        least, most = (np.broadcast_to(end, arm.shape) for end in (least, most))
+        cells = {"theta": (low, high), "arm": (values[arm], values[arm])}
+        least, most, lowest, highest = (
+            np.broadcast_to(end, arm.shape)
+            for end in (*enclose(slope, cells), *enclose(mean, cells))
+        )
         sure = (least > 0.0) | (most < 0.0)
         rises[arm[least > 0.0]] = 0.5 * (low + high)[least > 0.0]
         falls[arm[most < 0.0]] = 0.5 * (low + high)[most < 0.0]
         _refuse_both(rises, falls, arms)
         if slope.smooth:
             sure |= ((least >= 0.0) & (most > 0.0)) | ((most <= 0.0) & (least < 0.0))
+        sure &= np.isfinite(lowest) | np.isfinite(highest)
         arm, low, high = arm[~sure], low[~sure], high[~sure]
         if arm.size == 0:
             return 0.0

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from globalbandits.service.stores.outcomes import Held
 from globalbandits.service.stores.records import (
+    LAST,
     BanditRow,
     Decision,
     Event,
@@ -111,7 +112,7 @@ class Store(Protocol):
     def settings(self, bandit: int) -> list[SettingRow]:
         """The bandit's settings, by number."""
 
-    def events(self, bandit: int, after: int = 0, upto: int | None = None) -> Iterator[Event]:
+    def events(self, bandit: int, after: int = 0, upto: int = LAST) -> Iterator[Event]:
         """The bandit's events with ``after < seq <= upto``, in order."""
 
     def decisions(self, bandit: int) -> Iterator[Decision]:
@@ -132,8 +133,8 @@ class Store(Protocol):
     def refusals(self, bandit: int) -> list[Refusal]:
         """The bandit's refusals, in the order they came."""
 
-    def snapshot(self, bandit: int, upto: int | None = None) -> list[Snapshot]:
-        """The bandit's snapshots at or below a version, the newest first."""
+    def snapshot(self, bandit: int, upto: int = LAST, limit: int = LAST) -> list[Snapshot]:
+        """The bandit's snapshots at or below a version, the newest first, some or all."""
 
     def writers(self) -> list[WriterRow]:
         """All writers, by id."""

@@ -9,6 +9,7 @@ from typing import Any
 from globalbandits.errors import StoreError
 from globalbandits.service.stores.outcomes import Held, learned_from
 from globalbandits.service.stores.records import (
+    LAST,
     BanditRow,
     Decision,
     Event,
@@ -227,14 +228,10 @@ class MemoryStore:
         with self._lock:
             return list(self._settings[bandit])
 
-    def events(self, bandit: int, after: int = 0, upto: int | None = None) -> Iterator[Event]:
+    def events(self, bandit: int, after: int = 0, upto: int = LAST) -> Iterator[Event]:
         """The bandit's events, in order."""
         with self._lock:
-            found = [
-                row
-                for seq, row in self._events[bandit].items()
-                if seq > after and (upto is None or seq <= upto)
-            ]
+            found = [row for seq, row in self._events[bandit].items() if after < seq <= upto]
         return iter(sorted(found))
 
     def decisions(self, bandit: int) -> Iterator[Decision]:
@@ -269,15 +266,15 @@ class MemoryStore:
         with self._lock:
             return [row for row in self._refusals.values() if row.bandit == bandit]
 
-    def snapshot(self, bandit: int, upto: int | None = None) -> list[Snapshot]:
+    def snapshot(self, bandit: int, upto: int = LAST, limit: int = LAST) -> list[Snapshot]:
         """The bandit's snapshots, the newest first."""
         with self._lock:
             found = [
                 row
                 for row in self._snapshots.values()
-                if row.bandit == bandit and (upto is None or row.version <= upto)
+                if row.bandit == bandit and row.version <= upto
             ]
-        return sorted(found, key=lambda row: -row.version)
+        return sorted(found, key=lambda row: -row.version)[:limit]
 
     def writers(self) -> list[WriterRow]:
         """All writers."""

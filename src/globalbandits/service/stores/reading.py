@@ -6,6 +6,7 @@ from typing import Any
 
 from globalbandits.service.stores.outcomes import Held
 from globalbandits.service.stores.records import (
+    LAST,
     BanditRow,
     Decision,
     Event,
@@ -68,11 +69,10 @@ class Reading:
         sql = f"SELECT {_SETTING} FROM settings WHERE bandit = ? ORDER BY number"
         return [SettingRow(*row) for row in self._read(sql, bandit)]
 
-    def events(self, bandit: int, after: int = 0, upto: int | None = None) -> Iterator[Event]:
+    def events(self, bandit: int, after: int = 0, upto: int = LAST) -> Iterator[Event]:
         """The bandit's events, in order."""
-        last = 2**63 - 1 if upto is None else upto
         sql = f"SELECT {_EVENT} FROM events WHERE bandit = ? AND seq > ? AND seq <= ? ORDER BY seq"
-        return (Event(*row) for row in self._stream(sql, bandit, after, last))
+        return (Event(*row) for row in self._stream(sql, bandit, after, upto))
 
     def decisions(self, bandit: int) -> Iterator[Decision]:
         """The bandit's decisions, in order."""
@@ -107,12 +107,11 @@ class Reading:
         sql = f"SELECT {_REFUSAL} FROM refusals WHERE bandit = ? ORDER BY {self._arrival}"
         return [Refusal(*row) for row in self._read(sql, bandit)]
 
-    def snapshot(self, bandit: int, upto: int | None = None) -> list[Snapshot]:
+    def snapshot(self, bandit: int, upto: int = LAST, limit: int = LAST) -> list[Snapshot]:
         """The bandit's snapshots, the newest first."""
-        last = 2**63 - 1 if upto is None else upto
-        where = "bandit = ? AND version <= ? ORDER BY version DESC"
+        where = "bandit = ? AND version <= ? ORDER BY version DESC LIMIT ?"
         sql = f"SELECT {_SNAPSHOT} FROM snapshots WHERE {where}"
-        return [Snapshot(*row) for row in self._read(sql, bandit, last)]
+        return [Snapshot(*row) for row in self._read(sql, bandit, upto, limit)]
 
     def writers(self) -> list[WriterRow]:
         """All writers."""

@@ -6,6 +6,7 @@ ordered by ``seq``, settings by ``number``, and a decision by the version it was
 
 from typing import NamedTuple
 
+LAST = 2**63 - 1  # no version is above it
 REWARD, DEFAULT, RETRACTION = "reward", "default", "retraction"
 
 

@@ -91,7 +91,7 @@ class Reader:
         if "stop" in content:
             options["stop"] = _stop(content["stop"])
         return Experiment(
-            self._environment(model, content["environment"]),
+            self.environment("environment", model, content["environment"]),
             _policies(content["policies"]),
             options,
         )
@@ -122,17 +122,18 @@ class Reader:
             return model
         return RewardModel.from_dict(content)
 
-    def _environment(self, model: RewardModel, content: Any) -> Environment:
-        require(isinstance(content, Mapping), "environment", "be a table", content, _ERROR)
+    def environment(self, path: str, model: RewardModel, content: Any) -> Environment:
+        """What the world does: a table of theta, noise, drift, bias and truth."""
+        require(isinstance(content, Mapping), path, "be a table", content, _ERROR)
         for key in content:
-            require_known("a key of environment", key, ENVIRONMENT, _ERROR)
+            require_known(f"a key of {path}", key, ENVIRONMENT, _ERROR)
         parts: dict[str, Any] = {}
         for name, kind in {"noise": Noise, "drift": Drift, "bias": Bias}.items():
             if name in content:
                 value = content[name]
-                with within(f"environment.{name}", value):
+                with within(f"{path}.{name}", value):
                     parts[name] = value if isinstance(value, kind) else kind.from_dict(value)
-        with within("environment", content):
+        with within(path, content):
             if "theta" in content:
                 parts["theta"] = _theta(content["theta"])
             if "truth" in content:
