@@ -10,9 +10,11 @@ Less code is written and optimised that way: a quarter of what Numba makes of mo
 
 from typing import Any
 
-from numba.core import ir, types
+from numba.core import ir
+from numba.core import types as numba_types
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 
+types: Any = numba_types
 _STATEMENTS = ir.Assign, ir.Branch, ir.Del, ir.Jump, ir.Return, ir.StaticRaise
 _WRITES = ir.SetItem, ir.StaticSetItem
 # Expressions whose arrays are those of their parts.

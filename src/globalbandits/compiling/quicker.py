@@ -19,11 +19,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from llvmlite.ir.types import Type
-from numba.core import errors
+from numba.core import errors as numba_errors
 from numba.core.ir import Expr, Inst, Loc, Var
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
 
+errors: Any = numba_errors
 _Function: Any = BaseFunction
 _find_type = _Function.get_call_type
 _list_variables = Inst._rec_list_vars

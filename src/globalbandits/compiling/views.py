@@ -9,6 +9,7 @@ Memory is borrowed: the `View` keeps the arrays alive, and compiled code counts 
 """
 
 import ctypes
+import hashlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -50,7 +51,9 @@ class ViewType(types.Type):  # type: ignore[misc]
     def __init__(self, label: str, fields: tuple[tuple[str, Any, int], ...]) -> None:
         self.fields = {name: (kind, word) for name, kind, word in fields}
         described = ", ".join(f"{name}: {kind}" for name, kind, _ in fields)
-        super().__init__(name=f"View:{label}({described})")
+        short = hashlib.sha256(described.encode()).hexdigest()[:32]
+        # Part of the name of every function that takes one, so it had better be short.
+        super().__init__(name=f"View:{label}:{short}")
 
 
 register_model(ViewType)(models.OpaqueModel)
