@@ -98,7 +98,8 @@ def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
     assert "there is nothing to explain" in text
 
 
-def test_what_cannot_be_told_is_not_given_as_a_number(tmp_path):
+def test_what_cannot_be_told_is_not_given_as_a_number(tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring, "N_FOLDS", 2)
     history = gb.histories.expo(groups=30, rewards=7, seed=1, concentration=5.0)
     single = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)
     text = single.report(tmp_path / "single.html").read_text("utf-8")

@@ -90,6 +90,7 @@ def test_what_cannot_be_proved_is_stated_as_resolution():
     "text",
     [
         "theta/2 - 1e-12/(theta - 0.3773101)",  # a pole: it rises on both sides
+        "theta/2 - 1e-12/(theta - 0.5)",  # at the edge of cells
         "theta/2 + 0*log(abs(theta - 0.3773101) - 1e-9)",  # not defined in between
         "theta/2 + 0.1*expit(log(abs(theta - 0.3773101) - 1e-9))**0",
     ],

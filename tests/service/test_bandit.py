@@ -147,6 +147,15 @@ def test_only_what_can_be_taken_back_may_be():
     assert not make({"policy": "sliding_window_ucb"}).can_forget(0, Held(0.25, 9))
 
 
+def test_counts_are_those_of_the_store():
+    bandit = make()
+    bandit.set_shown({1: 3, 2: 1}, 2)
+    bandit.note_shown(1)
+    assert (bandit.shown, bandit.n_open) == ([0, 4, 1, 0, 0], 3)
+    bandit.set_shown({1: 2}, 0)  # the others were pruned
+    assert (bandit.shown, bandit.n_open) == ([0, 2, 0, 0, 0], 0)
+
+
 def test_a_gap_in_the_log_is_an_error():
     bandit = make()
     with pytest.raises(StoreError, match="events of shop must follow each other, got 2 after 0"):

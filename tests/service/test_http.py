@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPConnection
 
 import httpx
@@ -15,6 +16,7 @@ from globalbandits.errors import ServiceError, StoreAway
 from globalbandits.service import handlers
 from globalbandits.service.core import Options
 from globalbandits.service.loading import load
+from globalbandits.service.past import make_again
 from globalbandits.service.pruning import prune
 from globalbandits.service.replay import replay
 from globalbandits.service.running import check_reachable, is_loopback
@@ -625,13 +627,7 @@ def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
     monkeypatch.setattr("globalbandits.service.log.load", slowly)
     with serving(store, Options(compiled=False)) as (_, url), talking(url) as http:
         statuses = []
-
-        def ask():
-            connection = HTTPConnection(url.removeprefix("http://"))
-            connection.request("POST", "/v1/bandits/large/decisions", headers={"Host": "localhost"})
-            statuses.append(connection.getresponse().status)
-            connection.close()
-
+        ask = partial(_send, url, "POST", "/v1/bandits/large/decisions", statuses)
         threads = [threading.Thread(target=ask) for _ in range(40)]  # more than a pool has
         for thread in threads:
             thread.start()
@@ -643,6 +639,37 @@ def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
             thread.join()
         assert statuses == [201] * 40
         assert http.post("/v1/bandits/small/decisions").status_code == 201
+
+
+def test_many_who_ask_why_do_not_hold_up_others(monkeypatch):
+    go = threading.Event()
+
+    def slowly(*arguments):
+        go.wait()
+        return make_again(*arguments)
+
+    monkeypatch.setattr("globalbandits.service.log.make_again", slowly)
+    with own(Options(compiled=False)) as (service, url, http):
+        service.log.create("shop", WAGP)
+        id = service.log.decide("shop").decision.id
+        statuses = []
+        ask = partial(_send, url, "GET", f"/v1/decisions/{id}?why=true", statuses)
+        threads = [threading.Thread(target=ask) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        assert http.get(f"/v1/decisions/{id}").status_code == 200
+        go.set()
+        for thread in threads:
+            thread.join()
+        assert statuses == [200] * 40
+
+
+def _send(url, method, path, statuses):
+    connection = HTTPConnection(url.removeprefix("http://"))
+    connection.request(method, path, headers={"Host": "localhost"})
+    statuses.append(connection.getresponse().status)
+    connection.close()
 
 
 def test_a_stream_ends_when_its_listener_goes():

@@ -142,8 +142,7 @@ class Bandit:
         """Take the counts of the store."""
         with self.lock:
             self.n_open = n_open
-            for arm, number in shown.items():
-                self.shown[arm] = number
+            self.shown = [shown.get(arm, 0) for arm in range(len(self.shown))]
 
     def _take_due(self, waiting: list[SettingRow]) -> list[SettingRow]:
         while waiting and waiting[0].from_version <= self.version:

@@ -72,6 +72,8 @@ class Service:
         self.sweeper = Sweeper(self.log)
         self.draining = False
         self.n_streams = 0
+        # States of the past take long for some policies, and threads are few.
+        self.rebuilding = asyncio.Semaphore(2)
         self._fault = (-math.inf, "")  # when a commit failed last, and what it said
         self._away = ""  # what the last sweep said, if it failed
         self._loop: asyncio.AbstractEventLoop | None = None

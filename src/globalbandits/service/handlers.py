@@ -16,8 +16,6 @@ from globalbandits.service.answers import (
     decision_out,
     explanation_out,
     settings_out,
-    token_fields,
-    token_out,
     told_out,
     why_out,
 )
@@ -32,17 +30,13 @@ from globalbandits.service.messages import (
     EvidenceOut,
     ExplanationOut,
     HealthOut,
-    NewTokenOut,
     PastOut,
     RewardAnswer,
     RewardsOut,
-    TokensOut,
     WaitOut,
 )
-from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.outcomes import learned_from, state_of
 from globalbandits.service.stores.records import Event
-from globalbandits.service.tokens import new_token
 from globalbandits.service.web import (
     EVENTS,
     NDJSON,
@@ -54,7 +48,6 @@ from globalbandits.service.web import (
     as_number,
     refused,
 )
-from globalbandits.service.writer import Change
 
 _PIECE = 1_000  # events read at a time
 LAST_EVENT = 2**62
@@ -213,10 +206,13 @@ async def show_bandit(service: Service, request: Request) -> Answer:
 
 async def show_decision(service: Service, request: Request) -> Answer:
     """A decision as it stands; with ``?why=true`` the reasons, from the state it was made in."""
-    return await asyncio.to_thread(_past, service, request)
+    if not as_flag(request.query, "why"):
+        return await asyncio.to_thread(_past, service, request, False)
+    async with service.rebuilding:
+        return await asyncio.to_thread(_past, service, request, True)
 
 
-def _past(service: Service, request: Request) -> Answer:
+def _past(service: Service, request: Request, with_reasons: bool) -> Answer:
     id, log = request.params["id"], service.log
     found = log.store.decision(id)
     bandit = None if found is None else log.bandit_of(found.bandit)
@@ -225,7 +221,7 @@ def _past(service: Service, request: Request) -> Answer:
     held = log.store.held(id)
     learned = learned_from(held)
     why = None
-    if as_flag(request.query, "why"):
+    if with_reasons:
         why = why_out(log.explain(bandit.row.name, id, bandit.row.tenant))
     out = PastOut(
         decision=decision_out(bandit, found, True),
@@ -327,49 +323,6 @@ async def _messages(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
             await asyncio.sleep(_STREAM_SECONDS)
     finally:
         service.n_streams -= 1
-
-
-async def create_token(service: Service, request: Request) -> Answer:
-    """Create a token of the tenant of who asks."""
-    body, log = request.body, service.log
-    if not service.tokens.needed and body.role != "admin":
-        raise ConflictError(
-            f"the first token must have the role admin, got {body.role!r}: nobody could make others"
-        )
-    at = log.clock.now()
-    seconds = body.expires_seconds
-    expires = None if seconds is None else at + round(seconds * 1e6)
-    token, row = new_token(body.role, request.who.tenant, body.label, at, expires)
-
-    def write(rows: Transaction) -> None:
-        rows.add_token(row)
-
-    await asyncio.to_thread(lambda: log.writer.submit(Change(write, lambda _: None)).result())
-    service.tokens.add(row)
-    return Answer(201, NewTokenOut(token=token, **token_fields(row)))
-
-
-async def list_tokens(service: Service, request: Request) -> Answer:
-    """The tenant's tokens, without their secrets."""
-    rows = service.tokens.of(request.who.tenant)
-    return Answer(200, TokensOut(tokens=[token_out(row) for row in rows]))
-
-
-async def drop_token(service: Service, request: Request) -> Answer:
-    """Take a token back."""
-    id = request.params["id"]
-    if id not in {row.id for row in service.tokens.of(request.who.tenant)}:
-        raise UnknownError(f"token must be one of this tenant's, got {id!r}")
-
-    def write(rows: Transaction) -> None:
-        rows.drop_token(id)
-
-    log = service.log
-    await asyncio.to_thread(lambda: log.writer.submit(Change(write, lambda _: None)).result())
-    service.tokens.drop(id)
-    return Answer(
-        200, TokensOut(tokens=[token_out(r) for r in service.tokens.of(request.who.tenant)])
-    )
 
 
 async def health(service: Service, request: Request) -> Answer:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from globalbandits.service import handlers, picture_handlers
+from globalbandits.service import handlers, picture_handlers, token_handlers
 from globalbandits.service.core import Service
 from globalbandits.service.messages import (
     BanditIn,
@@ -180,11 +180,19 @@ OPERATIONS = (
         "write",
         PreviewIn,
     ),
-    Operation("GET", "/v1/tokens", handlers.list_tokens, {200: TokensOut}, role="admin"),
+    Operation("GET", "/v1/tokens", token_handlers.list_tokens, {200: TokensOut}, role="admin"),
     Operation(
-        "POST", "/v1/tokens", handlers.create_token, {201: NewTokenOut}, (409,), "admin", TokenIn
+        "POST",
+        "/v1/tokens",
+        token_handlers.create_token,
+        {201: NewTokenOut},
+        (409,),
+        "admin",
+        TokenIn,
     ),
-    Operation("DELETE", "/v1/tokens/{id}", handlers.drop_token, {200: TokensOut}, (404,), "admin"),
+    Operation(
+        "DELETE", "/v1/tokens/{id}", token_handlers.drop_token, {200: TokensOut}, (404,), "admin"
+    ),
     Operation("GET", "/health", handlers.health, {200: HealthOut}, role=None),
     Operation("GET", "/ready", handlers.ready, {200: HealthOut}, role=None),
     Operation("GET", "/metrics", handlers.metrics, {200: TEXT}),

@@ -37,16 +37,16 @@ class Shard(NamedTuple):
 class _Assembly:
     """What workers need for a request, and its records as the shards come in."""
 
-    def __init__(self, request: Request, n_shards: int, packed: bytes) -> None:
+    def __init__(self, request: Request, packed: bytes) -> None:
         self.packed = packed
         self.records = empty_records(request.job, request.runs)
-        self.n_left = n_shards
+        self.finished = np.zeros(request.runs, np.bool_)
 
     def keep(self, places: slice, part: Records) -> bool:
         """Put a shard's records into their place; whether all are there."""
         keep(self.records, places, part)
-        self.n_left -= 1
-        return self.n_left == 0
+        self.finished[places] = True
+        return bool(self.finished.all())
 
 
 def cut(request: Request, n_shards: int) -> list[slice]:
@@ -67,6 +67,7 @@ def play_requests(
     done: Callable[[int, Request, Records], None],
     failed: Callable[[int, Exception], None],
     report: Report,
+    assemblies: dict[int, _Assembly] | None = None,
 ) -> None:
     """Play requests on workers.
 
@@ -77,11 +78,12 @@ def play_requests(
         done: called with the records of a request when its last shard is in.
         failed: called once for a request that raises, which does not end the others.
         report: told how many steps came in.
+        assemblies: what is in of requests that are not whole, for whoever catches an interrupt.
     """
+    assemblies = {} if assemblies is None else assemblies
     sign = StopSign()
     queue = _shards(requests, n_shards)
     pending: dict[Future[Records], Shard] = {}
-    assemblies: dict[int, _Assembly] = {}
     deaths: dict[tuple[int, int], int] = {}
     given_up: set[int] = set()
 
@@ -91,14 +93,14 @@ def play_requests(
         packed = assemblies[shard.key].packed
         pending[workers.submit(play_packed, packed, first, n_runs, sign.path)] = shard
 
-    def begin(shard: Shard, n_parts: int) -> None:
+    def begin(shard: Shard) -> None:
         try:
             packed = workers.pack(shard.request.job)
         except Exception as error:  # whatever a part of the user's raises, it cannot go
             text = f"executor {workers.name!r} must be sent what it plays, but that"
             give_up(shard.key, _cannot(text, error))
         else:
-            assemblies[shard.key] = _Assembly(shard.request, n_parts, packed)
+            assemblies[shard.key] = _Assembly(shard.request, packed)
 
     def take(future: Future[Records]) -> None:
         shard = pending.pop(future)
@@ -118,9 +120,12 @@ def play_requests(
         else:
             request = shard.request
             n_runs = shard.places.stop - shard.places.start
+            assembly = assemblies.get(shard.key)  # none, if the request was given up
+            whole = assembly is not None and assembly.keep(shard.places, part)
             report(n_runs * request.job.horizon * len(request.job.policies))
-            if shard.key not in given_up and assemblies[shard.key].keep(shard.places, part):
-                done(shard.key, request, assemblies.pop(shard.key).records)
+            if assembly is not None and whole:
+                done(shard.key, request, assembly.records)
+                del assemblies[shard.key]
 
     def give_up(key: int, error: Exception) -> None:
         if key not in given_up:
@@ -131,11 +136,11 @@ def play_requests(
     try:
         while True:
             while len(pending) < _WAITING * workers.n_workers:
-                shard, n_parts = next(queue, (None, 0))
+                shard = next(queue, None)
                 if shard is None:
                     break
                 if shard.key not in assemblies and shard.key not in given_up:
-                    begin(shard, n_parts)
+                    begin(shard)
                 if shard.key not in given_up:
                     send(shard)
             if not pending:
@@ -164,18 +169,19 @@ def _cannot(text: str, error: Exception) -> SimulationError:
     return SimulationError(f"{text} failed: {type(error).__name__}: {error}")
 
 
-def _shards(
-    requests: Iterator[tuple[int, Request]], n_shards: int
-) -> Iterator[tuple[Shard | None, int]]:
+def _shards(requests: Iterator[tuple[int, Request]], n_shards: int) -> Iterator[Shard]:
     for key, request in requests:
-        parts = cut(request, n_shards)
-        for places in parts:
-            yield Shard(key, request, places), len(parts)
+        for places in cut(request, n_shards):
+            yield Shard(key, request, places)
 
 
 def play_request(request: Request, executor: str, report: Report) -> tuple[Records, BoolArray]:
-    """Play one request on workers by name; its records, and which runs are in: all."""
+    """Play one request on workers by name; its records, and which runs are in.
+
+    A keyboard interrupt gives up the shards that are not finished.
+    """
     found: list[Records] = []
+    assemblies: dict[int, _Assembly] = {}
     total = 0
 
     def done(_key: int, _request: Request, records: Records) -> None:
@@ -191,5 +197,11 @@ def play_request(request: Request, executor: str, report: Report) -> tuple[Recor
 
     with open_workers(executor) as workers:
         n_shards = _SHARDS_PER_WORKER * workers.n_workers
-        play_requests(workers, iter([(0, request)]), n_shards, done, failed, count)
-    return found[0], np.ones(request.runs, np.bool_)
+        try:
+            play_requests(workers, iter([(0, request)]), n_shards, done, failed, count, assemblies)
+        except KeyboardInterrupt:
+            if not found and 0 not in assemblies:
+                raise
+    if found:
+        return found[0], np.ones(request.runs, np.bool_)
+    return assemblies[0].records, assemblies[0].finished

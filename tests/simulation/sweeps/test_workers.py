@@ -13,6 +13,8 @@ import globalbandits as gb
 from globalbandits.adapters.peers import Peer
 from globalbandits.errors import SimulationError
 from globalbandits.simulation.executors import Workers, open_workers
+from globalbandits.simulation.requests import prepare
+from globalbandits.simulation.shards import play_request
 from globalbandits.simulation.sweeps.listening import Listener
 from tests.simulation.sweeps.worlds import contents
 
@@ -83,6 +85,20 @@ def test_joblib_and_simulate_by_name():
     assert there.dataset.identical(here.dataset)
     with pytest.raises(SimulationError, match=r"executor must be one of threads, .* mean 'joblib'"):
         gb.simulate(env, [gb.Uniform()], 5, 2, executor="jobli")
+
+
+def test_an_interrupted_simulation_keeps_the_shards_that_are_in():
+    env = gb.Environment(SPEC["model"], theta=0.4)
+    request = prepare(env, [gb.Uniform()], 500, 40, 3)
+
+    def report(n_steps):
+        raise KeyboardInterrupt
+
+    records, finished = play_request(request, "joblib", report)
+    assert 0 < finished.sum() < 40
+    some = request.result(records, finished).dataset
+    whole = gb.simulate(env, [gb.Uniform()], 500, 40, 3).dataset
+    assert some.identical(whole.sel(run=some["run"]))
 
 
 def test_no_cluster_there():

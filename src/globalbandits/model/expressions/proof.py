@@ -19,7 +19,7 @@ def undecided_width(
 ) -> float:
     """The widest stretch of theta on which an arm's slope may have either sign; 0 if there is none.
 
-    Nor may the mean be undefined, as at a pole: its slope can have one sign on both sides.
+    Nor may the mean be undefined or without bounds: beside a pole its slope has one sign.
     Infinite where too much stays open to go on. Slopes of both signs, each of them sure, are an
     error. Between smooth functions a slope that is nowhere below 0 is as good as one above.
     """
@@ -40,7 +40,7 @@ def undecided_width(
         _refuse_both(rises, falls, arms)
         if slope.smooth:
             sure |= ((least >= 0.0) & (most > 0.0)) | ((most <= 0.0) & (least < 0.0))
-        sure &= np.isfinite(lowest) | np.isfinite(highest)
+        sure &= np.isfinite(lowest) & np.isfinite(highest)
         arm, low, high = arm[~sure], low[~sure], high[~sure]
         if arm.size == 0:
             return 0.0
