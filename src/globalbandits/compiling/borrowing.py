@@ -4,8 +4,6 @@ Numba counts a reference whenever a variable takes an array and whenever one is 
 arrays that a `View` lends and nobody counts. A function needs none of that if every array in it
 belongs to somebody who outlives the call: the caller, whose arguments it gets, or a `View`. Such
 functions are found here, after types are known; all others stay as they were.
-
-Less code is written and optimised that way: a quarter of what Numba makes of most rules is counting.
 """
 
 from typing import Any

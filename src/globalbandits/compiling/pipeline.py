@@ -2,9 +2,10 @@
 
 Numba optimises every helper and turns it into machine code of its own, then does both again
 inside each function that calls it. Nobody calls our helpers from Python, so here they are only
-kept as they are, not optimised at all, and linked into the kernels that need them. A kernel is optimised as a whole,
-and its helpers are private to it: one with a single caller is inlined, however long it is, and
-one without a caller is dropped. Kernels compile in less time and run up to twice as fast.
+kept as they are, not optimised at all, and linked into the kernels that need them. A kernel is
+optimised as a whole, and its helpers are private to it: one with a single caller is inlined,
+however long it is, and one without a caller is dropped. Kernels compile in less time and run up to
+twice as fast.
 
 This uses insides of Numba that may change. `works` tries them out once per process, before the
 first function is compiled; where they fail, Numba's own way is taken, which gives the same bits.
