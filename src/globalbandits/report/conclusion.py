@@ -41,17 +41,13 @@ def _compared(outcome: Outcome) -> str:
 
 def _agreement(outcomes: Sequence[Outcome]) -> str:
     counted = count_verdicts(outcomes)
-    words = {
-        Verdict.REPRODUCED: "reproduced",
-        Verdict.NOT_REPRODUCED: "not reproduced",
-        Verdict.TOO_NOISY: "too noisy to tell",
-    }
-    total = sum(counted[verdict] for verdict in words)
+    judged = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.TOO_NOISY)
+    total = sum(counted[verdict] for verdict in judged)
     if total == 0:
         return ""
     said = ", ".join(
-        f"{counted[verdict]} {'is' if counted[verdict] == 1 else 'are'} {word}"
-        for verdict, word in words.items()
+        f"{counted[verdict]} {'is' if counted[verdict] == 1 else 'are'} {verdict}"
+        for verdict in judged
         if counted[verdict] > 0
     )
     return f"Of {total} numbers and statements of the paper, {said}."

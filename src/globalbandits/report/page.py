@@ -55,15 +55,10 @@ def write_page(
 
 def _tally(outcomes: Sequence[Outcome]) -> str:
     counted = count_verdicts(outcomes)
-    labels = {
-        Verdict.REPRODUCED: "reproduced",
-        Verdict.NOT_REPRODUCED: "not reproduced",
-        Verdict.TOO_NOISY: "too noisy to tell",
-        Verdict.NOT_IDENTIFIED: "read in several ways, not identified",
-        Verdict.NOT_STATED: "ours, not stated in the paper",
-    }
+    before = {Verdict.NOT_IDENTIFIED: "read in several ways, ", Verdict.NOT_STATED: "ours, "}
     return "\n".join(
-        f'<div class="{_CLASSES[verdict]}"><b>{counted[verdict]}</b>{labels[verdict]}</div>'
+        f'<div class="{_CLASSES[verdict]}"><b>{counted[verdict]}</b>'
+        f"{before.get(verdict, '')}{verdict}</div>"
         for verdict in Verdict
         if counted[verdict] > 0 or verdict is not Verdict.NOT_IDENTIFIED
     )
