@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 SCALES = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
-MOST_ON_ZERO = np.array([0.8] + [0.025] * 8)
+MOST_ON_ZERO = np.array([0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003])
 Z = 0.015
 Z2 = 0.001
 
@@ -49,7 +49,8 @@ class Elastic:
         self.proved = proved
         self.curves, self.prior, self.T = curves, np.array(prior) / sum(prior), horizon
         self.K = curves.shape[1]
-        short = 1 if horizon is None else min(1, (horizon / 1e4) ** 0.5)
+        short = 1 if horizon is None else min(1, horizon / 1e4)
+        self.eager = 0.5 + 0.5 * short
         self.pi = (0.12 * short if exception is None else exception) / self.K
         self.eps = (0.36 * short if caution is None else caution) / self.K
         part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)
@@ -141,15 +142,16 @@ class Elastic:
             kap = s2 / (s2 + v / n)
             mean = (1 - kap) * self.M[k] + kap * np.mean(self.rewards[k])
             var = kap * v / n + (1 - kap) ** 2 * self.V[k]
-        bonus = [math.sqrt(x) * psi_log(self.H * x / v) for x in var]
+        bonus = [self.eager * math.sqrt(x) * psi_log(self.H * x / v) for x in var]
         index = np.sum(self.p * (mean + bonus))
         if self.pi > 0:
             q, centre, rest = self.excepted(k)
             if q > 0.5:
                 index = centre + math.sqrt(rest) * psi_log(self.H * rest / v)
             else:
-                test = centre + math.sqrt(rest) * psi_log(q * self.HG * rest / v)
-                index = max(index, test)
+                m, times = np.sum(self.p * mean), q * self.HG
+                centre = (m + times**2 * centre) / (1 + times**2)
+                index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
         if n > 0:
             index = min(max(index, self.floor(k)), self.ceiling(k))
         return self.prove(k, index) if self.proved else index

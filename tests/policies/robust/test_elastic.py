@@ -254,7 +254,7 @@ def test_knowing_which_arms_are_off_saves_rewards():
     env = gb.Environment(model, theta=0.4, bias=gb.FixedBias(shifts))
     nothing = Elastic(horizon=1000, prior=(1,) * 9)
     policies = {"nothing": nothing, "much": dataclasses.replace(nothing, arm_errors=off)}
-    assert clear_saving(env, policies, 1000, n_runs=150)
+    assert clear_saving(env, policies, 1000, n_runs=400)
 
 
 def test_caution_has_its_price_where_the_curves_are_right():

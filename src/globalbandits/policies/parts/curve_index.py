@@ -59,7 +59,7 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         model += weight * model_mean
         spread += weight * (error + model_variance)
         bonus = psi_log(state.horizons[0] * variance_i / variance)
-        index += weight * (mean_i + math.sqrt(variance_i) * bonus)
+        index += weight * (mean_i + setup.eagerness * math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
         chance = setup.exception
         rest = EXCEPTION
@@ -73,8 +73,10 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
             mean = centre
             index = centre + math.sqrt(rest) * psi_log(state.horizons[0] * rest / variance)
         else:
-            bonus = psi_log(chance * state.horizons[1] * rest / variance)
-            index = max(index, centre + math.sqrt(rest) * bonus)
+            often = chance * state.horizons[1]
+            gain = often * often / (1.0 + often * often)  # a lucky arm is not an exception yet
+            bonus = psi_log(often * rest / variance)
+            index = max(index, mean + gain * (centre - mean) + math.sqrt(rest) * bonus)
     if count > 0 and setup.caution > 0.0:
         ahead = setup.caution * state.horizons[1]
         index = max(index, floor(model, own, noise, variance, ahead))

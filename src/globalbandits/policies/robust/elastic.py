@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 # How likely a curve is badly wrong, as far as anybody says; in games of at least so many rounds.
 _USUAL, _LONG = 0.12, 1e4
+_LEAST_EAGER = 0.5  # share of the index's bonus in the shortest games
 
 _STILL = Rules(init, select, update, estimate, rebuild, ("fitted", "renewed"), resume)
 _MOVING = Rules(moving.init, moving.select, moving.update, moving.estimate, resume=moving.resume)
@@ -61,10 +62,11 @@ class Elastic(Policy):
 
     Args:
         horizon: the number of rounds there will be, if that is known. Exploring then ends in
-            time; None for an open end.
+            time, and there is less of it in games below 10**4 rounds: the shortest have half
+            the bonus, and hardly test single arms. None for an open end.
         exception: the prior probability that some arm's curve is badly wrong, in [0, 1),
             shared by all arms; 0 for never. None for .12, and less where a horizon below 10**4
-            leaves little time to gain from it: .12 * sqrt(horizon / 10**4).
+            leaves little time to gain from it: .12 * horizon / 10**4.
         caution: how much is paid so that a good arm is not given up, at least 0: the chance,
             shared by all arms, that a curve is a little off, which sets the floor. Larger
             values mean fewer runs that stay with the wrong arm. That has a price which no
@@ -73,7 +75,7 @@ class Elastic(Policy):
             three times the default of `exception`.
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
             deviations on the unit reward scale), such as history suggests; None puts four
-            fifths of the weight on 0.
+            fifths of the weight on 0 and little on large ones.
         theta_prior: weights of up to 20 equal parts of the parameter's domain, from left to
             right, such as the number of earlier cases in each; straight lines lead from
             one part's middle to the next. None for equal ones.
@@ -143,9 +145,9 @@ class Elastic(Policy):
         prior = build_prior(
             model, self.prior or MOST_ON_ZERO, self.theta_prior or (1.0,), self.arm_errors
         )
-        usual = _USUAL * min(1.0, (self.horizon or _LONG) / _LONG) ** 0.5
-        exception = usual if self.exception is None else self.exception
-        caution = 3.0 * usual if self.caution is None else self.caution
+        share = min(1.0, (self.horizon or _LONG) / _LONG)  # of a long game
+        exception = _USUAL * share if self.exception is None else self.exception
+        caution = 3.0 * _USUAL * share if self.caution is None else self.caution
         return Setup(
             tables=model.tables,
             prior=prior,
@@ -153,6 +155,7 @@ class Elastic(Policy):
             exception=exception / model.n_arms,
             caution=caution / model.n_arms,
             horizon=float(self.horizon or 0),
+            eagerness=_LEAST_EAGER + (1.0 - _LEAST_EAGER) * share,
             proved=self.proved,
         )
 
