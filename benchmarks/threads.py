@@ -1,19 +1,26 @@
 """What a second thread is worth, over horizons: by the clock, and by what threads wait for.
 
-The clock needs a machine with two free cores. The other figure needs none: it is counted on one
-thread, in processor time, how much is done before and after the threads, and how much outside
-compiled code, where Python lets one thread work at a time. No more than that stands in the way.
+The clock needs a machine with two free cores. What it gives is seen in the same turns: a plain
+compiled loop of random numbers, which shares nothing with anybody, on one thread and on two. The
+other figure needs no free core: it is counted on one thread, in processor time, how much is done
+before and after the threads, and how much outside compiled code, where Python lets one thread work
+at a time. No more than that stands in the way.
 """
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
+
+import numpy as np
 
 import globalbandits as gb
 from benchmarks import Row
 from benchmarks.simulation import best_of, pricing
+from globalbandits._types import FloatArray
+from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.simulation import simulate
 from globalbandits.simulation.arena import Arena, Player
@@ -21,6 +28,38 @@ from globalbandits.simulation.draws import Tap
 
 SHAPES = ((40, 50_000), (200, 10_000), (2_000, 1_000), (100_000, 24))
 TARGET = ">= 1.7"
+N_NUMBERS = 2**26  # of the plain loop: about as long as the simulations take
+
+
+class Numbers(NamedTuple):
+    """What one thread of the plain loop works with."""
+
+    rng: np.random.Generator
+    total: FloatArray  # (1,)
+
+
+def add_numbers(numbers: Numbers, n: int) -> None:
+    """The plain loop."""
+    total = 0.0
+    for _ in range(n):
+        total += numbers.rng.random()
+    numbers.total[0] = total
+
+
+def plain_loops() -> list[Callable[[], object]]:
+    """The same amount of plain work on one thread, and on two."""
+    engine = Engine()
+    loops = [
+        engine.bind(add_numbers, "the plain loop", (Numbers(rng, np.zeros(1)),), 0)
+        for rng in map(np.random.default_rng, range(2))
+    ]
+
+    def on_two() -> None:
+        with ThreadPoolExecutor(len(loops)) as pool:
+            for done in [pool.submit(loop, N_NUMBERS // len(loops)) for loop in loops]:
+                done.result()
+
+    return [partial(loops[0], N_NUMBERS), on_two]
 
 
 class Clock:
@@ -75,16 +114,17 @@ def shares(call: Callable[[], object], repeats: int = 5) -> tuple[float, float]:
 
 
 def run() -> list[Row]:
-    """Both figures for every shape."""
+    """All figures for every shape."""
     env = Environment(pricing(), theta=0.4)
+    plain = plain_loops()
     rows = []
     for horizon, runs in SHAPES:
-        calls = [
+        calls: list[Callable[[], object]] = [
             partial(simulate, env, [gb.WAGP(), gb.UCB1()], horizon, runs, checkpoints=1, threads=n)
             for n in (1, 2)
         ]
         calls[0]()
-        one, two = best_of(calls, repeats=6, clock=time.perf_counter)
+        one, two, plain_one, plain_two = best_of(calls + plain, repeats=6, clock=time.perf_counter)
         alone, held = shares(calls[0])
         size = f"runs of {horizon:,}"
         rows += [
@@ -94,6 +134,13 @@ def run() -> list[Row]:
                 unit="times",
                 target=TARGET,
                 note=f"{1e3 * one:.0f} and {1e3 * two:.0f} ms for {runs:,} runs of two policies",
+            ),
+            Row(
+                name=f"the same ÷ that of a plain loop, {size}",
+                value=(one / two) / (plain_one / plain_two),
+                unit="",
+                target=None,
+                note=f"a loop of random numbers in the same turns: {plain_one / plain_two:.2f}",
             ),
             Row(
                 name=f"two threads ÷ one at most, {size}",

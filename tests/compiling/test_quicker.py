@@ -1,12 +1,15 @@
 """What stands in for Numba's functions while we compile gives what they give."""
 
 import dis
+import gc
 import operator
 
 import numpy as np
 import pytest
+from llvmlite import ir as llvm
+from llvmlite.ir.types import Type
 from numba import types
-from numba.core import bytecode, interpreter
+from numba.core import bytecode, errors, interpreter
 from numba.core.compiler import Flags
 from numba.core.ir import Inst
 from numba.core.registry import cpu_target
@@ -79,6 +82,32 @@ def test_what_is_known_depends_on_the_options(context):
     assert len(quicker._known) == before + 2
 
 
+def test_the_same_sizes(context):
+    data = cpu_target.target_context.target_data
+    pair = llvm.LiteralStructType([llvm.IntType(1), llvm.DoubleType()])
+    named = llvm.context.Context().get_identified_type("named")
+    named.set_body(llvm.IntType(32), llvm.IntType(64))
+    for kind in (llvm.IntType(8), pair, llvm.ArrayType(pair, 3), pair.as_pointer(), named):
+        expected = quicker._find_size(kind, data, getattr(kind, "context", None))
+        for _ in range(2):
+            assert quicker.recall_size(kind, data, getattr(kind, "context", None)) == expected
+    assert not any("named" in text for text in quicker._sizes)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_looked_for_as_before(collects):
+    before = gc.isenabled()
+    try:
+        gc.enable() if collects else gc.disable()
+        with quicker.quicker():
+            with quicker.quicker():
+                pass
+            assert not gc.isenabled()
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable() if before else gc.disable()
+
+
 def test_numbas_own_functions_are_back_afterwards():
     seen = []
 
@@ -88,13 +117,19 @@ def test_numbas_own_functions_are_back_afterwards():
     def wrong(x):
         return x.nothing
 
+    termcolor = errors.termcolor()
     with quicker.quicker():
         with quicker.quicker():
             pass
         seen.append(BaseFunction.get_call_type)
+        for mark in ("code", "errmsg", "filename", "indicate", "highlight", "reset"):
+            assert getattr(errors.termcolor(), mark)("text") == "text"
     assert seen == [quicker.recall_type]
     assert compile_kernel(kernel, 1.0)(2.0) == 3.0
-    with pytest.raises(CompileError):
+    with pytest.raises(CompileError) as error:
         compile_kernel(wrong, 1.0)
+    assert "\x1b" not in str(error.value)  # no colours
     assert BaseFunction.get_call_type is quicker._find_type
     assert Inst._rec_list_vars is quicker._list_variables
+    assert Type.get_abi_size is quicker._find_size
+    assert errors.termcolor() is termcolor

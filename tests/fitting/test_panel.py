@@ -134,6 +134,9 @@ def replaced(**columns):
         ({"store": [], "price": [], "sold": []}, {}, "history must have rows, has none"),
         (replaced(day=[1, 1, 1, 1]), {"time": "day"},
          "time must have at least two values, has only 1"),
+        (replaced(day=["2/1/2024", "10/1/2024", "2/1/2024", "3/1/2024"]), {"time": "day"},
+         "time must be numbers, dates, or texts that sort as 2024-03-09 does, "
+         "got texts such as '10/1/2024'"),
         (replaced(day=[1, np.nan, 1, 1]), {"time": "day"},
          "time must not be missing, row 1 has nan"),
     ],

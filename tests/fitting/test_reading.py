@@ -110,6 +110,8 @@ def written(tmp_path, lines):
         (["a,2,1,1", "a,,1,2"], {}, "arm must not be missing, "),
         (["a,2,1,1", "a,2,1,"], {}, "time must not be missing, column 'day' has empty rows"),
         (["a,2,1,1", "a,2,1,1"], {}, "time must have at least two values, has only 1"),
+        (["a,2,1,02.01.2024", "a,2,1,13.12.2023"], {},
+         "time must be numbers, dates, or texts that sort as 2024-03-09 does, got texts such as"),
         ([], {"time": None}, "history must have rows, has none"),
         (["a,2,1,1", "a,2,1,2"], {"group": "stroe"},
          "history must have a column 'stroe', has: store, price, sold, day"),
@@ -159,13 +161,19 @@ def test_arms_without_end_are_refused_while_reading(reader, tmp_path):
         READERS[reader](path, WANTED._replace(time=None))
 
 
+PACKED = gzip.compress(
+    b"store,price,sold\n" + b"".join(b"a,%d,%d\n" % (n * n % 7, n % 2) for n in range(99_999))
+)
+
+
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         ("noise.csv", bytes(range(255, -1, -1)) * 9),
         ("latin.csv", "store,price,sold\ncafé,2,1\n".encode("latin-1")),
-        ("torn.csv.gz", gzip.compress(b"store,price,sold\n" + b"a,2,1\n" * 99_999)[:-40]),
+        ("torn.csv.gz", PACKED[:-40]),
+        ("bent.csv.gz", PACKED[:200] + bytes(200) + PACKED[400:]),
     ],
 )
 def test_broken_files_are_named(reader, name, content, tmp_path):
@@ -190,6 +198,25 @@ def test_sums_do_not_depend_on_which_thread_adds_first(tmp_path):
     panel, _ = panels_by_duckdb(path, Wanted("store", "price", "sold", None, (0.0, 1.0)))
     assert panel.sums.tolist() == [[sum(digits.tolist()) / 2**52]]
     assert panel.squares.item() == pytest.approx(float((frame["sold"] ** 2).sum()), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "TIMESTAMP '2024-01-01' + to_hours(i)",
+        "CAST(TIMESTAMP '2024-01-01' + to_hours(i) AS TIMESTAMPTZ)",
+        "DATE '2024-01-01' + i::INT",
+        "i::DECIMAL(9, 1)",
+        "i / 2",
+        "i >= 60",
+    ],
+)
+def test_times_of_any_kind_can_be_compared(time, tmp_path):
+    path = tmp_path / "history.parquet"
+    query = f"SELECT 1 AS store, 2 AS price, i % 2 AS sold, {time} AS day FROM range(90) AS t(i)"
+    duckdb.sql(f"COPY ({query}) TO '{path}'")
+    panel, late = panels_by_duckdb(path, WANTED)
+    assert (panel.n_rewards, late.n_rewards, late.sums.item()) == (90, 30, 15)
 
 
 def test_decimals_of_a_database_are_numbers(tmp_path):

@@ -2,9 +2,10 @@
 
 Numba optimises every helper and turns it into machine code of its own, then does both again
 inside each function that calls it. Nobody calls our helpers from Python, so here they are only
-kept as they are, and linked into the kernels that need them. A kernel is optimised as a whole,
-and its helpers are private to it: one with a single caller is inlined, however long it is, and
-one without a caller is dropped. Kernels compile in less time and run up to twice as fast.
+kept as they are, not optimised at all, and linked into the kernels that need them. A kernel is
+optimised as a whole, and its helpers are private to it: one with a single caller is inlined,
+however long it is, and one without a caller is dropped. Kernels compile in less time and run up to
+twice as fast.
 
 This uses insides of Numba that may change. `works` tries them out once per process, before the
 first function is compiled; where they fail, Numba's own way is taken, which gives the same bits.
@@ -17,7 +18,9 @@ from typing import Any
 import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.typed_passes import IRLegalization
 
+from globalbandits.compiling.borrowing import BorrowingPass
 from globalbandits.compiling.quicker import quicker
 
 _UNRESOLVED = ".numba.unresolved$"  # names of pointers to functions that call each other
@@ -45,6 +48,9 @@ class _Linked(JITCodeLibrary):  # type: ignore[misc]
     @property
     def codegen(self) -> Any:
         return self.environments
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
         self._raise_if_finalized()
@@ -136,6 +142,14 @@ class _Pipeline(Compiler):  # type: ignore[misc]
         self.state.library.enable_object_caching()
         with quicker():
             return super().compile_extra(function)
+
+    def define_pipelines(self) -> Any:
+        pipelines = super().define_pipelines()
+        if works():
+            for passes in pipelines:
+                passes.add_pass_after(BorrowingPass, IRLegalization)
+                passes.finalize()
+        return pipelines
 
 
 class HelperPipeline(_Pipeline):

@@ -9,6 +9,7 @@ Memory is borrowed: the `View` keeps the arrays alive, and compiled code counts 
 """
 
 import ctypes
+import hashlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -27,7 +28,6 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype, from_dtype
 
 _WORD = ir.IntType(64)
@@ -51,7 +51,9 @@ class ViewType(types.Type):  # type: ignore[misc]
     def __init__(self, label: str, fields: tuple[tuple[str, Any, int], ...]) -> None:
         self.fields = {name: (kind, word) for name, kind, word in fields}
         described = ", ".join(f"{name}: {kind}" for name, kind, _ in fields)
-        super().__init__(name=f"View:{label}({described})")
+        short = hashlib.sha256(described.encode()).hexdigest()[:32]
+        # Part of the name of every function that takes one, so it had better be short.
+        super().__init__(name=f"View:{label}:{short}")
 
 
 register_model(ViewType)(models.OpaqueModel)
@@ -167,16 +169,25 @@ def _read_field(context: Any, builder: Any, view: ViewType, pointer: Any, name: 
 
 
 def _read_array(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
-    array = make_array(kind)(context, builder)
-    populate_array(
-        array,
-        data=builder.inttoptr(load(0), array.data.type),
-        shape=[load(1 + axis) for axis in range(kind.ndim)],
-        strides=[load(1 + kind.ndim + axis) for axis in range(kind.ndim)],
-        itemsize=as_dtype(kind.dtype).itemsize,
-        meminfo=None,
-    )
-    return array._getvalue()
+    """Numba's structure of an array that belongs to nobody, filled in as a value."""
+    model, struct = context.data_model_manager[kind], context.get_value_type(kind)
+    shape = [load(1 + axis) for axis in range(kind.ndim)]
+    n_items = _WORD(1)
+    for length in shape:
+        n_items = builder.mul(n_items, length, flags=["nsw"])
+    fields = {
+        "nitems": n_items,
+        "itemsize": _WORD(as_dtype(kind.dtype).itemsize),
+        "data": builder.inttoptr(load(0), struct.elements[model.get_field_position("data")]),
+        "shape": cgutils.pack_array(builder, shape, _WORD),
+        "strides": cgutils.pack_array(
+            builder, [load(1 + kind.ndim + axis) for axis in range(kind.ndim)], _WORD
+        ),
+    }
+    array = ir.Constant(struct, None)  # no owner, nothing to count
+    for name, value in fields.items():
+        array = builder.insert_value(array, value, model.get_field_position(name))
+    return array
 
 
 def _read_generator(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:

@@ -1,5 +1,6 @@
 """From rows, or from a table that was already aggregated, to a panel."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from globalbandits.fitting.rewards import NEEDED, RewardScale
 BLOCK = 1 << 20  # rows at a time: what is needed beside the columns stays small
 MANY_ARMS = 50
 FEW_GROUPS = 5
+_YEAR_LAST = re.compile(
+    r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b"
+)  # 10/1/2024 would come before 2/1/2024
 _EXACT = 1e-9  # of a reward: sums and sums of squares of coins agree to this
 
 
@@ -104,6 +108,12 @@ def last_early(values: AnyArray, counts: AnyArray) -> Any:
     """The last time that belongs to the first two thirds, given how many rows each has."""
     if values.size < 2:
         raise FitError(f"time must have at least two values, has only {as_plain(values[0])!r}")
+    first = as_plain(values[0])
+    if isinstance(first, str) and _YEAR_LAST.match(first):
+        raise FitError(
+            "time must be numbers, dates, or texts that sort as 2024-03-09 does, "
+            f"got texts such as {first!r}"
+        )
     early = np.cumsum(counts) * 3 <= 2 * np.sum(counts)
     return values[max(int(early.sum()) - 1, 0)]
 

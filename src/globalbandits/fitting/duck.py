@@ -49,8 +49,9 @@ class _Reader:
                 f"WHEN lower({reward}) = 'true' THEN 1.0 "
                 f"WHEN lower({reward}) = 'false' THEN 0.0 ELSE CAST({reward} AS DOUBLE) END"
             )
-        names = [row[0] for row in self._rows(f"DESCRIBE SELECT * FROM {self.table}")]
-        check_columns(wanted.columns, names)
+        kinds = {row[0]: row[1] for row in self._rows(f"DESCRIBE SELECT * FROM {self.table}")}
+        check_columns(wanted.columns, list(kinds))
+        self.time = None if wanted.time is None else _time(wanted.time, kinds[wanted.time])
 
     def _rows(self, query: str, parameters: list[Any] | None = None) -> list[Any]:
         import duckdb
@@ -66,9 +67,8 @@ class _Reader:
         """One pass over the file; two if the time is asked for."""
         last = self._last_early()
         late, parameters = "false", []
-        if last is not None and self.wanted.time is not None:
-            time = _name(self.wanted.time)
-            late = f"{time if last.as_is else f'CAST({time} AS DOUBLE)'} > ?"
+        if last is not None:
+            late = f"{self.time if last.as_is else f'CAST({self.time} AS DOUBLE)'} > ?"
             parameters = [last.time]
         low, high = (repr(end) for end in self.scale.reward_range)
         self._rows(
@@ -139,10 +139,9 @@ class _Reader:
         return int(row), "nan" if value is None else f"{value:g}"
 
     def _last_early(self) -> LastEarly | None:
-        if self.wanted.time is None:
+        if self.time is None:
             return None
-        time = _name(self.wanted.time)
-        rows = self._rows(f"SELECT {time}, count(*) FROM {self.table} GROUP BY 1")
+        rows = self._rows(f"SELECT {self.time}, count(*) FROM {self.table} GROUP BY 1")
         if any(row[0] is None for row in rows):
             raise FitError(f"time must not be missing, column {self.wanted.time!r} has empty rows")
         return find_last_early([row[0] for row in rows], np.array([row[1] for row in rows]))
@@ -154,6 +153,13 @@ def _text(value: str) -> str:
 
 def _name(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
+
+
+def _time(name: str, kind: str) -> str:
+    """A column of times as something that Python has without further packages."""
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return f"epoch_us({_name(name)})"
+    return f"CAST({_name(name)} AS INTEGER)" if kind == "BOOLEAN" else _name(name)
 
 
 def _exact_sum(term: str) -> str:

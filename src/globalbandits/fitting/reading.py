@@ -5,11 +5,13 @@ faster. Parquet files are read by DuckDB.
 """
 
 import os
+import zlib
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -42,7 +44,7 @@ def readable(path: str | os.PathLike[str]) -> Generator[None, None, None]:
         yield
     except FitError:
         raise
-    except (ValueError, OSError, EOFError) as error:  # of tables, letters, gzip
+    except (ValueError, OSError, EOFError, zlib.error, BadZipFile) as error:
         raise unreadable(path, error) from None
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from importlib import import_module
 
 import numpy as np
@@ -205,9 +206,10 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "sweep.json").write_text("{")
     with pytest.raises(ResultError, match="must be readable JSON"):
         gb.SweepResult.load(tmp_path)
-    (tmp_path / "sweep.json").write_text("[]")
-    with pytest.raises(ResultError, match="must be of the format 'globalbandits sweep 1', got"):
-        gb.SweepResult.load(tmp_path)
+    for text in ("[]", "{}", '{"format": "globalbandits sweep 1"}'):
+        (tmp_path / "sweep.json").write_text(text)
+        with pytest.raises(ResultError, match="must be of the format 'globalbandits sweep 1', got"):
+            gb.SweepResult.load(tmp_path)
 
 
 def test_two_processes_do_not_work_on_one_folder(tmp_path):
@@ -285,6 +287,16 @@ def test_tables_of_a_sweep(whole, tmp_path):
     assert again.equals(pl)
     with pytest.raises(ResultError, match=r"variable must be one of .*, got 'regrets'"):
         whole.to_pandas("regrets")
+
+
+def test_packages_that_are_not_there_are_named(whole, tmp_path, monkeypatch):
+    for name in ("pyarrow", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ResultError, match="need the package pyarrow: pip install pyarrow"):
+        whole.to_parquet(tmp_path / "regret.parquet")
+    with pytest.raises(ResultError, match="need the package polars: pip install polars"):
+        whole.to_polars()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_paired_differences_of_two_sweeps(whole, tmp_path):

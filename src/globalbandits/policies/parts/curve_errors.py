@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.policies.parts.curve_grid import Prior
+from globalbandits.policies.parts.curve_grid import Prior, Sketch, no_sketch
 from globalbandits.policies.parts.curve_scan import (
     Scan,
     block_middle,
@@ -37,9 +37,13 @@ class Fit(NamedTuple):
     means: FloatArray  # (n_arms, n_scales) of mu_k(theta)
     variances: FloatArray  # (n_arms, n_scales)
     theta: FloatArray  # (1,) posterior mean of the parameter
+    thetas: FloatArray  # (n_scales,) the same given each scale
     windows: IntArray  # (n_scales, 4) first cell, stride, end cell and points of the last pass
     weights: FloatArray  # (n_scales, n_fine) of those points, relative to the largest
     scan: Scan  # memory of the passes
+    first: FloatArray  # (n_arms,) memory of sums over them
+    second: FloatArray  # (n_arms,)
+    sketch: Sketch  # memory of a first guess
 
 
 def no_fit(prior: Prior) -> Fit:
@@ -50,9 +54,13 @@ def no_fit(prior: Prior) -> Fit:
         means=np.zeros((n_arms, n_scales)),
         variances=np.zeros((n_arms, n_scales)),
         theta=np.zeros(1),
+        thetas=np.zeros(n_scales),
         windows=np.zeros((n_scales, 4), np.int64),
         weights=np.zeros((n_scales, prior.n_fine)),
         scan=no_scan(prior),
+        first=np.zeros(n_arms),
+        second=np.zeros(n_arms),
+        sketch=no_sketch(prior),
     )
 
 
@@ -71,10 +79,8 @@ def fit_errors(
     n_scales = prior.scales.shape[0]
     n_arms = stats.counts.shape[0]
     n_pulled = gather(prior, stats, variances, fit.scan)
-    thetas = np.empty(n_scales)
-    first = np.empty(n_arms)
-    second = np.empty(n_arms)
-    means = prior.means  # a name of its own: compiled code need not look it up again
+    # Names of their own: compiled code need not look them up again.
+    means, thetas, first, second = prior.means, fit.thetas, fit.first, fit.second
     for i in range(n_scales):
         log = prior.log_weights[i] + sharpen(fit.scan, n_pulled, prior.scales[i], exception)
         window = fit.windows[i]

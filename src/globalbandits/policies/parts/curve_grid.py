@@ -43,6 +43,20 @@ class Prior(NamedTuple):
     n_fine: int
 
 
+class Sketch(NamedTuple):
+    """Memory of a first guess of the means."""
+
+    own: FloatArray  # (n_arms,) mean reward
+    precisions: FloatArray  # (n_arms,)
+    logs: FloatArray  # (n_sketch,) of the weight of each cell
+
+
+def no_sketch(prior: Prior) -> Sketch:
+    """Room for a first guess."""
+    n_rows, n_arms = prior.sketch.shape
+    return Sketch(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_rows))
+
+
 def as_weights(name: str, value: Any, least: int, most: int) -> tuple[float, ...]:
     """Value as ``least`` to ``most`` weights of at least 0, not all 0.
 
@@ -102,18 +116,18 @@ def build_prior(
     )
 
 
-def guess_means(prior: Prior, stats: Statistics, noise: Noise) -> None:
+def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -> None:
     """Guesses of the arms' means, before it is known how much rewards vary.
 
     The curves are averaged over a few cells, weighted as if rewards varied as much as they
     can; then each arm's own rewards are added.
     """
     n_arms = stats.counts.shape[0]
-    own = np.zeros(n_arms)
-    precisions = np.zeros(n_arms)
-    logs = np.zeros(prior.sketch.shape[0])
+    own, precisions, logs = memory.own, memory.precisions, memory.logs
     for arm in range(n_arms):
         noise.guesses[arm] = 0.0
+        own[arm] = 0.0
+        precisions[arm] = 0.0
         count = float(stats.counts[arm])
         if count > 0.0:
             own[arm] = stats.sums[arm] / count

@@ -121,7 +121,7 @@ def refit(setup: Setup, state: Posterior, rounds: float) -> None:
     """Everything but the indices, from the statistics of the last fit."""
     fitted = state.fitted
     total = float(fitted.total[0])
-    guess_means(setup.prior, fitted, state.noise)
+    guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
     learn_noise(fitted, state.noise, setup.pooling)
     fit_errors(setup.prior, setup.exception, fitted, state.noise.variances, state.fit)
     state.horizons[0] = total + 1.0

@@ -126,7 +126,7 @@ def refit(setup: Setup, state: State) -> None:
     """Everything, from the statistics of the last fit."""
     fitted = state.fitted
     state.due[0] = next_fit(fitted.total[0], GROWTH)
-    guess_means(setup.prior, fitted, state.noise)
+    guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
     learn_noise(fitted, state.noise, setup.pooling)
     fit_errors(setup.prior, 0.0, fitted, state.noise.variances, state.fit)
 

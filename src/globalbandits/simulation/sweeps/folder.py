@@ -15,6 +15,7 @@ from globalbandits.simulation.result import SimulationResult
 from globalbandits.simulation.sweeps.plan import Plan
 
 FORMAT = "globalbandits sweep 1"
+_KEYS = frozenset({"format", "version", "spec", "axes", "tasks"})
 _INDEX, _TASKS, _LOCK = "sweep.json", "tasks", ".lock"
 
 
@@ -44,14 +45,15 @@ class Folder:
         """What was asked for."""
         path = self.path / _INDEX
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             raise ResultError(
                 f"{self.path} must be the folder of a sweep, has no {_INDEX}"
             ) from None
         except (OSError, ValueError) as error:
             raise ResultError(f"{path} must be readable JSON: {error}") from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
+        whole = isinstance(content, dict) and content.keys() >= _KEYS
+        if not whole or content["format"] != FORMAT:
             raise ResultError(f"{path} must be of the format {FORMAT!r}, got {show(content)}")
         return content
 

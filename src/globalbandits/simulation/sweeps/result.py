@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterator
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,17 +157,14 @@ class SweepResult:
 
     def to_polars(self, variable: str = "regret", *, final: bool = True) -> Any:
         """The same rows as a Polars frame."""
-        import polars
-
+        polars = _needed("polars")
         return polars.from_dict(dict(self.to_pandas(variable, final=final).items()))
 
     def to_parquet(
         self, path: str | os.PathLike[str], variable: str = "regret", *, final: bool = True
     ) -> None:
         """The same rows into a Parquet file, task by task, so that memory stays small."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
+        pa, pq = _needed("pyarrow"), _needed("pyarrow.parquet")
         writer = None
         with replacing(path) as temporary:
             try:
@@ -180,3 +178,13 @@ class SweepResult:
             finally:
                 if writer is not None:
                     writer.close()
+
+
+def _needed(name: str) -> Any:
+    """A module of a package that only some people need."""
+    try:
+        return import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        text = f"these rows need the package {package}: pip install {package}"
+        raise ResultError(text) from None
