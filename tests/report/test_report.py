@@ -142,7 +142,7 @@ def test_the_page_shows_everything_and_escapes_it(folder):
 def test_the_page_begins_with_its_conclusion(folder):
     page = (folder / "report.html").read_text()
     said = "Of 3 numbers and statements of the paper, 2 are reproduced, 1 is not reproduced."
-    assert page.index(said) < page.index("<img")
+    assert page.index(said) < page.index('<p class="lead">') < page.index("<img")
     assert page.index("Not reproduced: bad one.") < page.index("<img")
     assert page.index("<details>") < page.index("Numbers</h3>")
 
