@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from globalbandits.environments import Environment, NoNoise
 from globalbandits.experiments import Verdict, run_readings
@@ -9,6 +10,7 @@ from globalbandits.experiments.lattice import LatticeWAGP, lattice, lattice_dist
 from globalbandits.experiments.specs import load_model
 from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.policies import WAGP, Learner
+from globalbandits.report import print_outcomes
 from globalbandits.simulation import simulate
 
 
@@ -61,6 +63,9 @@ def test_all_readings_are_shown_and_none_is_called_reproduced(outcome):
     assert {entry.verdict for entry in exact} == {Verdict.NOT_IDENTIFIED}
     assert {entry.verdict for entry in printed} <= {Verdict.NOT_IDENTIFIED, Verdict.NOT_STATED}
     assert "8 readings of noise and decisions and" in outcome.notes[-1]
+    console = Console(record=True, width=200)
+    print_outcomes([outcome], console)
+    assert " read in several ways, not identified, " in console.export_text()
 
 
 def test_ticks_count_what_is_announced():

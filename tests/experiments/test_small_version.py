@@ -63,6 +63,9 @@ def test_every_chart_can_be_drawn(outcome):
         assert figure.axes[-1].get_xlabel()
         title = figure.axes[0].get_title("left") or figure.get_suptitle()
         assert title
+        if chart.name == "settled":
+            rounds = [number for line in figure.axes[0].lines for number in line.get_xdata()]
+            assert all(number >= 1 and number == round(number) for number in rounds)
 
 
 def test_ticks_count_every_run_once():

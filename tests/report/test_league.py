@@ -19,6 +19,8 @@ def test_the_page_stands_alone_and_holds_the_numbers(standings, tmp_path):
     text = page.read_text("utf-8")
     assert not re.search(r'(src|href)="https?:', text)
     assert "globalbandits &lt;league&gt;" in text
+    said = re.search(r"</h1>\s*<p class=\"conclusion\">(.*?)</p>", text)[1]  # who won, first
+    assert said.startswith(f"{standings.order()[0]} won: its regret is ")
     for scenario in standings.scenarios:
         assert scenario.title in text
     numbers = json.loads((tmp_path / "league.json").read_text("utf-8"))

@@ -142,7 +142,7 @@ def test_the_page_shows_everything_and_escapes_it(folder):
 def test_the_page_begins_with_its_conclusion(folder):
     page = (folder / "report.html").read_text()
     said = "Of 3 numbers and statements of the paper, 2 are reproduced, 1 is not reproduced."
-    assert page.index(said) < page.index("<img")
+    assert page.index(said) < page.index('<p class="lead">') < page.index("<img")
     assert page.index("Not reproduced: bad one.") < page.index("<img")
     assert page.index("<details>") < page.index("Numbers</h3>")
 
@@ -163,8 +163,9 @@ def test_the_page_leaves_out_what_there_is_none_of(outcome, tmp_path):
     )
     write_report([plain], tmp_path, command="x", seed=1, started=time.perf_counter())
     page = (tmp_path / "report.html").read_text()
-    for text in ("Why not", "What the paper says", "<table", "<img", "<pre>"):
+    for text in ("Why not", "What the paper says", "<table", "<img", "<pre>", "<b></b>"):
         assert text not in page
+    assert "Nothing here is judged by what the paper prints." in page
 
 
 def test_a_table_can_stand_below_its_chart_and_a_section_without_a_number(outcome, tmp_path):

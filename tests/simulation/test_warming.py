@@ -116,6 +116,13 @@ def test_warm_without_a_place(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main(["warm", "Uniform"])
     assert "GLOBALBANDITS_CACHE_DIR must be a folder that only you" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GLOBALBANDITS_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(SystemExit) as stopped:
+        main(["warm", "UCB1"])
+    assert stopped.value.code == 2
+    message = "error: GLOBALBANDITS_CACHE_DIR must be a folder that can be made, got "
+    assert capsys.readouterr().err.startswith(message)
 
 
 def test_all_policies_are_warmed():

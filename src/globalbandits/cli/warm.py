@@ -36,7 +36,11 @@ def warm(
     from globalbandits.simulation.warming import warm as warm_policies
 
     policies = league_policies(policy or None)
-    folder = usable_folder()
+    try:
+        folder = usable_folder()
+    except OSError as error:
+        text = f"be a folder that can be made, got {error.filename!r}: {error.strerror}"
+        raise SimulationError(f"{VARIABLE} must {text}") from None
     if folder is None:
         raise SimulationError(
             f"{VARIABLE} must be a folder that only you can write to, got one for compiled code "

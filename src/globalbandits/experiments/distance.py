@@ -82,9 +82,12 @@ def _charts(spec: Spec, model: "RewardModel", found: dict[float, Gathered]) -> t
     references = {at: claim.value for at, claim in enumerate(claims) if claim is not None}
     # Quantiles: a point for every run would make the figure grow with their number.
     shares = np.linspace(0.0, 1.0, 201)
+    # Whole rounds, from the first on: who was never wrong has that behind him at once.
     settled = [
-        plots.Line(label, np.quantile(found[theta].last_suboptimal["wagp"], shares), shares)
-        for label, theta in zip(labels, by_distance, strict=True)
+        plots.Line(label, np.maximum(np.quantile(rounds, shares, method="inverted_cdf"), 1), shares)
+        for label, rounds in zip(
+            labels, (found[theta].last_suboptimal["wagp"] for theta in by_distance), strict=True
+        )
     ]
     return (
         Chart(

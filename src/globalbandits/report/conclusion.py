@@ -19,7 +19,8 @@ def conclude(outcomes: Sequence[Outcome]) -> str:
         names = [entry.statement or entry.label for entry in failed]
         more = f", and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
         sentences.append(f"Not reproduced: {'; '.join(names[:_MAX_NAMED])}{more}.")
-    return " ".join(sentence for sentence in sentences if sentence)
+    said = " ".join(sentence for sentence in sentences if sentence)
+    return said or "Nothing here is judged by what the paper prints."
 
 
 def in_words(outcome: Outcome) -> str:

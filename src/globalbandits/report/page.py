@@ -71,9 +71,10 @@ def _link(outcome: Outcome) -> str:
 
 def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
     """An experiment: its verdict in words and its first figure; the rest is folded."""
+    said = in_words(outcome)
     parts = [
         f'<h2 id="{outcome.key}">{escape(outcome.heading)}</h2>',
-        f"<p><b>{escape(in_words(outcome))}</b></p>",
+        *([f"<p><b>{escape(said)}</b></p>"] if said else []),
         f"<p>{escape(outcome.spec.text)}</p>",
         f'<p class="why">{outcome.runs:,} runs of {outcome.horizon:,} rounds, '
         f"{format_seconds(outcome.seconds)}.</p>",

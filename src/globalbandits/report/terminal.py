@@ -30,10 +30,12 @@ def print_outcomes(outcomes: Sequence[Outcome], console: "Console") -> None:
         for joint in outcome.joint:
             console.print(str(joint), markup=False, highlight=False)
     counted = count_verdicts(outcomes)
+    unidentified = counted[Verdict.NOT_IDENTIFIED]
     console.print(
         f"\n[bold]{counted[Verdict.REPRODUCED]} reproduced, "
         f"{counted[Verdict.NOT_REPRODUCED]} not reproduced, "
         f"{counted[Verdict.TOO_NOISY]} too noisy to tell[/bold], "
+        f"{f'{unidentified} read in several ways, not identified, ' if unidentified else ''}"
         f"{counted[Verdict.NOT_STATED]} of ours that the paper does not state; "
         "± is a 95 % interval"
     )

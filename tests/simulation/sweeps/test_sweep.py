@@ -156,6 +156,8 @@ def test_an_interrupted_sweep_goes_on_where_it_was(whole, tmp_path):
     half = gb.SweepResult.load(tmp_path)
     assert len(half.missing) == 4
     assert half.missing[0] == {"theta": 0.4, "horizon": 20}
+    told = f"SweepResult({str(tmp_path)!r}: 2 of 6 tasks; axes: theta (3), horizon (2))"
+    assert repr(half) == told
     assert np.isnan(half.dataset["regret"].sel(theta=0.6).values).all()
     ears = Ears()
     gb.sweep(SPEC, tmp_path, grid=GRID, listener=ears)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SIZES = frozenset({"model", "horizon", "runs", "checkpoints"})  # keys whose numbers change sizes
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SweepResult:
     """The results of a sweep, read when they are looked at; also of one that is not finished.
 
@@ -40,6 +40,11 @@ class SweepResult:
         """The results in a folder; a `ResultError` if it is none of a sweep."""
         folder = Folder(path)
         return SweepResult(folder, folder.index())
+
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{name} ({len(values)})" for name, values in self.axes.items())
+        done = f"{self.n_tasks - len(self.missing)} of {self.n_tasks} tasks"
+        return f"SweepResult({str(self.folder.path)!r}: {done}; axes: {axes or 'none'})"
 
     @property
     def spec(self) -> dict[str, Any]:
