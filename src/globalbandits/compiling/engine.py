@@ -19,15 +19,22 @@ Elsewhere = Callable[[list[str]], tuple[set[str], Callable[[], None]]]
 class Later:
     """A loop that will be bound to its data by `Engine.finish`."""
 
-    def __init__(self, name: str, bind: Callable[[], Callable[..., Any]], known: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        bind: Callable[[], Callable[..., Any]],
+        known: bool,
+        bound: Callable[..., Any] | None,
+    ) -> None:
         self.name = name
         self.is_known = known  # whether it takes no compiling
         self._bind = bind
-        self._bound: Callable[..., Any] | None = None
+        self._bound = bound
 
     def finish(self) -> None:
-        """Bind the loop."""
-        self._bound = self._bind()
+        """Bind the loop, unless it has been."""
+        if self._bound is None:
+            self._bound = self._bind()
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the loop."""
@@ -73,7 +80,8 @@ class Engine:
         """Like `bind`, but nothing is compiled before `finish`, which knows what is missing."""
         wanted = compiled and not self.interpreted
         bind = partial(self.bind, loop, name, data, *example, plain=plain, compiled=compiled)
-        later = Later(name, bind, not wanted or self._is_known(loop, data, example))
+        known, bound = self._look_up(loop, data, example) if wanted else (True, None)
+        later = Later(name, bind, known, bound)
         self._later.append(later)
         return later
 
@@ -95,18 +103,18 @@ class Engine:
                     later.finish()
         self._later.clear()
 
-    def _is_known(
+    def _look_up(
         self, loop: Callable[..., Any], data: tuple[Any, ...], example: tuple[Any, ...]
-    ) -> bool:
-        """Whether a loop has been compiled before, or never will be."""
+    ) -> tuple[bool, Callable[..., Any] | None]:
+        """Whether a loop has been compiled before, or never will be; if before, bound."""
         from globalbandits.compiling.compilation import CompileError, find_kernel
         from globalbandits.compiling.views import ViewError
 
         try:
-            kernel, _ = self._compile(find_kernel, loop, data, example)
-            return kernel is not None
+            kernel, views = self._compile(find_kernel, loop, data, example)
         except (CompileError, ViewError):
-            return True
+            return True, None
+        return kernel is not None, None if kernel is None else partial(kernel, *views)
 
     def bind(
         self,
