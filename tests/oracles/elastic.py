@@ -10,7 +10,8 @@ import math
 import numpy as np
 
 SCALES = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
-MOST_ON_ZERO = np.array([0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003])
+LONG = np.array([0.8] + [0.025] * 8)
+SHORT = np.array([0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003])
 Z = 0.015
 Z2 = 0.001
 
@@ -41,16 +42,18 @@ class Elastic:
         horizon=None,
         exception=None,
         caution=None,
-        prior=MOST_ON_ZERO,
+        prior=None,
         theta_prior=(1,),
         arm_errors=None,
         proved=False,
     ):
         self.proved = proved
-        self.curves, self.prior, self.T = curves, np.array(prior) / sum(prior), horizon
+        self.curves, self.T = curves, horizon
         self.K = curves.shape[1]
         short = 1 if horizon is None else min(1, horizon / 1e4)
         self.eager = 0.5 + 0.5 * short
+        prior = short * LONG + (1 - short) * SHORT if prior is None else np.array(prior)
+        self.prior = prior / sum(prior)
         self.pi = (0.12 * short if exception is None else exception) / self.K
         self.eps = (0.36 * short if caution is None else caution) / self.K
         part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)

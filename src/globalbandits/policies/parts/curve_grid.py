@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 N_SCALES = len(SCALES)
 UNIFORM = (1.0,) * N_SCALES
-# Four fifths for exact curves; large errors are rarer than small ones.
-MOST_ON_ZERO = (0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003)
+# Four fifths for exact curves. A short game has no time to find out that errors are large.
+MOST_ON_ZERO = (0.8,) + (0.025,) * (N_SCALES - 1)
+MOST_ON_SMALL = (0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003)
 N_CELLS = 2000  # of the parameter's domain
 MOST_PARTS = 20  # of a prior of the parameter, so that the coarse pass sees each of them
 LEAST_PART = 1e-6  # of the largest weight in it: nothing is impossible
@@ -56,6 +57,16 @@ def no_sketch(prior: Prior) -> Sketch:
     """Room for a first guess."""
     n_rows, n_arms = prior.sketch.shape
     return Sketch(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_rows))
+
+
+def usual_weights(share: float) -> tuple[float, ...]:
+    """Of the scales, in a game that is so large a share of a long one.
+
+    >>> usual_weights(1.0) == MOST_ON_ZERO, usual_weights(0.0) == MOST_ON_SMALL
+    (True, True)
+    """
+    pairs = zip(MOST_ON_ZERO, MOST_ON_SMALL, strict=True)
+    return tuple(share * long + (1.0 - share) * short for long, short in pairs)
 
 
 def as_weights(name: str, value: Any, least: int, most: int) -> tuple[float, ...]:

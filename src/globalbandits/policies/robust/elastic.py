@@ -11,12 +11,12 @@ from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts import moving
 from globalbandits.policies.parts.curve_grid import (
-    MOST_ON_ZERO,
     MOST_PARTS,
     N_SCALES,
     as_numbers,
     as_weights,
     build_prior,
+    usual_weights,
 )
 from globalbandits.policies.parts.elasticity import (
     Posterior,
@@ -75,7 +75,7 @@ class Elastic(Policy):
             three times the default of `exception`.
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
             deviations on the unit reward scale), such as history suggests; None puts four
-            fifths of the weight on 0 and little on large ones.
+            fifths of the weight on 0, and in short games little on large ones.
         theta_prior: weights of up to 20 equal parts of the parameter's domain, from left to
             right, such as the number of earlier cases in each; straight lines lead from
             one part's middle to the next. None for equal ones.
@@ -142,10 +142,9 @@ class Elastic(Policy):
         right = self.arm_errors is None or len(self.arm_errors) == model.n_arms
         rule = f"have one entry for each of the {model.n_arms} arms"
         require(right, "arm_errors", rule, self.arm_errors, PolicyError)
-        prior = build_prior(
-            model, self.prior or MOST_ON_ZERO, self.theta_prior or (1.0,), self.arm_errors
-        )
         share = min(1.0, (self.horizon or _LONG) / _LONG)  # of a long game
+        weights = self.prior or usual_weights(share)
+        prior = build_prior(model, weights, self.theta_prior or (1.0,), self.arm_errors)
         exception = _USUAL * share if self.exception is None else self.exception
         caution = 3.0 * _USUAL * share if self.caution is None else self.caution
         return Setup(
