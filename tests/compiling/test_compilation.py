@@ -1,6 +1,7 @@
 """Compiled copies of plain functions: the same answers, kept on disk, never out of date."""
 
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
@@ -10,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.bytecode import FunctionIdentity
 from numba.extending import intrinsic
 
 from globalbandits.compiling import cache, compilation
-from globalbandits.compiling.compilation import CompileError, compile_kernel
+from globalbandits.compiling.compilation import CompileError, compile_kernel, compile_routine
 
 
 @pytest.fixture
@@ -226,3 +228,23 @@ def test_other_threads_go_on_while_compiled_code_runs(folder):
         now = time.perf_counter()
         longest, last = max(longest, now - last), now
     assert longest < seconds / 2
+
+
+def test_functions_of_one_name_from_two_processes_are_told_apart(folder, monkeypatch):
+    def adding(step):
+        def add(x):
+            return x + step
+
+        return add
+
+    compile_routine(adding(0.0), 0.5)  # what all of them need has its numbers
+    for step in (1.0, 2.0):  # as two processes would: each numbers its functions from the start
+        monkeypatch.setattr(FunctionIdentity, "_unique_ids", itertools.count(10**6))
+        forget_memory(monkeypatch)
+        compile_routine(adding(step), 0.5)
+    forget_memory(monkeypatch)
+    first, _ = compile_routine(adding(1.0), 0.5)
+    second, _ = compile_routine(adding(2.0), 0.5)
+    again, _ = compile_routine(adding(1.0), 0.5)
+    assert [kernel._cache.hits for kernel in compilation._KERNELS.values()] == [1, 1]
+    assert first == again != second

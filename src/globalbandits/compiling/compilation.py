@@ -5,6 +5,8 @@ their compiled copies, and the copy is given to Numba; the original is not chang
 `fastmath`: compiled and interpreted code give the same bits.
 """
 
+import hashlib
+import secrets
 import types
 from collections.abc import Callable
 from typing import Any
@@ -94,23 +96,29 @@ def _find(function: Any, keeps_lock: bool) -> Any:
     try:
         key = f"{fingerprint(function)} {options['nogil']}"
     except FingerprintError:
-        return _copy(function, options, {})  # kept neither on disk nor in memory
+        return _copy(function, options, {}, None)  # kept neither on disk nor in memory
     if key not in _KERNELS:
-        kernel = _copy(function, options, {})
+        kernel = _copy(function, options, {}, key)
         kernel._cache = DiskCache(key)
         _KERNELS[key] = kernel
     return _KERNELS[key]
 
 
-def _copy(function: Any, options: dict[str, Any], begun: dict[int, Any]) -> Any:
-    """A copy of a function for Numba; ``begun`` holds the copies this one is made for."""
+def _copy(function: Any, options: dict[str, Any], begun: dict[int, Any], key: str | None) -> Any:
+    """A copy of a function for Numba; ``begun`` holds the copies this one is made for.
+
+    Its name tells its content by the ``key``, or is new where there is none. Numba only numbers
+    functions, in every process from the start: two functions of one name that two processes have
+    compiled would be taken for each other in a third one, which loads both from disk.
+    """
     scope = dict(function.__globals__)
     cells = tuple(types.CellType() for _ in function.__closure__ or ())
     copy = types.FunctionType(
         function.__code__, scope, function.__name__, function.__defaults__, cells
     )
     copy.__kwdefaults__ = function.__kwdefaults__
-    copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+    mark = secrets.token_hex(8) if key is None else hashlib.sha256(key.encode()).hexdigest()[:16]
+    copy.__qualname__, copy.__module__ = f"{function.__qualname__}_{mark}", function.__module__
     dispatcher = numba.njit(**options)(copy)
     begun = {**begun, id(function): dispatcher}
     for cell, original in zip(cells, function.__closure__ or (), strict=True):
@@ -132,9 +140,9 @@ def _replaced(value: Any, begun: dict[int, Any]) -> Any:
     try:
         key = fingerprint(value)
     except FingerprintError:
-        return _copy(value, _HELPER_OPTIONS, begun)
+        return _copy(value, _HELPER_OPTIONS, begun, None)
     if key not in _HELPERS:
-        _HELPERS[key] = _copy(value, _HELPER_OPTIONS, begun)
+        _HELPERS[key] = _copy(value, _HELPER_OPTIONS, begun, key)
     return _HELPERS[key]
 
 
