@@ -73,6 +73,7 @@ def test_a_function_typed_in_a_notebook_goes_as_a_table(monkeypatch):
     main = sys.modules["__main__"]
     typed.__module__, typed.__qualname__ = "__main__", "typed"
     monkeypatch.setattr(main, "typed", typed, raising=False)
+    monkeypatch.setattr(main, "__file__", "script.py", raising=False)  # workers of pytest have none
     model = gb.RewardModel(typed, PRICES)
     assert b"typed" in pickle.dumps(model)  # of a script: its file is imported again
     monkeypatch.delattr(main, "__file__")
