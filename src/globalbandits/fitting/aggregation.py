@@ -15,9 +15,8 @@ from globalbandits.fitting.rewards import NEEDED, RewardScale
 BLOCK = 1 << 20  # rows at a time: what is needed beside the columns stays small
 MANY_ARMS = 50
 FEW_GROUPS = 5
-_YEAR_LAST = re.compile(
-    r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b"
-)  # 10/1/2024 would come before 2/1/2024
+# As texts, 10/1/2024 would come before 2/1/2024.
+_YEAR_LAST = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b")
 _EXACT = 1e-9  # of a reward: sums and sums of squares of coins agree to this
 
 

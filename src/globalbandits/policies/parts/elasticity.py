@@ -42,7 +42,7 @@ class Setup(NamedTuple):
     exception: float  # prior probability of an arm
     caution: float  # of an arm
     horizon: float  # 0 if it is not known
-    eagerness: float  # of exploring, beside the index's bonus: less than 1 in short games
+    eagerness: float  # share of an index's bonus that counts: below 1 in short games
     proved: bool
 
 

@@ -160,7 +160,9 @@ class MemoryStore:
             row = self._snapshots[key]
             if row.bandit != bandit:
                 continue
-            first = keep_every and firsts.setdefault(row.version // keep_every, row.version)
+            first = row.version + 1  # of no snapshot: all are dropped
+            if keep_every > 0:
+                first = firsts.setdefault(row.version // keep_every, row.version)
             if row.version < below and not row.kept and row.version != first:
                 self._pop(self._snapshots, key)
 

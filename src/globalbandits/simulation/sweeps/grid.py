@@ -14,8 +14,10 @@ MOST_VALUES = 100_000  # of an axis
 MOST_TASKS = 1_000_000
 _GRID = {"from", "to", "step", "number"}
 # Names in results, which axes cannot have; they keep their whole key.
-_TAKEN = frozenset({"policy", "run", "time", "arm", "regret", "nominal_regret", "estimate", "pulls",
-                    "bias", "stopped", "choice", "gap", "true_mean"})  # fmt: skip
+_TAKEN = frozenset(
+    {"policy", "run", "time", "arm", "regret", "nominal_regret", "estimate", "pulls"}
+    | {"bias", "stopped", "choice", "gap", "true_mean"}
+)
 
 
 class Axis(NamedTuple):
