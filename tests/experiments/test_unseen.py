@@ -140,3 +140,8 @@ def test_wrong_options_are_refused(arguments, message, tmp_path, capsys):
     assert run([*arguments, "--out", str(tmp_path / "none")]) != 0
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "none").exists()
+
+
+def test_a_label_that_nobody_has_is_told_from_those_of_random_worlds():
+    with pytest.raises(PolicyError, match=r"'Elastic, told the horizon'.*did you mean 'Elastic'"):
+        unseen_players(["Elastik"])

@@ -5,19 +5,22 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 from globalbandits._objects import is_object_name, load_object
-from globalbandits._validation import require
+from globalbandits._validation import did_you_mean, require, show
 from globalbandits.errors import PolicyError
 from globalbandits.policies import Policy
 
 Policies = Iterable["str | Policy"] | Mapping[str, Policy]
 
 
-def league_policies(policies: Policies | None = None) -> dict[str, Policy]:
+def league_policies(
+    policies: Policies | None = None, others: Iterable[str] = ()
+) -> dict[str, Policy]:
     """Policies by label: all of the file's by default.
 
     Args:
         policies: labels of the file; names of a user's own policies or policy classes as
             ``module:Object`` or ``file.py:Object``; policies; or a mapping from labels.
+        others: further labels that the caller knows, for the error about one that nobody does.
 
     >>> league_policies(["UCB1", "WAGP"])
     {'UCB1': UCB1(), 'WAGP': WAGP()}
@@ -28,7 +31,7 @@ def league_policies(policies: Policies | None = None) -> dict[str, Policy]:
         content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
         found = {}
         for wanted in content if policies is None else policies:
-            label, policy = _find(wanted, content)
+            label, policy = _find(wanted, content, others)
             require(label not in found, "policy", "be named once", label, PolicyError)
             found[label] = policy
     require(len(found) > 0, "policies", "be at least one", policies, PolicyError)
@@ -39,7 +42,7 @@ def league_policies(policies: Policies | None = None) -> dict[str, Policy]:
 
 
 def _find(
-    wanted: "str | Policy", content: Mapping[str, Mapping[str, object]]
+    wanted: "str | Policy", content: Mapping[str, Mapping[str, object]], others: Iterable[str]
 ) -> tuple[str, Policy]:
     if isinstance(wanted, Policy):
         return wanted.label, wanted
@@ -50,6 +53,9 @@ def _find(
         rule = "name a policy, or a policy class that needs no arguments"
         require(isinstance(found, Policy), "policy", rule, wanted, PolicyError)
         return found.label, found
-    rule = f"be one of {', '.join(content)}, or module:Object"
-    require(wanted in content, "policy", rule, wanted, PolicyError)
+    if wanted not in content:
+        labels = list(dict.fromkeys([*content, *others]))
+        rule = f"be one of {', '.join(map(repr, labels))}, or module:Object"
+        hint = did_you_mean(wanted, labels)
+        raise PolicyError(f"policy must {rule}, got {show(wanted)}{hint}")
     return wanted, Policy.from_dict(content[wanted])

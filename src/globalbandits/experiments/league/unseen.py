@@ -142,7 +142,7 @@ def unseen_players(names: Sequence[str] | None = None) -> dict[str, Mapping[str,
         return dict(content)
     found: dict[str, Mapping[str, Any] | Policy] = {}
     for name in names:
-        entries = {name: content[name]} if name in content else league_policies([name])
+        entries = {name: content[name]} if name in content else league_policies([name], content)
         for label, player in entries.items():
             require(label not in found, "policy", "be named once", label, ScenarioError)
             found[label] = player
