@@ -124,7 +124,7 @@ def run() -> list[Row]:
             for n in (1, 2)
         ]
         calls[0]()
-        one, two, plain_one, plain_two = best_of(calls + plain, repeats=6, clock=time.perf_counter)
+        one, two, plain_one, plain_two = best_of(calls + plain, repeats=20, clock=time.perf_counter)
         alone, held = shares(calls[0])
         size = f"runs of {horizon:,}"
         rows += [

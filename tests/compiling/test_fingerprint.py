@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from globalbandits.compiling.fingerprint import (
+    KEPT_KEYS,
     FingerprintError,
     fingerprint,
     referenced_names,
@@ -37,18 +38,36 @@ def inner(x):
 def outer(x):
     return inner(x) + (lambda y: y + 1)(x) + Point(x, x).x
 """
+# Nothing in it can change in place.
+SETTLED = (
+    SOURCE.replace("np.array([1.0, 2.0])", "(1.0, 2.0)")
+    + """
+def hold(value):
+    return lambda x, y: min(x, y) * value
+
+held = hold(2.0)
+
+def outer(x):
+    return inner(x) + held(x, x)
+"""
+)
 HELPERS = "def shift(x):\n    return x + 3\n\ndef unused(x):\n    return x\n"
 
 
-def key_of(source=SOURCE, helpers=HELPERS):
-    """The fingerprint of `outer` of a module made from these texts."""
+def scope_of(source=SOURCE, helpers=HELPERS):
+    """The names of a module made from these texts."""
     helper_module = types.ModuleType("helpers")
     exec(compile(helpers, "helpers.py", "exec"), helper_module.__dict__)
     scope = {"__name__": "edited"}
     body = compile(source.replace("import helpers\n", ""), "edited.py", "exec")
     scope["helpers"] = helper_module
     exec(body, scope)
-    return fingerprint(scope["outer"])
+    return scope
+
+
+def key_of(source=SOURCE, helpers=HELPERS):
+    """The fingerprint of `outer` of a module made from these texts."""
+    return fingerprint(scope_of(source, helpers)["outer"])
 
 
 @pytest.mark.parametrize(
@@ -87,6 +106,45 @@ def test_closures_matter():
     assert fingerprint(scaled(2.0, math.sqrt)) != fingerprint(scaled(3.0, math.sqrt))
     assert fingerprint(scaled(2.0, math.sqrt)) != fingerprint(scaled(2.0, math.exp))
     assert fingerprint(scaled(2.0, lambda x: x)) != fingerprint(scaled(2.0, lambda x: -x))
+
+
+def other(x):
+    return -x
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda scope: scope.update(FACTOR=2.5),
+        lambda scope: scope.update(helper=other),
+        lambda scope: scope.update(min=other),  # it stood for the built-in function before
+        lambda scope: setattr(scope["helper"], "__defaults__", (2.0,)),
+        lambda scope: setattr(scope["helper"], "__kwdefaults__", {"by": 2.0}),
+        lambda scope: setattr(scope["helper"], "__code__", other.__code__),
+        lambda scope: setattr(scope["helpers"], "shift", other),
+        lambda scope: setattr(scope["helpers"], "TABLE", 4.0),
+        lambda scope: setattr(scope["held"].__closure__[0], "cell_contents", 3.0),
+    ],
+    ids=[
+        "constant", "function", "built-in function", "default", "keyword", "code", "other module",
+        "new in a module", "closure",
+    ],
+)  # fmt: skip
+def test_a_kept_key_is_given_up_when_anything_changes(change):
+    scope = scope_of(SETTLED)
+    before = fingerprint(scope["outer"])
+    assert scope["outer"] in KEPT_KEYS
+    assert fingerprint(scope["outer"]) == before
+    change(scope)
+    assert fingerprint(scope["outer"]) != before
+
+
+def test_keys_of_functions_with_arrays_are_not_kept():
+    scope = scope_of()
+    before = fingerprint(scope["outer"])
+    assert scope["outer"] not in KEPT_KEYS
+    scope["TABLE"][0] = 7.0
+    assert fingerprint(scope["outer"]) != before
 
 
 class Colour(enum.IntEnum):

@@ -8,8 +8,8 @@ import numpy as np
 from globalbandits._random.keys import Stream
 from globalbandits._random.seeding import UInt64Array, stream_states
 
-_CHUNK = 2048  # runs: enough for NumPy to be quick
-_KEPT = 16  # chunks; threads are never far from each other
+_CHUNK = 4096  # runs: enough for NumPy to be quick
+_KEPT = 8  # chunks; threads are never far from each other
 
 
 class States:

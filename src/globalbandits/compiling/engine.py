@@ -68,6 +68,12 @@ class Engine:
         self._compiled: dict[Any, Any] = {}
         self._later: list[Later] = []
 
+    def share(self) -> "Engine":
+        """An engine for another thread, which knows what this one has compiled."""
+        shared = Engine(interpreted=self.interpreted, quiet=True)
+        shared._compiled = self._compiled
+        return shared
+
     def bind_later(
         self,
         loop: Callable[..., Any],

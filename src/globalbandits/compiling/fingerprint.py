@@ -14,14 +14,23 @@ import types
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 _REMEMBERED = 4096  # code objects
+_KEPT = 256  # fingerprints
 # Modules that Numba replaces by code of its own: their version says it all.
 _KNOWN_PACKAGES = {"builtins", "cmath", "math", "numba", "numpy", "operator"}
+
+
+_CODE, _DEFAULTS = attrgetter("__code__"), attrgetter("__defaults__")
+_KEYWORDS, _CONTENTS = attrgetter("__kwdefaults__"), attrgetter("cell_contents")
+# One thing that was looked up, and found: (look up, what, found).
+_Witness = tuple[Callable[[Any], Any], Any, Any]
+KEPT_KEYS: dict[Any, tuple[str, list[_Witness]]] = {}
 
 
 class FingerprintError(TypeError):
@@ -31,6 +40,9 @@ class FingerprintError(TypeError):
 def fingerprint(function: Any) -> str:
     """Hash of a function with everything it refers to.
 
+    It is kept, and holds for as long as every name still stands for the same object. Functions
+    that refer to arrays or lists, which may change in place, are read each time.
+
     >>> def twice(x):
     ...     return 2 * x
     >>> def thrice(x):
@@ -38,9 +50,17 @@ def fingerprint(function: Any) -> str:
     >>> fingerprint(twice) == fingerprint(thrice)
     False
     """
+    text, witnesses = KEPT_KEYS.get(function, ("", []))
+    if witnesses and all(look_up(what) is found for look_up, what, found in witnesses):
+        return text
     reader = _Reader(hashlib.sha256(repr(surroundings()).encode()))
     reader.read(function)
-    return str(reader.digest.hexdigest())
+    text = str(reader.digest.hexdigest())
+    if reader.is_settled:
+        if len(KEPT_KEYS) >= _KEPT:
+            KEPT_KEYS.clear()
+        KEPT_KEYS[function] = text, reader.witnesses
+    return text
 
 
 @cache
@@ -70,6 +90,8 @@ class _Reader:
 
     digest: Any
     seen: dict[int, tuple[int, Any]] = dataclasses.field(default_factory=dict)
+    witnesses: list[_Witness] = dataclasses.field(default_factory=list)
+    is_settled: bool = True  # whether nothing was read that may change in place
 
     def write(self, *texts: object) -> None:
         for text in texts:
@@ -91,6 +113,7 @@ class _Reader:
                 read(self, value)
                 return
         if hasattr(value, "py_func"):  # compiled by the user
+            self.is_settled = False
             self.write(sorted(value.targetoptions.items()))
             self.read(value.py_func)
             return
@@ -102,9 +125,11 @@ class _Reader:
     def read_array(self, value: Any) -> None:
         if value.dtype.hasobject:
             raise FingerprintError(f"cannot tell the content of {value!r}")
+        self.is_settled = False
         self.write(value.dtype.str, value.shape, value.tobytes())
 
     def read_items(self, value: Any) -> None:
+        self.is_settled &= not isinstance(value, list)
         self.write(len(value), *getattr(value, "_fields", ()))
         for item in value:
             self.read(item)
@@ -121,7 +146,7 @@ class _Reader:
         if hasattr(value, "_fields"):
             self.write(*value._fields)
         elif issubclass(value, enum.Enum):
-            self.read_items(list(value))
+            self.read_items(tuple(value))
         elif not issubclass(value, BaseException):
             raise FingerprintError(f"cannot tell the content of {value!r}")
 
@@ -129,16 +154,19 @@ class _Reader:
         self.write(code_digest(code))
 
     def read_function(self, function: types.FunctionType) -> None:
-        self.read(function.__code__)
-        self.read(function.__defaults__)
-        self.read(tuple(sorted((function.__kwdefaults__ or {}).items())))
+        self.read(self.look_up(_CODE, function))
+        self.read(self.look_up(_DEFAULTS, function))
+        named = self.look_up(_KEYWORDS, function) or {}
+        self.is_settled &= not named
+        self.read(tuple(sorted(named.items())))
         names = referenced_names(function.__code__)
         for cell in function.__closure__ or ():
-            self.read_reference(cell.cell_contents, names)
+            self.read_reference(self.look_up(_CONTENTS, cell), names)
+        scope = function.__globals__
         for name in names:
-            if name in function.__globals__:
+            if self.look_up(scope.__contains__, name):
                 self.write("global", name)
-                self.read_reference(function.__globals__[name], names)
+                self.read_reference(self.look_up(scope.get, name), names)
 
     def read_reference(self, value: Any, names: tuple[str, ...]) -> None:
         """What a function refers to; of a module only the attributes that it names somewhere."""
@@ -147,10 +175,21 @@ class _Reader:
             return
         self.write("module", value.__name__)
         if value.__name__.partition(".")[0] not in _KNOWN_PACKAGES:
+            scope = vars(value)
             for name in names:
-                if hasattr(value, name):
+                if self.look_up(scope.__contains__, name):
+                    self.write("attribute", name)
+                    self.read_reference(self.look_up(scope.get, name), names)
+                elif hasattr(value, name):  # made when it is asked for
+                    self.is_settled = False
                     self.write("attribute", name)
                     self.read_reference(getattr(value, name), names)
+
+    def look_up(self, how: Callable[[Any], Any], what: Any) -> Any:
+        """Something that may be another thing the next time."""
+        found = how(what)
+        self.witnesses.append((how, what, found))
+        return found
 
 
 def is_known_callable(value: Any) -> bool:

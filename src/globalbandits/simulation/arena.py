@@ -136,8 +136,8 @@ class Arena:
         engine.finish()
 
     def copy(self) -> "Arena":
-        """An arena for another thread."""
-        return Arena(self.job, self._engine, self.states, self._block)
+        """An arena for another thread, to be made by that thread: memory of its own, near it."""
+        return Arena(self.job, self._engine.share(), self.states, self._block)
 
     def n_next(self) -> int:
         """How many runs should be played by the next call of `play`."""

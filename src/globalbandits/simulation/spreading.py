@@ -47,15 +47,16 @@ def play_in_threads(
     n_threads = min(n_threads, n_runs)
     control = Control(n_runs, n_threads, report)
 
-    def work(arena: Arena) -> None:
+    def work(make: Callable[[], Arena]) -> None:
+        arena = make()
         while (places := control.take(arena.n_next())) is not None:
             first, n_taken = places.start, places.stop - places.start
             n_done = arena.play(first_run + first, n_taken, records, first, control.tick)
             finished[first : first + n_done] = True
 
     with ThreadPoolExecutor(n_threads, thread_name_prefix="simulate") as pool:
-        futures = [pool.submit(work, arena)]
-        futures += [pool.submit(work, arena.copy()) for _ in range(n_threads - 1)]
+        futures = [pool.submit(work, lambda: arena)]
+        futures += [pool.submit(work, arena.copy) for _ in range(n_threads - 1)]
         try:
             _wait(futures)
         except KeyboardInterrupt:
