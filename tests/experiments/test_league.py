@@ -211,11 +211,17 @@ def test_worlds_are_described_as_in_specs(own):
 
 def test_the_command_line_takes_them_too(own, monkeypatch, capsys):
     monkeypatch.chdir(own)
+    title = "shop [/old]"  # no closing tag: a user's word
+    (own / "worlds.toml").write_text(
+        OWN_WORLD.replace('title = "corner shop"', f'title = "{title}"')
+    )
     arguments = ["league", "--policy", "UCB1", "--policy", "own.py:Mine", "--runs", "2"]
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "--scenario", "worlds.toml", "--out", str(own / "out")])
     assert stop.value.code == 0
-    assert "Mine" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Mine" in out
+    assert title in out
     assert (own / "out" / "league.html").exists()
 
 
