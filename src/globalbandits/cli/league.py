@@ -40,7 +40,7 @@ def league(
         typer.Option(help="Decisions in each random world; by default each draws its own."),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(help="Runs of each scenario instead of its own number.")
+        int | None, typer.Option(help="Runs of each scenario or world instead of its own number.")
     ] = None,
     seed: Annotated[
         int,
@@ -79,6 +79,7 @@ def league(
     from rich.console import Console
 
     from globalbandits._validation import as_integer, as_seed, require
+    from globalbandits.cli.interrupts import resumable
     from globalbandits.errors import ScenarioError
     from globalbandits.experiments.league import load_scenarios
     from globalbandits.simulation.checkpoints import MAX_RUNS
@@ -97,10 +98,11 @@ def league(
             console.print(f"[bold]{known.key}[/bold]  {known.text}")
         return
     about = {"command": shlex.join(["globalbandits", *sys.argv[1:]]), "seed": str(seed)}
-    if random is None:
-        page = _play(scenario, policy, runs, seed, out, fresh, about, console)
-    else:
-        page = _play_unseen(random, horizon, policy, runs, seed, out, fresh, about, console)
+    with resumable():
+        if random is None:
+            page = _play(scenario, policy, runs, seed, out, fresh, about, console)
+        else:
+            page = _play_unseen(random, horizon, policy, runs, seed, out, fresh, about, console)
     console.print(f"The page: {page}", markup=False, soft_wrap=True)
 
 
