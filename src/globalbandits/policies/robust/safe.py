@@ -1,5 +1,6 @@
 """Another policy made safe: the arms' own rewards set a floor and a ceiling to its choices."""
 
+import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from globalbandits._validation import as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
-from globalbandits.policies.parts.nesting import as_policy, label_around
+from globalbandits.policies.parts.nesting import as_policy, label_around, moved_twice
 from globalbandits.policies.parts.sandwich import LARGEST_VARIANCE
 from globalbandits.policies.parts.securing import Setup, State, secure
 from globalbandits.policies.parts.valuing import unit_scale
@@ -83,19 +84,20 @@ class Safe(Policy):
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """Which bound moved the inner policy's choice, and from where."""
+        """Which bound moved the inner policy's choice, and from where; and what did inside."""
+        inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
         highest = int(state.highest[0])
         ceiling, floor = float(state.ceilings[wanted]), float(state.floors[highest])
         if ceiling >= floor:
-            return None
-        if stats.counts[highest] == 0:
-            return f"moved from arm {wanted}: arm {highest} has no reward yet and must have one"
-        scale = unit_scale(setup.tables)
-        return (
-            f"moved from arm {wanted}, whose own rewards allow {ceiling:.6g} at most, to arm "
-            f"{highest}, whose rewards allow {floor:.6g} at least, on {scale}"
-        )
+            return inside
+        moved = f"moved from arm {wanted}: arm {highest} has no reward yet and must have one"
+        if stats.counts[highest] > 0:
+            moved = (
+                f"moved from arm {wanted}, whose own rewards allow {ceiling:.6g} at most, to arm "
+                f"{highest}, whose rewards allow {floor:.6g} at least, on {unit_scale(setup.tables)}"
+            )
+        return moved_twice(inside, moved)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The bounds of every arm (None: no bound yet), and the inner policy's own numbers."""
