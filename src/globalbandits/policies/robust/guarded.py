@@ -30,10 +30,10 @@ class Guarded(Policy):
     plays, each of which costs the mean gap of the arms (`exploration_cost`).
 
     When no theta is left that explains all arms (the spike-and-slab process, at false-alarm
-    rate ``alpha`` over all time), the fallback takes over for good, with all rewards so far. But if
-    a change of theta explains the rewards better than a wrong model does, the inner policy
-    starts again with nothing, at most ``restarts`` times. The model is tested by what is
-    observed. Value: what both policies make of it.
+    rate ``alpha`` over all time), the fallback takes over for good, with all rewards since the last
+    restart. A restart is this: if a change of theta explains the rewards better than a wrong
+    model does, the inner policy starts again with nothing, at most ``restarts`` times. The model
+    is tested by what is observed. Value: what both policies make of it.
 
     It is an alarm, and a remedy for a parameter that jumps. It does not protect against
     wrong arms: random plays find them late. Use `Elastic`, or `Safe` around the policy.

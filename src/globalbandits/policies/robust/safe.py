@@ -29,10 +29,11 @@ class Safe(Policy):
 
     An arm with N rewards of mean m has the floor ``m + sqrt(v/N) psi(eps t / N)`` and the
     ceiling ``m + sqrt(v/N) psi(10 t / N)``. The choice is played while its ceiling is not below
-    the largest floor; else the arm of that floor is. An arm without rewards is played at round
-    1/eps at the latest. With a ``variance`` that no arm's rewards exceed, regret is sub-linear
-    whatever the means are and whatever the inner policy does (docs/elastic.md). A
-    saved state holds the inner policy's; forgetting and merging work where they do for it.
+    the largest floor; else the arm of that floor is. From round 1/eps on an arm without rewards
+    has an infinite floor. All of this is renewed when t has grown by 7 %, or N by 1 %. With a
+    ``variance`` that bounds every arm's rewards, regret is sub-linear whatever the means are
+    and whatever the inner policy does (docs/elastic.md). A saved state holds the inner
+    policy's; forgetting and merging work where they do for it.
 
     Value: exact for rising lines. For any other one bounds are the most that a mean as near to
     the arm's own can be worth; the proof does not cover it.
@@ -41,8 +42,9 @@ class Safe(Policy):
         inner: the policy to be made safe; may be given without its name.
         caution: eps times the number of arms, positive. More finds wrong curves sooner, and
             costs more where they are right.
-        variance: of an arm's rewards at most, on the unit reward scale; at 1/4 the bound holds
-            for any rewards. None to learn it, which costs less and is not proved.
+        variance: v above, on the unit reward scale: of a Normal whose tails bound those of
+            every arm's rewards (sub-Gaussian). 1/4 holds for any rewards; less must be known.
+            None to learn it, which costs less and is not proved.
 
     >>> from globalbandits.policies import WAGP
     >>> Safe(WAGP()).label, Safe(WAGP(), variance=None).label
