@@ -2,10 +2,17 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.experiments.league import Games, league_policies, load_scenarios, play_league
+from globalbandits.experiments.league import (
+    Game,
+    Games,
+    league_policies,
+    load_scenarios,
+    play_league,
+)
 
 
 def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch):
@@ -46,3 +53,27 @@ def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch):
         first.write_text(damage)
         with pytest.raises(pytest.fail.Exception, match="played again"):
             gb.league(policies, ["short"], runs=5, folder=tmp_path)
+
+
+def test_a_game_of_other_constants_is_another_game(tmp_path, monkeypatch):
+    (short,) = load_scenarios(["short"])
+    (biased,) = load_scenarios(["bias_05"])
+    games = Games(tmp_path)
+    players = (gb.WAGP(), gb.Guarded(gb.WAGP()), gb.UCB1())
+
+    def known(scenario=short):
+        return [games.find(scenario, player, 2, 0) is not None for player in players]
+
+    for player in players:
+        games.keep(short, player, 2, 0, Game(np.array([1.0, 2.0]), 10.0))
+    assert known() == [True, True, True]
+    assert known(biased) == [False, False, False]
+    with monkeypatch.context() as changed:  # a constant of WAGP's, which UCB1 does not have
+        changed.setattr("globalbandits.policies.parts.weighting._CLOSE", 512.0)
+        assert known() == [False, False, True]
+    with monkeypatch.context() as changed:  # what rewards are drawn by
+        changed.setattr(type(short.environment.noise), "rules", gb.BernoulliNoise.rules)
+        assert known() == [False, False, False]
+    assert known() == [True, True, True]
+    again = Games(tmp_path, fresh=True)
+    assert again.find(short, gb.WAGP(), 2, 0) is None

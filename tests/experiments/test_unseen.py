@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 from html import unescape
@@ -9,6 +10,8 @@ from rich.console import Console
 import globalbandits as gb
 from globalbandits.cli import main
 from globalbandits.errors import PolicyError, ScenarioError
+from globalbandits.experiments.league import Games
+from globalbandits.experiments.league.play import _play as really_play
 from globalbandits.experiments.league.unseen import (
     Unseen,
     draw_worlds,
@@ -57,6 +60,50 @@ def test_a_world_does_not_depend_on_the_worlds_beside_it(played):
     alone = play_unseen(draw_worlds(1, 22, 60), unseen_players(["WAGP"]), runs=6)
     cell = played.standings.cells["world_22"]["WAGP"]
     assert alone.standings.cells["world_22"]["WAGP"].regret == cell.regret
+
+
+PLAY = "globalbandits.experiments.league.play._play"
+
+
+def test_a_league_that_was_stopped_goes_on_and_gives_the_same_numbers(
+    played, tmp_path, monkeypatch
+):
+    worlds, players = played.worlds[:2], unseen_players(["UCB1", "WAGP", "Uniform"])
+    ticks = []
+
+    def stop_at_the_fifth(title, label):
+        ticks.append((title, label))
+        if len(ticks) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play_unseen(worlds, players, runs=6, tick=stop_at_the_fifth, games=Games(tmp_path))
+    assert len(list(tmp_path.iterdir())) == 4
+    games_played = []
+
+    def play(scenario, policy, *rest):
+        games_played.append((scenario.title, policy.label))
+        return really_play(scenario, policy, *rest)
+
+    monkeypatch.setattr(PLAY, play)
+    again = play_unseen(worlds, players, runs=6, games=Games(tmp_path))
+    assert games_played == [("world 21", "WAGP"), ("world 21", "Uniform")]
+    assert (again.ratios() == played.ratios()[:, :2]).all()
+    for key, cells in again.standings.cells.items():
+        for label, cell in cells.items():
+            whole = played.standings.cells[key][label]
+            assert dataclasses.replace(cell, nanoseconds=whole.nanoseconds) == whole
+    # One world more: only its games; another horizon, other runs, fresh: all of them.
+    for some, runs, fresh, n_games in (
+        (played.worlds[:3], 6, False, 3),
+        (draw_worlds(1, 20, 61), 6, False, 3),
+        (worlds[:1], 5, False, 3),
+        (worlds[:1], 6, True, 3),
+        (worlds, 6, False, 0),
+    ):
+        games_played.clear()
+        play_unseen(some, players, runs=runs, games=Games(tmp_path, fresh=fresh))
+        assert len(games_played) == n_games
 
 
 def test_who_cannot_play_is_left_out():
@@ -125,7 +172,26 @@ def test_the_command_line(tmp_path, capsys):
     arguments = ["--random", "2", "--seed", "30", "--horizon", "20", "--runs", "2"]
     assert run([*arguments, "--policy", "UCB1", "--out", str(tmp_path)]) == 0
     assert "2 random worlds" in capsys.readouterr().out
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["unseen.html", "unseen.json"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["games", "unseen.html", "unseen.json"]
+    assert len(list((tmp_path / "games").iterdir())) == 2
+
+
+def test_the_same_command_goes_on_and_fresh_plays_again(tmp_path, monkeypatch, capsys):
+    arguments = ["--random", "2", "--seed", "30", "--horizon", "20", "--runs", "2"]
+    arguments += ["--policy", "UCB1", "--out", str(tmp_path)]
+    assert run(arguments) == 0
+    first = json.loads((tmp_path / "unseen.json").read_text("utf-8"))
+    games_played = []
+    monkeypatch.setattr(PLAY, lambda *given: games_played.append(given) or really_play(*given))
+    assert run(arguments) == 0
+    assert games_played == []
+    second = json.loads((tmp_path / "unseen.json").read_text("utf-8"))
+    assert second["scores"] == first["scores"]
+    assert second["standings"]["scenarios"] == first["standings"]["scenarios"]
+    assert run([*arguments, "--fresh"]) == 0
+    assert len(games_played) == 2
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ def league(
     """Play every policy on every scenario and say who lost least.
 
     Regret is scored by what is really paid, so a policy that trusts a wrong curve loses here.
-    Games on scenarios are kept in the folder: the same command again goes on where it stopped.
+    Games are kept in the folder: the same command again goes on where it stopped, and one with
+    more policies, scenarios or worlds plays only the new games.
     Writes league.html (a page that needs no network), league.json and a heat map; with --random
     unseen.html and unseen.json.
 
@@ -99,7 +100,7 @@ def league(
     if random is None:
         page = _play(scenario, policy, runs, seed, out, fresh, about, console)
     else:
-        page = _play_unseen(random, horizon, policy, runs, seed, out, about, console)
+        page = _play_unseen(random, horizon, policy, runs, seed, out, fresh, about, console)
     console.print(f"The page: {page}", markup=False, soft_wrap=True)
 
 
@@ -141,17 +142,19 @@ def _play_unseen(
     runs: int | None,
     seed: int,
     out: Path,
+    fresh: bool,
     about: dict[str, str],
     console: "Console",
 ) -> Path:
-    from globalbandits.experiments.league import draw_worlds, play_unseen, unseen_players
+    from globalbandits.experiments.league import Games, draw_worlds, play_unseen, unseen_players
     from globalbandits.report.unseen import print_unseen, write_unseen
 
     players, worlds = unseen_players(policy), draw_worlds(number, seed, horizon)
     out.mkdir(parents=True, exist_ok=True)
     with _progress() as (tick, restart):
         restart(len(worlds) * len(players))
-        played = play_unseen(worlds, players, runs=runs, tick=tick)
+        games = Games(out / "games", fresh=fresh)
+        played = play_unseen(worlds, players, runs=runs, tick=tick, games=games)
     page = write_unseen(played, about, out)
     print_unseen(played, console)
     return page

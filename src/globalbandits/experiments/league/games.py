@@ -1,5 +1,6 @@
 """Games that were played: one policy on one scenario, kept so that a league can go on."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ from globalbandits._files import replacing
 from globalbandits._types import FloatArray
 from globalbandits.experiments.league.scenarios import Scenario
 from globalbandits.policies import Policy
+from globalbandits.simulation.provenance import content_hash
 from globalbandits.simulation.sweeps.plan import task_name
 from globalbandits.simulation.sweeps.specs import Experiment
 
@@ -24,6 +26,9 @@ class Game(NamedTuple):
 
 class Games:
     """A folder with a file for each game; its name says all that the regrets depend on.
+
+    That includes the code and constants of the policy and of what the world does, ours too: a
+    league that is played while somebody works on a policy plays that policy again.
 
     Args:
         folder: where the files are; None to keep nothing.
@@ -59,5 +64,8 @@ class Games:
             return None
         numbers = {"horizon": scenario.horizon, "runs": runs, "seed": seed, "checkpoints": 1}
         options = {**numbers, "evidence": False}
-        name = task_name(Experiment(scenario.environment, {"": policy}, options))
-        return self._folder / f"{name}.json"
+        env = scenario.environment
+        parts = [part for part in (policy, env.noise, env.drift, env.bias) if part is not None]
+        name = [task_name(Experiment(env, {"": policy}, options)), *map(content_hash, parts)]
+        digest = hashlib.sha256(" ".join(name).encode()).hexdigest()[:24]
+        return self._folder / f"{digest}.json"

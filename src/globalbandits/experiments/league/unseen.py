@@ -20,6 +20,7 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits.environments.worlds import World, sample
 from globalbandits.errors import ScenarioError
+from globalbandits.experiments.league.games import Games
 from globalbandits.experiments.league.play import Tick, play_league
 from globalbandits.experiments.league.policies import league_policies
 from globalbandits.experiments.league.scenarios import Scenario
@@ -170,6 +171,7 @@ def play_unseen(
     runs: int | None = None,
     threads: int | None = None,
     tick: Tick | None = None,
+    games: Games | None = None,
 ) -> Unseen:
     """Play every policy in every world.
 
@@ -179,6 +181,7 @@ def play_unseen(
         runs: of each world; by default 100, and fewer in long games, but at least 8.
         threads: as in `simulate`.
         tick: called with (world, label) before each game.
+        games: where games are kept: one that is there is not played again.
     """
     started = time.perf_counter()
     cells: dict[str, Mapping[str, Cell]] = {}
@@ -189,7 +192,9 @@ def play_unseen(
         policies = policies_for(players, world.horizon)
         # The world's number is also the seed of its games: a world is played the same
         # whichever worlds are played beside it.
-        played = play_league([scenario], policies, seed=world.seed, threads=threads, tick=tick)
+        played = play_league(
+            [scenario], policies, seed=world.seed, threads=threads, tick=tick, games=games
+        )
         cells |= played.cells
         absent |= played.absent
         scenarios.append(scenario)
