@@ -1,8 +1,8 @@
 """Decisions without a value are those of the package before it knew of values.
 
 `recorded_arms.json` holds, for each policy, a digest of the arms it played then, or when it was
-new: 120 decisions on two families of arms with three seeds. A change that is meant to change decisions records them
-again: ``python -m tests.policies.test_recorded_arms``.
+new: 120 decisions on two families of arms with three seeds. A change that is meant to change
+decisions records them again: ``python -m tests.policies.test_recorded_arms``.
 """
 
 import hashlib

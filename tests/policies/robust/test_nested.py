@@ -1,4 +1,4 @@
-"""Policies inside policies inside policies: what is said of them, and policies of one's own there."""
+"""Policies inside policies: what is said of their choices, and policies of one's own there."""
 
 import dataclasses
 

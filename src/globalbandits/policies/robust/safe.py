@@ -96,8 +96,9 @@ class Safe(Policy):
         moved = f"moved from arm {wanted}: arm {highest} has no reward yet and must have one"
         if stats.counts[highest] > 0:
             moved = (
-                f"moved from arm {wanted}, whose own rewards allow {ceiling:.6g} at most, to arm "
-                f"{highest}, whose rewards allow {floor:.6g} at least, on {unit_scale(setup.tables)}"
+                f"moved from arm {wanted}, whose own rewards allow {ceiling:.6g} at most, "
+                f"to arm {highest}, whose rewards allow {floor:.6g} at least, "
+                f"on {unit_scale(setup.tables)}"
             )
         return moved_twice(inside, moved)
 
