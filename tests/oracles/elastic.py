@@ -13,6 +13,7 @@ SCALES = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 LONG = np.array([0.8] + [0.025] * 8)
 SHORT = np.array([0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003])
 Z = 0.015
+KINDS = (0.97, Z), (0.03, 0.1)  # of exceptions: how often, and the variance
 Z2 = 0.001
 
 
@@ -148,13 +149,16 @@ class Elastic:
         bonus = [self.eager * math.sqrt(x) * psi_log(self.H * x / v) for x in var]
         index = np.sum(self.p * (mean + bonus))
         if self.pi > 0:
-            q, centre, rest = self.excepted(k)
-            if q > 0.5:
+            kinds = self.excepted(k)
+            if sum(q for q, _, _ in kinds) > 0.5:
+                _, centre, rest = max(kinds)
                 index = centre + math.sqrt(rest) * psi_log(self.H * rest / v)
             else:
-                m, times = np.sum(self.p * mean), q * self.HG
-                centre = (m + times**2 * centre) / (1 + times**2)
-                index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
+                m = np.sum(self.p * mean)
+                for q, own, rest in kinds:
+                    times = q * self.HG
+                    centre = (m + times**2 * own) / (1 + times**2)
+                    index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
         if n > 0:
             index = min(max(index, self.floor(k)), self.ceiling(k))
         return self.prove(k, index) if self.proved else index
@@ -184,14 +188,24 @@ class Elastic:
         return x.mean() + math.sqrt(v / len(x)) * psi_log(10 * (self.t + 1) / len(x))
 
     def excepted(self, k):
-        """Probability that the arm is an exception; mean and variance of its mean if it is."""
+        """Both kinds of exception: probability, then mean and variance of the arm's mean."""
         n, v = len(self.rewards[k]), self.v[k]
         mp = np.sum(self.p * self.M[k])
         if n == 0:
-            return self.pi, mp, Z
+            return [(self.pi * share, mp, z) for share, z in KINDS]
         own = np.mean(self.rewards[k])
         a = v / n + np.sum(self.p * (self.s2[k] + self.V[k]))
-        log = 0.5 * math.log(a / (a + Z)) + 0.5 * (own - mp) ** 2 * (1 / a - 1 / (a + Z))
-        o = self.pi * math.exp(min(30, log))
-        r = Z / (Z + v / n)
-        return o / (1 - self.pi + o), mp + r * (own - mp), r * v / n
+        odds = []
+        for share, z in KINDS:
+            log = normal_log(own - mp, a + z) - normal_log(own - mp, a)
+            odds.append(self.pi * share * math.exp(min(30, log)))
+        whole = 1 - self.pi + sum(odds)
+        trust = [z / (z + v / n) for _, z in KINDS]
+        return [
+            (o / whole, mp + r * (own - mp), r * v / n) for o, r in zip(odds, trust, strict=True)
+        ]
+
+
+def normal_log(x, variance):
+    """Logarithm of a normal density."""
+    return -0.5 * math.log(2 * math.pi * variance) - x * x / (2 * variance)

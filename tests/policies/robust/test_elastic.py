@@ -180,6 +180,16 @@ def test_an_arm_that_is_badly_wrong_is_found():
     assert np.mean(pulls[1] > 2000) < 0.5 < 0.75 < np.mean(pulls[0] > 2000)
 
 
+def test_an_arm_whose_curve_says_nothing_is_found():
+    # By its curve the last arm is far below the others; an error of .8 is none of the usual ones.
+    means = [lambda t: 0.7 + 0.1 * t, lambda t: 0.1 + 0.1 * t, lambda t: 0.02 * t]
+    model = gb.RewardModel.from_functions(means)
+    noise = gb.TruncatedNormalNoise(sd=0.1)
+    env = gb.Environment(model, theta=0.5, bias=gb.FixedBias((0.0, 0.0, 0.8)), noise=noise)
+    result = gb.simulate(env, [Elastic(horizon=10_000)], 10_000, runs=10, seed=3, checkpoints=1)
+    assert np.all(result.dataset["pulls"].values[0, :, 2] > 9_800)
+
+
 def test_regret_does_not_grow_when_the_curves_cannot_reach_the_truth():
     # Without the ceiling the first arm's curve, .6 or more, holds it up for ever: linear regret.
     model = gb.RewardModel.from_functions([lambda t: 0.6 + 0.3 * t, lambda t: 0.3 + 0.3 * t])

@@ -23,6 +23,8 @@ from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
+FAR = 0.1  # variance of the error of an arm whose curve says nothing at all
+RARE = 0.03  # how many of the badly wrong curves are of that kind
 SMALL = 0.001  # variance of the error that the floor allows for
 
 
@@ -61,22 +63,24 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         bonus = psi_log(state.horizons[0] * variance_i / variance)
         index += weight * (mean_i + setup.eagerness * math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
-        chance = setup.exception
-        rest = EXCEPTION
-        centre = model
-        if count > 0:
-            chance = chance_of_exception(setup.exception, own - model, noise + spread)
-            trust = EXCEPTION / (EXCEPTION + noise)
-            rest = trust * noise
-            centre += trust * (own - model)
-        if chance > 0.5:  # the arm is an exception: its curve says nothing any more
-            mean = centre
-            index = centre + math.sqrt(rest) * psi_log(state.horizons[0] * rest / variance)
+        surprise = own - model
+        near = law_of_exception(count, surprise, noise, spread, EXCEPTION)
+        far = law_of_exception(count, surprise, noise, spread, FAR)
+        near_odds = setup.exception * (1.0 - RARE) * near[0]
+        far_odds = setup.exception * RARE * far[0]
+        both = near_odds + far_odds
+        either = 1.0 - setup.exception + both
+        if both > 0.5 * either:  # the arm is an exception: its curve says nothing any more
+            law = near if near_odds > far_odds else far
+            mean = model + law[1]
+            index = mean + math.sqrt(law[2]) * psi_log(state.horizons[0] * law[2] / variance)
         else:
-            often = chance * state.horizons[1]
-            gain = often * often / (1.0 + often * often)  # a lucky arm is not an exception yet
-            bonus = psi_log(often * rest / variance)
-            index = max(index, mean + gain * (centre - mean) + math.sqrt(rest) * bonus)
+            for odds, law in ((near_odds, near), (far_odds, far)):
+                often = odds / either * state.horizons[1]
+                gain = often * often / (1.0 + often * often)  # a lucky arm is not an exception yet
+                centre = mean + gain * (model + law[1] - mean)
+                bonus = math.sqrt(law[2]) * psi_log(often * law[2] / variance)
+                index = max(index, centre + bonus)
     if count > 0 and setup.caution > 0.0:
         ahead = setup.caution * state.horizons[1]
         index = max(index, floor(model, own, noise, variance, ahead))
@@ -113,20 +117,32 @@ def floor(model: float, own: float, noise: float, variance: float, ahead: float)
     return model + trust * (own - model) + math.sqrt(rest) * psi_log(ahead * rest / variance)
 
 
-def chance_of_exception(exception: float, surprise: float, spread: float) -> float:
-    """How likely an arm's curve is badly wrong, now that its rewards are off by ``surprise``.
+def law_of_exception(
+    count: float, surprise: float, noise: float, spread: float, size: float
+) -> tuple[float, float, float]:
+    """An arm whose curve is off by an error of this variance: (odds, mean, variance).
+
+    The odds are against a curve that is not badly wrong, as far as the arm's rewards tell; the
+    mean is counted from what the curve says.
 
     Args:
-        exception: how likely it was before any reward.
-        surprise: mean reward minus what the model says of the arm.
-        spread: the variance of that difference when the curve is not badly wrong.
+        count: of the arm's rewards.
+        surprise: their mean minus what the model says of the arm.
+        noise: the variance of their mean.
+        spread: of what the model says, where the curve is not badly wrong.
+        size: of the error.
 
-    >>> low, high = chance_of_exception(0.01, 0.0, 0.01), chance_of_exception(0.01, 0.5, 0.01)
-    >>> 0.0 < low < 0.01 < high < 1.0
-    True
+    >>> law_of_exception(0, 0.0, 0.0, 0.01, 0.015)
+    (1.0, 0.0, 0.015)
+    >>> odds, mean, variance = law_of_exception(5, 0.5, 0.01, 0.01, 0.015)
+    >>> odds > 1.0, 0.0 < mean < 0.5, variance < 0.01
+    (True, True, True)
     """
-    wide = spread + EXCEPTION
-    log = 0.5 * math.log(spread / wide)
-    log += 0.5 * surprise * surprise * (1.0 / spread - 1.0 / wide)
-    odds = exception * math.exp(min(30.0, log))
-    return odds / (1.0 - exception + odds)
+    if count == 0:
+        return 1.0, 0.0, size
+    narrow = noise + spread
+    wide = narrow + size
+    log = 0.5 * math.log(narrow / wide)
+    log += 0.5 * surprise * surprise * (1.0 / narrow - 1.0 / wide)
+    trust = size / (size + noise)
+    return math.exp(min(30.0, log)), trust * surprise, trust * noise

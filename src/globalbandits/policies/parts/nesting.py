@@ -32,6 +32,15 @@ def label_around(policy: Any) -> str:
     return f"{type(policy).__name__}({', '.join([policy.inner.label, *changed])})"
 
 
+def moved_twice(inside: str | None, outside: str) -> str:
+    """What moved a choice inside, if anything did, and then outside.
+
+    >>> moved_twice(None, "moved up"), moved_twice("moved up", "moved down")
+    ('moved up', 'moved up; then moved down')
+    """
+    return outside if inside is None else f"{inside}; then {outside}"
+
+
 def resume_inside(rules: Rules, setup: Setup, stats: Statistics, state: State) -> bool:
     """Whether a saved state can be that of a policy with these statistics.
 

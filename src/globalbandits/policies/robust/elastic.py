@@ -49,12 +49,12 @@ class Elastic(Policy):
     """Believe the curves as far as the rewards agree with them, and explore for what is left.
 
     The mean of arm k is ``mu_k(theta) + b_k`` with errors ``b_k`` of an unknown common size;
-    at most one arm is an exception, whose curve is badly wrong. The posterior of parameter and
-    size gives every arm a mean m and a variance c, and the largest Gittins index
-    ``m + sqrt(c) * psi(h * c / v)`` is played, h being the number of rounds so far. Beside it
-    every arm has the index it would deserve as the exception; the larger of the two counts.
-    Last, an arm's own rewards set a floor and a ceiling to its index. No arm needs a first
-    pull. See docs/elastic.md for what was measured.
+    at most one arm is an exception, whose curve is badly wrong or says nothing at all. The
+    posterior of parameter and size gives every arm a mean m and a variance c, and the largest
+    Gittins index ``m + sqrt(c) * psi(h * c / v)`` is played, h being the number of rounds so
+    far. Beside it every arm has the index it would deserve as an exception; the larger of the
+    two counts. Last, an arm's own rewards set a floor and a ceiling to its index. No arm needs a
+    first pull. See docs/elastic.md for what was measured.
 
     Value: exact for rising lines. For any other one an approximation: the index is the most that
     a mean no farther from the posterior's than the bonus can be worth. On six problems with a

@@ -1,5 +1,6 @@
 """Another policy inside limits: small steps, no arm skipped, a floor, a ceiling, cohorts."""
 
+import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from globalbandits.policies.parts.limiting import (
     limit,
     lowest,
 )
-from globalbandits.policies.parts.nesting import as_policy, label_around
+from globalbandits.policies.parts.nesting import as_policy, label_around, moved_twice
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -109,11 +110,12 @@ class Limited(Policy):
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """Which limit moved the inner policy's choice, and from where."""
+        """Which limit moved the inner policy's choice, and from where; and what did inside."""
+        inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
         low, high = lowest(setup, state), highest(setup, stats, state)
         if low <= wanted <= high:
-            return None
+            return inside
         streak, here = int(state.streak[0]), anchor(setup, state)
         if streak == 0:
             why = f"the first decision is for arm {here}"
@@ -127,7 +129,7 @@ class Limited(Policy):
             why = f"arm {high} has no reward yet and is not skipped"
         else:
             why = _too_far(setup, here)
-        return f"moved from arm {wanted} by a limit: {why}"
+        return moved_twice(inside, f"moved from arm {wanted} by a limit: {why}")
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The arms that may be played now, and the inner policy's own numbers."""
