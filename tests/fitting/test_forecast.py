@@ -225,8 +225,10 @@ def test_what_is_not_known_of_the_bias_counts_as_bias(found):
 
 
 def test_an_interrupted_simulation_interrupts(monkeypatch):
+    simulate = gb.simulate
+
     def interrupted(env, policies, horizon, runs, seed, **options):
-        return gb.simulate(env, policies, horizon, runs - 1, seed, **options)
+        return simulate(env, policies, horizon, runs - 1, seed, **options)
 
     monkeypatch.setattr("globalbandits.simulation.simulate", interrupted)
     env = gb.Environment(gb.demand.linear([0.4, 0.6]), theta=0.4)
