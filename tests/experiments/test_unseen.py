@@ -135,6 +135,8 @@ def test_the_horizon_is_told_to_whom_it_is_to_be_told():
 def test_wrong_requests_are_refused():
     with pytest.raises(ScenarioError, match="random must be at least 1, got 0"):
         draw_worlds(0, 1)
+    with pytest.raises(ScenarioError, match="random must be at most 10000, got 1000000000"):
+        draw_worlds(10**9, 1)
     with pytest.raises(ScenarioError, match="policy must be named once, got 'WAGP'"):
         unseen_players(["WAGP", "WAGP"])
     with pytest.raises(PolicyError, match=r"policy must be one of .*, got 'Nobody'"):

@@ -151,9 +151,11 @@ def _play_unseen(
     from globalbandits.experiments.league import Games, draw_worlds, play_unseen, unseen_players
     from globalbandits.report.unseen import print_unseen, write_unseen
 
-    players, worlds = unseen_players(policy), draw_worlds(number, seed, horizon)
-    out.mkdir(parents=True, exist_ok=True)
+    players = unseen_players(policy)
     with _progress() as (tick, restart):
+        restart(number)
+        worlds = draw_worlds(number, seed, horizon, tick)
+        out.mkdir(parents=True, exist_ok=True)
         restart(len(worlds) * len(players))
         games = Games(out / "games", fresh=fresh)
         played = play_unseen(worlds, players, runs=runs, tick=tick, games=games)
