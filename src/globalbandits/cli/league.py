@@ -49,7 +49,7 @@ def league(
             "chosen on seeds below 1,000."
         ),
     ] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for page, figure and numbers.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for page, figure, numbers and games.")] = Path(
         "results"
     ),
     fresh: Annotated[
