@@ -3,7 +3,7 @@
 Plain NumPy, vectorised over runs, one loop over time, closed-form inverses. It shares no line
 with the package: no tables, no policies, no streams. `python -m tests.oracles.simulation`
 writes the numbers that the small version of the experiments is compared with;
-`python -m tests.oracles.simulation normal` prints Table 3 with normal rewards that may leave [0, 1].
+`python -m tests.oracles.simulation normal` prints Table 3 with rewards that may leave [0, 1].
 """
 
 import json
