@@ -10,7 +10,7 @@ from globalbandits._validation import as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
-from globalbandits.policies.parts.nesting import as_policy, label_around, moved_twice
+from globalbandits.policies.parts.nesting import Around, as_policy, moved_twice
 from globalbandits.policies.parts.sandwich import LARGEST_VARIANCE
 from globalbandits.policies.parts.securing import Setup, State, secure
 from globalbandits.policies.parts.valuing import unit_scale
@@ -24,7 +24,7 @@ _WAGP = WAGP()
 
 @register("safe")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Safe(Policy):
+class Safe(Around):
     """Play another policy's choice, unless the arms' own rewards speak clearly against it.
 
     An arm with N rewards of mean m has the floor ``m + sqrt(v/N) psi(eps t / N)`` and the
@@ -79,10 +79,6 @@ class Safe(Policy):
             variance=self.variance or 0.0,
         )
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The inner policy's reason; `limit` says when it did not decide."""
-        return self.inner.reason(setup.inner, stats, state.inner)
-
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
@@ -109,16 +105,3 @@ class Safe(Policy):
             for name, values in (("floors", state.floors), ("ceilings", state.ceilings))
         }
         return bounds | self.inner.details(setup.inner, stats, state.inner)
-
-    def observed(self, stats: Statistics, state: State) -> Statistics:
-        """What the inner policy decides by."""
-        return self.inner.observed(stats, state.inner)
-
-    @property
-    def label(self) -> str:
-        """The inner policy's label, and the parameters that are not default."""
-        return label_around(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the inner policy as a dict."""
-        return super().to_dict() | {"inner": self.inner.to_dict()}
