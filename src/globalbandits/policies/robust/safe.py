@@ -32,8 +32,9 @@ class Safe(Around):
     the largest floor; else the arm of that floor is. From round 1/eps on an arm without rewards
     has an infinite floor. All of this is renewed when t has grown by 7 %, or N by 1 %. With a
     ``variance`` that bounds every arm's rewards, regret is sub-linear whatever the means are
-    and whatever the inner policy does (docs/elastic.md). A saved state holds the inner
-    policy's; forgetting and merging work where they do for it.
+    and whatever the inner policy does (docs/elastic.md). Means must stay as they are: where they
+    move, an arm's old rewards keep the inner policy from following. A saved state holds the
+    inner policy's; forgetting and merging work where they do for it.
 
     Value: exact for rising lines. For any other one bounds are the most that a mean as near to
     the arm's own can be worth; the proof does not cover it.
