@@ -164,11 +164,13 @@ def settle(setup: Setup, stats: Statistics, state: State, piece: int, root: floa
     """The part of the set in a piece, looking up the unsettled arms and those that bind it."""
     start = piece * setup.tables.n_arms
     lowest, highest = start, start
+    for at in range(start, start + setup.tables.n_arms):
+        if state.seen[at] < 0:
+            look_up(setup, stats, state, piece, at - start, root)
+            lowest, highest = at, at  # of arms that bind alike the current one will do
     binding = start
     while binding >= 0:
         for at in range(start, start + setup.tables.n_arms):
-            if state.seen[at] < 0:
-                look_up(setup, stats, state, piece, at - start, root)
             if state.lows[at] > state.lows[lowest]:
                 lowest = at
             if state.highs[at] < state.highs[highest]:

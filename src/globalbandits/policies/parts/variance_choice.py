@@ -36,10 +36,10 @@ def as_number_or_learned(value: object) -> float | str:
         ...
     globalbandits.errors.PolicyError: variance must be a positive number or 'learned', got 'coin'
     """
-    if isinstance(value, str):
+    if value is None or isinstance(value, str):
         rule = f"be a positive number or {LEARNED!r}"
         require(value == LEARNED, "variance", rule, value, PolicyError)
-        return value
+        return LEARNED
     return as_positive("variance", value, PolicyError)
 
 

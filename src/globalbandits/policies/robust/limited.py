@@ -19,7 +19,7 @@ from globalbandits.policies.parts.limiting import (
     limit,
     lowest,
 )
-from globalbandits.policies.parts.nesting import as_policy, label_around, moved_twice
+from globalbandits.policies.parts.nesting import Around, as_policy, moved_twice
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _WAGP = WAGP()
 
 @register("limited")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Limited(Policy):
+class Limited(Around):
     """Play what another policy chooses, as far as limits in the arms' order allow.
 
     A choice outside of the limits becomes the nearest arm inside. The first decision is for
@@ -103,10 +103,6 @@ class Limited(Policy):
             cohort=self.cohort,
         )
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The inner policy's reason; `limit` says when it did not decide."""
-        return self.inner.reason(setup.inner, stats, state.inner)
-
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
@@ -135,19 +131,6 @@ class Limited(Policy):
         """The arms that may be played now, and the inner policy's own numbers."""
         arms = {"lowest": lowest(setup, state), "highest": highest(setup, stats, state)}
         return arms | self.inner.details(setup.inner, stats, state.inner)
-
-    def observed(self, stats: Statistics, state: State) -> Statistics:
-        """What the inner policy decides by."""
-        return self.inner.observed(stats, state.inner)
-
-    @property
-    def label(self) -> str:
-        """The inner policy's label, and the parameters that are not default."""
-        return label_around(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the inner policy as a dict."""
-        return super().to_dict() | {"inner": self.inner.to_dict()}
 
 
 def _too_far(setup: Setup, here: int) -> str:

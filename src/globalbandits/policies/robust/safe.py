@@ -10,7 +10,7 @@ from globalbandits._validation import as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
-from globalbandits.policies.parts.nesting import as_policy, label_around, moved_twice
+from globalbandits.policies.parts.nesting import Around, as_policy, moved_twice
 from globalbandits.policies.parts.sandwich import LARGEST_VARIANCE
 from globalbandits.policies.parts.securing import Setup, State, secure
 from globalbandits.policies.parts.valuing import unit_scale
@@ -24,7 +24,7 @@ _WAGP = WAGP()
 
 @register("safe")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Safe(Policy):
+class Safe(Around):
     """Play another policy's choice, unless the arms' own rewards speak clearly against it.
 
     An arm with N rewards of mean m has the floor ``m + sqrt(v/N) psi(eps t / N)`` and the
@@ -32,8 +32,9 @@ class Safe(Policy):
     the largest floor; else the arm of that floor is. From round 1/eps on an arm without rewards
     has an infinite floor. All of this is renewed when t has grown by 7 %, or N by 1 %. With a
     ``variance`` that bounds every arm's rewards, regret is sub-linear whatever the means are
-    and whatever the inner policy does (docs/elastic.md). A saved state holds the inner
-    policy's; forgetting and merging work where they do for it.
+    and whatever the inner policy does (docs/elastic.md). Means must stay as they are: where they
+    move, an arm's old rewards keep the inner policy from following. A saved state holds the
+    inner policy's; forgetting and merging work where they do for it.
 
     Value: exact for rising lines. For any other one bounds are the most that a mean as near to
     the arm's own can be worth; the proof does not cover it.
@@ -79,10 +80,6 @@ class Safe(Policy):
             variance=self.variance or 0.0,
         )
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The inner policy's reason; `limit` says when it did not decide."""
-        return self.inner.reason(setup.inner, stats, state.inner)
-
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
@@ -109,16 +106,3 @@ class Safe(Policy):
             for name, values in (("floors", state.floors), ("ceilings", state.ceilings))
         }
         return bounds | self.inner.details(setup.inner, stats, state.inner)
-
-    def observed(self, stats: Statistics, state: State) -> Statistics:
-        """What the inner policy decides by."""
-        return self.inner.observed(stats, state.inner)
-
-    @property
-    def label(self) -> str:
-        """The inner policy's label, and the parameters that are not default."""
-        return label_around(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the inner policy as a dict."""
-        return super().to_dict() | {"inner": self.inner.to_dict()}
