@@ -1,7 +1,7 @@
 """Measurements behind ``make bench``.
 
-Every module here but `run` has a function ``run() -> list[Row]``. They measure this machine:
-compare ratios between machines, not seconds.
+Every module here but `run` and those with an underscore has a function ``run() -> list[Row]``.
+They measure this machine: compare ratios between machines, not seconds.
 """
 
 import statistics

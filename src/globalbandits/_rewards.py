@@ -1,5 +1,6 @@
 """Arms and rewards at the edge: checked, and rewards mapped to the unit scale."""
 
+import contextlib
 import math
 from collections.abc import Sequence, Set
 from typing import Any
@@ -33,7 +34,7 @@ def index_of(value: Any, arms: tuple[Any, ...], name: str = "arm_value") -> int:
         ...
     globalbandits.errors.RewardError: arm_value must be one of the arms 0.2, 0.3, got 0.25
     """
-    if value in arms:
+    with contextlib.suppress(ValueError):  # not there, or an array, which is no one value
         return arms.index(value)
     if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
         for index, arm in enumerate(arms):

@@ -63,3 +63,15 @@ def test_a_file_of_ones_own(capsys, tmp_path):
 def test_what_cannot_be_is_one_line(arguments, message, capsys):
     assert run(arguments) == 2
     assert message in capsys.readouterr().err
+
+
+def test_names_in_brackets_are_words(capsys, tmp_path):
+    file = tmp_path / "own.toml"
+    text, _, _ = example_text().partition("[scenarios]")
+    text = text.replace("[designs.CRM]", '[designs."CRM [/old]"]')
+    rates = "[0.05, 0.12, 0.25, 0.40, 0.55, 0.65]"
+    file.write_text(f'{text}[scenarios]\n"a [/b] [red]" = {rates}\n', encoding="utf-8")
+    assert run(["trial", str(file), "--runs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "CRM [/old]" in out
+    assert "a [/b] [red]" in out

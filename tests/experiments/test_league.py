@@ -103,8 +103,12 @@ def test_rank_pairs_the_runs():
             r"scenario x\.model: a key of demand\.linear must be one of .*'cst'; did you mean 'co",
         ),
         ({"theta": 7.0}, r"scenario x\.theta must lie in the domain \[0, 1\], got 7"),
-        ({"horizon": 0}, "horizon must be at least 1, got 0"),
-        ({"runs": 1}, "runs must be at least 2, got 1"),
+        ({"title": 3}, r"scenario x\.title must be a text, got 3"),
+        ({"text": ["a"]}, r"scenario x\.text must be a text, got \['a'\]"),
+        ({"horizon": 0}, r"scenario x\.horizon must be at least 1, got 0"),
+        ({"horizon": 10**15}, r"scenario x\.horizon must be at most \d+, got 10{15}"),
+        ({"runs": 1}, r"scenario x\.runs must be at least 2, got 1"),
+        ({"runs": 10**15}, r"scenario x\.runs must be at most \d+, got 10{15}"),
         ({"noise": "loud"}, r"scenario x\.noise must be one of .*, got 'loud'"),
     ],
 )
@@ -211,11 +215,17 @@ def test_worlds_are_described_as_in_specs(own):
 
 def test_the_command_line_takes_them_too(own, monkeypatch, capsys):
     monkeypatch.chdir(own)
+    title = "shop [/old]"  # no closing tag: a user's word
+    (own / "worlds.toml").write_text(
+        OWN_WORLD.replace('title = "corner shop"', f'title = "{title}"')
+    )
     arguments = ["league", "--policy", "UCB1", "--policy", "own.py:Mine", "--runs", "2"]
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "--scenario", "worlds.toml", "--out", str(own / "out")])
     assert stop.value.code == 0
-    assert "Mine" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Mine" in out
+    assert title in out
     assert (own / "out" / "league.html").exists()
 
 

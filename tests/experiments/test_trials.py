@@ -127,3 +127,12 @@ def test_what_is_missing_is_named(tmp_path):
         parse_trial({key: value for key, value in SPEC.items() if key != "designs"})
     with pytest.raises(gb.ScenarioError, match="trial must be a readable TOML file, got"):
         load_trial(tmp_path / "none.toml")
+
+
+def test_an_interrupted_trial_interrupts(monkeypatch):
+    def interrupted(*arguments, runs, **options):
+        return gb.simulate(*arguments, runs=runs - 1, **options)
+
+    monkeypatch.setattr("globalbandits.experiments.trials.simulate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        play_trial(load_trial(), runs=3)

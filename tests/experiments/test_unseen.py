@@ -135,6 +135,8 @@ def test_the_horizon_is_told_to_whom_it_is_to_be_told():
 def test_wrong_requests_are_refused():
     with pytest.raises(ScenarioError, match="random must be at least 1, got 0"):
         draw_worlds(0, 1)
+    with pytest.raises(ScenarioError, match="random must be at most 10000, got 1000000000"):
+        draw_worlds(10**9, 1)
     with pytest.raises(ScenarioError, match="policy must be named once, got 'WAGP'"):
         unseen_players(["WAGP", "WAGP"])
     with pytest.raises(PolicyError, match=r"policy must be one of .*, got 'Nobody'"):
@@ -192,6 +194,22 @@ def test_the_same_command_goes_on_and_fresh_plays_again(tmp_path, monkeypatch, c
     assert run([*arguments, "--fresh"]) == 0
     assert len(games_played) == 2
     capsys.readouterr()
+
+
+def test_an_interrupt_ends_it_and_keeps_only_whole_games(tmp_path, monkeypatch, capsys):
+    arguments = ["--random", "1", "--seed", "30", "--horizon", "20", "--runs", "4"]
+    arguments += ["--policy", "UCB1", "--policy", "Uniform", "--out", str(tmp_path)]
+    simulated = []
+
+    def interrupted(env, policies, *, runs, **options):
+        simulated.append((policies[0].label, runs))
+        return gb.simulate(env, policies, runs=max(1, runs - 1), **options)
+
+    monkeypatch.setattr("globalbandits.experiments.league.play.simulate", interrupted)
+    assert run(arguments) == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+    assert simulated == [("UCB1", 1), ("UCB1", 4)]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from globalbandits.fitting import forecast as forecasting
 from globalbandits.fitting import prospects, scoring
 from globalbandits.fitting.bootstrap import Errors, error_size
 from globalbandits.fitting.candidates import candidates
-from globalbandits.fitting.forecast import Forecast, Playing, foresee, world_of
+from globalbandits.fitting.forecast import Forecast, Playing, foresee, simulate_groups, world_of
 from globalbandits.fitting.population import draw_groups
 from globalbandits.fitting.prospects import look_ahead, with_bias
 from globalbandits.fitting.verdict import TRUSTED_GROUPS
@@ -222,3 +222,15 @@ def test_what_is_not_known_of_the_bias_counts_as_bias(found):
     assert error_size(none, None) < 1e-4
     assert error_size(none, errors) == pytest.approx(0.04, rel=1e-3)
     assert error_size(found.fitted, errors) == pytest.approx(np.hypot(found.bias_scale, 0.04))
+
+
+def test_an_interrupted_simulation_interrupts(monkeypatch):
+    simulate = gb.simulate
+
+    def interrupted(env, policies, horizon, runs, seed, **options):
+        return simulate(env, policies, horizon, runs - 1, seed, **options)
+
+    monkeypatch.setattr("globalbandits.simulation.simulate", interrupted)
+    env = gb.Environment(gb.demand.linear([0.4, 0.6]), theta=0.4)
+    with pytest.raises(KeyboardInterrupt):
+        simulate_groups(env, {"any": gb.Uniform()}, Playing(horizon=20, runs=3))

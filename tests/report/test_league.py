@@ -1,11 +1,18 @@
+import dataclasses
 import json
 import re
 
 import pytest
 from rich.console import Console
 
+import globalbandits as gb
 from globalbandits.experiments.league import league_policies, load_scenarios, play_league
-from globalbandits.report.league import print_league, write_league
+from globalbandits.report.league import (
+    league_figure,
+    print_league,
+    scenario_section,
+    write_league,
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +48,17 @@ def test_the_terminal_table_lists_everyone(standings):
     text = console.export_text()
     assert "WAGP" in text
     assert "200 decisions" in text
+
+
+def test_brackets_and_dollars_of_a_user_are_words():
+    title = "from $5 to $\\frac{ [/old] [red]"
+    shop = dataclasses.replace(load_scenarios(["short"])[0], key='a "shop"', title=title)
+    played = gb.league({"mine [/x]": gb.Uniform()}, [shop], runs=2)
+    console = Console(record=True, width=160)
+    print_league(played, console)
+    shown = console.export_text()
+    assert "mine [/x]" in shown
+    assert title in shown
+    figure = league_figure(played)
+    figure.draw_without_rendering()  # would fail on half a formula
+    assert 'id="a &quot;shop&quot;"' in scenario_section(played, shop)

@@ -40,7 +40,7 @@ def league(
         typer.Option(help="Decisions in each random world; by default each draws its own."),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(help="Runs of each scenario instead of its own number.")
+        int | None, typer.Option(help="Runs of each scenario or world instead of its own number.")
     ] = None,
     seed: Annotated[
         int,
@@ -49,7 +49,7 @@ def league(
             "chosen on seeds below 1,000."
         ),
     ] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for page, figure and numbers.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for page, figure, numbers and games.")] = Path(
         "results"
     ),
     fresh: Annotated[
@@ -79,6 +79,7 @@ def league(
     from rich.console import Console
 
     from globalbandits._validation import as_integer, as_seed, require
+    from globalbandits.cli.interrupts import resumable
     from globalbandits.errors import ScenarioError
     from globalbandits.experiments.league import load_scenarios
     from globalbandits.simulation.checkpoints import MAX_RUNS
@@ -97,10 +98,11 @@ def league(
             console.print(f"[bold]{known.key}[/bold]  {known.text}")
         return
     about = {"command": shlex.join(["globalbandits", *sys.argv[1:]]), "seed": str(seed)}
-    if random is None:
-        page = _play(scenario, policy, runs, seed, out, fresh, about, console)
-    else:
-        page = _play_unseen(random, horizon, policy, runs, seed, out, fresh, about, console)
+    with resumable():
+        if random is None:
+            page = _play(scenario, policy, runs, seed, out, fresh, about, console)
+        else:
+            page = _play_unseen(random, horizon, policy, runs, seed, out, fresh, about, console)
     console.print(f"The page: {page}", markup=False, soft_wrap=True)
 
 
@@ -149,9 +151,11 @@ def _play_unseen(
     from globalbandits.experiments.league import Games, draw_worlds, play_unseen, unseen_players
     from globalbandits.report.unseen import print_unseen, write_unseen
 
-    players, worlds = unseen_players(policy), draw_worlds(number, seed, horizon)
-    out.mkdir(parents=True, exist_ok=True)
+    players = unseen_players(policy)
     with _progress() as (tick, restart):
+        restart(number)
+        worlds = draw_worlds(number, seed, horizon, tick)
+        out.mkdir(parents=True, exist_ok=True)
         restart(len(worlds) * len(players))
         games = Games(out / "games", fresh=fresh)
         played = play_unseen(worlds, players, runs=runs, tick=tick, games=games)
@@ -167,7 +171,7 @@ def _progress() -> Iterator[tuple[Tick, Restart]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("games"),

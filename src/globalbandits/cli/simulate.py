@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-FAILED, INTERRUPTED = 3, 130
+FAILED = 3
 
 
 def simulate(
@@ -46,6 +46,7 @@ def simulate(
     """
     from rich.console import Console
 
+    from globalbandits.cli.interrupts import resumable
     from globalbandits.cli.streams import complain
     from globalbandits.errors import SweepError
     from globalbandits.report.sweeps import print_sweep
@@ -55,15 +56,11 @@ def simulate(
     shown = not (quiet or json)
     with progress_listener() if shown else nullcontext(JsonLines() if json else Listener()) as told:
         try:
-            sweep(spec, out, executor=executor, workers=workers, force=force, listener=told)
+            with resumable():
+                sweep(spec, out, executor=executor, workers=workers, force=force, listener=told)
         except SweepError as error:
             complain(str(error))
             raise typer.Exit(FAILED) from None
-        except KeyboardInterrupt:
-            complain(
-                "interrupted; what is finished is kept, and the same command goes on from there"
-            )
-            raise typer.Exit(INTERRUPTED) from None
     if shown:
         print_sweep(SweepResult.load(out), Console())
 

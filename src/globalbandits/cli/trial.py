@@ -38,6 +38,7 @@ def trial(
     from globalbandits.errors import ScenarioError
     from globalbandits.experiments.trials import example_text, load_trial, play_trial
     from globalbandits.plots.saving import check_figure_path
+    from globalbandits.report.cells import plain
     from globalbandits.report.trials import draw_trial, print_trial
     from globalbandits.simulation.checkpoints import MAX_RUNS
 
@@ -53,7 +54,7 @@ def trial(
     console = Console()
     with Console(stderr=True).status("playing") as status:
         played = play_trial(
-            chosen, runs=runs, seed=seed, tick=lambda name: status.update(f"playing {name}")
+            chosen, runs=runs, seed=seed, tick=lambda name: status.update(plain(f"playing {name}"))
         )
     print_trial(played, console)
     if plot is not None:

@@ -129,6 +129,7 @@ def _batches(
     spacing: str = "linear",
 ) -> "Iterator[SimulationResult]":
     from globalbandits.simulation import simulate
+    from globalbandits.simulation.simulate import whole
 
     for first in range(0, size.runs, BATCH):
         runs = min(BATCH, size.runs - first)
@@ -142,7 +143,5 @@ def _batches(
             spacing=spacing,
             first_run=first,
         )
-        if result.dataset.sizes["run"] < runs:
-            raise KeyboardInterrupt  # a report on some of the runs would not be the one asked for
-        yield result
+        yield whole(result, runs)  # a report on some runs would not be the one asked for
         size.tick(runs)

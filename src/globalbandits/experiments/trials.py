@@ -16,6 +16,7 @@ from globalbandits.model import RewardModel
 from globalbandits.model.catalogue import build_family
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.simulation import SimulationResult, simulate
+from globalbandits.simulation.simulate import whole
 from globalbandits.simulation.sweeps.specs import within
 
 if TYPE_CHECKING:
@@ -174,14 +175,16 @@ def play_trial(
     for name, world in trial.worlds.items():
         if tick is not None:
             tick(name)
-        results[name] = simulate(
+        n_runs = runs or trial.runs
+        played = simulate(
             world,
             trial.designs,
             trial.decisions,
-            runs=runs or trial.runs,
+            runs=n_runs,
             seed=seed,
             checkpoints=[trial.decisions],
             threads=threads,
             stop=trial.stop,
         )
+        results[name] = whole(played, n_runs)
     return Played(trial=trial, results=results)

@@ -188,8 +188,9 @@ def simulate_groups(
 ) -> tuple[IntArray, dict[str, FloatArray]]:
     """Times, and regret of every policy in every run: shape (n_runs, n_times)."""
     from globalbandits.simulation import simulate
+    from globalbandits.simulation.simulate import whole
 
-    result = simulate(
+    played = simulate(
         env,
         policies,
         playing.horizon,
@@ -199,6 +200,7 @@ def simulate_groups(
         spacing="log",
         progress=playing.progress,
     )
+    result = whole(played, playing.runs)
     regret = result.dataset["regret"]
     times = np.asarray(result.dataset["time"].values)
     return times, {name: np.asarray(regret.sel(policy=name).values) for name in policies}

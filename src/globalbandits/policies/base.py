@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from globalbandits._validation import require_known
+from globalbandits._validation import require, require_known
 from globalbandits.errors import PolicyError
 from globalbandits.statistics import Statistics
 
@@ -128,7 +128,9 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as a plain dict: {"policy": kind, parameter: value, ...}."""
-        return {"policy": self.kind} | {
+        kind = getattr(self, "kind", None)
+        require(kind is not None, "policy", "be registered to be written down", self, PolicyError)
+        return {"policy": kind} | {
             field.name: getattr(self, field.name) for field in dataclasses.fields(self)
         }
 
@@ -137,9 +139,7 @@ class Policy:
         """The policy a plain dict describes; the inverse of `to_dict`."""
         if not isinstance(spec, Mapping) or "policy" not in spec:
             raise PolicyError(f"a policy spec must be a dict with the key 'policy', got {spec!r}")
-        kind = spec["policy"]
-        if not isinstance(kind, str) or kind not in _REGISTRY:
-            require_known("policy", kind, sorted(_REGISTRY), PolicyError)
+        kind = require_known("policy", spec["policy"], sorted(_REGISTRY), PolicyError)
         policy = _REGISTRY[kind]
         parameters = {key: value for key, value in spec.items() if key != "policy"}
         known_names = {field.name for field in dataclasses.fields(policy)}
@@ -167,6 +167,14 @@ def register(kind: str) -> Callable[[_P], _P]:
         return policy
 
     return add
+
+
+def describe(policy: Policy) -> dict[str, Any] | str:
+    """The spec as a plain dict; a text where it, or a policy inside it, is not registered."""
+    try:
+        return policy.to_dict()
+    except PolicyError:
+        return repr(policy)
 
 
 def registered() -> dict[str, type[Policy]]:

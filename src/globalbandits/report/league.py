@@ -20,6 +20,8 @@ from globalbandits.pages import (
     table,
 )
 from globalbandits.plots import heat_figure, save_figure
+from globalbandits.plots.labels import drawn_label
+from globalbandits.report.cells import plain
 from globalbandits.report.numbers import format_seconds, format_value
 
 if TYPE_CHECKING:
@@ -85,8 +87,8 @@ def league_figure(standings: Standings) -> "Figure":
     ]
     return heat_figure(
         standings.relative()[np.array(rows)],
-        order,
-        [scenario.title for scenario in standings.scenarios],
+        [drawn_label(label) for label in order],
+        [drawn_label(scenario.title) for scenario in standings.scenarios],
         texts,
         legend="regret ÷ the best policy's,\npowers of ten",
     )
@@ -106,15 +108,15 @@ def print_league(standings: Standings, console: "Console") -> None:
     for label in standings.order():
         row = relative[standings.policies.index(label)]
         if np.isnan(row).all():
-            table.add_row(label, "–", "–", "did not play", "0")
+            table.add_row(plain(label), "–", "–", "did not play", "0")
             continue
         cells = [standings.cells[s.key].get(label) for s in standings.scenarios]
         level = sum(cell is not None and cell.is_level for cell in cells)
         table.add_row(
-            label,
+            plain(label),
             _multiple(float(np.nanmean(row))),
             _multiple(float(np.nanmax(row))),
-            standings.scenarios[int(np.nanargmax(row))].title,
+            plain(standings.scenarios[int(np.nanargmax(row))].title),
             f"{level} of {len(cells)}",
         )
     console.print(table)
@@ -159,7 +161,7 @@ def scenario_section(standings: Standings, scenario: Scenario) -> str:
     runs = max(cell.runs for cell in cells.values())
     shown = framed_table(("policy", "regret", "rank", "behind the best"), rows)
     return (
-        f'<details id="{scenario.key}"><summary><b>{escape(scenario.title)}</b>: '
+        f'<details id="{escape(scenario.key)}"><summary><b>{escape(scenario.title)}</b>: '
         f'{escape(scenario.text)} <span class="why">{runs:,} runs of '
         f"{scenario.horizon:,} decisions.</span></summary>{shown}{absent}</details>"
     )

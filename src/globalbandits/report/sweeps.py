@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from globalbandits.report.cells import plain
 from globalbandits.report.numbers import format_value
 from globalbandits.simulation.sweeps import SweepResult
 
@@ -81,15 +82,14 @@ def _print_table(
 ) -> None:
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in header:
         numeric = name not in ("policy",)
-        table.add_column(Text(name), justify="right" if numeric else "left")
+        table.add_column(plain(name), justify="right" if numeric else "left")
     shown = rows if everything else rows[:MOST_ROWS]
     for row in shown:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*map(plain, row))
     console.print(table)
     if len(shown) < len(rows):
         more = f"{len(rows) - len(shown)} more rows; --all shows them"

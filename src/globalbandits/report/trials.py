@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from globalbandits.experiments.trials import Played
-from globalbandits.plots.labels import drawn_label, printed_label
+from globalbandits.plots.labels import drawn_label
+from globalbandits.report.cells import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,15 +68,11 @@ def _table(title: str, columns: list[str], rows: list[list[str]], texts: int) ->
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(
-        title=printed_label(title), box=SIMPLE_HEAD, title_justify="left", collapse_padding=True
-    )
+    table = Table(title=plain(title), box=SIMPLE_HEAD, title_justify="left", collapse_padding=True)
     for number, column in enumerate(columns):
-        table.add_column(
-            printed_label(column), justify="left" if number < texts else "right", no_wrap=True
-        )
+        table.add_column(plain(column), justify="left" if number < texts else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*map(printed_label, row))
+        table.add_row(*map(plain, row))
     return table
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from globalbandits._files import replacing
 from globalbandits.experiments.league.unseen import SCORING, Unseen
 from globalbandits.pages import definitions, fill_page, framed_table, named_row, table
+from globalbandits.plots.labels import counted
+from globalbandits.report.cells import plain
 from globalbandits.report.league import league_cost, scenario_section
 from globalbandits.report.numbers import format_seconds
 
@@ -43,13 +45,14 @@ def print_unseen(played: Unseen, console: "Console") -> None:
     """How it was scored, and one row a policy."""
     from rich.table import Table
 
-    table = Table(title=f"Regret over the best policy's in {len(played.worlds)} random worlds")
+    worlds = counted(len(played.worlds), "random world")
+    table = Table(title=f"Regret over the best policy's in {worlds}")
     table.add_column("policy")
     for name in ("geometric mean", "at worst", "in world", "within 1.5x", "worlds"):
         table.add_column(name, justify="right")
     for score in played.scores():
         table.add_row(
-            score.label,
+            plain(score.label),
             f"{score.ratio:.2f} ± {score.ratio * (score.factor - 1.0):.2f}",
             f"{score.worst:,.1f}",
             str(score.worst_world),

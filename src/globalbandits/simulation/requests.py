@@ -10,7 +10,7 @@ from globalbandits._version import __version__
 from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies import StopWhen
-from globalbandits.policies.base import Policy
+from globalbandits.policies.base import Policy, describe
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
 from globalbandits.simulation.job import Job, make_job
 from globalbandits.simulation.records import Records
@@ -43,9 +43,7 @@ class Request:
         return rule | {
             "environment": self.env.to_dict(),
             "policies": {
-                name: policy.to_dict()
-                if hasattr(policy, "kind")
-                else repr(policy)  # not registered
+                name: describe(policy)
                 for name, policy in zip(self.job.names, self.job.policies, strict=True)
             },
             "horizon": self.job.horizon,

@@ -116,3 +116,15 @@ def simulate(
         text = f"interrupted: the result holds {n_finished} of {runs} runs"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     return request.result(records, finished)
+
+
+def whole(result: SimulationResult, runs: int) -> SimulationResult:
+    """The result, for whom only all of the runs will do: else the interrupt goes on.
+
+    Args:
+        result: of `simulate`.
+        runs: how many were asked for.
+    """
+    if result.dataset.sizes["run"] < runs:
+        raise KeyboardInterrupt
+    return result

@@ -1,5 +1,6 @@
 """Arms by what they stand for, as well as by their index."""
 
+import numpy as np
 import pytest
 
 import globalbandits as gb
@@ -54,6 +55,7 @@ def test_rounding_of_a_price_does_no_harm(model):
         ({"arm": 1, "arm_value": 0.6, "reward": 0.3}, "arm_value must not be given beside arm"),
         ({"arm_value": 0.5, "reward": 0.3}, "arm_value must be one of the arms 0.4, 0.6, 0.8"),
         ({"arm_value": [0.4], "reward": 0.3}, "arm_value must be one of the arms"),
+        ({"arm_value": np.array(PRICES), "reward": 0.3}, "arm_value must be one of the arms"),
         ({"arm_value": 0.4, "reward": [0.3]}, "arm_value must be as many as the rewards"),
         (
             {"arm_value": [0.4, 0.5], "reward": [0.3, 0.3]},

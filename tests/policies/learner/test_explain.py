@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from globalbandits.errors import ModelError
+from globalbandits.errors import ModelError, PolicyError
 from globalbandits.model import RegionalModel, RewardModel, demand, dose
 from globalbandits.policies import UCB1, WAGP, ArmReport, Learner, RegionalUCB
 from tests.policies.families import model_of
@@ -131,3 +131,10 @@ def test_many_arms_are_cut_to_the_most_played_and_the_choice():
 def test_it_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Learner(WAGP(), EUROS, seed=0).explain().choice = 1
+
+
+def test_only_a_generator_can_be_drawn_from():
+    learner = Learner(WAGP(), EUROS, seed=0)
+    for call in (learner.explain, learner.select):
+        with pytest.raises(PolicyError, match=r"rng must be a numpy\.random\.Generator, got 3"):
+            call(rng=3)

@@ -101,14 +101,14 @@ def test_plays_as_described(inner):
     assert moved > 0
 
 
-def test_a_learned_variance_is_not_above_the_largest_and_gives_narrower_bounds():
-    def floors(variance):
+def test_a_learned_variance_gives_narrower_bounds():
+    def heights(variance):
         learner = gb.Learner(gb.Safe(First(), variance=variance), model_of("linear"), seed=1)
         learner.update([0] * 8 + [1] * 5, [0.5, 0.52, 0.48, 0.5] * 2 + [0.3] * 5)
         details = learner.explain().details
         return np.array(details["ceilings"][:2]) - np.array([0.5, 0.3])
 
-    assert (floors(None) < 0.7 * floors(0.25)).all()
+    assert (heights(None) < 0.7 * heights(0.25)).all()
 
 
 def lone_world(n_arms, noise, means):

@@ -196,6 +196,10 @@ def test_group_estimates_leave_no_trace_of_the_order_of_rewards():
             lambda: UCBC(variance="coin"),
             "variance must be a positive number or 'learned', got 'coin'",
         ),
+        (
+            lambda: UCBS(variance=None),
+            "variance must be a positive number or 'learned', got None",
+        ),
         (lambda: GridGreedy(cells=1), "cells must be at least 2, got 1"),
         (lambda: GridGreedy(cells=10**9), "cells must be at most 1000000, got 1000000000"),
         (lambda: GridThompson(cells=2.5), "cells must be an integer, got 2.5"),

@@ -161,6 +161,34 @@ def test_the_confidence_set_kept_current_is_the_one_computed_afresh(family):
     assert n_empty < 600
 
 
+class Counted(np.ndarray):
+    """An array that counts how often one of its entries is read."""
+
+    reads = 0
+
+    def __getitem__(self, key):
+        Counted.reads += 1
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize("variance", [0.25, "learned"])
+def test_work_grows_with_the_number_of_arms_not_with_its_square(variance):
+    prices = np.linspace(0.4, 0.95, 150)
+    model = RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, prices.tolist())
+    policy, stats = UCBS(variance=variance), no_statistics(150)
+    setup = policy.setup(model)
+    state = policy.rules.init(setup)
+    state = state._replace(lows=state.lows.view(Counted))
+    for arm in range(0, 150, 10):
+        count(stats, arm, 0.3)
+    Counted.reads = 0
+    policy.rules.rebuild(setup, stats, state)
+    assert 150 <= Counted.reads <= 20 * 150
+    Counted.reads = 0
+    observe(policy, setup, stats, state, 3, 0.3)
+    assert 150 <= Counted.reads <= 20 * 150
+
+
 def test_contradicting_rewards_leave_ucb_s_any_arm():
     model, _, _ = tangents()
     learner = Learner(UCBS(alpha=0.01), model, seed=0)

@@ -21,7 +21,7 @@ from globalbandits.experiments.league.policies import Policies, league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings, rank
 from globalbandits.policies import Policy
-from globalbandits.simulation.simulate import simulate
+from globalbandits.simulation.simulate import simulate, whole
 
 Tick = Callable[[str, str], None]
 
@@ -149,7 +149,7 @@ def _play(scenario: Scenario, policy: Policy, runs: int, seed: int, threads: int
     """Final regrets by run, and nanoseconds per step and core."""
     simulate(scenario.environment, [policy], horizon=1, runs=1, seed=seed)  # compile it first
     started = time.perf_counter()
-    result = simulate(
+    played = simulate(
         scenario.environment,
         [policy],
         horizon=scenario.horizon,
@@ -159,6 +159,7 @@ def _play(scenario: Scenario, policy: Policy, runs: int, seed: int, threads: int
         threads=threads,
     )
     seconds = time.perf_counter() - started
+    result = whole(played, runs)
     final = np.asarray(result.dataset["regret"].isel(policy=0, time=-1).values, dtype=np.float64)
     cores = min(threads or _n_cores(), runs)
     return Game(final, seconds * cores / (runs * scenario.horizon) * 1e9)

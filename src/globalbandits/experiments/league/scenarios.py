@@ -11,6 +11,7 @@ from typing import Any
 from globalbandits._validation import as_integer, require
 from globalbandits.environments import Environment
 from globalbandits.errors import ScenarioError
+from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS
 from globalbandits.simulation.sweeps.specs import ENVIRONMENT, Reader
 
 _HORIZON = 10_000
@@ -86,6 +87,16 @@ def parse_scenario(key: str, content: Mapping[str, Any], folder: Path | None = N
     for name in needed:
         require(name in content, f"scenario {key}", f"have {name}", list(content), ScenarioError)
     reader, path = Reader(folder), f"scenario {key}"
+    for name in ("title", "text"):
+        words = content[name]
+        require(isinstance(words, str), f"{path}.{name}", "be a text", words, ScenarioError)
+    numbers = {}
+    for name, usual, least, most in (
+        ("horizon", _HORIZON, 1, MAX_HORIZON),
+        ("runs", _RUNS, 2, MAX_RUNS),
+    ):
+        given = content.get(name, usual)
+        numbers[name] = as_integer(f"{path}.{name}", given, least, ScenarioError, maximum=most)
     model = reader.model(f"{path}.model", _with_arms(content["model"]))
     world = {name: content[name] for name in ENVIRONMENT if name in content}
     environment = reader.environment(path, model, world)
@@ -94,8 +105,7 @@ def parse_scenario(key: str, content: Mapping[str, Any], folder: Path | None = N
         title=content["title"],
         text=content["text"],
         environment=environment,
-        horizon=as_integer("horizon", content.get("horizon", _HORIZON), 1, ScenarioError),
-        runs=as_integer("runs", content.get("runs", _RUNS), 2, ScenarioError),
+        **numbers,
     )
 
 

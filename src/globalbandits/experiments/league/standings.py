@@ -63,8 +63,8 @@ class Standings:
         table = self.relative()
         complete = ~np.isnan(table).any(axis=1)
         score = np.where(complete, np.nan_to_num(table).mean(axis=1), np.inf)
-        played = np.sum(np.isnan(table), axis=1)
-        return tuple(self.policies[row] for row in np.lexsort((played, score)))
+        missed = np.sum(np.isnan(table), axis=1)
+        return tuple(self.policies[row] for row in np.lexsort((missed, score)))
 
     def __str__(self) -> str:
         """Who won, in one sentence."""

@@ -27,6 +27,7 @@ from globalbandits.experiments.league.scenarios import Scenario
 from globalbandits.experiments.league.standings import Cell, Standings
 from globalbandits.policies import Policy
 
+MOST_WORLDS = 10_000  # all are in memory, and a game of each policy in each takes days
 _TOLD = "told"
 _STEPS, _FEWEST, _MOST = 40_000, 8, 100  # of a policy in a world; and runs
 
@@ -121,15 +122,28 @@ SCORING = (
 )
 
 
-def draw_worlds(number: int, seed: int, horizon: int | None = None) -> tuple[World, ...]:
+def draw_worlds(
+    number: int, seed: int, horizon: int | None = None, tick: Tick | None = None
+) -> tuple[World, ...]:
     """Worlds with the seeds ``seed``, ``seed + 1``, ...
+
+    Args:
+        number: of worlds; each takes a tenth of a second or more.
+        seed: of the first one.
+        horizon: as in `sample`.
+        tick: called with ("drawing", world) before each of them.
 
     >>> [world.seed for world in draw_worlds(2, 10)]
     [10, 11]
     """
-    number = as_integer("random", number, 1, ScenarioError)
+    number = as_integer("random", number, 1, ScenarioError, maximum=MOST_WORLDS)
     seed = as_seed(seed, ScenarioError)
-    return tuple(sample(seed + offset, horizon) for offset in range(number))
+    worlds = []
+    for world in range(seed, seed + number):
+        if tick is not None:
+            tick("drawing", f"world {world}")
+        worlds.append(sample(world, horizon))
+    return tuple(worlds)
 
 
 def unseen_players(names: Sequence[str] | None = None) -> dict[str, Mapping[str, Any] | Policy]:

@@ -32,7 +32,7 @@ from globalbandits.policies.learner.belonging import (
 from globalbandits.policies.learner.calls import Calls
 from globalbandits.policies.learner.lineage import Lineage, Seen
 from globalbandits.policies.learner.live import Live
-from globalbandits.policies.learner.readings import Readings
+from globalbandits.policies.learner.readings import Readings, require_generator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -106,8 +106,7 @@ class Learner(Readings):
         """
         may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
         if rng is not None:
-            rule = "be a numpy.random.Generator"
-            require(isinstance(rng, np.random.Generator), "rng", rule, rng, PolicyError)
+            require_generator(rng)
         with self._lock:
             if rng is None:
                 arm = self._calls.choose()

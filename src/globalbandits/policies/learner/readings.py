@@ -88,6 +88,8 @@ class Readings(Statements):
         Args:
             rng: what `select` would be given; it stays as it is. The learner's own by default.
         """
+        if rng is not None:
+            require_generator(rng)
         with self._lock:
             drawn = self._rng if rng is None else rng
             return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
@@ -99,3 +101,9 @@ class Readings(Statements):
         """A copy that other threads do not change while statements are computed from it."""
         with self._lock:
             return self._evidence.copy()
+
+
+def require_generator(rng: object) -> None:
+    """Refuse what random numbers cannot be drawn from."""
+    right = isinstance(rng, np.random.Generator)
+    require(right, "rng", "be a numpy.random.Generator", rng, PolicyError)

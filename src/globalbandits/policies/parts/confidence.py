@@ -10,7 +10,7 @@ Radii grow with log t, so the interval of an arm that is not played only widens.
 they were when last looked up therefore bound the present ones, and only the arms that seem to
 bind the intersection have to be looked up again: O(K) comparisons and a few look-ups per round.
 The set is the same, to the last bit, as if all arms had been looked up. Where the variance is
-learned from all arms, a radius may also shrink, and every arm is looked up in every round.
+learned from all arms, a radius may also shrink, and every arm is looked up in every round: once.
 """
 
 import math
@@ -161,9 +161,13 @@ def may_hold(setup: Setup, stats: Statistics, state: State, piece: int, root: fl
 
 
 def settle(setup: Setup, stats: Statistics, state: State, piece: int, root: float) -> None:
-    """The part of the set in a piece, looking up the arms that bind it."""
+    """The part of the set in a piece, looking up the unsettled arms and those that bind it."""
     start = piece * setup.tables.n_arms
     lowest, highest = start, start
+    for at in range(start, start + setup.tables.n_arms):
+        if state.seen[at] < 0:
+            look_up(setup, stats, state, piece, at - start, root)
+            lowest, highest = at, at  # of arms that bind alike the current one will do
     binding = start
     while binding >= 0:
         for at in range(start, start + setup.tables.n_arms):

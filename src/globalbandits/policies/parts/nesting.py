@@ -32,6 +32,38 @@ def label_around(policy: Any) -> str:
     return f"{type(policy).__name__}({', '.join([policy.inner.label, *changed])})"
 
 
+class Around(Policy):
+    """What a policy around an `inner` one takes from it, whose state holds it as `inner` too."""
+
+    inner: Policy
+
+    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """The inner policy's reason; `limit` says when it did not decide."""
+        return self.inner.reason(setup.inner, stats, state.inner)
+
+    def observed(self, stats: Statistics, state: State) -> Statistics:
+        """What the inner policy decides by."""
+        return self.inner.observed(stats, state.inner)
+
+    @property
+    def label(self) -> str:
+        """The inner policy's label, and the parameters that are not default."""
+        return label_around(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as a plain dict, with the inner policy as a dict."""
+        return super().to_dict() | {"inner": self.inner.to_dict()}
+
+
+def moved_twice(inside: str | None, outside: str) -> str:
+    """What moved a choice inside, if anything did, and then outside.
+
+    >>> moved_twice(None, "moved up"), moved_twice("moved up", "moved down")
+    ('moved up', 'moved up; then moved down')
+    """
+    return outside if inside is None else f"{inside}; then {outside}"
+
+
 def resume_inside(rules: Rules, setup: Setup, stats: Statistics, state: State) -> bool:
     """Whether a saved state can be that of a policy with these statistics.
 

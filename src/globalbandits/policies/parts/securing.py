@@ -141,9 +141,11 @@ def renew_all(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def learn(setup: Setup, state: State) -> None:
-    """How noisy rewards are, and when that and all bounds are looked at again."""
+    """How noisy rewards are, if nobody says, and when all bounds are looked at again."""
     fitted = state.fitted
     state.due[0] = next_fit(fitted.total[0], GROWTH)
+    if setup.variance > 0.0:
+        return
     for arm in range(fitted.counts.shape[0]):
         state.noise.guesses[arm] = guess_mean(fitted, arm, MIDDLE)
     learn_noise(fitted, state.noise, APART)
@@ -157,7 +159,6 @@ def renew_bounds(setup: Setup, state: State, arm: int) -> None:
     stats = state.renewed
     rounds = float(state.fitted.total[0]) + 1.0
     count = stats.counts[arm]
-    renew_variance(stats, state.noise, APART, arm)
     if count == 0:
         state.floors[arm] = math.inf if is_forced(rounds, setup.caution) else -math.inf
         state.ceilings[arm] = math.inf
@@ -166,6 +167,7 @@ def renew_bounds(setup: Setup, state: State, arm: int) -> None:
     variance = setup.variance
     wide = setup.variance
     if variance == 0.0:
+        renew_variance(stats, state.noise, APART, arm)
         variance = state.noise.variances[arm]
         wide = wide_variance(stats, arm, variance)
     least = own_bonus(variance, count, setup.caution * rounds)

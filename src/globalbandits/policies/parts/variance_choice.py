@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits._validation import as_positive, require
+from globalbandits._validation import as_positive, require, require_known
 from globalbandits.errors import PolicyError
 from globalbandits.policies.parts.learned_noise import APART, guess_mean, learn_noise, no_noise
 from globalbandits.statistics import Statistics
@@ -20,14 +20,12 @@ _MIDDLE = 0.5  # of the rewards' range: the guess of a mean before the arm's fir
 def as_coin_or_learned(value: object) -> str:
     """One of the two words.
 
-    >>> as_coin_or_learned("learnt")
+    >>> as_coin_or_learned("gauss")
     Traceback (most recent call last):
         ...
-    globalbandits.errors.PolicyError: variance must be one of coin, learned, got 'learnt'
+    globalbandits.errors.PolicyError: variance must be one of coin, learned, got 'gauss'
     """
-    known = isinstance(value, str) and value in (COIN, LEARNED)
-    require(known, "variance", f"be one of {COIN}, {LEARNED}", value, PolicyError)
-    return str(value)
+    return require_known("variance", value, (COIN, LEARNED), PolicyError)
 
 
 def as_number_or_learned(value: object) -> float | str:
@@ -38,10 +36,10 @@ def as_number_or_learned(value: object) -> float | str:
         ...
     globalbandits.errors.PolicyError: variance must be a positive number or 'learned', got 'coin'
     """
-    if isinstance(value, str):
+    if value is None or isinstance(value, str):
         rule = f"be a positive number or {LEARNED!r}"
         require(value == LEARNED, "variance", rule, value, PolicyError)
-        return value
+        return LEARNED
     return as_positive("variance", value, PolicyError)
 
 

@@ -9,7 +9,7 @@ from globalbandits._validation import as_float, as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
-from globalbandits.policies.parts.guarding import Setup, State, guard
+from globalbandits.policies.parts.guarding import Setup, State, explores, guard
 from globalbandits.policies.parts.nesting import as_policy, label_around
 from globalbandits.policies.robust.elastic import Elastic
 from globalbandits.statistics import Statistics
@@ -30,10 +30,10 @@ class Guarded(Policy):
     plays, each of which costs the mean gap of the arms (`exploration_cost`).
 
     When no theta is left that explains all arms (the spike-and-slab process, at false-alarm
-    rate ``alpha`` over all time), the fallback takes over for good, with all rewards so far. But if
-    a change of theta explains the rewards better than a wrong model does, the inner policy
-    starts again with nothing, at most ``restarts`` times. The model is tested by what is
-    observed. Value: what both policies make of it.
+    rate ``alpha`` over all time), the fallback takes over for good, with all rewards since the last
+    restart. A restart is this: if a change of theta explains the rewards better than a wrong
+    model does, the inner policy starts again with nothing, at most ``restarts`` times. The model
+    is tested by what is observed. Value: what both policies make of it.
 
     It is an alarm, and a remedy for a parameter that jumps. It does not protect against
     wrong arms: random plays find them late. Use `Elastic`, or `Safe` around the policy.
@@ -94,6 +94,16 @@ class Guarded(Policy):
             reason = self.fallback.reason(setup.fallback, state.since, state.fallback)
             return f"model refuted, {reason}"
         return f"model not refuted, {self.inner.reason(setup.inner, state.since, state.inner)}"
+
+    def limit(
+        self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
+    ) -> str | None:
+        """Whether this is one of the random plays, or what moved the choice inside."""
+        if state.refuted[0] == 1:
+            return self.fallback.limit(setup.fallback, state.since, state.fallback, rng)
+        if explores(setup.exploration, state.since.total[0], rng.random()):
+            return "any arm, to test the model"
+        return self.inner.limit(setup.inner, state.since, state.inner, rng)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """Whether the model is refuted, and how often theta was believed to have moved."""

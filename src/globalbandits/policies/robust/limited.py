@@ -1,5 +1,6 @@
 """Another policy inside limits: small steps, no arm skipped, a floor, a ceiling, cohorts."""
 
+import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from globalbandits.policies.parts.limiting import (
     limit,
     lowest,
 )
-from globalbandits.policies.parts.nesting import as_policy, label_around
+from globalbandits.policies.parts.nesting import Around, as_policy, moved_twice
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _WAGP = WAGP()
 
 @register("limited")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Limited(Policy):
+class Limited(Around):
     """Play what another policy chooses, as far as limits in the arms' order allow.
 
     A choice outside of the limits becomes the nearest arm inside. The first decision is for
@@ -102,18 +103,15 @@ class Limited(Policy):
             cohort=self.cohort,
         )
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The inner policy's reason; `limit` says when it did not decide."""
-        return self.inner.reason(setup.inner, stats, state.inner)
-
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """Which limit moved the inner policy's choice, and from where."""
+        """Which limit moved the inner policy's choice, and from where; and what did inside."""
+        inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
         low, high = lowest(setup, state), highest(setup, stats, state)
         if low <= wanted <= high:
-            return None
+            return inside
         streak, here = int(state.streak[0]), anchor(setup, state)
         if streak == 0:
             why = f"the first decision is for arm {here}"
@@ -127,25 +125,12 @@ class Limited(Policy):
             why = f"arm {high} has no reward yet and is not skipped"
         else:
             why = _too_far(setup, here)
-        return f"moved from arm {wanted} by a limit: {why}"
+        return moved_twice(inside, f"moved from arm {wanted} by a limit: {why}")
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The arms that may be played now, and the inner policy's own numbers."""
         arms = {"lowest": lowest(setup, state), "highest": highest(setup, stats, state)}
         return arms | self.inner.details(setup.inner, stats, state.inner)
-
-    def observed(self, stats: Statistics, state: State) -> Statistics:
-        """What the inner policy decides by."""
-        return self.inner.observed(stats, state.inner)
-
-    @property
-    def label(self) -> str:
-        """The inner policy's label, and the parameters that are not default."""
-        return label_around(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the inner policy as a dict."""
-        return super().to_dict() | {"inner": self.inner.to_dict()}
 
 
 def _too_far(setup: Setup, here: int) -> str:

@@ -1,5 +1,6 @@
 """Another policy made safe: the arms' own rewards set a floor and a ceiling to its choices."""
 
+import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from globalbandits._validation import as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
-from globalbandits.policies.parts.nesting import as_policy, label_around
+from globalbandits.policies.parts.nesting import Around, as_policy, moved_twice
 from globalbandits.policies.parts.sandwich import LARGEST_VARIANCE
 from globalbandits.policies.parts.securing import Setup, State, secure
 from globalbandits.policies.parts.valuing import unit_scale
@@ -23,15 +24,17 @@ _WAGP = WAGP()
 
 @register("safe")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Safe(Policy):
+class Safe(Around):
     """Play another policy's choice, unless the arms' own rewards speak clearly against it.
 
     An arm with N rewards of mean m has the floor ``m + sqrt(v/N) psi(eps t / N)`` and the
     ceiling ``m + sqrt(v/N) psi(10 t / N)``. The choice is played while its ceiling is not below
-    the largest floor; else the arm of that floor is. An arm without rewards is played at round
-    1/eps at the latest. With a ``variance`` that no arm's rewards exceed, regret is sub-linear
-    whatever the means are and whatever the inner policy does (docs/elastic.md). A
-    saved state holds the inner policy's; forgetting and merging work where they do for it.
+    the largest floor; else the arm of that floor is. From round 1/eps on an arm without rewards
+    has an infinite floor. All of this is renewed when t has grown by 7 %, or N by 1 %. With a
+    ``variance`` that bounds every arm's rewards, regret is sub-linear whatever the means are
+    and whatever the inner policy does (docs/elastic.md). Means must stay as they are: where they
+    move, an arm's old rewards keep the inner policy from following. A saved state holds the
+    inner policy's; forgetting and merging work where they do for it.
 
     Value: exact for rising lines. For any other one bounds are the most that a mean as near to
     the arm's own can be worth; the proof does not cover it.
@@ -40,8 +43,9 @@ class Safe(Policy):
         inner: the policy to be made safe; may be given without its name.
         caution: eps times the number of arms, positive. More finds wrong curves sooner, and
             costs more where they are right.
-        variance: of an arm's rewards at most, on the unit reward scale; at 1/4 the bound holds
-            for any rewards. None to learn it, which costs less and is not proved.
+        variance: v above, on the unit reward scale: of a Normal whose tails bound those of
+            every arm's rewards (sub-Gaussian). 1/4 holds for any rewards; less must be known.
+            None to learn it, which costs less and is not proved.
 
     >>> from globalbandits.policies import WAGP
     >>> Safe(WAGP()).label, Safe(WAGP(), variance=None).label
@@ -76,26 +80,24 @@ class Safe(Policy):
             variance=self.variance or 0.0,
         )
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The inner policy's reason; `limit` says when it did not decide."""
-        return self.inner.reason(setup.inner, stats, state.inner)
-
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """Which bound moved the inner policy's choice, and from where."""
+        """Which bound moved the inner policy's choice, and from where; and what did inside."""
+        inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
         highest = int(state.highest[0])
         ceiling, floor = float(state.ceilings[wanted]), float(state.floors[highest])
         if ceiling >= floor:
-            return None
-        if stats.counts[highest] == 0:
-            return f"moved from arm {wanted}: arm {highest} has no reward yet and must have one"
-        scale = unit_scale(setup.tables)
-        return (
-            f"moved from arm {wanted}, whose own rewards allow {ceiling:.6g} at most, to arm "
-            f"{highest}, whose rewards allow {floor:.6g} at least, on {scale}"
-        )
+            return inside
+        moved = f"moved from arm {wanted}: arm {highest} has no reward yet and must have one"
+        if stats.counts[highest] > 0:
+            moved = (
+                f"moved from arm {wanted}, whose own rewards allow {ceiling:.6g} at most, "
+                f"to arm {highest}, whose rewards allow {floor:.6g} at least, "
+                f"on {unit_scale(setup.tables)}"
+            )
+        return moved_twice(inside, moved)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The bounds of every arm (None: no bound yet), and the inner policy's own numbers."""
@@ -104,16 +106,3 @@ class Safe(Policy):
             for name, values in (("floors", state.floors), ("ceilings", state.ceilings))
         }
         return bounds | self.inner.details(setup.inner, stats, state.inner)
-
-    def observed(self, stats: Statistics, state: State) -> Statistics:
-        """What the inner policy decides by."""
-        return self.inner.observed(stats, state.inner)
-
-    @property
-    def label(self) -> str:
-        """The inner policy's label, and the parameters that are not default."""
-        return label_around(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the inner policy as a dict."""
-        return super().to_dict() | {"inner": self.inner.to_dict()}

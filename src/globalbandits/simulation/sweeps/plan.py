@@ -17,6 +17,7 @@ from globalbandits.environments.parts import Part
 from globalbandits.errors import GlobalBanditsError, ModelError, ScenarioError, SimulationError
 from globalbandits.model import RewardModel
 from globalbandits.policies import Policy, StopWhen
+from globalbandits.policies.base import describe
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
 from globalbandits.simulation.provenance import own_code
 from globalbandits.simulation.sweeps.grid import MOST_TASKS, Axis, axes_of, points
@@ -199,7 +200,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, RewardModel):
         return describe_model(value)
     if isinstance(value, Policy):
-        return value.to_dict() if hasattr(value, "kind") else repr(value)
+        return describe(value)
     if isinstance(value, (Part, StopWhen)):
         return plain(value.to_dict())
     if isinstance(value, Mapping):

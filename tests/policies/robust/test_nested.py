@@ -1,0 +1,79 @@
+"""Policies inside policies: what is said of their choices, and policies of one's own there."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.policies.parts.guarding import explores
+from tests.policies.families import model_of
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Own(gb.Policy):
+    """Always the first arm; nobody has registered it."""
+
+    rules = gb.FixedArm.rules
+
+    def setup(self, model):
+        return gb.FixedArm(0).setup(model)
+
+
+def taught(policy, *rewards):
+    learner = gb.Learner(policy, model_of("linear"), seed=0, compiled=False)
+    for arm, reward, n in rewards:
+        learner.update([arm] * n, [reward] * n)
+    return learner.explain()
+
+
+CLEAR = [(arm, 0.1 * arm, 4) for arm in range(6)] + [(0, 0.0, 300)]
+LIMITED = gb.Limited(gb.FixedArm(5))
+FREE = {"largest_step": None, "no_skipping": False}
+
+
+def test_what_moved_a_choice_inside_is_said_outside():
+    bound = "moved from arm 0, whose own rewards allow"
+    told = taught(gb.Limited(gb.Safe(gb.FixedArm(0), caution=3), **FREE), *CLEAR)
+    assert told.choice == 5
+    assert told.reason.startswith(bound)
+    for policy in (gb.Safe(LIMITED), gb.Guarded(LIMITED, exploration=0)):
+        told = taught(policy, (0, 0.5, 1))
+        assert told.choice == 1
+        assert told.reason.startswith("moved from arm 5 by a limit: at most 1 step(s) from arm 0")
+    refuted = gb.Guarded(fallback=gb.Safe(gb.FixedArm(0), caution=3), exploration=0)
+    told = taught(refuted, *CLEAR)
+    assert told.choice == 5
+    assert told.reason.startswith(bound)
+    assert "model refuted" in told.reason
+
+
+def test_a_choice_may_be_moved_twice():
+    told = taught(gb.Limited(gb.Safe(gb.FixedArm(0), caution=3)), *CLEAR)
+    assert told.choice == 1
+    first, second = told.reason.split("; then ")
+    assert first.startswith("moved from arm 0, whose own rewards allow")
+    assert second.startswith("moved from arm 5 by a limit: at most 1 step(s) from arm 0 (unlimited")
+
+
+def test_a_guard_says_which_plays_are_random():
+    learner = gb.Learner(gb.Guarded(gb.FixedArm(0)), model_of("linear"), seed=0, compiled=False)
+    said = []
+    for seed in range(40):
+        random = explores(0.5, 0, np.random.default_rng(seed).random())
+        told = learner.explain(rng=np.random.default_rng(seed))
+        assert told.reason.startswith("any arm, to test the model") == random
+        assert random or told.choice == 0
+        said.append(random)
+    assert 0 < sum(said) < 40
+
+
+@pytest.mark.parametrize("around", [gb.Safe, gb.Limited, gb.Guarded])
+def test_a_policy_of_ones_own_inside(around):
+    policy = around(Own())
+    env = gb.Environment(model_of("linear"), theta=0.5)
+    result = gb.simulate(env, [policy], horizon=20, runs=2)
+    assert result.dataset["pulls"].values.sum() == 40
+    learner = gb.Learner(policy, model_of("linear"), seed=0, compiled=False)
+    with pytest.raises(gb.PolicyError, match=r"policy must be registered .* got Own\(\)"):
+        learner.state()
