@@ -157,6 +157,16 @@ def test_the_comparison_is_said_where_there_is_one(outcome):
     assert "100 times as much" in said
 
 
+@pytest.mark.parametrize("lost", [0.0, 100.0])
+def test_nothing_is_many_times_nothing_or_more(outcome, lost):
+    entries = {
+        "wagp_regret": Entry(label="WAGP", value=lost, sem=0.0, runs=2),
+        "ucb1_regret": Entry(label="UCB1", value=2.0, sem=0.0, runs=2),
+    }
+    said = conclude([dataclasses.replace(outcome, entries=entries)])
+    assert said.startswith(f"In 10 rounds WAGP loses {lost:g} rewards and UCB1 2.")
+
+
 def test_the_page_leaves_out_what_there_is_none_of(outcome, tmp_path):
     plain = dataclasses.replace(
         outcome, entries={"ours": outcome.entries["ours"]}, grids=(), charts=(), notes=()

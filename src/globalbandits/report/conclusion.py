@@ -34,9 +34,11 @@ def _compared(outcome: Outcome) -> str:
     wagp, ucb1 = (outcome.entries.get(key) for key in ("wagp_regret", "ucb1_regret"))
     if wagp is None or ucb1 is None:
         return ""
+    many = ucb1.value >= 2.0 * wagp.value > 0.0
+    times = f", {ucb1.value / wagp.value:,.0f} times as much" if many else ""
     return (
         f"In {outcome.horizon:,} rounds WAGP loses {_with_error(wagp)} rewards and UCB1 "
-        f"{_with_error(ucb1)}, {ucb1.value / wagp.value:,.0f} times as much."
+        f"{_with_error(ucb1)}{times}."
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits.adapters.peers import Peer
 from globalbandits.policies.parts.guarding import explores
 from tests.policies.families import model_of
 
@@ -77,3 +78,24 @@ def test_a_policy_of_ones_own_inside(around):
     learner = gb.Learner(policy, model_of("linear"), seed=0, compiled=False)
     with pytest.raises(gb.PolicyError, match=r"policy must be registered .* got Own\(\)"):
         learner.state()
+
+
+class Stubborn:
+    """As policies of other libraries are: it chooses and learns."""
+
+    def pull(self, arms):
+        return arms[0]
+
+    def update(self, arm, reward):
+        pass
+
+
+@pytest.mark.parametrize("around", [gb.Safe, gb.Limited, gb.Guarded])
+def test_a_policy_of_another_library_inside(around):
+    """It is played in plain Python, without a warning that it cannot be compiled."""
+    peer = Peer(make=lambda seed: Stubborn(), name="stubborn")
+    env = gb.Environment(model_of("linear"), theta=0.5)
+    result = gb.simulate(env, [around(peer)], horizon=30, runs=2)
+    pulls = result.dataset["pulls"].values[0]
+    assert (pulls.sum(axis=1) == 30).all()
+    assert (pulls[:, 0] == 30).all() or around is gb.Guarded

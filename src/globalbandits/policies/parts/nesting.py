@@ -37,6 +37,11 @@ class Around(Policy):
 
     inner: Policy
 
+    @property
+    def compiled(self) -> bool:  # type: ignore[override]
+        """Whether the inner policy's rules can be."""
+        return self.inner.compiled
+
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The inner policy's reason; `limit` says when it did not decide."""
         return self.inner.reason(setup.inner, stats, state.inner)

@@ -70,6 +70,11 @@ class Guarded(Policy):
         """The rules of both policies, put together."""
         return guard(self.inner.rules, self.fallback.rules)
 
+    @property
+    def compiled(self) -> bool:  # type: ignore[override]
+        """Whether the rules of both policies can be."""
+        return self.inner.compiled and self.fallback.compiled
+
     def setup(self, model: "RewardModel") -> Setup:
         """Both policies' setups, and alpha shared out over the restarts."""
         starts = np.arange(1.0, self.restarts + 2.0)
