@@ -10,6 +10,7 @@ import globalbandits as gb
 from globalbandits.policies.parts.variance_choice import (
     draw_student,
     freedom,
+    learn_variances,
     student_radius,
     surprise,
 )
@@ -76,3 +77,23 @@ def test_draws_are_those_of_students_distribution():
     law = laws.t(freedom(stats, 1), loc=0.41, scale=math.sqrt(0.03 / 5))
     # Kolmogorov's distance of 4,000 draws is below 0.0327 with a probability of 0.9996.
     assert laws.kstest(draws, law.cdf).statistic < 0.0327
+
+
+def test_imed_looks_for_the_nearest_mean_that_is_worth_enough():
+    """On both sides of an arm's own mean, against a search over a million means."""
+    policy, rng = gb.IMED(variance="learned"), np.random.default_rng(0)
+    setup, means = policy.setup(DOSES), np.linspace(0.0, 1.0, 1_000_001)
+    worths = -np.abs(means - 0.4)
+    for _ in range(20):
+        stats, state = no_statistics(4), policy.rules.init(setup)
+        for arm in [0, 1, 2, 3, *rng.integers(4, size=30)]:
+            count(stats, int(arm), float(rng.random()))
+        policy.rules.rebuild(setup, stats, state)
+        own, variances = stats.sums / stats.counts, learn_variances(stats)
+        top = -np.abs(own - 0.4).min()
+        for arm in range(4):
+            gap = np.abs(means[worths >= top - 1e-12] - own[arm]).min()
+            loss = surprise(stats, variances[arm], arm, gap)
+            assert -state.indices[arm] == pytest.approx(
+                loss + math.log(stats.counts[arm]), abs=1e-4
+            )

@@ -80,6 +80,14 @@ class RegionalModel:
     @property
     def tables(self) -> NoReturn:
         """Refused: tables are for one parameter."""
+        self._refuse()
+
+    @property
+    def domain(self) -> NoReturn:
+        """Refused: every group has its own."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
         raise ModelError(
             f"model must have one parameter, got a regional model with {self.n_groups} of them: "
             "use RegionalUCB, or a policy on the model of one group"

@@ -290,7 +290,7 @@ def test_specs_are_plain_and_round_trip():
     assert spec["inner"] == gb.Elastic(horizon=2000).to_dict()
     assert Policy.from_dict(spec) == policy
     assert hash(Policy.from_dict(spec)) == hash(policy)
-    assert policy.label == "Guarded(Elastic(horizon=2000), fallback=WAGP(), alpha=0.01, restarts=0)"
+    assert policy.label == "Guarded(Elastic(horizon=2000), fallback=WAGP, alpha=0.01, restarts=0)"
     assert Guarded(gb.WAGP()).label == "Guarded(WAGP)"
     assert Guarded() == Guarded(gb.WAGP(), fallback=gb.Elastic())
 

@@ -8,6 +8,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.policies import TSC, UCBC, UCBS
+from globalbandits.policies.parts.variance_choice import learn_variances
 from globalbandits.statistics import count, count_many, no_statistics
 from globalbandits.testing import check_policy
 from tests.oracles.confidence_set import BruteForce
@@ -53,6 +54,8 @@ POLICIES = {
     "ucb_s": (UCBS(alpha=1.0, variance=0.25), 0.25),
     "ucb_c": (UCBC(alpha=0.5, variance=0.25), 0.25),
     "ts_c": (TSC(alpha=0.5, variance=0.25), 0.25),
+    "ucb_s learned": (UCBS(alpha=1.0, variance="learned"), 1.0),
+    "ucb_c learned": (UCBC(), 2.0),
 }
 
 
@@ -85,12 +88,13 @@ def histories(policy, model, theta, n_rounds=300, every=25):
 
 
 @pytest.mark.parametrize(("shape", "value"), CASES)
-def test_ucb_s_plays_what_can_be_worth_most(shape, value):
+@pytest.mark.parametrize("kind", ["ucb_s", "ucb_s learned"])
+def test_ucb_s_plays_what_can_be_worth_most(kind, shape, value):
     model, brute = known_twice(shape, value)
-    policy, factor = POLICIES["ucb_s"]
-    variances, decided = np.ones(model.n_arms), 0
+    policy, factor = POLICIES[kind]
+    decided = 0
     for stats, state, arm in histories(policy, model, SHAPES[shape][1]):
-        allowed = same_set(brute, stats, state, variances, factor)
+        allowed = same_set(brute, stats, state, policy, factor)
         if not allowed.any():
             continue
         worths = brute.largest_worths(allowed)
@@ -100,13 +104,13 @@ def test_ucb_s_plays_what_can_be_worth_most(shape, value):
 
 
 @pytest.mark.parametrize(("shape", "value"), CASES)
-@pytest.mark.parametrize("kind", ["ucb_c", "ts_c"])
+@pytest.mark.parametrize("kind", ["ucb_c", "ts_c", "ucb_c learned"])
 def test_arms_that_compete_are_best_somewhere_in_the_set(kind, shape, value):
     model, brute = known_twice(shape, value)
     policy, factor = POLICIES[kind]
-    variances, excluded = np.ones(model.n_arms), 0
+    excluded = 0
     for stats, state, arm in histories(policy, model, SHAPES[shape][1]):
-        allowed = same_set(brute, stats, state.allowed, variances, factor)
+        allowed = same_set(brute, stats, state.allowed, policy, factor)
         competing = state.indices > -np.inf
         assert competing[arm]
         if not allowed.any():
@@ -121,8 +125,13 @@ def test_arms_that_compete_are_best_somewhere_in_the_set(kind, shape, value):
     assert excluded >= 3
 
 
-def same_set(brute, stats, state, variances, factor):
+def same_set(brute, stats, state, policy, factor):
     """The allowed parameters by brute force, after a comparison with the parts of the state."""
+    variances = np.ones(stats.counts.size)
+    if policy.variance == "learned" and stats.total[0] > 0:
+        # What makes the usual radius sqrt(c v log(t) / N) that of the docs, c being the factor.
+        n, log_t = stats.counts + 4.0, np.log(stats.total[0] + 1.0)
+        variances = n * learn_variances(stats) * np.expm1(factor * log_t / n) / (factor * log_t)
     margins = brute.margins(stats.counts, stats.sums, variances, factor)
     inside = np.zeros(margins.shape, bool)
     for low, high in state.parts.reshape(-1, 2):
@@ -167,7 +176,7 @@ def test_monotone_models_have_no_turning_points():
     assert gb.demand.linear([0.4, 0.6]).turning_points.size == 0
 
 
-@pytest.mark.parametrize("policy", [p for p, _ in POLICIES.values()], ids=lambda p: p.kind)
+@pytest.mark.parametrize("policy", [p for p, _ in POLICIES.values()], ids=lambda p: p.label)
 def test_the_contract_on_a_model_that_turns(policy):
     model, _ = known_twice("humps", "none")
     inner = ("lows", "highs", "seen")

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from globalbandits.errors import ModelError
+from globalbandits.errors import ModelError, PolicyError
 from globalbandits.model import RegionalModel, RewardModel
 from globalbandits.policies import IDS, OSSB, UCBS, WAGP, Learner, RegionalUCB
 from globalbandits.policies.structured.ids import mix
 from globalbandits.statistics import count, no_statistics
 from tests.oracles.field import NaiveIds, best_ratio, kl
 from tests.policies.field.side_by_side import FAMILIES, beta_reward, doses, pricing, tangents
+from tests.policies.valued import EVERY
 
 
 def observe(policy, setup, stats, state, arm, reward):
@@ -272,5 +273,14 @@ def test_what_a_regional_model_refuses():
         RegionalModel([group, other])
     with pytest.raises(ModelError, match=r"thetas must hold 2 parameters, got \[0\.4\]"):
         RegionalModel([group, group]).means([0.4])
-    with pytest.raises(ModelError, match="model must have one parameter, got a regional model"):
-        WAGP().setup(RegionalModel([group, group]))
+
+
+@pytest.mark.parametrize(
+    "policy", [p for p in EVERY if p.kind != "regional_ucb"], ids=lambda p: p.kind
+)
+def test_only_regional_ucb_plays_groups(policy):
+    rule = (
+        "model must have one parameter, got a regional model|arms must be numbers unless features"
+    )
+    with pytest.raises((ModelError, PolicyError), match=rule):
+        policy.setup(RegionalModel([pricing()[0], doses()[0]]))

@@ -25,9 +25,9 @@ def as_policy(name: str, value: Any) -> Policy:
 def label_around(policy: Any) -> str:
     """The label of a policy around its `inner` one, and its parameters that are not default."""
     changed = [
-        f"{field.name}={getattr(policy, field.name)!r}"
+        f"{field.name}={value.label if isinstance(value, Policy) else repr(value)}"
         for field in dataclasses.fields(policy)
-        if field.name != "inner" and getattr(policy, field.name) != field.default
+        if (value := getattr(policy, field.name)) != field.default and field.name != "inner"
     ]
     return f"{type(policy).__name__}({', '.join([policy.inner.label, *changed])})"
 
