@@ -133,7 +133,7 @@ class IndependentGittins(Policy):
 
     Value: exact for rising lines. For any other one an approximation: the index is the most that
     a mean no farther from m than the bonus can be worth. On six problems with a target, regret
-    after 2,000 rounds was a little below that of KL-UCB and a third of UCB1's (docs/policies.md).
+    after 2,000 rounds was about that of KL-UCB and a third of UCB1's (docs/policies.md).
 
     Args:
         variance: prior variance of an arm's mean, on the unit reward scale; positive.
