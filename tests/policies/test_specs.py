@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import globalbandits as gb
 from globalbandits.errors import PolicyError
 from globalbandits.policies import (
     BUW,
@@ -22,6 +23,7 @@ from globalbandits.policies import (
 )
 from globalbandits.policies.paper import wagp as wagp_rules
 from tests.policies.families import model_of
+from tests.policies.valued import EVERY
 
 SPECS = [
     WAGP(),
@@ -212,3 +214,29 @@ def test_the_base_policy_has_no_setup():
 def test_numpy_features_are_taken():
     given = UncertaintyEllipsoid(features=np.array([[1.0, 2.0], [0.5, 1.0]]))
     assert given.features == ((1.0, 2.0), (0.5, 1.0))
+
+
+def as_numpy(value):
+    """The same number as NumPy has it, such as from `np.arange`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return np.int64(value) if isinstance(value, int) else np.float64(value)
+
+
+NUMBERS = [
+    *EVERY,
+    gb.Limited(largest_step=2, start=1, low=1, high=4, cohort=3),
+    gb.Elastic(horizon=100, exception=0.1, caution=0.1),
+    gb.NonStationaryWAGP(drift_time=1000),
+    gb.Safe(variance=0.1),
+    gb.StopWhen(above=0.5, arm=1, decisions=9, prior=(0.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize("spec", NUMBERS, ids=lambda spec: type(spec).__name__)
+def test_numbers_of_numpy_become_plain_ones(spec):
+    fields = {f.name: as_numpy(getattr(spec, f.name)) for f in dataclasses.fields(spec)}
+    taken = type(spec)(**fields)
+    assert taken == spec
+    assert json.dumps(taken.to_dict()) == json.dumps(spec.to_dict())
+    assert repr(taken) == repr(spec)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from globalbandits._validation import as_float, as_fraction, as_integer, require
+from globalbandits._validation import as_float, as_fraction, as_integer, require, require_known
 from globalbandits.errors import PolicyError
 from globalbandits.evidence.stopping import DECISIONS, ONE_CONTENDER, TOO_HIGH, Stop
 from globalbandits.policies.parts.grid import as_cells, as_prior, build, unit_means
@@ -58,19 +58,22 @@ class StopWhen:
 
     def __post_init__(self) -> None:
         """Check what does not depend on the model."""
+        checked: dict[str, Any] = {
+            "arm": as_integer("arm", self.arm, 0, PolicyError),
+            "confidence": as_fraction("confidence", self.confidence, PolicyError),
+            "by": require_known("by", self.by, _BY, PolicyError),
+            "prior": as_prior(self.prior),
+            "after": as_integer("after", self.after, 0, PolicyError),
+            "cells": as_cells(self.cells),
+        }
         if self.above is not None:
-            object.__setattr__(self, "above", as_float("above", self.above, PolicyError))
-        as_integer("arm", self.arm, 0, PolicyError)
+            checked["above"] = as_float("above", self.above, PolicyError)
+        if self.decisions is not None:
+            checked["decisions"] = as_integer("decisions", self.decisions, 1, PolicyError)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         flag = isinstance(self.one_contender, bool)
         require(flag, "one_contender", "be True or False", self.one_contender, PolicyError)
-        if self.decisions is not None:
-            as_integer("decisions", self.decisions, 1, PolicyError)
-        confidence = as_fraction("confidence", self.confidence, PolicyError)
-        object.__setattr__(self, "confidence", confidence)
-        require(self.by in _BY, "by", f"be one of {', '.join(_BY)}", self.by, PolicyError)
-        object.__setattr__(self, "prior", as_prior(self.prior))
-        as_integer("after", self.after, 0, PolicyError)
-        as_cells(self.cells)
         any_rule = self.above is not None or self.one_contender or self.decisions is not None
         rule = "have above, one_contender or decisions"
         require(any_rule, "StopWhen", rule, "none of them", PolicyError)

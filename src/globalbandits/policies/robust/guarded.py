@@ -63,7 +63,8 @@ class Guarded(Policy):
         exploration = as_float("exploration", self.exploration, PolicyError)
         require(exploration >= 0.0, "exploration", "be at least 0", exploration, PolicyError)
         object.__setattr__(self, "exploration", exploration)
-        as_integer("restarts", self.restarts, 0, PolicyError)
+        restarts = as_integer("restarts", self.restarts, 0, PolicyError)
+        object.__setattr__(self, "restarts", restarts)
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]

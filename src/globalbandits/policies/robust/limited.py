@@ -64,18 +64,17 @@ class Limited(Around):
     def __post_init__(self) -> None:
         """Check everything that does not depend on the model."""
         object.__setattr__(self, "inner", as_policy("inner", self.inner))
-        if self.largest_step is not None:
-            as_integer("largest_step", self.largest_step, 1, PolicyError)
         is_flag = isinstance(self.no_skipping, bool)
         require(is_flag, "no_skipping", "be True or False", self.no_skipping, PolicyError)
-        as_integer("cohort", self.cohort, 1, PolicyError)
-        as_integer("low", self.low, 0, PolicyError)
+        least = {"largest_step": 1, "cohort": 1, "low": 0, "high": 0, "start": 0}
+        for name, minimum in least.items():
+            value = getattr(self, name)
+            if value is not None or name in ("cohort", "low"):
+                object.__setattr__(self, name, as_integer(name, value, minimum, PolicyError))
         if self.high is not None:
-            as_integer("high", self.high, 0, PolicyError)
             rule = f"be at least low = {self.low}, so that an arm is left"
             require(self.high >= self.low, "high", rule, self.high, PolicyError)
         if self.start is not None:
-            as_integer("start", self.start, 0, PolicyError)
             above = self.high is not None and self.start > self.high
             rule = "lie between low and high"
             require(self.low <= self.start and not above, "start", rule, self.start, PolicyError)
