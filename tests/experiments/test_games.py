@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits.errors import ScenarioError
 from globalbandits.experiments.league import (
     Game,
     Games,
@@ -53,6 +54,16 @@ def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch):
         first.write_text(damage)
         with pytest.raises(pytest.fail.Exception, match="played again"):
             gb.league(policies, ["short"], runs=5, folder=tmp_path)
+
+
+def test_a_folder_that_cannot_be_is_refused_before_a_game_is_played(tmp_path, monkeypatch):
+    play = "globalbandits.experiments.league.play._play"
+    monkeypatch.setattr(play, lambda *arguments: pytest.fail("played"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileExistsError):
+        gb.league([gb.Uniform()], ["short"], folder=tmp_path / "file")
+    with pytest.raises(ScenarioError, match="folder must be a path, got 3"):
+        gb.league([gb.Uniform()], ["short"], folder=3)
 
 
 def test_a_game_of_other_constants_is_another_game(tmp_path, monkeypatch):

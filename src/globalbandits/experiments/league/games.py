@@ -10,6 +10,8 @@ import numpy as np
 
 from globalbandits._files import replacing
 from globalbandits._types import FloatArray
+from globalbandits._validation import require
+from globalbandits.errors import ScenarioError
 from globalbandits.experiments.league.scenarios import Scenario
 from globalbandits.policies import Policy
 from globalbandits.simulation.provenance import content_hash
@@ -31,13 +33,18 @@ class Games:
     league that is played while somebody works on a policy plays that policy again.
 
     Args:
-        folder: where the files are; None to keep nothing.
+        folder: where the files are, made at once if it is missing; None to keep nothing.
         fresh: play games again that are there.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, *, fresh: bool = False) -> None:
-        self._folder = None if folder is None else Path(folder)
+        self._folder = None
         self._fresh = fresh
+        if folder is not None:
+            is_path = isinstance(folder, (str, os.PathLike))
+            require(is_path, "folder", "be a path", folder, ScenarioError)
+            self._folder = Path(folder)
+            self._folder.mkdir(parents=True, exist_ok=True)  # else it fails after the first game
 
     def find(self, scenario: Scenario, policy: Policy, runs: int, seed: int) -> Game | None:
         """The game, if it was played; a damaged file counts as none."""
