@@ -171,7 +171,7 @@ def test_an_arm_that_is_badly_wrong_is_found():
     shifts[0] = model.means(0.4).max() + 0.15 - model.means(0.4)[0]
     env = gb.Environment(model, theta=0.4, bias=gb.FixedBias(tuple(shifts.tolist())))
     policies = {
-        "default": Elastic(horizon=4000, exception=0.12),
+        "usual": Elastic(horizon=4000, exception=0.12),  # as in a game of 10^4 rounds
         "never": Elastic(horizon=4000, exception=0.0, caution=0.0),
     }
     result = gb.simulate(env, policies, horizon=4000, runs=40, seed=6, checkpoints=[4000])
