@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import hashlib
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -41,10 +41,15 @@ def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]
     The name of a policy says little of code that its user may edit. Two hashes are equal if the
     rules, with all they refer to, and the parameters are; they differ between versions of Python.
     """
+    return code_hashes(env, policies, lambda part: content_hash(part) if _is_own(part) else None)
+
+
+def code_hashes(
+    env: Environment, policies: Mapping[str, Policy], hash_of: Callable[[Any], str | None]
+) -> dict[str, Any]:
+    """Hashes of policies and of the parts of a world, those left out for which there is None."""
     parts = {"noise": env.noise, "drift": env.drift, "bias": env.bias}
-    hashes: dict[str, Any] = {
-        name: content_hash(part) for name, part in parts.items() if _is_own(part)
-    }
+    hashes: dict[str, Any] = _hashed(parts, hash_of)
     for name, function in (
         ("truth", env.moving_truth),
         ("population", env.population and env.population.quantile),
@@ -53,8 +58,12 @@ def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]
             digest = hashlib.sha256()
             _TolerantReader(digest).read(function)
             hashes[name] = digest.hexdigest()
-    own = {name: content_hash(policy) for name, policy in policies.items() if _is_own(policy)}
-    return {"policies": own, **hashes}
+    return {"policies": _hashed(policies, hash_of), **hashes}
+
+
+def _hashed(parts: Mapping[str, Any], hash_of: Callable[[Any], str | None]) -> dict[str, str]:
+    found = {name: hash_of(part) for name, part in parts.items() if part is not None}
+    return {name: text for name, text in found.items() if text is not None}
 
 
 def content_hash(part: Any) -> str:
@@ -80,9 +89,7 @@ def _pieces(part: Any) -> Iterator[Any]:
 
 
 def _is_own(part: Any) -> bool:
-    return part is not None and any(
-        type(piece).__module__.partition(".")[0] != _OURS for piece in _pieces(part)
-    )
+    return any(type(piece).__module__.partition(".")[0] != _OURS for piece in _pieces(part))
 
 
 def _functions(piece: Any) -> Iterator[Any]:

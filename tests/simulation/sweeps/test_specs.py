@@ -212,6 +212,16 @@ def test_names_of_tasks_say_what_they_compute():
     assert len({plain, *others}) == len(others) + 1
 
 
+def test_a_result_of_other_constants_of_ours_is_another_task(monkeypatch):
+    def name():
+        return make_plan(SPEC | {"policies": {"e": "elastic"}}).tasks[0].name
+
+    before = name()
+    assert name() == before
+    monkeypatch.setattr("globalbandits.policies.parts.curve_index.RARE", 0.5)
+    assert name() != before
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_example_is_read_and_fits_the_schema(name):
     content = tomllib.loads(example_text(name))

@@ -1,6 +1,5 @@
 """Games that were played: one policy on one scenario, kept so that a league can go on."""
 
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -14,7 +13,6 @@ from globalbandits._validation import require
 from globalbandits.errors import ScenarioError
 from globalbandits.experiments.league.scenarios import Scenario
 from globalbandits.policies import Policy
-from globalbandits.simulation.provenance import content_hash
 from globalbandits.simulation.sweeps.plan import task_name
 from globalbandits.simulation.sweeps.specs import Experiment
 
@@ -71,8 +69,5 @@ class Games:
             return None
         numbers = {"horizon": scenario.horizon, "runs": runs, "seed": seed, "checkpoints": 1}
         options = {**numbers, "evidence": False}
-        env = scenario.environment
-        parts = [part for part in (policy, env.noise, env.drift, env.bias) if part is not None]
-        name = [task_name(Experiment(env, {"": policy}, options)), *map(content_hash, parts)]
-        digest = hashlib.sha256(" ".join(name).encode()).hexdigest()[:24]
-        return self._folder / f"{digest}.json"
+        name = task_name(Experiment(scenario.environment, {"": policy}, options))
+        return self._folder / f"{name}.json"

@@ -19,7 +19,7 @@ from globalbandits.model import RewardModel
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.policies.base import describe
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
-from globalbandits.simulation.provenance import own_code
+from globalbandits.simulation.provenance import code_hashes, content_hash
 from globalbandits.simulation.sweeps.grid import MOST_TASKS, Axis, axes_of, points
 from globalbandits.simulation.sweeps.specs import Experiment, Reader
 
@@ -133,6 +133,7 @@ class _Namer:
     def __init__(self) -> None:
         self._models: dict[int, tuple[RewardModel, Any]] = {}
         self._set_up: set[tuple[int, str]] = set()
+        self._codes: dict[tuple[type, str], str] = {}
 
     def check(self, experiment: Experiment) -> None:
         """Refuse wrong numbers, and policies that cannot play this model."""
@@ -173,10 +174,16 @@ class _Namer:
             "times": hashlib.sha256(times.astype("<i8").tobytes()).hexdigest(),
             "evidence": options["evidence"],
             "stop": plain(options.get("stop")),
-            "own_code": own_code(env, experiment.policies),
+            "code": code_hashes(env, experiment.policies, self._code),
         }
         text = json.dumps(whole, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    def _code(self, part: Any) -> str:
+        key = type(part), repr(part)
+        if key not in self._codes:
+            self._codes[key] = content_hash(part)
+        return self._codes[key]
 
     def _model(self, model: RewardModel) -> Any:
         if id(model) not in self._models:
