@@ -26,7 +26,7 @@ from globalbandits.simulation import simulate
 from globalbandits.simulation.arena import Arena, Player
 from globalbandits.simulation.draws import Tap
 
-SHAPES = ((40, 50_000), (200, 10_000), (2_000, 1_000), (100_000, 24))
+SHAPES = ((40, 50_000), (200, 10_000), (2_000, 1_000), (100_000, 48))
 TARGET = ">= 1.7"
 N_NUMBERS = 2**26  # of the plain loop: about as long as the simulations take
 

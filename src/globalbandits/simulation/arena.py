@@ -20,9 +20,10 @@ from globalbandits.simulation.seat import Runs, Seat, play_loop
 from globalbandits.simulation.worlds import World, make_world
 from globalbandits.statistics import Statistics, no_statistics
 
-BLOCK = 2**14  # cells of a call: few enough for the processor's cache, many enough to call seldom
+BLOCK = 2**15  # cells of a call: few enough for the processor's cache, many enough to call seldom
 _FIRST_BLOCK = 2**8  # until it is known how long a step takes
 _QUICK, _SLOW = 0.005, 0.05  # seconds of a call: it grows below, and shrinks above
+_MOST_COUNTED = 2**22  # plays of arms that are counted apart in one call
 _MOST_COPIED = 2**18  # numbers in histograms of one call
 
 
@@ -124,7 +125,8 @@ class Arena:
         self._block = block
         self.n_cells = block or BLOCK
         # Where a generator's memory is not known, a run's stream is set before each call.
-        self.n_rows = max(1, self.n_cells // job.horizon) if source.KNOWN_LAYOUT else 1
+        most = min(self.n_cells // job.horizon, _MOST_COUNTED // job.n_arms)
+        self.n_rows = max(1, most) if source.KNOWN_LAYOUT else 1
         if job.evidence:
             copied = len(job.times) * job.n_arms * empty(1).counts.size
             self.n_rows = max(1, min(self.n_rows, _MOST_COPIED // copied))
