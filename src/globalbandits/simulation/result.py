@@ -299,7 +299,7 @@ def _assemble(
 
 def _arm_labels(arms: tuple[Any, ...]) -> AnyArray:
     """Arms as an axis: numbers where all are numbers, texts otherwise."""
-    if all(_is_number(arm) for arm in arms):
+    if set(map(type, arms)) == {float} or all(map(_is_number, arms)):
         return np.array([float(arm) for arm in arms])
     return np.array([str(arm) for arm in arms])
 
