@@ -3,7 +3,9 @@
 import difflib
 import math
 import numbers
+import os
 from collections.abc import Iterable, Mapping, Set
+from pathlib import Path
 from typing import Any, SupportsFloat
 
 import numpy as np
@@ -153,3 +155,16 @@ def as_interval(name: str, value: Any, error: Error) -> tuple[float, float]:
     require(low < high, name, "have low < high", value, error)
     require(math.isfinite(high - low), name, "have a finite length", value, error)
     return low, high
+
+
+def as_folder(name: str, value: object, error: Error) -> Path:
+    """Return value as the path of a folder, which is made if it is missing."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise error(f"{name} must be a path, got {show(value)}")
+    folder = Path(value)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        rule = "be a folder that can be made"
+        raise error(f"{name} must {rule}, got {show(str(folder))}: {failure.strerror}") from failure
+    return folder

@@ -60,8 +60,10 @@ def test_a_folder_that_cannot_be_is_refused_before_a_game_is_played(tmp_path, mo
     play = "globalbandits.experiments.league.play._play"
     monkeypatch.setattr(play, lambda *arguments: pytest.fail("played"))
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileExistsError):
-        gb.league([gb.Uniform()], ["short"], folder=tmp_path / "file")
+    for wrong in ("file", "file/inside"):
+        rule = f"folder must be a folder that can be made, got .*{wrong}'"
+        with pytest.raises(ScenarioError, match=rule):
+            gb.league([gb.Uniform()], ["short"], folder=tmp_path / wrong)
     with pytest.raises(ScenarioError, match="folder must be a path, got 3"):
         gb.league([gb.Uniform()], ["short"], folder=3)
 

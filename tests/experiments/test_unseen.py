@@ -226,6 +226,15 @@ def test_wrong_options_are_refused(arguments, message, tmp_path, capsys):
     assert not (tmp_path / "none").exists()
 
 
+def test_a_folder_that_cannot_be_is_named(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    for command in (["league", "--random", "1", "--policy", "UCB1"], ["league"], ["reproduce"]):
+        with pytest.raises(SystemExit) as stop:
+            main([*command, "--out", str(tmp_path / "file")])
+        assert stop.value.code == 2
+        assert "error: out must be a folder that can be made, got " in capsys.readouterr().err
+
+
 def test_a_label_that_nobody_has_is_told_from_those_of_random_worlds():
     with pytest.raises(PolicyError, match=r"'Elastic, told the horizon'.*did you mean 'Elastic'"):
         unseen_players(["Elastik"])

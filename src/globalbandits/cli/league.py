@@ -116,6 +116,8 @@ def _play(
     about: dict[str, str],
     console: "Console",
 ) -> Path:
+    from globalbandits._validation import as_folder
+    from globalbandits.errors import ScenarioError
     from globalbandits.experiments.league import (
         Games,
         compile_ahead,
@@ -126,7 +128,7 @@ def _play(
     from globalbandits.report.league import print_league, write_league
 
     scenarios, policies = load_scenarios(scenario), league_policies(policy)
-    out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written to fails at once
+    as_folder("out", out, ScenarioError)  # one that cannot be fails at once
     with _progress() as (tick, restart):
         compile_ahead(list(policies) if policy is None else policy, tick)
         restart(len(scenarios) * len(policies))
@@ -148,6 +150,8 @@ def _play_unseen(
     about: dict[str, str],
     console: "Console",
 ) -> Path:
+    from globalbandits._validation import as_folder
+    from globalbandits.errors import ScenarioError
     from globalbandits.experiments.league import Games, draw_worlds, play_unseen, unseen_players
     from globalbandits.report.unseen import print_unseen, write_unseen
 
@@ -155,7 +159,7 @@ def _play_unseen(
     with _progress() as (tick, restart):
         restart(number)
         worlds = draw_worlds(number, seed, horizon, tick)
-        out.mkdir(parents=True, exist_ok=True)
+        as_folder("out", out, ScenarioError)
         restart(len(worlds) * len(players))
         games = Games(out / "games", fresh=fresh)
         played = play_unseen(worlds, players, runs=runs, tick=tick, games=games)

@@ -59,6 +59,8 @@ def reproduce(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from globalbandits._validation import as_folder
+    from globalbandits.errors import ScenarioError
     from globalbandits.experiments import (
         EXPERIMENTS,
         check_request,
@@ -71,7 +73,7 @@ def reproduce(
 
     started = time.perf_counter()
     check_request(experiment or [], runs, horizon, seed)  # wrong numbers fail before any work
-    out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written to fails at once
+    as_folder("out", out, ScenarioError)  # one that cannot be fails at once
     numbers = sorted(set(experiment or EXPERIMENTS))
     with_trust = not experiment if trust is None else trust
     console = Console()

@@ -9,7 +9,7 @@ import numpy as np
 
 from globalbandits._files import replacing
 from globalbandits._types import FloatArray
-from globalbandits._validation import require
+from globalbandits._validation import as_folder
 from globalbandits.errors import ScenarioError
 from globalbandits.experiments.league.scenarios import Scenario
 from globalbandits.policies import Policy
@@ -36,13 +36,9 @@ class Games:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, *, fresh: bool = False) -> None:
-        self._folder = None
+        # Made now: else it fails after the first game.
+        self._folder = None if folder is None else as_folder("folder", folder, ScenarioError)
         self._fresh = fresh
-        if folder is not None:
-            is_path = isinstance(folder, (str, os.PathLike))
-            require(is_path, "folder", "be a path", folder, ScenarioError)
-            self._folder = Path(folder)
-            self._folder.mkdir(parents=True, exist_ok=True)  # else it fails after the first game
 
     def find(self, scenario: Scenario, policy: Policy, runs: int, seed: int) -> Game | None:
         """The game, if it was played; a damaged file counts as none."""
