@@ -1,4 +1,4 @@
-"""What Elastic loses, world by world: the figures of docs/elastic.md, in about ten minutes.
+"""What Elastic loses, world by world: the figures of docs/elastic.md, in about five minutes.
 
 Regret is by what is really paid. "Expected" is what an independent prototype of the rule lost.
 """

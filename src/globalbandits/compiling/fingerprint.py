@@ -25,11 +25,11 @@ _KEPT = 256  # fingerprints
 # Modules that Numba replaces by code of its own: their version says it all.
 _KNOWN_PACKAGES = {"builtins", "cmath", "math", "numba", "numpy", "operator"}
 
-
 _CODE, _DEFAULTS = attrgetter("__code__"), attrgetter("__defaults__")
 _KEYWORDS, _CONTENTS = attrgetter("__kwdefaults__"), attrgetter("cell_contents")
 # One thing that was looked up, and found: (look up, what, found).
 _Witness = tuple[Callable[[Any], Any], Any, Any]
+# Fingerprints by function, with all that was looked up for them.
 KEPT_KEYS: dict[Any, tuple[str, list[_Witness]]] = {}
 
 

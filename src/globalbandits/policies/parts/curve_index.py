@@ -24,7 +24,7 @@ from globalbandits.statistics import Statistics
 
 NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
 FAR = 0.1  # variance of the error of an arm whose curve says nothing at all
-RARE = 0.03  # how many of the badly wrong curves are of that kind
+RARE = 0.03  # share of the badly wrong curves that are of that kind
 SMALL = 0.001  # variance of the error that the floor allows for
 
 
@@ -69,14 +69,14 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         near_odds = setup.exception * (1.0 - RARE) * near[0]
         far_odds = setup.exception * RARE * far[0]
         both = near_odds + far_odds
-        either = 1.0 - setup.exception + both
-        if both > 0.5 * either:  # the arm is an exception: its curve says nothing any more
+        whole = 1.0 - setup.exception + both
+        if both > 0.5 * whole:  # the arm is an exception: its curve says nothing any more
             law = near if near_odds > far_odds else far
             mean = model + law[1]
             index = mean + math.sqrt(law[2]) * psi_log(state.horizons[0] * law[2] / variance)
         else:
             for odds, law in ((near_odds, near), (far_odds, far)):
-                often = odds / either * state.horizons[1]
+                often = odds / whole * state.horizons[1]
                 gain = often * often / (1.0 + often * often)  # a lucky arm is not an exception yet
                 centre = mean + gain * (model + law[1] - mean)
                 bonus = math.sqrt(law[2]) * psi_log(often * law[2] / variance)
