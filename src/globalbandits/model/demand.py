@@ -21,8 +21,7 @@ from functools import partial
 
 from globalbandits._validation import as_float, as_interval, as_positive, require
 from globalbandits.errors import ModelError
-from globalbandits.model import demand_curves as curves
-from globalbandits.model.certificates import CertifiedMean
+from globalbandits.model.family import formula_model
 from globalbandits.model.levels import as_levels
 from globalbandits.model.named_values import Profit
 from globalbandits.model.reward_model import RewardModel
@@ -103,16 +102,14 @@ def linear_power(
     )
     return _build(
         "linear_power",
-        {"power": power},
-        CertifiedMean(
-            partial(curves.linear_power, power=power),
-            partial(curves.slope_linear_power, power=power),
-        ),
-        partial(curves.inverse_linear_power, power=power),
+        # Rounding can make the base negative where demand ends.
+        "max(1 - theta*arm, 0)**power",
+        "(1 - mean**(1 / power)) / arm",
         levels,
         chosen,
         cost,
         observe,
+        power=power,
     )
 
 
@@ -150,9 +147,9 @@ def exponential(
     last = min(1.0 / min(levels), 20.0 / max(levels))
     chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
-    certified = CertifiedMean(curves.exponential, curves.slope_exponential)
-    inverse = curves.inverse_exponential
-    return _build("exponential", {}, certified, inverse, levels, chosen, cost, observe)
+    return _build(
+        "exponential", "exp(-theta*arm)", "-log(mean) / arm", levels, chosen, cost, observe
+    )
 
 
 def logit(
@@ -191,16 +188,13 @@ def logit(
     chosen = as_interval("domain", span if domain is None else domain, ModelError)
     return _build(
         "logit",
-        {"sensitivity": known},
-        CertifiedMean(
-            partial(curves.logit, sensitivity=known),
-            partial(curves.slope_logit, sensitivity=known),
-        ),
-        partial(curves.inverse_logit, sensitivity=known),
+        "1 / (1 + exp(sensitivity*arm - theta))",
+        "sensitivity*arm + log(mean) - log1p(-mean)",
         levels,
         chosen,
         cost,
         observe,
+        sensitivity=known,
     )
 
 
@@ -238,16 +232,13 @@ def isoelastic(
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
         "isoelastic",
-        {"reference": reference},
-        CertifiedMean(
-            partial(curves.isoelastic, reference=reference),
-            partial(curves.slope_isoelastic, reference=reference),
-        ),
-        partial(curves.inverse_isoelastic, reference=reference),
+        "(arm / reference)**-theta",
+        "-log(mean) / log(arm / reference)",
         levels,
         chosen,
         cost,
         observe,
+        reference=reference,
     )
 
 
@@ -295,60 +286,51 @@ def log_log(
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
         "log_log",
-        {"reference": reference, "cutoff": cutoff},
-        CertifiedMean(
-            partial(curves.log_log, reference=reference, cutoff=cutoff),
-            partial(curves.slope_log_log, reference=reference, cutoff=cutoff),
-        ),
+        # Willingness to pay has the density exp(-theta * s) for s = log(price / reference) below
+        # log(cutoff / reference). Those who do not buy divided by those who do is the second
+        # term. Written with exprel it has a value at theta = 0 and visibly rises with theta.
+        "1 / (1 + log(arm / reference) * exprel(theta * log(arm / reference))"
+        " / (log(cutoff / arm) * exprel(-theta * log(cutoff / arm))))",
         None,
         levels,
         chosen,
         cost,
         observe,
+        reference=reference,
+        cutoff=cutoff,
     )
 
 
 def _build(
     family: str,
-    parameters: dict[str, float],
-    demand: CertifiedMean,
-    inverse: curves.Curve | None,
+    demand: str,
+    inverse: str | None,
     prices: tuple[float, ...],
     domain: Domain,
     cost: float | None,
     observe: str | None,
+    **constants: float,
 ) -> RewardModel:
-    """The model of what is observed, revenue or sales, from the demand curve."""
-    model = _model(demand, inverse, prices, domain, cost, observe)
-    worth = {"cost": float(cost)} if cost is not None else {"observe": observe or "revenue"}
-    model.remember_family(f"demand.{family}", parameters | worth)
-    return model
-
-
-def _model(
-    demand: CertifiedMean,
-    inverse: curves.Curve | None,
-    prices: tuple[float, ...],
-    domain: Domain,
-    cost: float | None,
-    observe: str | None,
-) -> RewardModel:
+    """The model of what is observed, revenue or sales, from the formula of demand."""
     known = observe in (None, "revenue", "sales")
     require(known, "observe", "be 'revenue' or 'sales'", observe, ModelError)
+    build = partial(formula_model, f"demand.{family}", constants=constants)
     if cost is not None:
         cost = as_float("cost", cost, ModelError)
         require(cost >= 0.0, "cost", "be at least 0", cost, ModelError)
         rule = "be 'sales' where a cost is given"
         require(observe in (None, "sales"), "observe", rule, observe, ModelError)
-        return RewardModel(demand, prices, domain, inverse=inverse, value=Profit(cost))
+        worth = {"cost": cost}
+        return build(demand, inverse, prices, domain, worth=worth, value=Profit(cost))
     if observe == "sales":
-        return RewardModel(demand, prices, domain, inverse=inverse)
-    return RewardModel(
-        CertifiedMean(partial(curves.revenue, demand), partial(curves.slope_revenue, demand.slope)),
+        return build(demand, inverse, prices, domain, worth={"observe": "sales"})
+    return build(
+        f"arm * {demand}",
+        None if inverse is None else inverse.replace("mean", "(mean / arm)"),
         prices,
         domain,
+        worth={"observe": "revenue"},
         reward_range=(0.0, max(1.0, *prices)),
-        inverse=None if inverse is None else partial(curves.inverse_revenue, inverse),
     )
 
 

@@ -11,12 +11,10 @@ a side effect that is still accepted: a dose is worth -abs(f - target), less the
 """
 
 from collections.abc import Iterable
-from functools import partial
 
 from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require
 from globalbandits.errors import ModelError
-from globalbandits.model import dose_curves as curves
-from globalbandits.model.certificates import CertifiedMean
+from globalbandits.model.family import formula_model
 from globalbandits.model.levels import as_levels
 from globalbandits.model.named_values import Benefit
 from globalbandits.model.reward_model import RewardModel
@@ -57,9 +55,7 @@ def linear(
     require(
         chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
     )
-    certified = CertifiedMean(curves.linear, curves.slope_linear)
-    inverse = curves.inverse_linear
-    return _build("linear", {}, certified, inverse, levels, chosen, penalty, target)
+    return _build("linear", "theta * arm", "mean / arm", levels, chosen, penalty, target)
 
 
 def logistic(
@@ -95,16 +91,13 @@ def logistic(
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     return _build(
         "logistic",
-        {"intercept": intercept},
-        CertifiedMean(
-            partial(curves.logistic, intercept=intercept),
-            partial(curves.slope_logistic, intercept=intercept),
-        ),
-        partial(curves.inverse_logistic, intercept=intercept),
+        "1 / (1 + exp(-intercept - theta*arm))",
+        "(log(mean) - log1p(-mean) - intercept) / arm",
         levels,
         chosen,
         penalty,
         target,
+        intercept=intercept,
     )
 
 
@@ -146,13 +139,13 @@ def emax(
     require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
     return _build(
         "emax",
-        {"hill": hill},
-        CertifiedMean(partial(curves.emax, hill=hill), partial(curves.slope_emax, hill=hill)),
-        partial(curves.inverse_emax, hill=hill),
+        "1 / (1 + (theta / arm)**hill)",
+        "arm * (1 / mean - 1)**(1 / hill)",
         levels,
         chosen,
         penalty,
         target,
+        hill=hill,
     )
 
 
@@ -194,9 +187,8 @@ def power(
     rule = "lie strictly between 0 and 1"
     levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
     chosen = as_interval("domain", domain, ModelError)
-    certified = CertifiedMean(curves.power, curves.slope_power)
-    inverse = curves.inverse_power
-    return _build("power", {}, certified, inverse, levels, chosen, penalty, target)
+    inverse = "log(log(mean) / log(arm))"
+    return _build("power", "arm**exp(theta)", inverse, levels, chosen, penalty, target)
 
 
 def hyperbolic_tangent(
@@ -228,28 +220,41 @@ def hyperbolic_tangent(
     levels = as_levels("doses", doses, -3.0, 3.0, rule)
     chosen = as_interval("domain", domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
-    certified = CertifiedMean(curves.hyperbolic_tangent, curves.slope_hyperbolic_tangent)
-    inverse = curves.inverse_hyperbolic_tangent
-    return _build("hyperbolic_tangent", {}, certified, inverse, levels, chosen, penalty, target)
+    return _build(
+        "hyperbolic_tangent",
+        # (tanh(x) + 1) / 2 = 1 / (1 + exp(-2 x)), which keeps its digits at negative doses.
+        "(1 + exp(-2*arm))**-theta",
+        "-log(mean) / log1p(exp(-2*arm))",
+        levels,
+        chosen,
+        penalty,
+        target,
+    )
 
 
 def _build(
     family: str,
-    parameters: dict[str, float],
-    response: CertifiedMean,
-    inverse: curves.Curve,
+    response: str,
+    inverse: str,
     doses: tuple[float, ...],
     domain: Domain,
     penalty: float,
     target: float | None,
+    **constants: float,
 ) -> RewardModel:
-    """The model of the response, and of what it is worth."""
+    """The model of the response and of what it is worth."""
     penalty = as_float("penalty", penalty, ModelError)
     require(penalty >= 0.0, "penalty", "be at least 0", penalty, ModelError)
+    worth = {"penalty": penalty}
     if target is not None:
-        target = as_fraction("target", target, ModelError)
-    value = Benefit(target, penalty) if penalty > 0.0 or target is not None else None
-    model = RewardModel(response, doses, domain, inverse=inverse, value=value)
-    worth = {"penalty": penalty} | ({} if target is None else {"target": target})
-    model.remember_family(f"dose.{family}", parameters | worth)
-    return model
+        worth["target"] = target = as_fraction("target", target, ModelError)
+    return formula_model(
+        f"dose.{family}",
+        response,
+        inverse,
+        doses,
+        domain,
+        constants=constants,
+        worth=worth,
+        value=Benefit(target, penalty) if penalty > 0.0 or target is not None else None,
+    )

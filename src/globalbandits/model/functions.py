@@ -67,8 +67,8 @@ class ArmFunctions:
         self, joint: Function, functions: Sequence[Function], probes: FloatArray, names: list[str]
     ) -> bool:
         """Whether one call with arrays of arguments and arms gives what single calls give."""
-        if self._values.size == 0:
-            return False
+        if self._values.size == 0 or isinstance(joint, Expression):
+            return self._values.size > 0  # a formula always broadcasts
         table = _try(joint, probes.shape, probes, self._values[:, np.newaxis])
         if table is None:
             return False
@@ -126,6 +126,24 @@ class PerArm(NamedTuple):
             functions = tuple(partial(_swap, self.joint, arm) for arm in arms)
         probes = probe_points(*(np.broadcast_to(end, len(arms)) for end in (low, high)))
         return ArmFunctions(functions, probes, arms, self.joint, what, self.table)
+
+    def unseen_width(self, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
+        """The widest interval of theta on which an arm is not proved monotone.
+
+        Formulas and tables can be proved monotone. A Python function cannot: infinite.
+        """
+        whole = self.table or self.joint
+        sources = (
+            [(whole, arms)]
+            if whole is not None
+            else [(function, (arm,)) for function, arm in zip(self.functions, arms, strict=True)]
+        )
+        widths = [
+            source.unseen_width(those, domain)
+            for source, those in sources
+            if isinstance(source, (Expression, TableCurves))
+        ]
+        return max(widths) if len(widths) == len(sources) else np.inf
 
 
 def as_function(what: str, function: Any, names: tuple[str, ...]) -> Function:

@@ -12,7 +12,6 @@ from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis import analyse
 from globalbandits.model.arms import as_arms
-from globalbandits.model.certificates import unseen_width
 from globalbandits.model.curves import evaluate_many
 from globalbandits.model.describing import Descriptions
 from globalbandits.model.envelope import envelope_table
@@ -183,7 +182,7 @@ class RewardModel(Observations, Showing, Descriptions):
         # gaps and regret from the second.
         self._value = None if value is None else value.bind(arms, "value", *self._reward_range)
         self._worth = Worth(self._observed, self._value, self._reward_range)
-        unseen = unseen_width(mean, arms, self._domain) if monotone else np.inf
+        unseen = mean.unseen_width(arms, self._domain) if monotone else np.inf
         with np.errstate(all="ignore"):  # what cannot be computed is found and named
             found = analyse(
                 self._observed,

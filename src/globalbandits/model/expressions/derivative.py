@@ -99,6 +99,6 @@ def _outer(b: _Simplifying, op: str, place: int, x: int) -> int:
             return b.add("div", b.constant(0.5), place)
         case "abs":
             return b.add("sign", x)
-        case "tanh" | "expit":
+        case "tanh" | "expit" | "exprel":
             return b.add(f"{op}_slope", x)
     raise AssertionError(op)

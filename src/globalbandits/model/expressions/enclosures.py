@@ -123,12 +123,14 @@ def _pow(x: Pair, y: Pair) -> Pair:
     return low, high
 
 
-def _rising(op: str, floor: float = -np.inf, ceiling: float = np.inf) -> Callable[[Pair], Pair]:
+def _rising(
+    op: str, floor: float = -np.inf, ceiling: float = np.inf, ulps: float = _ULPS
+) -> Callable[[Pair], Pair]:
     """The rule of a function that rises with its argument and stays between two numbers."""
     function = OPERATIONS[op]
 
     def rule(x: Pair) -> Pair:
-        low, high = _wider(function(x[0]), function(x[1]), _ULPS)
+        low, high = _wider(function(x[0]), function(x[1]), ulps)
         return np.maximum(low, floor), np.minimum(high, ceiling)
 
     return rule
@@ -184,6 +186,7 @@ _RULES: dict[str, Callable[..., Pair]] = {
     "neg": _neg,
     "exp": _exp,
     "expm1": _rising("expm1", floor=-1.0),
+    "exprel": _rising("exprel", floor=0.0, ulps=2.0 * _ULPS),
     "log": _log,
     "log1p": _defined_from(-1.0, -np.inf, _rising("log1p")),
     "sqrt": _defined_from(0.0, 0.0, _rising("sqrt", floor=0.0)),
@@ -195,5 +198,6 @@ _RULES: dict[str, Callable[..., Pair]] = {
     "sign": lambda x: (np.sign(x[0]), np.sign(x[1])),
     "tanh_slope": _bell("tanh_slope", 1.0),
     "expit_slope": _bell("expit_slope", 0.25),
+    "exprel_slope": _rising("exprel_slope", floor=0.0, ulps=16.0 * _ULPS),
     "choose": _choose,
 }

@@ -7,7 +7,7 @@ and the tree it gives is walked with a list of what is allowed.
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from globalbandits._validation import did_you_mean
@@ -34,24 +34,30 @@ _BINARY: dict[type[ast.operator], str] = {
 }
 
 
-def read(text: object, names: Sequence[str], what: str) -> Tape:
+def read(
+    text: object, names: Sequence[str], what: str, constants: Mapping[str, float] | None = None
+) -> Tape:
     """The tape of a formula.
 
     Args:
         text: The formula.
-        names: The numbers it may use.
+        names: The variables it may use.
         what: What messages call the formula.
+        constants: Further names and their values. A formula with constants comes from the
+            catalogues, so the limits on numbers and powers do not apply to it.
 
     >>> read("arm * (1 - arm*theta)**2", ("theta", "arm"), "mean").uses("theta")
     True
     """
-    return _Reader(text, names, what).read()
+    return _Reader(text, names, what, constants or {}).read()
 
 
 class _Reader:
     """One formula and where messages point in it."""
 
-    def __init__(self, text: object, names: Sequence[str], what: str) -> None:
+    def __init__(
+        self, text: object, names: Sequence[str], what: str, constants: Mapping[str, float]
+    ) -> None:
         if not isinstance(text, str):
             raise ModelError(f"{what} must be a text with a formula, got {type(text).__name__}")
         if len(text) > LONGEST:
@@ -59,6 +65,7 @@ class _Reader:
         self._text = text
         self._names = tuple(names)
         self._what = what
+        self._constants = constants
         self._shift = len(text) - len(text.lstrip(" \t\n"))
         self._builder = Builder()
         self._n_steps = 0
@@ -132,7 +139,7 @@ class _Reader:
         self._refuse(_FORMULA, place - self._shift)
 
     def _check_name(self, name: str, place: int) -> None:
-        if name in self._names or name in FUNCTIONS:
+        if name in self._names or name in self._constants or name in FUNCTIONS:
             return
         known = (*self._names, *FUNCTIONS)
         rule = f"use only {' and '.join(self._names)}, and the functions {', '.join(FUNCTIONS)}"
@@ -151,6 +158,8 @@ class _Reader:
                 return self._constant(value, at)
             case ast.Name(id=name) if name in self._names:
                 return self._builder.name(name)
+            case ast.Name(id=name) if name in self._constants:
+                return self._builder.constant(self._constants[name])
             case ast.Name(id=name):
                 self._refuse(f"call {name} with (...)", at, name)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -171,7 +180,7 @@ class _Reader:
     def _binary(self, op: str, left: ast.expr, right: ast.expr, depth: int) -> int:
         first = self._add(left, depth + 1)
         second = self._add(right, depth + 1)
-        if op == "pow":
+        if op == "pow" and not self._constants:
             power = self._builder.known(second)
             if power is not None and not abs(power) <= LARGEST_POWER:
                 rule = f"have powers between -{LARGEST_POWER:g} and {LARGEST_POWER:g}"

@@ -1,5 +1,6 @@
 """A formula as a list of steps: flat data, evaluated without recursion."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ class Function(NamedTuple):
 FUNCTIONS: dict[str, Function] = {
     "exp": Function("exp"),
     "expm1": Function("expm1"),
+    "exprel": Function("exprel"),
     "log": Function("log"),
     "log1p": Function("log1p"),
     "sqrt": Function("sqrt"),
@@ -32,6 +34,23 @@ FUNCTIONS: dict[str, Function] = {
     "min": Function("min", several=True),
     "max": Function("max", several=True),
 }
+
+
+def _exprel(x: Any) -> Any:
+    """(exp(x) - 1) / x, and its limit 1 at 0."""
+    zero = x == 0.0
+    return np.where(zero, 1.0, np.expm1(x) / np.where(zero, 1.0, x))
+
+
+def _exprel_slope(x: Any) -> Any:
+    """The derivative of exprel: positive and rising."""
+    near = np.clip(x, -1.0, 1.0)
+    # The closed form cancels near 0. The series there is the sum of x**k / (k! * (k + 2)).
+    series = np.zeros_like(near)
+    for coefficient in _EXPREL_SLOPE_SERIES:
+        series = series * near + coefficient
+    far = np.where(np.abs(x) <= 1.0, 1.0, x)
+    return np.where(np.abs(x) <= 1.0, series, (np.exp(far) * (far - 1.0) + 1.0) / far**2)
 
 
 def _expit(x: Any) -> Any:
@@ -65,6 +84,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "neg": np.negative,
     "exp": np.exp,
     "expm1": np.expm1,
+    "exprel": _exprel,
     "log": np.log,
     "log1p": np.log1p,
     "sqrt": np.sqrt,
@@ -77,8 +97,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "sign": np.sign,
     "tanh_slope": _tanh_slope,
     "expit_slope": _expit_slope,
+    "exprel_slope": _exprel_slope,
     "choose": _choose,
 }
+
+_EXPREL_SLOPE_SERIES = [1.0 / (math.factorial(k) * (k + 2)) for k in range(18, -1, -1)]
 
 KINKED = frozenset({"abs", "min", "max", "sign", "choose"})  # not smooth everywhere
 
