@@ -189,16 +189,18 @@ def _compare(
 
     Returns the interval each part belongs to, the part's ends, and its sign.
     """
+    # One call for both arms: the searches below make hundreds of short calls.
+    both = np.array([one, other])
 
     def difference(which: IntArray, theta: FloatArray) -> FloatArray:
-        first, rounding = worth.with_rounding(one[which], theta)
-        second, other_rounding = worth.with_rounding(other[which], theta)
-        gap = first - second
-        same = np.abs(gap) <= np.maximum(rounding, other_rounding)
+        values, rounding = worth.with_rounding(both[:, which], np.array([theta, theta]))
+        gap = values[0] - values[1]
+        same = np.abs(gap) <= np.maximum(rounding[0], rounding[1])
         return np.asarray(np.where(same, 0.0, gap))
 
     def is_above(which: IntArray, theta: FloatArray) -> BoolArray:
-        return np.asarray(worth(one[which], theta) > worth(other[which], theta))
+        values = worth(both[:, which], np.array([theta, theta]))
+        return np.asarray(values[0] > values[1])
 
     n = left.size
     theta = left[:, None] + (right - left)[:, None] * _NODES

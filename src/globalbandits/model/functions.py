@@ -82,6 +82,8 @@ class ArmFunctions:
         if self._table is not None:
             return self._table(arms, arguments)
         shape = np.broadcast(arms, arguments).shape
+        if isinstance(self._joint, Expression):
+            return self._joint(arguments, self._values[arms])
         if self._joint is not None:
             values = _try(self._joint, shape, arguments, self._values[arms])
             if values is not None:

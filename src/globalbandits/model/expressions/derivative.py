@@ -4,9 +4,9 @@ from globalbandits.model.expressions.tape import Builder, Tape
 
 
 def derivative(tape: Tape, name: str) -> Tape:
-    """The derivative by ``name``, exact but for the kinks of abs, min and max.
+    """The derivative by ``name``, exact except at the kinks of abs, min and max.
 
-    Steps of the formula itself are shared, so the derivative is a few times as long at most.
+    It shares steps with the formula, so it is at most a few times as long.
 
     >>> import numpy as np
     >>> from globalbandits.model.expressions.reading import read

@@ -5,13 +5,13 @@ that is not defined on a part of its interval gives (-inf, inf): nothing is know
 anything that is made of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits.model.expressions.tape import OPERATIONS, Tape
+from globalbandits.model.expressions.tape import OPERATIONS, Step, Tape
 
 Pair = tuple[FloatArray, FloatArray]
 
@@ -26,20 +26,30 @@ def enclose(tape: Tape, numbers: Mapping[str, Pair]) -> Pair:
     >>> float(low.round(9)), float(high.round(9))
     (-3.0, 0.75)
     """
+    return enclose_steps(tape.steps, numbers, [len(tape.steps) - 1])[0]
+
+
+def enclose_steps(
+    steps: Sequence[Step], numbers: Mapping[str, Pair], places: Sequence[int]
+) -> list[Pair]:
+    """The pairs of several steps. All are unknown where any of the steps is."""
     values: list[Pair] = []
     unknown = np.array(False)
     with np.errstate(all="ignore"):
-        for step in tape.steps:
+        for step in steps:
             if step.op == "number":
-                values.append((np.array(step.number), np.array(step.number)))
+                number = np.array(step.number)
+                values.append((number, number))
             elif step.op == "name":
                 values.append(numbers[step.name])
             else:
                 found = _sure(_RULES[step.op](*(values[part] for part in step.parts)))
                 unknown = unknown | (np.isneginf(found[0]) & np.isposinf(found[1]))
                 values.append(found)
-    low, high = values[-1]
-    return np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
+    return [
+        (np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high))
+        for low, high in (values[place] for place in places)
+    ]
 
 
 def _sure(pair: Pair) -> Pair:
@@ -68,18 +78,20 @@ def _neg(x: Pair) -> Pair:
 
 
 def _mul(x: Pair, y: Pair) -> Pair:
-    lows, highs = [], []
-    for a in x:
-        for b in y:
-            product = a * b
-            product = np.where((a == 0.0) | (b == 0.0), 0.0, product)
-            exact = (a == 0.0) | (b == 0.0) | (np.abs(a) == 1.0) | (np.abs(b) == 1.0)
-            down, up = _wider(product, product)
-            lows.append(np.where(exact, product, down))
-            highs.append(np.where(exact, product, up))
-    return np.minimum.reduce(np.broadcast_arrays(*lows)), np.maximum.reduce(
-        np.broadcast_arrays(*highs)
-    )
+    low, high = np.array(np.inf), np.array(-np.inf)
+    for a in _ends(x):
+        for b in _ends(y):
+            zero = (a == 0.0) | (b == 0.0)
+            product = np.where(zero, 0.0, a * b)
+            exact = zero | (np.abs(a) == 1.0) | (np.abs(b) == 1.0) | ~np.isfinite(product)
+            error = np.where(exact, 0.0, np.spacing(np.abs(product)))
+            low, high = np.minimum(low, product - error), np.maximum(high, product + error)
+    return low, high
+
+
+def _ends(x: Pair) -> Iterable[FloatArray]:
+    """Both ends, or the only one of a point."""
+    return x[:1] if x[0] is x[1] else x
 
 
 def _div(x: Pair, y: Pair) -> Pair:
@@ -99,6 +111,8 @@ def _div(x: Pair, y: Pair) -> Pair:
 def _pow(x: Pair, y: Pair) -> Pair:
     point = y[0] == y[1]
     whole = point & (y[0] == np.rint(y[0])) & (np.abs(y[0]) < 2.0**53)
+    if not whole.any():
+        return _real_power(x, y)
     even = whole & (np.fmod(y[0], 2.0) == 0.0)
     # Whole powers: of the size where even, of the signed number where odd.
     inside = (x[0] <= 0.0) & (x[1] >= 0.0)
@@ -115,12 +129,16 @@ def _pow(x: Pair, y: Pair) -> Pair:
     one = y[0] == 0.0
     down, up = np.where(pole, -np.inf, down), np.where(pole, np.inf, up)
     down, up = np.where(one, 1.0, down), np.where(one, 1.0, up)
-    # Other powers, of numbers that are not negative: exp(y log x).
-    other = _exp(_mul(_log((np.maximum(x[0], 0.0), x[1])), y))
-    undefined = ~whole & (x[0] < 0.0)
-    low = np.where(whole, down, np.where(undefined, -np.inf, other[0]))
-    high = np.where(whole, up, np.where(undefined, np.inf, other[1]))
-    return low, high
+    if whole.all():
+        return down, up
+    other = _real_power(x, y)
+    return np.where(whole, down, other[0]), np.where(whole, up, other[1])
+
+
+def _real_power(x: Pair, y: Pair) -> Pair:
+    """exp(y log x), for x that are not negative."""
+    low, high = _exp(_mul(_log((np.maximum(x[0], 0.0), x[1])), y))
+    return np.where(x[0] < 0.0, -np.inf, low), np.where(x[0] < 0.0, np.inf, high)
 
 
 def _rising(

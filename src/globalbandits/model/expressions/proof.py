@@ -6,8 +6,8 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.errors import ModelError
-from globalbandits.model.expressions.enclosures import enclose
-from globalbandits.model.expressions.tape import Tape
+from globalbandits.model.expressions.enclosures import enclose_steps
+from globalbandits.model.expressions.tape import Builder, Tape
 
 _N_CELLS = 16  # per arm, at the start
 _N_HALVINGS = 36
@@ -26,6 +26,8 @@ def undecided_width(
     The result is infinite if too many cells stay open. A slope that is proved positive in one
     place and negative in another is an error.
     """
+    builder = Builder()
+    places = [builder.append(slope), builder.append(mean)]
     values = np.array(arms if mean.uses("arm") else [0.0], dtype=float)
     tip = _TIP_FLOATS * float(np.spacing(max(abs(domain[0]), abs(domain[1]))))
     edges = np.linspace(*domain, _N_CELLS + 1)
@@ -38,11 +40,10 @@ def undecided_width(
     rises, falls = np.full(values.size, np.nan), np.full(values.size, np.nan)
     narrow_cells: list[tuple[Any, FloatArray, FloatArray]] = []
     for halving in range(_N_HALVINGS + 1):
-        cells = {"theta": (low, high), "arm": (values[arm], values[arm])}
-        least, most, lowest, highest = (
-            np.broadcast_to(end, arm.shape)
-            for end in (*enclose(slope, cells), *enclose(mean, cells))
-        )
+        point = values[arm]
+        cells = {"theta": (low, high), "arm": (point, point)}
+        pairs = enclose_steps(builder.steps, cells, places)
+        (least, most), (lowest, highest) = (np.broadcast_arrays(*pair, arm)[:2] for pair in pairs)
         rises[arm[least > 0.0]] = 0.5 * (low + high)[least > 0.0]
         falls[arm[most < 0.0]] = 0.5 * (low + high)[most < 0.0]
         _refuse_both(rises, falls, arms)

@@ -38,8 +38,7 @@ FUNCTIONS: dict[str, Function] = {
 
 def _exprel(x: Any) -> Any:
     """(exp(x) - 1) / x, and its limit 1 at 0."""
-    zero = x == 0.0
-    return np.where(zero, 1.0, np.expm1(x) / np.where(zero, 1.0, x))
+    return np.where(x == 0.0, 1.0, np.expm1(x) / x)
 
 
 def _exprel_slope(x: Any) -> Any:
@@ -136,43 +135,103 @@ class Tape:
         return not any(step.op in KINKED for step in self.steps)
 
     @cached_property
-    def _last_uses(self) -> tuple[tuple[int, ...], ...]:
-        """For each step the earlier ones nobody asks for afterwards."""
-        last: dict[int, int] = {}
+    def _plan(self) -> "_Plan":
+        """The steps as calls on slots; parts that depend on no name are computed here."""
+        names: dict[str, int] = {}
+        calls: list[_Call] = []
+        slots: list[Any] = []
+        free: list[int] = []  # slots of results that no later step needs
+        slot_of: list[int] = []
+        last_use = {part: place for place, step in enumerate(self.steps) for part in step.parts}
         for place, step in enumerate(self.steps):
-            last.update(dict.fromkeys(step.parts, place))
-        done: list[list[int]] = [[] for _ in self.steps]
-        for part, place in last.items():
-            done[place].append(part)
-        return tuple(tuple(parts) for parts in done)
+            inputs = tuple(slot_of[part] for part in step.parts)
+            known = None
+            if step.op == "number":
+                known = np.float64(step.number)
+            elif step.op != "name" and all(slots[slot] is not None for slot in inputs):
+                known = OPERATIONS[step.op](*(slots[slot] for slot in inputs))
+            done = {
+                slot_of[part]
+                for part in step.parts
+                if last_use[part] == place and self.steps[part].op != "name"
+            }
+            free.extend(slot for slot in done if slots[slot] is None)
+            if known is None and step.op != "name" and free:
+                slot_of.append(free.pop())
+            else:
+                slot_of.append(len(slots))
+                slots.append(known)
+            if step.op == "name":
+                names[step.name] = slot_of[-1]
+            elif known is None:
+                calls.append(_Call(OPERATIONS[step.op], inputs, slot_of[-1]))
+        return _Plan(tuple(slots), tuple(names.items()), tuple(calls), slot_of[-1])
 
     def run(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
         """The value, elementwise over arrays that broadcast together."""
-        shape = np.broadcast_shapes(*(np.shape(array) for array in numbers.values()))
-        size = int(np.prod(shape))
+        shape = np.broadcast(*numbers.values()).shape if numbers else ()
         with np.errstate(all="ignore"):
-            if size <= _BLOCK:
+            if math.prod(shape) <= _BLOCK:
                 found = np.asarray(self._walk(numbers), dtype=float)
-                return found if found.shape == shape else np.broadcast_to(found, shape).copy()
-            flat = {name: np.broadcast_to(a, shape).ravel() for name, a in numbers.items()}
-            out = np.empty(size)
-            for start in range(0, size, _BLOCK):
-                part = slice(start, start + _BLOCK)
-                out[part] = self._walk({name: array[part] for name, array in flat.items()})
-        return out.reshape(shape)
+                if self._plan.calls and found.shape == shape:
+                    return found
+                # A formula that is a single name must not hand out the caller's array.
+                return np.broadcast_to(found, shape).copy()
+            out = np.empty(shape)
+            self._fill(out, numbers)
+        return out
+
+    def _fill(self, out: FloatArray, numbers: Mapping[str, FloatArray]) -> None:
+        """Write the value into ``out``, block by block."""
+        if out.size <= _BLOCK:
+            out[...] = self._walk(numbers)
+            return
+        # Arrays keep their own shapes, so that parts of one variable are computed once per block.
+        whole = {
+            name: array.reshape((1,) * (out.ndim - array.ndim) + array.shape)
+            for name, array in numbers.items()
+        }
+        if len(out) == 1:
+            self._fill(out[0], {name: array[0] for name, array in whole.items()})
+            return
+        n_rows = max(1, _BLOCK * len(out) // out.size)
+        for start in range(0, len(out), n_rows):
+            rows = slice(start, start + n_rows)
+            self._fill(
+                out[rows],
+                {name: a[rows] if len(a) > 1 else a for name, a in whole.items()},
+            )
 
     def _walk(self, numbers: Mapping[str, FloatArray]) -> Any:
-        values: list[Any] = [None] * len(self.steps)
-        for place, step in enumerate(self.steps):
-            if step.op == "number":
-                values[place] = np.float64(step.number)
-            elif step.op == "name":
-                values[place] = numbers[step.name]
+        plan = self._plan
+        values = list(plan.slots)
+        for name, slot in plan.names:
+            values[slot] = numbers[name]
+        for function, inputs, slot in plan.calls:
+            if len(inputs) == 2:
+                values[slot] = function(values[inputs[0]], values[inputs[1]])
+            elif len(inputs) == 1:
+                values[slot] = function(values[inputs[0]])
             else:
-                values[place] = OPERATIONS[step.op](*(values[part] for part in step.parts))
-            for part in self._last_uses[place]:
-                values[part] = None
-        return values[-1]
+                values[slot] = function(*(values[place] for place in inputs))
+        return values[plan.last]
+
+
+class _Call(NamedTuple):
+    """One operation: where it reads and where it writes."""
+
+    function: Callable[..., Any]
+    inputs: tuple[int, ...]
+    slot: int
+
+
+class _Plan(NamedTuple):
+    """A tape ready to be evaluated."""
+
+    slots: tuple[Any, ...]  # constants; None where a variable or a result belongs
+    names: tuple[tuple[str, int], ...]
+    calls: tuple[_Call, ...]
+    last: int  # slot of the formula's value
 
 
 class Builder:
@@ -216,6 +275,19 @@ class Builder:
                 for place in order
             )
         )
+
+    def append(self, tape: Tape) -> int:
+        """The place of a whole formula's value."""
+        places: list[int] = []
+        for step in tape.steps:
+            parts = tuple(places[part] for part in step.parts)
+            places.append(self._place(step._replace(parts=parts)))
+        return places[-1]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps so far."""
+        return tuple(self._steps)
 
     def _place(self, step: Step) -> int:
         if step not in self._places:
