@@ -5,7 +5,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.certificates import CertifiedMean
+from globalbandits.model.expressions import Expression
 from globalbandits.model.tables import evaluate
 from tests.model.families import PRICES, pricing
 
@@ -140,27 +140,27 @@ def test_a_model_states_its_resolution():
         *[getattr(gb.dose, name)([0.1, 0.3, 0.8]) for name in gb.dose.__all__],
         gb.demand.linear_power([0.5, 0.9], power=0.4),
         gb.demand.linear_power([0.5, 0.9], power=3.7),
+        gb.demand.linear_power([2.0, 7.0, 9.0], power=0.9),
+        gb.demand.linear_power([2.0, 7.0, 9.0], power=3.7),
+        gb.demand.linear_power([0.5, 0.9], power=150.0, domain=(0.0, 0.15)),
+        gb.demand.log_log([1.0, 4.0 - 1e-6], reference=1.0 - 1e-6, cutoff=4.0),
+        gb.demand.log_log([1.0, 2.0], cutoff=1e12, domain=(0.0, 9.0)),
         gb.dose.emax([1.0, 3.0], hill=2.5),
         gb.dose.logistic([1.0, 3.0], intercept=2.0),
     ],
 )
 def test_the_catalogues_slopes_are_derivatives_with_one_sign(model):
-    certificate = model._observed._joint
-    assert isinstance(certificate, CertifiedMean)
+    formula = model._observed._joint
+    assert isinstance(formula, Expression)
+    assert model.resolution == 0.0
     low, high = model.domain
     thetas = np.linspace(low, high, 203)[1:-1, None]
     step = 1e-6 * (high - low)
     arms = np.array(model.arms)
-    slope = certificate.slope(thetas, arms)
-    difference = (certificate(thetas + step, arms) - certificate(thetas - step, arms)) / (2 * step)
+    slope = formula.slope.run({"theta": thetas, "arm": arms})
+    difference = (formula(thetas + step, arms) - formula(thetas - step, arms)) / (2 * step)
     assert slope == pytest.approx(difference, rel=2e-4, abs=1e-7 * np.abs(slope).max())
     assert ((slope > 0).all(axis=0) | (slope < 0).all(axis=0)).all()
-
-
-def test_a_certificate_of_another_curve_is_refused():
-    wrong = CertifiedMean(lambda t, a: a * t, lambda t, a: -a + 0 * t)
-    with pytest.raises(ModelError, match=r"slope of arm 0\.5 must have the sign of its mean's cha"):
-        gb.RewardModel(wrong, [0.5, 1.0])
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ SMOOTH = [
     "sqrt(theta + arm) + log1p(theta) + expm1(theta/3)",
     "(2 - theta)**3 / (theta + arm)**-2",
     "-theta**2 + 2**theta",
+    "exprel(3*theta) / exprel(-arm*theta) + exprel(theta - 1)",
     "theta - theta",
     "arm * 3",
 ]
@@ -68,6 +69,8 @@ def test_an_enclosure_holds_every_value(text, low, width, arm, slope):
         ("theta**7", (1.0,), (0.0, 1.0)),
         ("sqrt(theta) * arm", (1.0,), (0.0, 1.0)),
         ("max(theta*arm, 0.3*theta)", (0.2, 0.5), (0.0, 1.0)),
+        ("exprel(arm*theta)", (0.5, -2.0), (-1.0, 1.0)),
+        ("max(1 - arm*theta, 0)**1.5", (1.0, 49.0), (0.0, 1 / 49)),  # 0 at the end of the domain
     ],
 )
 def test_curves_in_use_are_proved_monotone(text, arms, domain):
@@ -84,6 +87,12 @@ def test_what_cannot_be_proved_is_stated_as_resolution():
     tangle = "theta + (theta - theta)*exp(300*theta)"
     assert Expression(tangle).unseen_width((1.0,), (0.0, 1.0)) == np.inf
     assert gb.RewardModel(f"({tangle}) * arm", [0.5]).resolution == 1 / 4096
+
+
+def test_a_flat_stretch_at_an_end_is_not_proved_away():
+    for text in ("max(theta, 1e-12)", "max(theta, 0.1)", "min(theta, 1 - 1e-12)"):
+        width = Expression(text).unseen_width((1.0,), (0.0, 1.0))
+        assert width >= 0.9e-12
 
 
 @pytest.mark.parametrize(

@@ -266,3 +266,36 @@ def test_a_formula_that_leaves_its_domain_is_named_as_any_mean_is():
         gb.RewardModel("sqrt(theta - 0.5)", [1.0])
     with pytest.raises(ModelError, match=r"mean of arm 1\.0 must be finite, got inf"):
         gb.RewardModel("1 / (theta - 0.5)", [1.0], reward_range=(-1e9, 1e9))
+
+
+def test_exprel_has_a_value_at_zero():
+    formula = Expression("exprel(theta)", ("theta",))
+    x = np.array([-40.0, -1.5, -1e-3, -1e-300, 0.0, 1e-300, 1e-3, 1.5, 40.0])
+    expected = [math.expm1(each) / each if each else 1.0 for each in x]
+    assert formula(x) == pytest.approx(expected, rel=1e-15)
+
+
+def test_constants_are_part_of_a_formula():
+    formula = Expression("(arm / reference)**power", constants={"reference": 2.0, "power": 150.0})
+    assert formula(0.0, 2.0) == 1.0
+    assert pickle.loads(pickle.dumps(formula)) == formula
+    assert formula != Expression(formula.text, constants={"reference": 2.0, "power": 3.0})
+    assert repr(formula).endswith("constants={'reference': 2.0, 'power': 150.0})")
+    with pytest.raises(ModelError, match="use only theta and arm"):
+        Expression("(arm / refrence)**power", constants={"reference": 2.0, "power": 150.0})
+
+
+@pytest.mark.parametrize("shape", [(200_000,), (1, 200_000), (3, 70_000), (900, 200)])
+def test_large_arrays_are_evaluated_in_blocks(shape):
+    formula = Expression("exp(-theta*arm) + log(arm)/3")
+    theta = np.linspace(0.0, 1.0, shape[-1])
+    arm = np.linspace(0.5, 2.0, shape[0])[:, None] if len(shape) > 1 else np.array(0.7)
+    expected = np.exp(-theta * arm) + np.log(arm) / 3
+    assert np.array_equal(formula(theta, arm), np.broadcast_to(expected, shape))
+
+
+def test_a_formula_that_is_one_name_returns_a_new_array():
+    theta = np.linspace(0.0, 1.0, 5)
+    found = Expression("theta", ("theta",))(theta)
+    assert found is not theta
+    assert np.array_equal(found, theta)

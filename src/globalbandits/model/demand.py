@@ -325,7 +325,7 @@ def _build(
     if observe == "sales":
         return build(demand, inverse, prices, domain, worth={"observe": "sales"})
     return build(
-        f"arm * {demand}",
+        f"arm * ({demand})",
         None if inverse is None else inverse.replace("mean", "(mean / arm)"),
         prices,
         domain,
