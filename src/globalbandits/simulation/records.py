@@ -52,10 +52,10 @@ def _n_thetas(job: Job) -> int:
     return 0 if job.population is None else 1
 
 
-def keep(records: Records, place: slice, part: Records) -> None:
-    """Put the records of some runs into their place."""
+def store_runs(records: Records, places: slice, part: Records) -> None:
+    """Copy the records of some runs to their places."""
     for name, whole, one in zip(records._fields, records, part, strict=True):
         if name in ("theta", "bias"):  # the same for all policies
-            whole[place] = one
+            whole[places] = one
         else:
-            whole[:, place] = one
+            whole[:, places] = one
