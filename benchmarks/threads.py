@@ -23,8 +23,8 @@ from globalbandits._types import FloatArray
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.simulation import simulate
-from globalbandits.simulation.arena import Arena, Player
-from globalbandits.simulation.draws import Tap
+from globalbandits.simulation.arena import Arena, PolicyPlayer
+from globalbandits.simulation.draws import UniformStream
 
 SHAPES = ((40, 50_000), (200, 10_000), (2_000, 1_000), (100_000, 48))
 TARGET = ">= 1.7"
@@ -102,8 +102,8 @@ def shares(call: Callable[[], object], repeats: int = 5) -> tuple[float, float]:
         threads, compiled = Clock(), Clock()
         with (
             patch.object(Arena, "play", threads.around(Arena.play)),
-            compiled.inside(Player, "_play", "_score"),
-            compiled.inside(Tap, "_fill"),
+            compiled.inside(PolicyPlayer, "_play", "_score"),
+            compiled.inside(UniformStream, "_fill"),
         ):
             begin = time.process_time()
             call()

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from globalbandits.cli import main
-from globalbandits.simulation.sweeps import running
+from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.sweeps.examples import NAMES
 
 SPEC = """
@@ -102,7 +102,7 @@ def test_failed_tasks_and_interrupts_have_codes_of_their_own(run, monkeypatch):
     def broken(*arguments):
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(running, "play_in_threads", broken)
+    monkeypatch.setattr(Arena, "play", broken)
     code, out, err = run("simulate", "spec.toml", "--out", "a", "--json")
     assert code == 3
     assert "2 of 2 tasks failed; the first at {'theta': 0.2}: ZeroDivisionError: on purpose" in err
@@ -112,7 +112,7 @@ def test_failed_tasks_and_interrupts_have_codes_of_their_own(run, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "play_in_threads", interrupted)
+    monkeypatch.setattr(Arena, "play", interrupted)
     code, _, err = run("simulate", "spec.toml", "--out", "a", "--quiet")
     assert code == 130
     assert (

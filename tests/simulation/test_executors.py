@@ -11,15 +11,15 @@ import time
 import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
 from globalbandits.errors import SimulationError
 from globalbandits.policies import WAGP
 from globalbandits.simulation import result, simulate
-from globalbandits.simulation.job import make_job
-from globalbandits.simulation.spreading import play_in_executor
-from globalbandits.simulation.stopping import StopSign, go_on
+from globalbandits.simulation.executors import open_workers
+from globalbandits.simulation.requests import make_request
+from globalbandits.simulation.shards import play_request
+from globalbandits.simulation.stopping import StopFile, is_stopped
 from tests.simulation.worlds import pricing
 
 
@@ -144,13 +144,12 @@ def test_an_interrupt_ends_the_workers_too(tmp_path, everybody):
 
 def test_shards_that_end_at_the_moment_of_an_interrupt_are_kept(scratch):
     def report(steps):
-        if steps > 0:
-            time.sleep(1.0)  # the other shards end meanwhile
-            raise KeyboardInterrupt
+        time.sleep(1.0)  # the other shards end meanwhile
+        raise KeyboardInterrupt
 
-    job = make_job(pricing(), {"WAGP": WAGP()}, 10, np.array([10]), 0)
-    with ThreadPoolExecutor(1) as pool:
-        _, finished = play_in_executor(job, pool, 0, 16, report)
+    request = make_request(pricing(), [WAGP()], 10, 16, 0)
+    with ThreadPoolExecutor(1) as pool, open_workers(pool) as workers:
+        _, finished = play_request(workers, request, report)
     assert finished.all()
     assert list(scratch.iterdir()) == []
 
@@ -237,24 +236,24 @@ def test_ctrl_c_just_after_the_last_run():
     assert any(after_a_late_interrupt() == "result 16\n" for _ in range(3))
 
 
-def test_the_sign(scratch):
-    sign = StopSign()
-    assert go_on(sign.path)
-    done, open_one = Future(), Future()
+def test_the_stop_file(scratch):
+    stop_file = StopFile()
+    assert not is_stopped(stop_file.path)
+    done, pending = Future(), Future()
     done.set_result(None)
-    sign.raise_for([done, open_one])
-    assert not go_on(sign.path)
-    open_one.set_result(None)
-    assert go_on(sign.path)
+    stop_file.create([done, pending])
+    assert is_stopped(stop_file.path)
+    pending.set_result(None)
+    assert not is_stopped(stop_file.path)
     assert list(scratch.iterdir()) == []
-    StopSign().raise_for([])
+    StopFile().create([])
     assert list(scratch.iterdir()) == []
 
 
-def test_without_a_place_for_temporary_files_there_is_no_sign(monkeypatch, tmp_path):
+def test_without_a_folder_for_temporary_files_there_is_no_stop_file(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    sign = StopSign()
-    assert sign.path is None
-    assert go_on(sign.path)
-    sign.raise_for([Future()])
-    sign.remove()
+    stop_file = StopFile()
+    assert stop_file.path is None
+    assert not is_stopped(stop_file.path)
+    stop_file.create([Future()])
+    stop_file.remove()

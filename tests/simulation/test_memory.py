@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from globalbandits.policies import UCB1, WAGP, ThompsonSampling
-from globalbandits.simulation.arena import BLOCK
+from globalbandits.simulation.arena import MAX_BLOCK_CELLS
 from globalbandits.simulation.checkpoints import checkpoint_times
 from globalbandits.simulation.job import make_job
 from globalbandits.simulation.records import empty_records
@@ -23,7 +23,7 @@ def test_records_of_a_thousand_long_runs_are_small():
     job = make_job(pricing(), policies, horizon, checkpoint_times(horizon), 0)
     records = empty_records(job, 1_000)
     assert sum(array.nbytes for array in records) < 16 * MEGABYTE
-    assert BLOCK * 8 < MEGABYTE
+    assert MAX_BLOCK_CELLS * 8 < MEGABYTE
 
 
 SCRIPT = """

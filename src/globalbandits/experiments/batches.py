@@ -129,7 +129,7 @@ def _batches(
     spacing: str = "linear",
 ) -> "Iterator[SimulationResult]":
     from globalbandits.simulation import simulate
-    from globalbandits.simulation.simulate import whole
+    from globalbandits.simulation.simulate import require_all_runs
 
     for first in range(0, size.runs, BATCH):
         runs = min(BATCH, size.runs - first)
@@ -143,5 +143,5 @@ def _batches(
             spacing=spacing,
             first_run=first,
         )
-        yield whole(result, runs)  # a report on some runs would not be the one asked for
+        yield require_all_runs(result, runs)
         size.tick(runs)

@@ -16,7 +16,7 @@ from globalbandits.model import RewardModel
 from globalbandits.model.catalogue import build_family
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.simulation import SimulationResult, simulate
-from globalbandits.simulation.simulate import whole
+from globalbandits.simulation.simulate import require_all_runs
 from globalbandits.simulation.sweeps.specs import within
 
 if TYPE_CHECKING:
@@ -186,5 +186,5 @@ def play_trial(
             threads=threads,
             stop=trial.stop,
         )
-        results[name] = whole(played, n_runs)
+        results[name] = require_all_runs(played, n_runs)
     return Played(trial=trial, results=results)

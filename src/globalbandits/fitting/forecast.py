@@ -188,7 +188,7 @@ def simulate_groups(
 ) -> tuple[IntArray, dict[str, FloatArray]]:
     """Times, and regret of every policy in every run: shape (n_runs, n_times)."""
     from globalbandits.simulation import simulate
-    from globalbandits.simulation.simulate import whole
+    from globalbandits.simulation.simulate import require_all_runs
 
     played = simulate(
         env,
@@ -200,7 +200,7 @@ def simulate_groups(
         spacing="log",
         progress=playing.progress,
     )
-    result = whole(played, playing.runs)
+    result = require_all_runs(played, playing.runs)
     regret = result.dataset["regret"]
     times = np.asarray(result.dataset["time"].values)
     return times, {name: np.asarray(regret.sel(policy=name).values) for name in policies}

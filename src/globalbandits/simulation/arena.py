@@ -1,8 +1,8 @@
-"""One thread's memory: a world and the policies that play it, used again for run after run."""
+"""The arena: a world and the policies that play it, in the memory of one thread."""
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,109 +13,123 @@ from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
 from globalbandits.evidence.stopping import NO_STOP
 from globalbandits.policies.base import State
-from globalbandits.simulation.accounts import new_account
+from globalbandits.simulation.accounts import empty_scores
 from globalbandits.simulation.job import Job
 from globalbandits.simulation.records import Records
-from globalbandits.simulation.seat import Runs, Seat, play_loop
+from globalbandits.simulation.seat import PolicyMemory, RunBuffers, play_loop
 from globalbandits.simulation.worlds import World, make_world
 from globalbandits.statistics import Statistics, no_statistics
 
-BLOCK = 2**15  # cells of a call: few enough for the processor's cache, many enough to call seldom
-_FIRST_BLOCK = 2**8  # until it is known how long a step takes
-_QUICK, _SLOW = 0.005, 0.05  # seconds of a call: it grows below, and shrinks above
-_MOST_COUNTED = 2**22  # plays of arms that are counted apart in one call
-_MOST_COPIED = 2**18  # numbers in histograms of one call
+MAX_BLOCK_CELLS = 2**15  # few enough for the processor's cache, many enough to call seldom
+FIRST_BLOCK_CELLS = 2**8  # until it is known how long a step takes
+SHORT_CALL_SECONDS, LONG_CALL_SECONDS = 0.005, 0.05  # blocks grow below, and shrink above
+MAX_PULL_COUNTS = 2**22  # n_rows * n_arms
+MAX_HISTOGRAM_NUMBERS = 2**18  # in the histograms of all rows and checkpoints
 
 
-class Memory(NamedTuple):
-    """All that a run starts afresh, in one piece of memory."""
+class RunState(NamedTuple):
+    """All that is reset at the start of a run, in one block of memory."""
 
     stats: Statistics
     state: State
     histogram: Histogram
 
 
-class Player:
-    """A policy at work in the arena's world."""
+class PolicyPlayer:
+    """A policy with its compiled loops and their buffers, in the world of an arena."""
 
-    def __init__(self, job: Job, at: int, world: World, arena: "Arena", engine: Engine) -> None:
-        policy, setup = job.policies[at], job.setups[at]
-        self.name = job.names[at]
+    def __init__(
+        self, job: Job, policy_index: int, world: World, arena: "Arena", engine: Engine
+    ) -> None:
+        policy, setup = job.policies[policy_index], job.setups[policy_index]
+        self.name = job.names[policy_index]
         self._n_arms = job.n_arms
         self._states = arena.states
         self._source = Source()
-        histogram = empty(job.n_arms if job.evidence else 0)  # less to start afresh without
-        fresh = Memory(no_statistics(job.n_arms), policy.rules.init(setup), histogram)
-        memory, words = pack(fresh)
+        histogram = empty(job.n_arms if job.evidence else 0)  # less to reset without evidence
+        initial = RunState(no_statistics(job.n_arms), policy.rules.init(setup), histogram)
+        run_state, words = pack(initial)
         n_rows, n_times = arena.n_rows, len(job.times)
-        self.runs = Runs(
-            fresh=words.copy(),
-            current=words,
-            streams=np.zeros((n_rows, 4), np.uint64),
-            memory=self._source.memory,
-            buffered=self._source.buffered,
-            pay=world.pay.address,
-            world=world.pay.data_address,
-            rewards=world.rewards,
-            ahead=world.ahead,
+        self.runs = RunBuffers(
+            initial_words=words.copy(),
+            words=words,
+            rng_states=np.zeros((n_rows, 4), np.uint64),
+            rng_words=self._source.memory,
+            rng_buffered=self._source.buffered,
+            draw_rewards=world.draw_rewards.address,
+            draw_data=world.draw_rewards.data_address,
+            rewards=world.data.rewards,
+            max_ahead=world.max_ahead,
             times=job.times,
             estimates=np.zeros((n_rows, n_times)),
-            copies=np.zeros(
+            histograms=np.zeros(
                 (n_rows, n_times if job.evidence else 0, job.n_arms, histogram.counts.shape[1])
             ),
-            arms=np.zeros(arena.n_cells, np.int64),
-            starts=np.zeros(arena.n_cells, np.int64),
+            streak_arms=np.zeros(arena.n_cells, np.int64),
+            streak_starts=np.zeros(arena.n_cells, np.int64),
             n_streaks=np.zeros(n_rows, np.int64),
             n_played=np.zeros(n_rows, np.int64),
             choices=np.zeros(n_rows, np.int64),
-            stopped=np.zeros(n_rows, np.int64),
-            why=np.zeros(n_rows, np.int64),
+            stop_times=np.zeros(n_rows, np.int64),
+            stop_reasons=np.zeros(n_rows, np.int64),
             next_time=np.zeros(1, np.int64),
-            wrong_arm=np.zeros(1, np.int64),
+            invalid_arm=np.zeros(1, np.int64),
         )
         stop = NO_STOP
-        if job.stop is not None:  # with room of its own, as threads use it at the same time
+        if job.stop is not None:
+            # The rule writes into its arrays, and threads play at the same time.
             stop = job.stop._replace(logs=job.stop.logs.copy(), masses=job.stop.masses.copy())
-        seat = Seat(
-            setup, memory.stats, memory.state, self._source.rng, memory.histogram, self.runs, stop
+        memory = PolicyMemory(
+            setup=setup,
+            stats=run_state.stats,
+            state=run_state.state,
+            rng=self._source.rng,
+            histogram=run_state.histogram,
+            runs=self.runs,
+            stop=stop,
         )
-        self.account = new_account(job.times, n_rows, job.n_arms)
-        play, name = (
+        # In plain Python the routine of the world is a function, not an address.
+        routine = world.draw_rewards
+        plain_runs = self.runs._replace(draw_rewards=routine.function, draw_data=routine.data)
+        self._play = engine.bind_later(
             play_loop(policy.rules, job.evidence, job.stop is not None),
             type(policy).__name__,
+            (memory,),
+            0,
+            0,
+            0,
+            False,
+            plain=(memory._replace(runs=plain_runs),),
+            compiled=routine.address != 0 and policy.compiled,
         )
-        plain = seat._replace(runs=self.runs._replace(pay=world.pay.function, world=world.pay.data))
-        compiled = world.pay.address != 0 and policy.compiled
-        self._play = engine.bind_later(
-            play, name, (seat,), 0, 0, 0, False, plain=(plain,), compiled=compiled
-        )
-        data = world.scores, self.runs, self.account
-        self._score = engine.bind(world.score, "the simulator", data, 0, 0, 0)
+        self.scores = empty_scores(job.times, n_rows, job.n_arms)
+        score_data = world.score_data, self.runs, self.scores
+        self._score = engine.bind(world.score, "the simulator", score_data, 0, 0, 0)
 
     def begin(self, first_run: int, n_rows: int) -> None:
-        """Random numbers from the start of some runs."""
+        """Go to the start of some runs."""
         states = self._states.of(Stream.POLICY, first_run, n_rows)
-        self.runs.streams[:n_rows] = states
+        self.runs.rng_states[:n_rows] = states
         self._source.set(states[0])
 
     def play(self, start: int, n_steps: int, n_rows: int, is_last: bool) -> None:
         """Play steps start + 1 to start + n_steps of some runs."""
         self._play(start, n_steps, n_rows, is_last)
-        wrong = int(self.runs.wrong_arm[0])
-        if wrong != 0:
+        invalid = int(self.runs.invalid_arm[0])
+        if invalid != 0:
             last = self._n_arms - 1
-            raise SimulationError(f"{self.name} must select an arm from 0 to {last}, got {wrong}")
+            raise SimulationError(f"{self.name} must select an arm from 0 to {last}, got {invalid}")
         self._score(start, n_steps, n_rows)
 
 
 class Arena:
-    """A world with its players.
+    """A world and the players of its policies, used again for run after run by one thread.
 
     Args:
         job: what to play.
         engine: compiles it.
         states: where random numbers start, for all runs this arena may play.
-        block: cells of a call; found by itself by default. It makes no difference to a result.
+        block: cells of a call; adapted to the speed by default. It does not change results.
     """
 
     def __init__(self, job: Job, engine: Engine, states: States, block: int | None = None) -> None:
@@ -123,27 +137,29 @@ class Arena:
         self.states = states
         self._engine = engine
         self._block = block
-        self.n_cells = block or BLOCK
-        # Where a generator's memory is not known, a run's stream is set before each call.
-        most = min(self.n_cells // job.horizon, _MOST_COUNTED // job.n_arms)
-        self.n_rows = max(1, most) if source.KNOWN_LAYOUT else 1
+        self.n_cells = block or MAX_BLOCK_CELLS
+        # If the layout of a generator's memory is unknown, each call plays a single run, whose
+        # stream is set before the call.
+        n_rows = min(self.n_cells // job.horizon, MAX_PULL_COUNTS // job.n_arms)
+        self.n_rows = max(1, n_rows) if source.KNOWN_LAYOUT else 1
         if job.evidence:
-            copied = len(job.times) * job.n_arms * empty(1).counts.size
-            self.n_rows = max(1, min(self.n_rows, _MOST_COPIED // copied))
-        self._size = block or _FIRST_BLOCK
+            n_numbers = len(job.times) * job.n_arms * empty(1).counts.size
+            self.n_rows = max(1, min(self.n_rows, MAX_HISTOGRAM_NUMBERS // n_numbers))
+        self._block_cells = block or FIRST_BLOCK_CELLS
         self._world = make_world(job, states, self.n_cells, self.n_rows, engine)
         self._players = [
-            Player(job, at, self._world, self, engine) for at in range(len(job.policies))
+            PolicyPlayer(job, index, self._world, self, engine)
+            for index in range(len(job.policies))
         ]
         engine.finish()
 
     def copy(self) -> "Arena":
-        """An arena for another thread, to be made by that thread: memory of its own, near it."""
+        """An arena for another thread. That thread should make it, so that its memory is near."""
         return Arena(self.job, self._engine.share(), self.states, self._block)
 
     def n_next(self) -> int:
-        """How many runs should be played by the next call of `play`."""
-        return max(1, min(self.n_rows, self._size // self.job.horizon))
+        """Number of runs to play by the next call of `play`."""
+        return max(1, min(self.n_rows, self._block_cells // self.job.horizon))
 
     def play(
         self,
@@ -153,14 +169,14 @@ class Arena:
         place: int,
         tick: Callable[[int], bool],
     ) -> int:
-        """Play some runs and write them into the records; returns how many are finished.
+        """Play some runs and write them to the records; returns how many are finished.
 
         Args:
             first_run: number of the first run.
-            n_runs: how many.
+            n_runs: number of runs.
             records: where to write.
-            place: of the first run in the records.
-            tick: called with a number of steps done; says whether to go on.
+            place: place of the first run in the records.
+            tick: called with the number of steps after each block; returns whether to go on.
         """
         done = 0
         while done < n_runs:
@@ -172,55 +188,50 @@ class Arena:
         return done
 
     def _play_rows(self, first_run: int, n_rows: int, tick: Callable[[int], bool]) -> bool:
-        """Play runs to their end, side by side; whether it was reached."""
+        """Play runs to their end; returns False if ``tick`` has stopped them before."""
         horizon, world = self.job.horizon, self._world
         world.begin(first_run, n_rows)
         for player in self._players:
             player.begin(first_run, n_rows)
         start = 0
         while start < horizon:
-            n_steps = min(max(1, self._size // n_rows), horizon - start)
+            n_steps = min(max(1, self._block_cells // n_rows), horizon - start)
             begun = time.perf_counter()
-            world.next_block(start, n_steps, n_rows)
+            world.draw_block(start, n_steps, n_rows)
             for player in self._players:
                 player.play(start, n_steps, n_rows, start + n_steps == horizon)
             world.check()
-            self._adapt(time.perf_counter() - begun)
+            self._adapt_block(time.perf_counter() - begun)
             start += n_steps
             if not tick(n_steps * n_rows * len(self._players)):
                 return False
         return True
 
-    def _adapt(self, seconds: float) -> None:
-        """Let calls be long enough to be worth it, and short enough to be interrupted."""
+    def _adapt_block(self, seconds: float) -> None:
+        """Make calls long enough to be worth it, and short enough to be interrupted."""
         if self._block is None:
-            if seconds < _QUICK:
-                self._size = min(2 * self._size, self.n_cells)
-            elif seconds > _SLOW:
-                self._size = max(self._size // 2, 1)
+            if seconds < SHORT_CALL_SECONDS:
+                self._block_cells = min(2 * self._block_cells, self.n_cells)
+            elif seconds > LONG_CALL_SECONDS:
+                self._block_cells = max(self._block_cells // 2, 1)
 
-    def _store(self, records: Records, place: slice, n_rows: int) -> None:
-        unit = self._world.unit
-        for number, player in enumerate(self._players):
-            runs, account = player.runs, player.account
-            _scale(account.regret[:n_rows], unit, records.regret[number, place])
-            _scale(account.nominal_regret[:n_rows], unit, records.nominal_regret[number, place])
-            if not self.job.is_nominal:
-                records.nominal_regret[number, place] = np.nan
-            records.estimate[number, place] = runs.estimates[:n_rows]
-            records.pulls[number, place] = account.pulls[:n_rows]
-            records.last_suboptimal[number, place] = account.last_suboptimal[:n_rows]
-            records.choice[number, place] = runs.choices[:n_rows]
+    def _store(self, records: Records, places: slice, n_rows: int) -> None:
+        unit = self._world.score_unit
+        for index, player in enumerate(self._players):
+            runs, scores = player.runs, player.scores
+            np.multiply(scores.regret[:n_rows], unit, out=records.regret[index, places])
+            nominal_regret = records.nominal_regret[index, places]
+            if self.job.is_nominal:
+                np.multiply(scores.nominal_regret[:n_rows], unit, out=nominal_regret)
+            else:
+                nominal_regret[...] = np.nan
+            records.estimate[index, places] = runs.estimates[:n_rows]
+            records.pulls[index, places] = scores.pulls[:n_rows]
+            records.last_suboptimal[index, places] = scores.last_suboptimal[:n_rows]
+            records.choice[index, places] = runs.choices[:n_rows]
             if self.job.stop is not None:
-                records.stopped[number, place] = runs.stopped[:n_rows]
-                records.why[number, place] = runs.why[:n_rows]
-            records.histograms[number, place] = runs.copies[:n_rows]
-        records.theta[place] = self._world.path[:n_rows]
-        records.bias[place] = self._world.bias[:n_rows]
-
-
-def _scale(values: Any, unit: float, out: Any) -> None:
-    if unit == 1.0:
-        out[...] = values
-    else:
-        np.multiply(values, unit, out=out)
+                records.stopped[index, places] = runs.stop_times[:n_rows]
+                records.stop_reason[index, places] = runs.stop_reasons[:n_rows]
+            records.histograms[index, places] = runs.histograms[:n_rows]
+        records.theta[places] = self._world.path[:n_rows]
+        records.bias[places] = self._world.bias[:n_rows]

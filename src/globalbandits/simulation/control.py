@@ -1,47 +1,48 @@
-"""What all workers of a simulation share: which run is next, how far they are, when to stop."""
+"""The queue of runs that the threads of a simulation share."""
 
 import threading
 from collections.abc import Callable
 
 
-class Control:
-    """Hands out runs and counts steps.
+class RunQueue:
+    """Hands out runs to threads, counts their steps and tells them when to stop.
 
     Args:
         n_runs: runs to hand out, by their places 0, 1, ...
-        n_workers: how many ask for them.
-        on_steps: told after each block how many steps there are so far.
+        n_threads: number of threads that take them.
+        on_steps: called with the number of steps after each block.
+        lock: held while ``on_steps`` is called.
     """
 
-    def __init__(self, n_runs: int, n_workers: int, on_steps: Callable[[int], None]) -> None:
+    def __init__(
+        self, n_runs: int, n_threads: int, on_steps: Callable[[int], None], lock: threading.Lock
+    ) -> None:
         self._n_runs = n_runs
-        self._n_workers = n_workers
-        self._next = 0
-        self._steps = 0
+        self._n_threads = n_threads
+        self._n_taken = 0
         self._on_steps = on_steps
-        self._lock = threading.Lock()
+        self._lock = lock
         self._stopped = threading.Event()
 
     def take(self, most: int) -> slice | None:
-        """Places of the next runs to play; None if there are none, or it is time to stop.
+        """Places of the next runs to play; None if there are none left, or it is stopped.
 
-        Near the end fewer than ``most`` are given, so that all workers end together.
+        Near the end it gives fewer than ``most``, so that all threads end together.
         """
         with self._lock:
-            left = self._n_runs - self._next
-            if left <= 0 or self._stopped.is_set():
+            n_left = self._n_runs - self._n_taken
+            if n_left <= 0 or self._stopped.is_set():
                 return None
-            first = self._next
-            self._next += max(1, min(most, left // self._n_workers))
-            return slice(first, self._next)
+            first = self._n_taken
+            self._n_taken += max(1, min(most, n_left // self._n_threads))
+            return slice(first, self._n_taken)
 
-    def tick(self, n_steps: int) -> bool:
-        """Count steps; whether to go on."""
+    def count_steps(self, n_steps: int) -> bool:
+        """Report steps; returns whether to go on."""
         with self._lock:
-            self._steps += n_steps
-            self._on_steps(self._steps)
+            self._on_steps(n_steps)
         return not self._stopped.is_set()
 
     def stop(self) -> None:
-        """Ask all workers to end after their present block."""
+        """Let all threads end after the block they are at."""
         self._stopped.set()

@@ -1,16 +1,15 @@
-"""What worlds draw: uniform numbers run after run, biases, parameters of a population."""
+"""What a world draws for its runs: uniform numbers, biases, parameters of a population."""
 
 import numpy as np
 
 from globalbandits._random import Source, States, Stream
 from globalbandits._types import FloatArray
 from globalbandits.compiling.engine import Engine
-from globalbandits.errors import SimulationError
 from globalbandits.simulation.job import Job
-from globalbandits.simulation.rewards import Uniforms, fill
+from globalbandits.simulation.rewards import UniformBuffers, fill_uniforms
 
 
-class Tap:
+class UniformStream:
     """Uniform numbers of one stream, run after run."""
 
     def __init__(
@@ -19,32 +18,32 @@ class Tap:
         self._stream = stream
         self._states = states
         self._source = Source()
-        self._uniforms = Uniforms(
+        self._buffers = UniformBuffers(
             rng=self._source.rng,
-            streams=np.zeros((n_rows, 4), np.uint64),
-            memory=self._source.memory,
-            buffered=self._source.buffered,
+            rng_states=np.zeros((n_rows, 4), np.uint64),
+            rng_words=self._source.memory,
+            rng_buffered=self._source.buffered,
             numbers=np.zeros(n_cells),
         )
-        self.numbers = self._uniforms.numbers
-        self._fill = engine.bind(fill, "the simulator", (self._uniforms,), 0, 0)
+        self.numbers = self._buffers.numbers
+        self._fill = engine.bind(fill_uniforms, "the simulator", (self._buffers,), 0, 0)
 
     def begin(self, first_run: int, n_rows: int) -> None:
         """Go to the start of some runs."""
         states = self._states.of(self._stream, first_run, n_rows)
-        self._uniforms.streams[:n_rows] = states
+        self._buffers.rng_states[:n_rows] = states
         self._source.set(states[0])
 
     def draw(self, n_steps: int, n_rows: int) -> None:
-        """Draw steps: the next ones of one run, or the first ones of several."""
+        """Draw numbers: for the next steps of one run, or for the first steps of several runs."""
         if n_rows == 1:
             self._source.rng.random(out=self.numbers[:n_steps])
         else:
             self._fill(n_steps, n_rows)
 
 
-class Biases:
-    """Shifts of the arms' means, drawn for each run."""
+class BiasSampler:
+    """Draws the bias of each run."""
 
     def __init__(self, job: Job, states: States) -> None:
         self._job = job
@@ -63,8 +62,8 @@ class Biases:
         return shifts
 
 
-class Members:
-    """Runs as members of a population: their parameters, and their shifts if they have some."""
+class PopulationSampler:
+    """Draws the parameter of each run from a population, and its shifts if it has some."""
 
     def __init__(self, job: Job, states: States) -> None:
         assert job.population is not None
@@ -76,24 +75,13 @@ class Members:
 
     def draw(self, first_run: int, n_rows: int) -> tuple[FloatArray, FloatArray]:
         """Parameters, shape (n_rows,), and shifts, shape (n_rows, n_arms) or no arms."""
-        shifted = self._population.shifts is not None
+        has_shifts = self._population.shifts is not None
         thetas = np.zeros(n_rows)
-        shifts = np.zeros((n_rows, self._n_arms if shifted else 0))
+        shifts = np.zeros((n_rows, self._n_arms if has_shifts else 0))
         for row, state in enumerate(self._states.of(Stream.POPULATION, first_run, n_rows)):
             self._source.set(state)
             u = self._source.rng.random()
             thetas[row] = self._population.theta_at(u, self._domain)
-            if shifted:
+            if has_shifts:
                 shifts[row] = self._population.shifts_at(u, self._n_arms)
         return thetas, shifts
-
-
-def check_rewards(job: Job, fault: FloatArray) -> None:
-    """Raise if a noise has drawn a reward that lies outside of the reward range."""
-    if fault[0] > 0:
-        low, high = job.reward_range
-        reward = low + (high - low) * float(fault[1])
-        raise SimulationError(
-            f"{type(job.noise).__name__} must draw rewards in [{low:g}, {high:g}], "
-            f"got {reward!r} for arm {int(fault[0]) - 1}"
-        )

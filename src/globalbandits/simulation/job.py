@@ -1,4 +1,4 @@
-"""A simulation as plain data: what every shard of it needs, ready to be sent to a process."""
+"""A simulation as plain data: what shards need, ready to be sent to another process."""
 
 import dataclasses
 import math
@@ -21,21 +21,21 @@ from globalbandits.policies.base import Policy
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """Environment and policies without the model's functions, which need not be picklable."""
+    """Environment and policies, without the model's functions, which may not be picklable."""
 
     policies: tuple[Policy, ...]
-    setups: tuple[Any, ...]  # one a policy
+    setups: tuple[Any, ...]  # one per policy
     names: tuple[str, ...]
     tables: Tables
     reward_range: tuple[float, float]
     worth_scale: float  # length of the range of what decisions are worth
     arms: tuple[Any, ...]
-    theta: float  # nan with a population, or with a truth alone
-    means: FloatArray  # (n_arms,) the model's, at theta; the truth's without theta
-    gaps: FloatArray  # (n_arms,) what decisions for such means cost
+    theta: float  # nan with a population, or without theta
+    means: FloatArray  # (n_arms,) the model's at theta; the truth's without theta
+    gaps: FloatArray  # (n_arms,) what a decision for each arm costs by these means
     population: Population | None
-    paid: FloatArray | None  # (n_arms,) means of a truth that stays
-    truth: Callable[[Any, Any], Any] | None  # a truth that moves
+    true_means: FloatArray | None  # (n_arms,) means of a truth that stays
+    truth: Callable[[Any, Any], Any] | None  # a truth that is a function of (time, arm)
     noise: Noise
     noise_parameters: Any
     drift: Drift | None
@@ -54,7 +54,7 @@ class Job:
 
     @property
     def is_biased(self) -> bool:
-        """Whether runs differ in how far the means are from the curves."""
+        """Whether the true means of a run are shifted away from the curves."""
         shifts = None if self.population is None else self.population.shifts
         return self.bias is not None or shifts is not None
 
@@ -79,17 +79,17 @@ def make_job(
     evidence: bool = False,
     stop: StopWhen | None = None,
 ) -> Job:
-    """Take from the environment what the shards need."""
+    """Extract from the environment what shards need."""
     model = env.model
-    fixed = env.truth is not None and env.moving_truth is None
-    paid = env.true_means() if fixed else None
-    means, gaps = _reference(env, paid)
+    has_fixed_truth = env.truth is not None and env.moving_truth is None
+    true_means = env.true_means() if has_fixed_truth else None
+    means, gaps = _nominal_means(env, true_means)
     regional = isinstance(model, RegionalModel)
     return Job(
         policies=tuple(policies.values()),
         setups=tuple(policy.setup(model) for policy in policies.values()),
         names=tuple(policies),
-        # What rewards say of one parameter cannot be asked of arms in groups: refused there.
+        # Evidence is about one parameter: `model.tables` refuses arms in groups.
         tables=model.joint_tables if regional and not evidence else model.tables,
         reward_range=model.reward_range,
         worth_scale=model.worth_range[1] - model.worth_range[0],
@@ -98,7 +98,7 @@ def make_job(
         means=means,
         gaps=gaps,
         population=env.population,
-        paid=paid,
+        true_means=true_means,
         truth=env.moving_truth,
         noise=env.noise,
         noise_parameters=env.noise.parameters(model),
@@ -113,15 +113,18 @@ def make_job(
     )
 
 
-def _reference(env: Environment, paid: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Means and gaps that others are compared with: the model's at theta, where there is one."""
+def _nominal_means(
+    env: Environment, true_means: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Means and gaps of the model at theta; of the truth if only that is given."""
     model = env.model
-    if env.theta is None and paid is not None:
-        worth = worth_of_means(model, paid)
-        return paid, worth.max() - worth
+    if env.theta is None and true_means is not None:
+        worth = worth_of_means(model, true_means)
+        return true_means, worth.max() - worth
     if isinstance(env.theta, tuple):
         return model.means(env.theta), model.gaps(env.theta)
     theta = env.start
     if math.isnan(theta):
-        theta = 0.5 * (model.domain[0] + model.domain[1])  # any: not used for regret
+        # Any parameter will do: neither regret depends on it.
+        theta = 0.5 * (model.domain[0] + model.domain[1])
     return model.means(theta), model.gaps(theta)

@@ -1,4 +1,4 @@
-"""What a person sees of long simulations: that code is compiled, steps a second, the time left."""
+"""Progress on standard error: what is compiled, steps per second, the time left."""
 
 import logging
 import sys
@@ -7,20 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-_SELDOM = 0.05  # seconds: workers report more often than anyone can see
-_LISTED = 5  # policies named in one line
+REFRESH_SECONDS = 0.05
+NOTEBOOK_REFRESH_SECONDS = 0.2
+MAX_LISTED_POLICIES = 5
 _LOG = logging.getLogger(__name__)
 
 
 def say_compiling(names: Sequence[str], shown: bool = False) -> None:
-    """Say in the log, and to a person at a terminal or a notebook, what is being compiled.
+    """Write to the log, and to a terminal or a notebook, which policies are being compiled.
 
     Args:
         names: the policies.
-        shown: say it even if nobody seems to read standard error.
+        shown: also write to a standard error that is neither a terminal nor a notebook.
     """
     what = "1 policy" if len(names) == 1 else f"{len(names)} policies"
-    listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+    listed = ", ".join(names[:MAX_LISTED_POLICIES]) + (
+        ", ..." if len(names) > MAX_LISTED_POLICIES else ""
+    )
     line = f"compiling {what}, once: {listed}"
     _LOG.info(line)
     stream = sys.stderr
@@ -32,19 +35,19 @@ def say_compiling(names: Sequence[str], shown: bool = False) -> None:
 
 
 def _is_notebook(stream: Any) -> bool:
-    """Whether what is written there is shown below a cell of a notebook."""
+    """Whether a notebook shows what is written to this stream."""
     return type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 @contextmanager
 def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Gives a function to tell how many steps are done; shows a bar on standard error.
+    """Show a bar on standard error; yields a function to call with the steps done since then.
 
     >>> with progress_bar(10, shown=False) as report:
     ...     report(5)
     """
     if not shown:
-        yield lambda done: None
+        yield lambda n_steps: None
         return
     if _is_notebook(sys.stderr):
         yield from _line_of_text(n_steps)
@@ -74,30 +77,34 @@ def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
     )
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=5.0) as bar:
         task = bar.add_task("", total=n_steps)
+        n_done = 0
         shown_at = 0.0
 
-        def report(done: int) -> None:
-            nonlocal shown_at
+        def report(n_more: int) -> None:
+            nonlocal n_done, shown_at
+            n_done += n_more
             now = time.monotonic()
-            if now - shown_at >= _SELDOM or done >= n_steps:
+            if now - shown_at >= REFRESH_SECONDS or n_done >= n_steps:
                 shown_at = now
-                bar.update(task, completed=done)
+                bar.update(task, completed=n_done)
 
         yield report
 
 
 def _line_of_text(n_steps: int) -> Iterator[Callable[[int], None]]:
-    """One line that is written over: bars that need widgets would warn where there are none."""
+    """One line of text that is overwritten, for notebooks: rich's bar would need widgets there."""
     began = time.monotonic()
+    n_done = 0
     shown_at = 0.0
 
-    def report(done: int) -> None:
-        nonlocal shown_at
+    def report(n_more: int) -> None:
+        nonlocal n_done, shown_at
+        n_done += n_more
         now = time.monotonic()
-        if now - shown_at >= 4 * _SELDOM or done >= n_steps:
+        if now - shown_at >= NOTEBOOK_REFRESH_SECONDS or n_done >= n_steps:
             shown_at = now
-            rate = describe_rate(done / max(now - began, 1e-9))
-            text = f"simulating {done / n_steps:5.0%}  {rate}"
+            rate = describe_rate(n_done / max(now - began, 1e-9))
+            text = f"simulating {n_done / n_steps:5.0%}  {rate}"
             print(f"\r{text:<40}", end="", file=sys.stderr, flush=True)
 
     try:
@@ -107,7 +114,7 @@ def _line_of_text(n_steps: int) -> Iterator[Callable[[int], None]]:
 
 
 def describe_rate(rate: float | None) -> str:
-    """Steps a second in few letters.
+    """Steps per second as a short text.
 
     >>> describe_rate(31_400_000.0), describe_rate(5_200.0), describe_rate(None)
     ('31.4 M steps/s', '5.2 k steps/s', '')

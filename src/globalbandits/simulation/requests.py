@@ -53,7 +53,7 @@ class Request:
         }
 
 
-def prepare(
+def make_request(
     env: Environment,
     policies: Sequence[Policy] | Mapping[str, Policy],
     horizon: int,

@@ -269,7 +269,7 @@ def _assemble(
         variables["gap"] = axes, worth.max(axis=-1, keepdims=True) - worth
     if job.stop is not None:
         variables["stopped"] = ("policy", "run"), records.stopped[:, kept]
-        variables["stop_reason"] = ("policy", "run"), records.why[:, kept]
+        variables["stop_reason"] = ("policy", "run"), records.stop_reason[:, kept]
     if env.drift is not None:
         variables["theta"] = ("run", "time"), records.theta[kept]
     if env.population is not None:

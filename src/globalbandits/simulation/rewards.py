@@ -1,11 +1,11 @@
-"""Where rewards come from: the numbers behind them, and the routines that draw them.
+"""The routines that draw rewards, and the uniform numbers and parameter paths they read.
 
-Each factory takes the functions of a noise or a drift and gives one function over plain
-arguments. That function runs as it stands, or compiled: there is no second version of it.
+Each factory takes the functions of a noise or a drift and returns one function over plain
+arguments, which runs in plain Python or compiled.
 
 A call is about some rows (runs) of some steps each; cell ``row * n_steps + step`` is one step.
-Means and rewards are on the unit scale, worth on one of its own. What is the same for all runs has
-one row only.
+Means and rewards are on the unit scale. Arrays over rows have a single row where all runs share
+the same numbers.
 """
 
 from collections.abc import Callable
@@ -19,103 +19,103 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, evaluate, find_cell, value_of
 
 UInt64Array = NDArray[np.uint64]
-Pay = Callable[[Any, int, int, int, int], None]  # (world, row, arm, at, n)
+DrawRewards = Callable[[Any, int, int, int, int], None]  # (data, row, arm, first cell, n)
 
-_SLACK = 1e-9  # how far beyond the unit scale rounding may put a reward
+ROUNDING_TOLERANCE = 1e-9  # how far outside the unit scale rounding may put a reward
 
 
-class Uniforms(NamedTuple):
-    """Uniform numbers of some runs, each from a stream of its own."""
+class UniformBuffers(NamedTuple):
+    """Uniform numbers of some runs, each run from its own stream."""
 
     rng: np.random.Generator
-    streams: UInt64Array  # (n_rows, 4) first states of the generator
-    memory: UInt64Array  # (4,) where the generator has its state
-    buffered: UInt64Array  # (1,)
+    rng_states: UInt64Array  # (n_rows, 4) the generator at the start of each run
+    rng_words: UInt64Array  # (4,) the memory of the generator's state
+    rng_buffered: UInt64Array  # (1,)
     numbers: FloatArray  # (n_cells,)
 
 
-def fill(uniforms: Uniforms, n_steps: int, n_rows: int) -> None:
-    """Draw the first steps of some runs."""
-    rng, memory = uniforms.rng, uniforms.memory
+def fill_uniforms(uniforms: UniformBuffers, n_steps: int, n_rows: int) -> None:
+    """Draw the numbers of the first steps of some runs."""
+    rng, rng_words = uniforms.rng, uniforms.rng_words
     for row in range(n_rows):
-        for word in range(memory.shape[0]):
-            memory[word] = uniforms.streams[row, word]
-        uniforms.buffered[0] = 0
-        for at in range(row * n_steps, (row + 1) * n_steps):
-            uniforms.numbers[at] = rng.random()
+        for word in range(rng_words.shape[0]):
+            rng_words[word] = uniforms.rng_states[row, word]
+        uniforms.rng_buffered[0] = 0
+        for cell in range(row * n_steps, (row + 1) * n_steps):
+            uniforms.numbers[cell] = rng.random()
 
 
-class FixedWorld(NamedTuple):
+class FixedRewards(NamedTuple):
     """Rewards of arms whose means stay."""
 
     noise: Any  # the noise's parameters
     shapes: FloatArray  # (n_rows or 1, n_arms) the noise's shapes
     uniforms: FloatArray  # (n_cells,)
-    rewards: FloatArray  # (AHEAD,) the rewards that were drawn last
-    fault: FloatArray  # (2,) an arm plus 1 whose reward cannot be, and the reward; 0 if none
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,) the rewards that were drawn last
+    invalid: FloatArray  # (2,) an invalid reward: its arm plus 1, and the reward; 0 if none
 
 
 @cache
-def fixed_pay(draw: Any) -> Pay:
+def fixed_rewards_routine(draw: Any) -> DrawRewards:
     """The routine that draws rewards of an arm whose mean stays."""
 
-    def pay(world: FixedWorld, row: int, arm: int, at: int, n: int) -> None:
-        rewards = world.rewards
-        shape = world.shapes[min(row, world.shapes.shape[0] - 1), arm]
-        for ahead in range(n):
-            reward = draw(world.noise, arm, shape, world.uniforms[at + ahead])
-            rewards[ahead] = reward
-            if not -_SLACK <= reward <= 1.0 + _SLACK:
-                world.fault[0] = arm + 1
-                world.fault[1] = reward
+    def draw_rewards(data: FixedRewards, row: int, arm: int, first_cell: int, n: int) -> None:
+        rewards = data.rewards
+        shape = data.shapes[min(row, data.shapes.shape[0] - 1), arm]
+        for at in range(n):
+            reward = draw(data.noise, arm, shape, data.uniforms[first_cell + at])
+            rewards[at] = reward
+            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
+                data.invalid[0] = arm + 1
+                data.invalid[1] = reward
 
-    return pay
+    return draw_rewards
 
 
-class MovingWorld(NamedTuple):
-    """Rewards of arms whose means follow a moving parameter."""
+class DriftingRewards(NamedTuple):
+    """Rewards of arms whose means follow a drifting parameter; worth is on its own unit scale."""
 
     noise: Any
     tables: Tables
-    biased: bool
+    is_biased: bool
     shifts: FloatArray  # (n_rows or 1, n_arms) the bias, 0 without one
     thetas: FloatArray  # (n_cells,) the parameter
-    best: FloatArray  # (n_cells,) worth of the best arm, by the means that pay
+    best: FloatArray  # (n_cells,) worth of the best arm, by the true means
     nominal_best: FloatArray  # (n_cells,) the same, by the model's means
-    worth: FloatArray  # (n_cells,) worth of the arm played, by the means that pay
+    worth: FloatArray  # (n_cells,) worth of the arm played, by the true means
     nominal_worth: FloatArray  # (n_cells,) the same, by the model's means
     uniforms: FloatArray  # (n_cells,)
-    rewards: FloatArray  # (AHEAD,)
-    fault: FloatArray  # (2,)
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,)
+    invalid: FloatArray  # (2,)
 
 
 @cache
-def moving_pay(prepare: Any, draw: Any) -> Pay:
-    """The routine that draws rewards of an arm whose mean moves, and notes what it is worth."""
+def drifting_rewards_routine(prepare: Any, draw: Any) -> DrawRewards:
+    """The routine that draws rewards of an arm whose mean drifts, and records its worth."""
 
-    def pay(world: MovingWorld, row: int, arm: int, at: int, n: int) -> None:
-        shift = world.shifts[min(row, world.shifts.shape[0] - 1), arm]
-        for ahead in range(n):
-            cell = at + ahead
-            mean = evaluate(world.tables.mean, arm, world.thetas[cell])
-            paid = min(max(mean + shift, 0.0), 1.0)
-            shape = prepare(world.noise, arm, paid)
-            reward = draw(world.noise, arm, shape, world.uniforms[cell])
-            world.rewards[ahead] = reward
-            if not -_SLACK <= reward <= 1.0 + _SLACK:
-                world.fault[0] = arm + 1
-                world.fault[1] = reward
+    def draw_rewards(data: DriftingRewards, row: int, arm: int, first_cell: int, n: int) -> None:
+        shift = data.shifts[min(row, data.shifts.shape[0] - 1), arm]
+        for at in range(n):
+            cell = first_cell + at
+            mean = evaluate(data.tables.mean, arm, data.thetas[cell])
+            true_mean = min(max(mean + shift, 0.0), 1.0)
+            shape = prepare(data.noise, arm, true_mean)
+            reward = draw(data.noise, arm, shape, data.uniforms[cell])
+            data.rewards[at] = reward
+            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
+                data.invalid[0] = arm + 1
+                data.invalid[1] = reward
             nominal = mean
-            if world.tables.valued:
-                nominal = evaluate(world.tables.worth, arm, world.thetas[cell])
-            world.nominal_worth[cell] = nominal
-            world.worth[cell] = worth_of_paid(world.tables, arm, nominal, mean, paid)
+            if data.tables.valued:
+                nominal = evaluate(data.tables.worth, arm, data.thetas[cell])
+            data.nominal_worth[cell] = nominal
+            data.worth[cell] = worth_of_true_mean(data.tables, arm, nominal, mean, true_mean)
 
-    return pay
+    return draw_rewards
 
 
-class TimedWorld(NamedTuple):
-    """Rewards of arms whose means are given for every step; worth in the user's units."""
+class TimedRewards(NamedTuple):
+    """Rewards of arms whose means are given for every step; worth is in the user's units."""
 
     noise: Any
     n_steps: IntArray  # (1,) steps of this call
@@ -125,50 +125,52 @@ class TimedWorld(NamedTuple):
     worth: FloatArray  # (n_cells,) of the arm played
     nominal_worth: FloatArray  # (n_cells,) the same, by the model's means
     uniforms: FloatArray  # (n_cells,)
-    rewards: FloatArray  # (AHEAD,)
-    fault: FloatArray  # (2,)
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,)
+    invalid: FloatArray  # (2,)
 
 
 @cache
-def timed_pay(prepare: Any, draw: Any) -> Pay:
+def timed_rewards_routine(prepare: Any, draw: Any) -> DrawRewards:
     """The routine that draws rewards of an arm whose means are given step by step."""
 
-    def pay(world: TimedWorld, row: int, arm: int, at: int, n: int) -> None:
-        for ahead in range(n):
-            cell = at + ahead
-            step = cell - row * world.n_steps[0]
-            shape = prepare(world.noise, arm, world.means[step, arm])
-            reward = draw(world.noise, arm, shape, world.uniforms[cell])
-            world.rewards[ahead] = reward
-            if not -_SLACK <= reward <= 1.0 + _SLACK:
-                world.fault[0] = arm + 1
-                world.fault[1] = reward
-            world.worth[cell] = world.worths[step, arm]
-            world.nominal_worth[cell] = world.nominal_worths[arm]
+    def draw_rewards(data: TimedRewards, row: int, arm: int, first_cell: int, n: int) -> None:
+        for at in range(n):
+            cell = first_cell + at
+            step = cell - row * data.n_steps[0]
+            shape = prepare(data.noise, arm, data.means[step, arm])
+            reward = draw(data.noise, arm, shape, data.uniforms[cell])
+            data.rewards[at] = reward
+            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
+                data.invalid[0] = arm + 1
+                data.invalid[1] = reward
+            data.worth[cell] = data.worths[step, arm]
+            data.nominal_worth[cell] = data.nominal_worths[arm]
 
-    return pay
+    return draw_rewards
 
 
-def worth_of_paid(tables: Tables, arm: int, nominal: float, mean: float, paid: float) -> float:
-    """What an arm is worth whose mean pays something else than the model says.
+def worth_of_true_mean(
+    tables: Tables, arm: int, nominal: float, mean: float, true_mean: float
+) -> float:
+    """What an arm is worth whose true mean may differ from the model's, on the unit scale.
 
-    This is where a moving world knows it; a fixed one has `worlds.worth_of_paid`.
+    `worlds.true_worths` does the same for all arms where means stay.
 
     Args:
         tables: the model's.
         arm: the arm.
-        nominal: what it is worth by the model.
+        nominal: what the arm is worth by the model.
         mean: its mean by the model.
-        paid: the mean that pays.
+        true_mean: the mean of its rewards.
     """
-    if paid == mean:
+    if true_mean == mean:
         return nominal
-    return value_of(tables, arm, paid)
+    return value_of(tables, arm, true_mean)
 
 
 @cache
-def shape_rows(prepare: Any) -> Callable[[Any, FloatArray, FloatArray, int], None]:
-    """A loop that prepares a noise for every run and arm."""
+def shapes_loop(prepare: Any) -> Callable[[Any, FloatArray, FloatArray, int], None]:
+    """The loop that computes a noise's shapes for every run and arm."""
 
     def loop(noise: Any, means: FloatArray, shapes: FloatArray, n_rows: int) -> None:
         for row in range(n_rows):
@@ -178,50 +180,52 @@ def shape_rows(prepare: Any) -> Callable[[Any, FloatArray, FloatArray, int], Non
     return loop
 
 
-class Path(NamedTuple):
-    """A moving parameter: where it is, and what moves it."""
+class ParameterPath(NamedTuple):
+    """A drifting parameter: where it is, and what moves it."""
 
-    track: Any
+    track: Any  # what the drift reads
     uniforms: FloatArray  # (n_cells,)
-    now: FloatArray  # (n_rows,) the parameter at the last step of the call before
-    fault: FloatArray  # (2,) a time at which the parameter leaves the domain, and where to
+    theta: FloatArray  # (n_rows,) the parameter at the last step of the call before
+    invalid: FloatArray  # (2,) a time at which the parameter leaves the domain, and its value
 
 
 @cache
-def path_loop(move: Any) -> Callable[[Path, MovingWorld, int, int, int], None]:
-    """A loop that moves the parameter and finds what the best arm is worth."""
+def path_loop(move: Any) -> Callable[[ParameterPath, DriftingRewards, int, int, int], None]:
+    """The loop that moves the parameter and computes what the best arm is worth."""
 
-    def loop(path: Path, world: MovingWorld, start: int, n_steps: int, n_rows: int) -> None:
-        tables = world.tables
+    def loop(
+        path: ParameterPath, data: DriftingRewards, start: int, n_steps: int, n_rows: int
+    ) -> None:
+        tables = data.tables
         for row in range(n_rows):
-            theta = path.now[row]
+            theta = path.theta[row]
             for step in range(n_steps):
                 cell = row * n_steps + step
                 if start + step > 0:
                     theta = move(path.track, start + step + 1, theta, path.uniforms[cell])
                 if not tables.low <= theta <= tables.high:
-                    path.fault[0] = start + step + 1
-                    path.fault[1] = theta
-                world.thetas[cell] = theta
-                look_around(world, row, cell, theta)
-            path.now[row] = theta
+                    path.invalid[0] = start + step + 1
+                    path.invalid[1] = theta
+                data.thetas[cell] = theta
+                record_best_worth(data, row, cell, theta)
+            path.theta[row] = theta
 
     return loop
 
 
-def look_around(world: MovingWorld, row: int, cell: int, theta: float) -> None:
-    """What the best arm is worth at theta: by the envelope, or among all where biases count."""
-    tables = world.tables
+def record_best_worth(data: DriftingRewards, row: int, cell: int, theta: float) -> None:
+    """Record what the best arm is worth at theta: by the envelope, or among all if biased."""
+    tables = data.tables
     envelope = tables.envelope
     arm = envelope.arms[envelope.starts[find_cell(envelope, theta)]]
     worth = evaluate(tables.worth, arm, theta)
-    world.nominal_best[cell] = worth
-    if world.biased:
+    data.nominal_best[cell] = worth
+    if data.is_biased:
         worth = -np.inf
         for other in range(tables.n_arms):
             mean = evaluate(tables.mean, other, theta)
-            shift = world.shifts[min(row, world.shifts.shape[0] - 1), other]
-            paid = min(max(mean + shift, 0.0), 1.0)
+            shift = data.shifts[min(row, data.shifts.shape[0] - 1), other]
+            true_mean = min(max(mean + shift, 0.0), 1.0)
             nominal = evaluate(tables.worth, other, theta)
-            worth = max(worth, worth_of_paid(tables, other, nominal, mean, paid))
-    world.best[cell] = worth
+            worth = max(worth, worth_of_true_mean(tables, other, nominal, mean, true_mean))
+    data.best[cell] = worth

@@ -1,29 +1,27 @@
-"""Many simulations on workers, in shards of runs: none is lost when a worker dies."""
+"""The one loop that plays simulations on workers, whatever the workers are.
+
+Each request is cut into shards of runs. The loop keeps the workers busy, stores the shards that
+come back, sends a shard again when its worker died, and keeps what is finished when it is
+interrupted.
+"""
 
 import math
-import pickle
+import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
-from itertools import pairwise
+from concurrent.futures import BrokenExecutor, Future, wait
 from typing import NamedTuple
-
-import numpy as np
 
 from globalbandits._types import BoolArray
 from globalbandits.errors import SimulationError
-from globalbandits.simulation.executors import Workers, open_workers
-from globalbandits.simulation.records import Records, empty_records, keep
+from globalbandits.simulation.executors import RequestInPlay, Workers
+from globalbandits.simulation.records import Records
 from globalbandits.simulation.requests import Request
-from globalbandits.simulation.spreading import play_shard
-from globalbandits.simulation.stopping import StopSign
 
-_PATIENCE = 0.1  # seconds between looks at the workers; an interrupt is heard at once
-_STEPS = 50_000_000  # of a shard: seconds of work, so that sending it costs nothing
-_WAITING = 2  # shards per worker that wait for it
-_SHARDS_PER_WORKER = 4  # of one simulation alone
-_MOST_DEATHS = 5  # of workers that have the same shard
+POLL_SECONDS = 0.1  # an interrupt is noticed at once, also between polls
+SHARDS_PER_WORKER = 8  # so that all workers end at about the same time
+MAX_DEATHS_PER_SHARD = 5
 
-Report = Callable[[int], None]
+OnSteps = Callable[[int], None]  # called with the number of steps played since the last call
 
 
 class Shard(NamedTuple):
@@ -34,174 +32,181 @@ class Shard(NamedTuple):
     places: slice
 
 
-class _Assembly:
-    """What workers need for a request, and its records as the shards come in."""
-
-    def __init__(self, request: Request, packed: bytes) -> None:
-        self.packed = packed
-        self.records = empty_records(request.job, request.runs)
-        self.finished = np.zeros(request.runs, np.bool_)
-
-    def keep(self, places: slice, part: Records) -> bool:
-        """Put a shard's records into their place; whether all are there."""
-        keep(self.records, places, part)
-        self.finished[places] = True
-        return bool(self.finished.all())
-
-
-def cut(request: Request, n_shards: int) -> list[slice]:
-    """Places of the runs of each shard: as many shards as asked for, and so that none is long.
-
-    The records do not depend on it: every run draws from streams of its own.
-    """
-    n_shards = max(n_shards, math.ceil(request.n_steps / _STEPS))
-    n_shards = min(n_shards, request.runs)
-    edges = [request.runs * shard // n_shards for shard in range(n_shards + 1)]
-    return [slice(low, high) for low, high in pairwise(edges)]
-
-
-def play_requests(
-    workers: Workers,
-    requests: Iterator[tuple[int, Request]],
-    n_shards: int,
-    done: Callable[[int, Request, Records], None],
-    failed: Callable[[int, Exception], None],
-    report: Report,
-    assemblies: dict[int, _Assembly] | None = None,
-) -> None:
-    """Play requests on workers.
+class ShardLoop:
+    """Plays requests on workers.
 
     Args:
-        workers: who plays.
-        requests: by a key; the next is asked for when workers are about to be free.
-        n_shards: into how many shards each is cut, at least.
-        done: called with the records of a request when its last shard is in.
-        failed: called once for a request that raises, which does not end the others.
-        report: told how many steps came in.
-        assemblies: what is in of requests that are not whole, for whoever catches an interrupt.
+        workers: the workers.
+        on_finished: called with the key of a request and its records when all its runs are played.
+        on_failed: called once for a request that fails. The other requests go on.
+        on_steps: called with the number of steps that were played since the last call.
     """
-    assemblies = {} if assemblies is None else assemblies
-    sign = StopSign()
-    queue = _shards(requests, n_shards)
-    pending: dict[Future[Records], Shard] = {}
-    deaths: dict[tuple[int, int], int] = {}
-    given_up: set[int] = set()
 
-    def send(shard: Shard) -> None:
-        first = shard.request.first_run + shard.places.start
-        n_runs = shard.places.stop - shard.places.start
-        packed = assemblies[shard.key].packed
-        pending[workers.submit(play_packed, packed, first, n_runs, sign.path)] = shard
+    def __init__(
+        self,
+        workers: Workers,
+        *,
+        on_finished: Callable[[int, RequestInPlay], None],
+        on_failed: Callable[[int, Exception], None],
+        on_steps: OnSteps,
+    ) -> None:
+        self._workers = workers
+        self._on_finished = on_finished
+        self._on_failed = on_failed
+        self._on_steps = on_steps
+        self._pending: dict[Future[Records | None], Shard] = {}
+        self._deaths: dict[tuple[int, int], int] = {}
+        self._closed: set[int] = set()  # keys of requests that are finished or have failed
+        self.in_play: dict[int, RequestInPlay] = {}
 
-    def begin(shard: Shard) -> None:
+    def play(self, requests: Iterator[tuple[int, Request]], n_requests: int) -> None:
+        """Play all requests.
+
+        If it is interrupted, ``in_play`` holds the requests that are not complete.
+
+        Args:
+            requests: by a key. The next one is taken when workers are about to be free.
+            n_requests: how many there are. Few requests are cut into more shards.
+        """
+        n_shards = math.ceil(SHARDS_PER_WORKER * self._workers.n_workers / max(n_requests, 1))
+        shards = (
+            Shard(key, request, places)
+            for key, request in requests
+            for places in self._workers.cut(request, n_shards)
+        )
         try:
-            packed = workers.pack(shard.request.job)
-        except Exception as error:  # whatever a part of the user's raises, it cannot go
-            text = f"executor {workers.name!r} must be sent what it plays, but that"
-            give_up(shard.key, _cannot(text, error))
-        else:
-            assemblies[shard.key] = _Assembly(shard.request, packed)
+            while True:
+                self._fill(shards)
+                if not self._pending:
+                    return
+                done, _ = wait(self._pending, POLL_SECONDS, return_when="FIRST_COMPLETED")
+                for future in done:
+                    self._take(future)
+        except BaseException:
+            self._workers.stop(self._pending)
+            self._keep_what_is_done()
+            raise
 
-    def take(future: Future[Records]) -> None:
-        shard = pending.pop(future)
+    def _fill(self, shards: Iterator[Shard]) -> None:
+        """Send shards until the workers have enough."""
+        while len(self._pending) < self._workers.max_pending:
+            shard = next(shards, None)
+            if shard is None:
+                return
+            if shard.key not in self.in_play and shard.key not in self._closed:
+                self._begin(shard)
+            if shard.key not in self._closed:
+                self._send(shard)
+
+    def _begin(self, shard: Shard) -> None:
+        request_in_play = RequestInPlay(shard.request)
+        try:
+            self._workers.prepare(request_in_play, self._on_steps)
+        except Exception as error:
+            self._fail(shard.key, error)
+        else:
+            self.in_play[shard.key] = request_in_play
+
+    def _send(self, shard: Shard) -> None:
+        future = self._workers.submit(self.in_play[shard.key], shard.places)
+        self._pending[future] = shard
+
+    def _take(self, future: Future[Records | None]) -> None:
+        """Store the records of a shard that was played, or send it again if its worker died."""
+        shard = self._pending.pop(future)
         try:
             part = future.result()
-        except workers.losses as error:
-            place = shard.key, shard.places.start
-            deaths[place] = deaths.get(place, 0) + 1
-            if deaths[place] < _MOST_DEATHS:
-                if shard.key not in given_up:
-                    send(shard)
-                return
-            text = f"executor must keep its workers, but {_MOST_DEATHS} died with the same runs"
-            give_up(shard.key, SimulationError(f"{text}: {error}"))
+        except self._workers.losses as error:
+            self._send_again(shard, error)
+        except BrokenExecutor:  # it cannot be replaced: nothing more can be played
+            raise
         except Exception as error:
-            give_up(shard.key, error)
+            self._fail(shard.key, error)
         else:
-            request = shard.request
+            self._store(shard, part)
+
+    def _send_again(self, shard: Shard, error: BaseException) -> None:
+        place = shard.key, shard.places.start
+        self._deaths[place] = self._deaths.get(place, 0) + 1
+        if self._deaths[place] == MAX_DEATHS_PER_SHARD:
+            self._fail(
+                shard.key,
+                SimulationError(
+                    f"executor must keep its workers, but {MAX_DEATHS_PER_SHARD} died "
+                    f"with the same runs: {error}"
+                ),
+            )
+        elif shard.key not in self._closed:
+            self._send(shard)
+
+    def _store(self, shard: Shard, part: Records | None) -> None:
+        request_in_play = self.in_play.get(shard.key)
+        if request_in_play is not None:
+            request_in_play.store(shard.places, part)
+        if part is not None:
             n_runs = shard.places.stop - shard.places.start
-            assembly = assemblies.get(shard.key)  # none, if the request was given up
-            whole = assembly is not None and assembly.keep(shard.places, part)
-            report(n_runs * request.job.horizon * len(request.job.policies))
-            if assembly is not None and whole:
-                done(shard.key, request, assembly.records)
-                del assemblies[shard.key]
+            job = shard.request.job
+            self._on_steps(n_runs * job.horizon * len(job.policies))
+        if request_in_play is not None and request_in_play.finished.all():
+            try:
+                self._on_finished(shard.key, request_in_play)
+            except Exception as error:
+                self._fail(shard.key, error)
+            else:
+                self._closed.add(shard.key)
+                del self.in_play[shard.key]
 
-    def give_up(key: int, error: Exception) -> None:
-        if key not in given_up:
-            given_up.add(key)
-            assemblies.pop(key, None)
-            failed(key, error)
+    def _fail(self, key: int, error: Exception) -> None:
+        if key in self._closed:
+            return
+        self._closed.add(key)
+        request_in_play = self.in_play.pop(key, None)
+        if request_in_play is not None:
+            self._workers.abandon(request_in_play)
+        self._on_failed(key, error)
 
-    try:
-        while True:
-            while len(pending) < _WAITING * workers.n_workers:
-                shard = next(queue, None)
-                if shard is None:
-                    break
-                if shard.key not in assemblies and shard.key not in given_up:
-                    begin(shard)
-                if shard.key not in given_up:
-                    send(shard)
-            if not pending:
-                break
-            ended, _ = wait(pending, _PATIENCE, return_when="FIRST_COMPLETED")
-            for future in ended:
-                take(future)
-        sign.remove()
-    except BaseException:
-        for future in pending:
-            future.cancel()
-        sign.raise_for(pending)
-        raise
+    def _keep_what_is_done(self) -> None:
+        """Store the shards that have ended since the last poll."""
+        for future, shard in self._pending.items():
+            played = future.done() and not future.cancelled() and future.exception() is None
+            if played and shard.key in self.in_play:
+                self.in_play[shard.key].store(shard.places, future.result())
 
 
-def play_packed(packed: bytes, first_run: int, n_runs: int, sign: str | None) -> Records:
-    """Play some runs of a job that comes as bytes: one that cannot be read ends no worker."""
-    try:
-        job = pickle.loads(packed)
-    except Exception as error:
-        raise _cannot("workers must be able to import what they play, but one", error) from None
-    return play_shard(job, first_run, n_runs, sign)
+def play_request(
+    workers: Workers, request: Request, on_steps: OnSteps
+) -> tuple[Records, BoolArray]:
+    """Play one request; returns its records and which of its runs are finished.
 
-
-def _cannot(text: str, error: Exception) -> SimulationError:
-    return SimulationError(f"{text} failed: {type(error).__name__}: {error}")
-
-
-def _shards(requests: Iterator[tuple[int, Request]], n_shards: int) -> Iterator[Shard]:
-    for key, request in requests:
-        for places in cut(request, n_shards):
-            yield Shard(key, request, places)
-
-
-def play_request(request: Request, executor: str, report: Report) -> tuple[Records, BoolArray]:
-    """Play one request on workers by name; its records, and which runs are in.
-
-    A keyboard interrupt gives up the shards that are not finished.
+    A keyboard interrupt, or an executor of the user's that breaks, ends the runs that are not
+    finished. Finished runs are kept.
     """
-    found: list[Records] = []
-    assemblies: dict[int, _Assembly] = {}
-    total = 0
+    finished: list[RequestInPlay] = []
 
-    def done(_key: int, _request: Request, records: Records) -> None:
-        found.append(records)
-
-    def failed(_key: int, error: Exception) -> None:
+    def fail(_key: int, error: Exception) -> None:
         raise error
 
-    def count(n_steps: int) -> None:
-        nonlocal total
-        total += n_steps
-        report(total)
+    loop = ShardLoop(
+        workers,
+        on_finished=lambda _key, request_in_play: finished.append(request_in_play),
+        on_failed=fail,
+        on_steps=on_steps,
+    )
+    try:
+        loop.play(iter([(0, request)]), 1)
+    except (KeyboardInterrupt, BrokenExecutor) as error:
+        finished += loop.in_play.values()
+        if isinstance(error, BrokenExecutor):
+            _report_dead_worker(error, any(played.finished.any() for played in finished))
+        elif not finished:
+            raise
+    return finished[0].records, finished[0].finished
 
-    with open_workers(executor) as workers:
-        n_shards = _SHARDS_PER_WORKER * workers.n_workers
-        try:
-            play_requests(workers, iter([(0, request)]), n_shards, done, failed, count, assemblies)
-        except KeyboardInterrupt:
-            if not found and 0 not in assemblies:
-                raise
-    if found:
-        return found[0], np.ones(request.runs, np.bool_)
-    return assemblies[0].records, assemblies[0].finished
+
+def _report_dead_worker(error: BrokenExecutor, is_any_finished: bool) -> None:
+    """Warn that runs are lost with a worker that died. It is an error if no run is finished."""
+    if not is_any_finished:
+        text = "executor must keep its workers until a run is finished, but one died"
+        raise SimulationError(f"{text}: {error}") from error
+    text = f"a worker of the executor died, and the runs not finished are lost: {error}"
+    warnings.warn(text, RuntimeWarning, stacklevel=4)

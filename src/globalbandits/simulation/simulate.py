@@ -12,12 +12,11 @@ from globalbandits.errors import SimulationError
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
-from globalbandits.simulation.executors import check_executor
+from globalbandits.simulation.executors import check_executor, open_workers
 from globalbandits.simulation.progress import progress_bar
-from globalbandits.simulation.requests import prepare
+from globalbandits.simulation.requests import make_request
 from globalbandits.simulation.result import SimulationResult
 from globalbandits.simulation.shards import play_request
-from globalbandits.simulation.spreading import available_cores, play_in_executor, play_in_threads
 from globalbandits.simulation.warming import compiling_engine
 
 
@@ -77,9 +76,11 @@ def simulate(
     """
     if threads is not None:
         threads = as_integer("threads", threads, 1, SimulationError)
-    if executor is not None and not hasattr(executor, "submit"):
+    if executor is None:
+        executor = "threads"
+    if not hasattr(executor, "submit"):
         check_executor(executor)
-    request = prepare(
+    request = make_request(
         env,
         policies,
         horizon,
@@ -91,39 +92,36 @@ def simulate(
         stop=stop,
         evidence=evidence,
     )
-    job, runs, first_run = request.job, request.runs, request.first_run
-    # This compiles everything, and warns of what cannot be compiled.
-    arena = Arena(job, compiling_engine(job, shown=progress), States(job.seed, first_run, runs))
-    import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
+    job = request.job
+    # This compiles everything, and warns about what cannot be compiled.
+    states = States(job.seed, request.first_run, request.runs)
+    arena = Arena(job, compiling_engine(job, shown=progress), states)
+    # Importing takes a second. It must not wait until the runs are done, when Ctrl-C may come.
+    import_module("xarray")
     played = None
     try:
-        with progress_bar(request.n_steps, progress) as report:
-            if isinstance(executor, str) and executor != "threads":
-                played = play_request(request, executor, report)
-            elif executor is not None and not isinstance(executor, str):
-                played = play_in_executor(job, executor, first_run, runs, report)
-            else:
-                n_threads = threads or available_cores()
-                played = play_in_threads(arena, first_run, runs, n_threads, report)
-    except KeyboardInterrupt:  # too late to stop anything, if all has been played
+        with (
+            progress_bar(request.n_steps, progress) as on_steps,
+            open_workers(executor, threads if executor == "threads" else None, arena) as workers,
+        ):
+            played = play_request(workers, request, on_steps)
+    except KeyboardInterrupt:
         if played is None:
             raise
     records, finished = played
     n_finished = int(finished.sum())
     if n_finished == 0:
         raise KeyboardInterrupt
-    if n_finished < runs:
-        text = f"interrupted: the result holds {n_finished} of {runs} runs"
+    if n_finished < request.runs:
+        text = f"interrupted: the result holds {n_finished} of {request.runs} runs"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     return request.result(records, finished)
 
 
-def whole(result: SimulationResult, runs: int) -> SimulationResult:
-    """The result, for whom only all of the runs will do: else the interrupt goes on.
+def require_all_runs(result: SimulationResult, runs: int) -> SimulationResult:
+    """Return the result of `simulate`; raise KeyboardInterrupt if it has fewer runs than this.
 
-    Args:
-        result: of `simulate`.
-        runs: how many were asked for.
+    For callers to whom an interrupted result is of no use.
     """
     if result.dataset.sizes["run"] < runs:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""A sign that workers in other processes see: a file that is there when it is time to stop."""
+"""Telling workers in other processes to stop: they look for a file."""
 
 import contextlib
 import os
@@ -12,14 +12,14 @@ from typing import Any
 
 
 class StoppedError(Exception):
-    """Raised by a worker that was asked to stop; nobody waits for what it did."""
+    """Raised by a worker that was told to stop; its runs are dropped."""
 
 
-class StopSign:
-    """The place of a file in a folder of its own; workers look whether it is there.
+class StopFile:
+    """A file in its own temporary folder that tells workers to stop when it exists.
 
-    Workers on other machines see no file, and play their shards to the end. Without a folder for
-    temporary files there is no sign, and workers end when they end.
+    Workers on other machines do not see it and play their shards to the end. The same holds if
+    the folder cannot be created.
     """
 
     def __init__(self) -> None:
@@ -29,38 +29,38 @@ class StopSign:
 
     @property
     def path(self) -> str | None:
-        """Where the file will be; for `check`."""
+        """Where the file will be; for `is_stopped`."""
         return None if self._folder is None else str(Path(self._folder, "stop"))
 
-    def raise_for(self, futures: Iterable[Future[Any]]) -> None:
-        """Ask all workers to stop; the file is removed when the last future is done."""
+    def create(self, futures: Iterable[Future[Any]]) -> None:
+        """Tell all workers to stop. The file is removed when the last future is done."""
         if self._folder is None:
             return
-        left = list(futures)
-        if not left:
+        pending = list(futures)
+        if not pending:
             self.remove()
             return
         with contextlib.suppress(OSError):
             Path(self._folder, "stop").touch()
-        lock, n_left = threading.Lock(), len(left)
+        lock, n_pending = threading.Lock(), len(pending)
 
         def count(future: Future[Any]) -> None:
-            nonlocal n_left
+            nonlocal n_pending
             with lock:
-                n_left -= 1
-                last = n_left == 0
-            if last:
+                n_pending -= 1
+                is_last = n_pending == 0
+            if is_last:
                 self.remove()
 
-        for future in left:
+        for future in pending:
             future.add_done_callback(count)
 
     def remove(self) -> None:
-        """Remove file and folder."""
+        """Remove the file and its folder."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def go_on(path: str | None) -> bool:
-    """Whether there is no sign to stop."""
-    return path is None or not os.path.exists(path)
+def is_stopped(path: str | None) -> bool:
+    """Whether the stop file exists."""
+    return path is not None and os.path.exists(path)

@@ -12,8 +12,8 @@ import pytest
 import globalbandits as gb
 from globalbandits.adapters.peers import Peer
 from globalbandits.errors import SimulationError
-from globalbandits.simulation.executors import Workers, open_workers
-from globalbandits.simulation.requests import prepare
+from globalbandits.simulation.executors import NamedWorkers, open_workers
+from globalbandits.simulation.requests import make_request
 from globalbandits.simulation.shards import play_request
 from globalbandits.simulation.sweeps.listening import Listener
 from tests.simulation.sweeps.worlds import contents
@@ -65,13 +65,13 @@ def test_a_cluster_of_two_one_of_which_is_killed(tmp_path, undisturbed):
 
 def test_processes_one_of_which_is_killed(tmp_path, undisturbed, monkeypatch):
     pools = []
-    make = Workers.__init__
+    make = NamedWorkers.__init__
 
     def remember(self, *arguments):
         make(self, *arguments)
         pools.append(self)
 
-    monkeypatch.setattr(Workers, "__init__", remember)
+    monkeypatch.setattr(NamedWorkers, "__init__", remember)
     killer = Killer(lambda: next(iter(pools[0]._executor._processes)))
     gb.sweep(SPEC, tmp_path, grid=GRID, executor="processes", workers=2, listener=killer)
     assert killer.killed is not None
@@ -89,12 +89,13 @@ def test_joblib_and_simulate_by_name():
 
 def test_an_interrupted_simulation_keeps_the_shards_that_are_in():
     env = gb.Environment(SPEC["model"], theta=0.4)
-    request = prepare(env, [gb.Uniform()], 500, 40, 3)
+    request = make_request(env, [gb.Uniform()], 500, 40, 3)
 
     def report(n_steps):
         raise KeyboardInterrupt
 
-    records, finished = play_request(request, "joblib", report)
+    with open_workers("joblib") as workers:
+        records, finished = play_request(workers, request, report)
     assert 0 < finished.sum() < 40
     some = request.result(records, finished).dataset
     whole = gb.simulate(env, [gb.Uniform()], 500, 40, 3).dataset

@@ -21,7 +21,7 @@ from globalbandits.experiments.league.policies import Policies, league_policies
 from globalbandits.experiments.league.scenarios import Scenario, load_scenarios
 from globalbandits.experiments.league.standings import Cell, Standings, rank
 from globalbandits.policies import Policy
-from globalbandits.simulation.simulate import simulate, whole
+from globalbandits.simulation.simulate import require_all_runs, simulate
 
 Tick = Callable[[str, str], None]
 
@@ -159,7 +159,7 @@ def _play(scenario: Scenario, policy: Policy, runs: int, seed: int, threads: int
         threads=threads,
     )
     seconds = time.perf_counter() - started
-    result = whole(played, runs)
+    result = require_all_runs(played, runs)
     final = np.asarray(result.dataset["regret"].isel(policy=0, time=-1).values, dtype=np.float64)
     cores = min(threads or _n_cores(), runs)
     return Game(final, seconds * cores / (runs * scenario.horizon) * 1e9)

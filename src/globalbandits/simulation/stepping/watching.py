@@ -5,7 +5,6 @@ import os
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,11 +19,8 @@ from globalbandits.evidence.findings import find_out
 from globalbandits.model import RewardModel
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.arena import Arena
-from globalbandits.simulation.requests import prepare
-from globalbandits.simulation.spreading import play_in_threads
-
-if TYPE_CHECKING:
-    from globalbandits.simulation.records import Records
+from globalbandits.simulation.records import Records, empty_records
+from globalbandits.simulation.requests import make_request
 
 MOST_ROUNDS = 500
 _SHOWN_HIGH = 640  # pixels of the view in a notebook
@@ -126,11 +122,10 @@ def watch(
         one = isinstance(env.model, RewardModel)
         require(one, "env", "have a model with one parameter", env.model, SimulationError)
     rounds = range(1, horizon + 1)
-    job = prepare(env, policies, horizon, 1, seed, checkpoints=rounds, evidence=True).job
+    job = make_request(env, policies, horizon, 1, seed, checkpoints=rounds, evidence=True).job
     arena = Arena(job, Engine(interpreted=True, quiet=True), States(job.seed, run, 1))
-    records, finished = play_in_threads(arena, run, 1, 1, lambda done: None)
-    if not finished.all():
-        raise KeyboardInterrupt
+    records = empty_records(job, 1)
+    arena.play(run, 1, records, 0, lambda n_steps: True)
     arms, rewards = _plays(env.model, records.histograms[:, 0])
     found = find_out(env.model, records.histograms[:, 0])
     return Watch(
@@ -155,7 +150,7 @@ def _plays(model: RewardModel, histograms: FloatArray) -> tuple[IntArray, FloatA
     return arms, low + (high - low) * (added.sum(axis=-2) @ knots)
 
 
-def _path(env: Environment, records: "Records", horizon: int) -> FloatArray:
+def _path(env: Environment, records: Records, horizon: int) -> FloatArray:
     """The true parameter in every round."""
     if records.theta.size:
         return np.array(np.broadcast_to(records.theta[0], horizon))

@@ -1,49 +1,43 @@
-"""Play the tasks of a plan that are not finished, wherever workers are."""
+"""Play the tasks of a plan that are not finished."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from globalbandits._random import States
 from globalbandits.errors import ResultError
 from globalbandits.simulation.arena import Arena
-from globalbandits.simulation.executors import open_workers
-from globalbandits.simulation.records import Records
+from globalbandits.simulation.executors import RequestInPlay, open_workers
 from globalbandits.simulation.requests import Request
-from globalbandits.simulation.shards import play_requests
-from globalbandits.simulation.spreading import available_cores, play_in_threads
+from globalbandits.simulation.shards import ShardLoop
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.listening import Listener
 from globalbandits.simulation.sweeps.plan import Plan, Task
 from globalbandits.simulation.warming import compiling_engine
-
-_SHARDS_PER_WORKER = 4  # for few tasks: so that workers end together
-
-Done = Callable[[int, Request, Records], None]
-Fail = Callable[[int, Exception], None]
 
 
 class Outcome(NamedTuple):
     """How a sweep went."""
 
     n_played: int
-    n_found: int  # finished before
-    failed: dict[int, str]  # what went wrong, by the key of the task
+    n_found: int  # finished by an earlier call
+    failed: dict[int, str]  # error texts by the key of the task
 
 
 def run_plan(
     plan: Plan, folder: Folder, executor: str, n_workers: int | None, listener: Listener
 ) -> Outcome:
-    """Play what is missing; a keyboard interrupt goes on, and finished tasks stay."""
+    """Play the tasks that are missing from the folder.
+
+    A keyboard interrupt is passed on. The tasks that are finished by then are in the folder.
+    """
     missing: dict[str, list[Task]] = {}  # by name: two points of the grid may be the same task
     for task in plan.tasks:
         if task.name in missing or not _is_finished(folder, task):
             missing.setdefault(task.name, []).append(task)
-    once = [tasks[0] for tasks in missing.values()]
+    distinct = [tasks[0] for tasks in missing.values()]
     n_missing = sum(map(len, missing.values()))
     n_found = len(plan.tasks) - n_missing
-    listener.start(len(plan.tasks), n_found, sum(task.n_steps for task in once))
+    listener.start(len(plan.tasks), n_found, sum(task.n_steps for task in distinct))
     failed: dict[int, str] = {}
 
     def fail(key: int, error: Exception) -> None:
@@ -51,19 +45,16 @@ def run_plan(
             failed[task.key] = f"{type(error).__name__}: {error}"
             listener.failed(plan.where(task), failed[task.key])
 
-    def done(key: int, request: Request, records: Records) -> None:
+    def finish(key: int, played: RequestInPlay) -> None:
         name = plan.tasks[key].name
-        folder.save(name, request.result(records, np.ones(request.runs, np.bool_)))
+        folder.save(name, played.request.result(played.records, played.finished))
         for task in missing[name]:
             listener.task(plan.where(task))
 
-    requests = _requests(plan, once, fail)
-    if executor == "threads":
-        _play_here(requests, n_workers or available_cores(), done, fail, listener)
-    elif once:
+    if distinct:
         with open_workers(executor, n_workers) as workers:
-            n_shards = 1 + _SHARDS_PER_WORKER * workers.n_workers // len(once)
-            play_requests(workers, requests, n_shards, done, fail, listener.steps)
+            loop = ShardLoop(workers, on_finished=finish, on_failed=fail, on_steps=listener.steps)
+            loop.play(_requests(plan, distinct, fail), len(distinct))
     outcome = Outcome(n_missing - len(failed), n_found, failed)
     listener.end(outcome.n_played, n_found, len(failed))
     return outcome
@@ -74,15 +65,17 @@ def _is_finished(folder: Folder, task: Task) -> bool:
         return False
     try:
         folder.load(task.name)
-    except ResultError:  # damaged since it was written: played again
+    except ResultError:  # damaged since it was written: play it again
         return False
     return True
 
 
-def _requests(plan: Plan, tasks: list[Task], fail: Fail) -> Iterator[tuple[int, Request]]:
-    """The requests of tasks; new kinds of policies and worlds are compiled here first.
+def _requests(
+    plan: Plan, tasks: list[Task], fail: Callable[[int, Exception], None]
+) -> Iterator[tuple[int, Request]]:
+    """The requests of tasks.
 
-    Compiled code is on disk then, and no worker has to compile.
+    New kinds of policies and worlds are compiled here first, so that workers find the code on disk.
     """
     compiled: set[tuple[str, ...]] = set()
     for task in tasks:
@@ -98,32 +91,3 @@ def _requests(plan: Plan, tasks: list[Task], fail: Fail) -> Iterator[tuple[int, 
             fail(task.key, error)
             continue
         yield task.key, request
-
-
-def _play_here(
-    requests: Iterator[tuple[int, Request]],
-    n_threads: int,
-    done: Done,
-    fail: Fail,
-    listener: Listener,
-) -> None:
-    """One task after the other, each in all threads."""
-    for key, request in requests:
-        last = 0
-
-        def report(n_steps: int) -> None:
-            nonlocal last
-            listener.steps(n_steps - last)
-            last = n_steps
-
-        try:
-            states = States(request.job.seed, request.first_run, request.runs)
-            arena = Arena(request.job, compiling_engine(request.job), states)
-            records, finished = play_in_threads(
-                arena, request.first_run, request.runs, n_threads, report
-            )
-            if not finished.all():
-                raise KeyboardInterrupt
-            done(key, request, records)
-        except Exception as error:
-            fail(key, error)

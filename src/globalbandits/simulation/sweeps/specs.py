@@ -15,7 +15,7 @@ from globalbandits.errors import GlobalBanditsError, PolicyError, ScenarioError
 from globalbandits.model import RewardModel, load_model
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.policies.base import registered
-from globalbandits.simulation.requests import Request, prepare
+from globalbandits.simulation.requests import Request, make_request
 
 KEYS = (
     "title",
@@ -62,7 +62,7 @@ class Experiment:
     @cached_property
     def request(self) -> Request:
         """The simulation, checked; the longer part of reading."""
-        return prepare(self.environment, self.policies, **self.options)
+        return make_request(self.environment, self.policies, **self.options)
 
 
 class Reader:
