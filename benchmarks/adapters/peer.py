@@ -1,4 +1,4 @@
-"""Policies of other libraries in our simulator: river's, MABWiser's, or any with two methods."""
+"""A policy of another library in our simulator: any object that chooses and learns."""
 
 import dataclasses
 import math
@@ -22,13 +22,13 @@ Learn = Callable[[Any, int, float], None]
 
 
 class State(NamedTuple):
-    """Only a place in memory: every player of the simulator has one of its own."""
+    """An array whose address identifies one player of the simulator."""
 
     place: IntArray
 
 
 class Players:
-    """The other library's objects at work, one for each place."""
+    """The objects of the other library, one for each address."""
 
     def __init__(self, make: Callable[[int], Any], n_arms: int, pull: Pull, learn: Learn) -> None:
         self._make, self._pull, self._learn = make, pull, learn
@@ -36,22 +36,22 @@ class Players:
         self._at: dict[int, Any] = {}
 
     def start(self, place: int, seed: int) -> None:
-        """A new object, that has seen nothing."""
+        """Create a new object."""
         self._at[place] = self._make(seed)
 
     def select(self, place: int) -> int:
-        """The arm it plays."""
+        """Return the arm that the object plays."""
         return int(self._pull(self._at[place], self._arms))
 
     def update(self, place: int, arm: int, reward: float) -> None:
-        """Tell it a reward."""
+        """Report a reward to the object."""
         if place not in self._at:
             self.start(place, 0)
         self._learn(self._at[place], arm, reward)
 
 
 class Setup(NamedTuple):
-    """The model's tables, as every setup has; and the players."""
+    """The model's tables, which every setup has, and the players."""
 
     tables: Tables
     players: Players
@@ -80,14 +80,15 @@ def _estimate(setup: Setup, stats: Statistics, state: State) -> float:
 class Peer(Policy):
     """A policy of another library, for `simulate`: the same worlds, the same random numbers.
 
-    It runs in plain Python, at the other library's speed. Arms are 0, 1, 2, ..., rewards are on
-    the unit scale. Each run has a new object, made with a seed of the run's own.
+    It runs in plain Python, at the other library's speed. Arms are 0, 1, 2, ..., and rewards are
+    on the unit scale. Each run creates a new object with its own seed.
 
     Args:
-        make: ``make(seed)`` gives a new object of the other library.
-        pull: ``pull(object, arms)`` gives the arm to play.
-        learn: ``learn(object, arm, reward)`` tells it a reward.
-        name: for legends and tables; and for names of tasks, which do not see the code.
+        make: ``make(seed)`` returns a new object of the other library.
+        pull: ``pull(object, arms)`` returns the arm to play; ``object.pull(arms)`` by default.
+        learn: ``learn(object, arm, reward)`` reports a reward; ``object.update(arm, reward)`` by
+            default.
+        name: label in legends and tables. A sweep identifies the policy by it, not by its code.
 
     >>> import globalbandits as gb
     >>> class Stubborn:
@@ -109,20 +110,19 @@ class Peer(Policy):
     rules = Rules(_init, _select, _update, _estimate)
 
     def __post_init__(self) -> None:
-        """Check the functions."""
         for name in ("make", "pull", "learn"):
             value = getattr(self, name)
             good = callable(value) or (value is None and name != "make")
             require(good, name, "be a function", value, PolicyError)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """Nothing of the model but the number of arms."""
+        """Return the players; of the model they need only the number of arms."""
         pull, learn = self.pull or _pull, self.learn or _learn
         return Setup(model.tables, Players(self.make, model.n_arms, pull, learn))
 
     @property
     def label(self) -> str:
-        """The name it was given."""
+        """The name of the policy."""
         return self.name
 
     def __repr__(self) -> str:
@@ -135,40 +135,3 @@ def _pull(player: Any, arms: list[int]) -> int:
 
 def _learn(player: Any, arm: int, reward: float) -> None:
     player.update(arm, reward)
-
-
-def from_river(make: Callable[[int], Any], name: str) -> Peer:
-    """A policy of river, such as ``lambda seed: bandit.UCB(delta=1, seed=seed)``."""
-    return Peer(make=make, name=name)
-
-
-def from_mabwiser(learning_policy: Any, n_arms: int, name: str) -> Peer:
-    """A policy of MABWiser, by its learning policy: ``LearningPolicy.UCB1(alpha=1.0)``.
-
-    MABWiser needs rewards before it predicts: each arm is played once first.
-
-    Args:
-        learning_policy: one of `mabwiser.mab.LearningPolicy`.
-        n_arms: how many arms the model has.
-        name: for legends and tables.
-    """
-    from mabwiser.mab import MAB
-
-    class OneByOne:
-        def __init__(self, seed: int) -> None:
-            self.mab = MAB(list(range(n_arms)), learning_policy, seed=seed)
-            self.first: list[tuple[int, float]] = []
-
-        def pull(self, arms: list[int]) -> int:
-            return len(self.first) if len(self.first) < n_arms else int(self.mab.predict())
-
-        def update(self, arm: int, reward: float) -> None:
-            if len(self.first) >= n_arms:
-                self.mab.partial_fit([arm], [reward])
-                return
-            self.first.append((arm, reward))
-            if len(self.first) == n_arms:
-                decisions, rewards = zip(*self.first, strict=True)
-                self.mab.fit(list(decisions), list(rewards))
-
-    return Peer(make=OneByOne, name=name)

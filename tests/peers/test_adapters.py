@@ -8,9 +8,9 @@ from river import bandit
 
 import globalbandits as gb
 import globalbandits.adapters.gym
-from globalbandits.adapters.mabwiser import MABWiserPolicy
-from globalbandits.adapters.peers import Peer, from_mabwiser, from_river
-from globalbandits.adapters.river import RiverPolicy
+from benchmarks.adapters.mabwiser import MABWiserPolicy, from_mabwiser
+from benchmarks.adapters.peer import Peer
+from benchmarks.adapters.river import RiverPolicy, from_river
 from globalbandits.errors import PolicyError, RewardError
 
 PRICES = [0.4, 0.6, 0.8]
