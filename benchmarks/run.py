@@ -29,8 +29,9 @@ RESULTS = Path("results/bench.json")
 
 
 def benchmark_names() -> list[str]:
-    """Modules of this folder that measure something."""
-    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
+    """Return the names of the modules that measure something; packages hold other things."""
+    found = pkgutil.iter_modules(benchmarks.__path__)
+    names = [module.name for module in found if not module.ispkg]
     return [name for name in names if name != "run" and not name.startswith("_")]
 
 

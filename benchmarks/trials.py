@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks import Row
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.experiments.trials import load_trial, play_trial
+from globalbandits.lab.trials import load_trial, play_trial
 
 N_TRIALS = 10_000
 COHORT, N_COHORTS = 3, 12

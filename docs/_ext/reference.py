@@ -17,7 +17,7 @@ TITLES = {  # in the order of the reference; other rooms come after these
     "environments": "Environments",
     "simulation": "Simulation",
     "fitting": "From history to a model",
-    "experiments": "The league",
+    "lab": "The league",
     "service": "The service",
     "testing": "Testing policies",
     "theory": "Theory",

@@ -51,12 +51,12 @@ from .evidence import Evidence as Evidence
 from .evidence import Interval as Interval
 from .evidence import ModelEvidence as ModelEvidence
 from .evidence import evidence_from_log as evidence_from_log
-from .experiments.league import Scenario as Scenario
-from .experiments.league import Standings as Standings
-from .experiments.league import league as league
 from .fitting import Fit as Fit
 from .fitting import fit as fit
 from .fitting import histories as histories
+from .lab.league import Scenario as Scenario
+from .lab.league import Standings as Standings
+from .lab.league import league as league
 from .model import Holder as Holder
 from .model import Region as Region
 from .model import RegionalModel as RegionalModel

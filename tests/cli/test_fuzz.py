@@ -95,9 +95,9 @@ def quick(monkeypatch, tmp_path):
         raise ScenarioError("nothing is played here")
 
     for name in ("run_experiment", "run_trust"):
-        monkeypatch.setattr(f"globalbandits.experiments.{name}", refuse)
+        monkeypatch.setattr(f"globalbandits.lab.paper.{name}", refuse)
     for name in ("compile_ahead", "play_league"):
-        monkeypatch.setattr(f"globalbandits.experiments.league.{name}", refuse)
+        monkeypatch.setattr(f"globalbandits.lab.league.{name}", refuse)
     monkeypatch.chdir(tmp_path)
 
 

@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from globalbandits.cli.app import app, main
-from globalbandits.experiments import run_experiment
+from globalbandits.lab.paper import run_experiment
 
 SMALL = ["reproduce", "--experiment", "2", "--runs", "4", "--horizon", "30", "--seed", "5"]
 
@@ -39,23 +39,13 @@ def test_trust_can_be_asked_for(tmp_path):
     assert '<a href="#trust">Can you trust it?</a>' in page
 
 
-def test_readings_can_be_asked_for(tmp_path):
-    result = CliRunner().invoke(app, [*SMALL, "--readings", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    content = json.loads((tmp_path / "results.json").read_text())
-    assert set(content) == {"about", "experiment_2", "readings"}
-    assert content["about"]["command"].endswith("--readings --seed 5")
-    assert content["readings"]["distance_0.2_lattice"]["verdict"] == "not identified"
-    assert "Readings of the paper" in (tmp_path / "report.html").read_text()
-
-
 @pytest.mark.parametrize(("word", "asked"), [([], True), (["--no-trust"], False)])
 def test_trust_comes_with_all_experiments(tmp_path, monkeypatch, word, asked):
     ran = []
     nothing = run_experiment(2, runs=2, horizon=5)
     for name in ("run_experiment", "run_trust"):
         monkeypatch.setattr(
-            f"globalbandits.experiments.{name}",
+            f"globalbandits.lab.paper.{name}",
             lambda *numbers, name=name, **options: ran.append((name, *numbers)) or nothing,
         )
     result = CliRunner().invoke(app, ["reproduce", *word, "--out", str(tmp_path)])

@@ -3,7 +3,7 @@
 import pytest
 
 from globalbandits.cli.app import main
-from globalbandits.experiments.trials import example_text
+from globalbandits.lab.trials import example_text
 
 
 def run(arguments):

@@ -15,7 +15,7 @@ from globalbandits.compiling import engine
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Drift, DriftRules, Noise, NoiseRules
 from globalbandits.errors import SimulationError
-from globalbandits.experiments.league import league_policies
+from globalbandits.lab.league import league_policies
 from globalbandits.policies import WAGP, registered
 from tests.simulation.worlds import pricing, records_of
 

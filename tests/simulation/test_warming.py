@@ -11,7 +11,7 @@ import pytest
 from globalbandits.cli import main
 from globalbandits.compiling import cache, compilation
 from globalbandits.compiling.engine import Engine
-from globalbandits.experiments.league import league_policies
+from globalbandits.lab.league import league_policies
 from globalbandits.policies import UCB1, WAGP, Policy, Uniform, registered
 from globalbandits.simulation import simulate, warming
 from globalbandits.simulation.job import make_job

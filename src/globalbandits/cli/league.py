@@ -81,7 +81,7 @@ def league(
     from globalbandits._validation import as_integer, as_seed, require
     from globalbandits.cli.interrupts import resumable
     from globalbandits.errors import ScenarioError
-    from globalbandits.experiments.league import load_scenarios
+    from globalbandits.lab.league import load_scenarios
     from globalbandits.simulation.checkpoints import MAX_RUNS
 
     if runs is not None:
@@ -118,14 +118,14 @@ def _play(
 ) -> Path:
     from globalbandits._validation import as_folder
     from globalbandits.errors import ScenarioError
-    from globalbandits.experiments.league import (
+    from globalbandits.lab.league import (
         Games,
         compile_ahead,
         league_policies,
         load_scenarios,
         play_league,
     )
-    from globalbandits.report.league import print_league, write_league
+    from globalbandits.lab.report.league_report import print_league, write_league
 
     scenarios, policies = load_scenarios(scenario), league_policies(policy)
     as_folder("out", out, ScenarioError)  # one that cannot be fails at once
@@ -152,8 +152,8 @@ def _play_unseen(
 ) -> Path:
     from globalbandits._validation import as_folder
     from globalbandits.errors import ScenarioError
-    from globalbandits.experiments.league import Games, draw_worlds, play_unseen, unseen_players
-    from globalbandits.report.unseen import print_unseen, write_unseen
+    from globalbandits.lab.league import Games, draw_worlds, play_unseen, unseen_players
+    from globalbandits.lab.report.league_report import print_unseen, write_unseen
 
     players = unseen_players(policy)
     with _progress() as (tick, restart):

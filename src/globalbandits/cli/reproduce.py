@@ -1,4 +1,4 @@
-"""``globalbandits reproduce``: the paper's experiments, measured, judged, on one page."""
+"""``globalbandits reproduce``: the paper's experiments, compared with its numbers."""
 
 import shlex
 import time
@@ -30,21 +30,15 @@ def reproduce(
             help='The section "Can you trust it?"; if not given, only with all experiments.',
         ),
     ] = None,
-    readings: Annotated[
-        bool,
-        typer.Option(
-            "--readings", help="Also every reading of what the paper leaves open; minutes."
-        ),
-    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for page, figures and numbers.")] = Path(
         "results"
     ),
     open_page: Annotated[bool, typer.Option("--open", help="Open the page when done.")] = False,
 ) -> None:
-    """Simulate the paper's four experiments again, beside what it prints.
+    """Simulate the paper's four experiments and compare the results with its numbers.
 
-    And ask, in the same worlds: can you trust what the policies know?
+    The section "Can you trust it?" shows, in the same worlds, how often intervals and alarms err.
 
     Writes results.json, the figures (SVG and PNG) and report.html, a page that needs no network.
 
@@ -54,26 +48,26 @@ def reproduce(
 
       globalbandits reproduce --experiment 1 --runs 200 --open
 
-      globalbandits reproduce --experiment 2 --experiment 4 --readings
+      globalbandits reproduce --experiment 2 --experiment 4
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from globalbandits._validation import as_folder
     from globalbandits.errors import ScenarioError
-    from globalbandits.experiments import (
+    from globalbandits.lab.paper import (
         EXPERIMENTS,
         check_request,
         run_experiment,
-        run_readings,
         run_trust,
         runs_to_do,
     )
-    from globalbandits.report import print_outcomes, write_report
+    from globalbandits.lab.report import print_outcomes, write_report
 
     started = time.perf_counter()
-    check_request(experiment or [], runs, horizon, seed)  # wrong numbers fail before any work
-    as_folder("out", out, ScenarioError)  # one that cannot be fails at once
+    # Wrong numbers and folders fail before any simulation.
+    check_request(experiment or [], runs, horizon, seed)
+    as_folder("out", out, ScenarioError)
     numbers = sorted(set(experiment or EXPERIMENTS))
     with_trust = not experiment if trust is None else trust
     console = Console()
@@ -86,7 +80,7 @@ def reproduce(
     )
     outcomes = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        total = runs_to_do(numbers, runs, trust=with_trust, readings=readings)
+        total = runs_to_do(numbers, runs, trust=with_trust)
         task = progress.add_task("simulating", total=total)
 
         def tick(done: int) -> None:
@@ -97,9 +91,6 @@ def reproduce(
             outcomes.append(
                 run_experiment(number, runs=runs, horizon=horizon, seed=seed, tick=tick)
             )
-        if readings:
-            progress.update(task, description="readings")
-            outcomes.append(run_readings(runs=runs, horizon=horizon, seed=seed, tick=tick))
         if with_trust:
             progress.update(task, description="can you trust it?")
             outcomes.append(run_trust(runs=runs, horizon=horizon, seed=seed, tick=tick))
@@ -107,9 +98,7 @@ def reproduce(
         page = write_report(
             outcomes,
             out,
-            command=_command(
-                numbers if experiment else [], runs, horizon, trust, seed, readings=readings
-            ),
+            command=_command(numbers if experiment else [], runs, horizon, trust, seed),
             seed=seed,
             started=started,
         )
@@ -125,10 +114,8 @@ def _command(
     horizon: int | None,
     trust: bool | None,
     seed: int,
-    *,
-    readings: bool = False,
 ) -> str:
-    """What to type to get the same numbers.
+    """Return the command that gives the same numbers.
 
     >>> _command([1], 200, None, True, 7)
     'globalbandits reproduce --experiment 1 --runs 200 --trust --seed 7'
@@ -141,6 +128,4 @@ def _command(
             words += [name, str(value)]
     if trust is not None:
         words.append("--trust" if trust else "--no-trust")
-    if readings:
-        words.append("--readings")
     return shlex.join([*words, "--seed", str(seed)])

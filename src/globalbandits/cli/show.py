@@ -34,7 +34,7 @@ def show(
     from rich.console import Console
 
     from globalbandits._files import replacing
-    from globalbandits.report.sweeps import print_sweep, state_of
+    from globalbandits.lab.report.sweep_tables import print_sweep, state_of
     from globalbandits.simulation.sweeps import SweepResult
 
     result = SweepResult.load(folder)
@@ -81,7 +81,7 @@ def compare(
     from rich.console import Console
 
     from globalbandits.errors import ScenarioError
-    from globalbandits.report.sweeps import print_comparison
+    from globalbandits.lab.report.sweep_tables import print_comparison
     from globalbandits.simulation.sweeps import SweepResult
     from globalbandits.simulation.sweeps.comparing import compare as compare_sweeps
 

@@ -49,7 +49,7 @@ def simulate(
     from globalbandits.cli.interrupts import resumable
     from globalbandits.cli.streams import complain
     from globalbandits.errors import SweepError
-    from globalbandits.report.sweeps import print_sweep
+    from globalbandits.lab.report.sweep_tables import print_sweep
     from globalbandits.simulation.sweeps import SweepResult, sweep
     from globalbandits.simulation.sweeps.listening import JsonLines, Listener, progress_listener
 

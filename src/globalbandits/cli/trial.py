@@ -36,10 +36,10 @@ def trial(
 
     from globalbandits._validation import as_integer, as_seed
     from globalbandits.errors import ScenarioError
-    from globalbandits.experiments.trials import example_text, load_trial, play_trial
+    from globalbandits.lab.report.trial_tables import draw_trial, print_trial
+    from globalbandits.lab.trials import example_text, load_trial, play_trial
+    from globalbandits.pages import literal
     from globalbandits.plots.saving import check_figure_path
-    from globalbandits.report.cells import plain
-    from globalbandits.report.trials import draw_trial, print_trial
     from globalbandits.simulation.checkpoints import MAX_RUNS
 
     if show:
@@ -54,7 +54,10 @@ def trial(
     console = Console()
     with Console(stderr=True).status("playing") as status:
         played = play_trial(
-            chosen, runs=runs, seed=seed, tick=lambda name: status.update(plain(f"playing {name}"))
+            chosen,
+            runs=runs,
+            seed=seed,
+            tick=lambda name: status.update(literal(f"playing {name}")),
         )
     print_trial(played, console)
     if plot is not None:

@@ -1,4 +1,4 @@
-"""What every HTML page is made of: one style, figures inside the page, lists and tables."""
+"""What results are shown with: parts of HTML pages and notebooks, and tables in a terminal."""
 
 from globalbandits.pages.html import (
     definitions,
@@ -9,6 +9,7 @@ from globalbandits.pages.html import (
     table,
 )
 from globalbandits.pages.notebook import curves, paragraph
+from globalbandits.pages.terminal import literal, text_table
 
 __all__ = [
     "curves",
@@ -16,7 +17,9 @@ __all__ = [
     "embed_figure",
     "fill_page",
     "framed_table",
+    "literal",
     "named_row",
     "paragraph",
     "table",
+    "text_table",
 ]

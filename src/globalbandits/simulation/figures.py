@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from globalbandits._means import mean_interval
 from globalbandits._validation import as_fraction, require
 from globalbandits.errors import SimulationError
 from globalbandits.plots import Line, band_figure, share_figure
 from globalbandits.plots.evidence import evidence_figure
 from globalbandits.plots.labels import drawn_label
-from globalbandits.simulation.summary import check_regret, mean_interval
+from globalbandits.simulation.summary import check_regret
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

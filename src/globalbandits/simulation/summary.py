@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from globalbandits._means import mean_interval
 from globalbandits._rewards import as_arm
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_fraction, require
@@ -14,25 +15,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 REGRETS = ("regret", "nominal_regret")
-
-
-def mean_interval(values: FloatArray, confidence: float) -> tuple[FloatArray, ...]:
-    """Mean, standard error and ends of Student's interval along the last axis.
-
-    With a single value nothing is known of the error: it is nan.
-
-    >>> [round(float(value), 3) for value in mean_interval(np.array([1.0, 2.0, 3.0]), 0.95)]
-    [2.0, 0.577, -0.484, 4.484]
-    """
-    from scipy.special import stdtrit
-
-    n = values.shape[-1]
-    mean = values.mean(axis=-1)
-    sem = np.full_like(mean, np.nan)
-    if n > 1:
-        sem = values.std(axis=-1, ddof=1) / np.sqrt(n)
-    reach = stdtrit(n - 1, 0.5 + confidence / 2) * sem if n > 1 else sem
-    return mean, sem, mean - reach, mean + reach
 
 
 def summarize(

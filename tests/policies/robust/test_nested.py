@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.adapters.peers import Peer
+from benchmarks.adapters.peer import Peer
 from globalbandits.policies.parts.guarding import explores
 from tests.policies.families import model_of
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.adapters.peers import Peer
+from benchmarks.adapters.peer import Peer
 from globalbandits.errors import SimulationError
 from globalbandits.simulation.executors import NamedWorkers, open_workers
 from globalbandits.simulation.requests import make_request

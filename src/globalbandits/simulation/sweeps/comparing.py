@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from globalbandits._means import mean_interval
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_fraction, require, require_known
 from globalbandits.errors import ResultError
 from globalbandits.simulation.result import SimulationResult
-from globalbandits.simulation.summary import check_regret, mean_interval
+from globalbandits.simulation.summary import check_regret
 from globalbandits.simulation.sweeps.result import SweepResult
 
 if TYPE_CHECKING:

@@ -1,0 +1,101 @@
+"""The policies that play in the league: those of two TOML files, and your own."""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from globalbandits._objects import is_object_name, load_object
+from globalbandits._validation import did_you_mean, require, show
+from globalbandits.errors import PolicyError, ScenarioError
+from globalbandits.policies import Policy
+
+Policies = Iterable["str | Policy"] | Mapping[str, Policy]
+_HORIZON_OF_GAME = "told"  # in random_worlds.toml: replaced by the horizon of each world
+
+
+def league_policies(
+    policies: Policies | None = None, others: Iterable[str] = ()
+) -> dict[str, Policy]:
+    """Return policies by label; all of ``policies.toml`` by default.
+
+    Args:
+        policies: labels of the file; your own policies or policy classes as ``module:Object`` or
+            ``file.py:Object``; policies; or a mapping from labels to policies.
+        others: further valid labels, named in the error message for an unknown label.
+
+    >>> league_policies(["UCB1", "WAGP"])
+    {'UCB1': UCB1(), 'WAGP': WAGP()}
+    """
+    if isinstance(policies, Mapping):
+        found = dict(policies)
+    else:
+        content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
+        found = {}
+        for wanted in content if policies is None else policies:
+            label, policy = _find(wanted, content, others)
+            require(label not in found, "policy", "be named once", label, PolicyError)
+            found[label] = policy
+    require(len(found) > 0, "policies", "be at least one", policies, PolicyError)
+    for label, policy in found.items():
+        good = isinstance(policy, Policy)
+        require(good, f"policy {label}", "be a policy such as WAGP()", policy, PolicyError)
+    return found
+
+
+def _find(
+    wanted: "str | Policy", content: Mapping[str, Mapping[str, object]], others: Iterable[str]
+) -> tuple[str, Policy]:
+    if isinstance(wanted, Policy):
+        return wanted.label, wanted
+    if isinstance(wanted, str) and is_object_name(wanted):
+        found = load_object("policy", wanted, PolicyError)
+        if isinstance(found, type) and issubclass(found, Policy):
+            found = found()
+        rule = "name a policy, or a policy class that needs no arguments"
+        require(isinstance(found, Policy), "policy", rule, wanted, PolicyError)
+        return found.label, found
+    if wanted not in content:
+        labels = list(dict.fromkeys([*content, *others]))
+        rule = f"be one of {', '.join(map(repr, labels))}, or module:Object"
+        hint = did_you_mean(wanted, labels)
+        raise PolicyError(f"policy must {rule}, got {show(wanted)}{hint}")
+    return wanted, Policy.from_dict(content[wanted])
+
+
+def unseen_players(names: Sequence[str] | None = None) -> dict[str, Mapping[str, Any] | Policy]:
+    """Return the players on random worlds: all of ``random_worlds.toml`` by default.
+
+    Names that are not in the file are those of `league_policies`. A specification may leave the
+    horizon open; see `policies_for`.
+
+    >>> unseen_players(["UCB1", "Elastic, told the horizon"])["Elastic, told the horizon"]
+    {'policy': 'elastic', 'horizon': 'told'}
+    """
+    content = tomllib.loads(files(__package__).joinpath("random_worlds.toml").read_text("utf-8"))
+    if names is None:
+        return dict(content)
+    found: dict[str, Mapping[str, Any] | Policy] = {}
+    for name in names:
+        entries = {name: content[name]} if name in content else league_policies([name], content)
+        for label, player in entries.items():
+            require(label not in found, "policy", "be named once", label, ScenarioError)
+            found[label] = player
+    return found
+
+
+def policies_for(
+    players: Mapping[str, Mapping[str, Any] | Policy], horizon: int
+) -> dict[str, Policy]:
+    """Return the policies for a game of this horizon."""
+    policies = {}
+    for label, player in players.items():
+        if isinstance(player, Policy):
+            policies[label] = player
+        else:
+            told = {
+                key: horizon if value == _HORIZON_OF_GAME else value
+                for key, value in player.items()
+            }
+            policies[label] = Policy.from_dict(told)
+    return policies

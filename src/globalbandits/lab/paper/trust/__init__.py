@@ -1,0 +1,5 @@
+"""Intervals, alarms and refutations in the paper's worlds, and how often they are wrong."""
+
+from globalbandits.lab.paper.trust.section import N_SIMULATIONS, run
+
+__all__ = ["N_SIMULATIONS", "run"]

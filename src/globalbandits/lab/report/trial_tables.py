@@ -1,0 +1,74 @@
+"""The result of a trial: tables in the terminal, and a figure."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from globalbandits.lab.trials import Played
+from globalbandits.pages import text_table
+from globalbandits.plots.labels import drawn_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+
+def print_trial(played: Played, console: "Console") -> None:
+    """Print the achievements of every design, then its recommended arms, scenario by scenario."""
+    trial = played.trial
+    console.print(_achieved(played))
+    fewest = min(result.dataset.sizes["run"] for result in played.results.values())
+    console.print(
+        f"correct: recommends a best arm. above: % of decisions on arms above {trial.target:g}. "
+        f"exceeded: % of runs with more than {trial.more_than:g} of them. "
+        f"Standard error of a share: at most {50.0 / fewest**0.5:.2f} %.\n"
+    )
+    for name, result in played.results.items():
+        title = f"{name}: recommended arm, % of {result.dataset.sizes['run']:,} runs"
+        means = trial.worlds[name].true_means().tolist()
+        console.print(_recommended(title, means, result.selection(), console))
+
+
+def _achieved(played: Played) -> "Table":
+    limits = {"target": played.trial.target, "more_than": played.trial.more_than}
+    rows = []
+    for name, result in played.results.items():
+        table = result.characteristics(**limits)
+        for design, row in table.iterrows():
+            shown = [
+                f"{value:.1f}" if column == "decisions" else f"{100 * value:.1f}"
+                for column, value in row.items()
+            ]
+            rows.append([name if design == table.index[0] else "", str(design), *shown])
+    title = f"What designs achieve in {played.trial.decisions:,} decisions, % of runs"
+    columns = ["scenario", "design", *table.columns]
+    return text_table(columns, rows, title=title, left=columns[:2], wrap=False)
+
+
+def _recommended(
+    title: str, means: list[float], shares: "pd.DataFrame", console: "Console"
+) -> "Table":
+    """Return arms as columns if the terminal is wide enough, otherwise as rows."""
+    true = [f"{mean:.2f}" for mean in means] + [""] * (shares.shape[1] - len(means))
+    cells = [[f"{100 * share:.1f}" for share in row] for row in shares.to_numpy().tolist()]
+    lines = [
+        ["design", *map(str, shares.columns)],
+        ["true mean", *true],
+        *([str(design), *row] for design, row in zip(shares.index, cells, strict=True)),
+    ]
+    side_by_side = text_table(lines[0], lines[1:], title=title, wrap=False)
+    if side_by_side.__rich_measure__(console, console.options).maximum <= console.width:
+        return side_by_side
+    turned = [list(row) for row in zip(*lines, strict=True)]
+    return text_table(["arm", *turned[0][1:]], turned[1:], title=title, wrap=False)
+
+
+def draw_trial(played: Played, path: "str | os.PathLike[str]") -> Path:
+    """Draw the shares of recommended arms, one panel per scenario and design."""
+    from globalbandits.plots.bars import share_figure
+    from globalbandits.plots.saving import save_figure
+
+    arms = [drawn_label(arm) for arm in next(iter(played.results.values())).selection().columns]
+    panels = {drawn_label(name): shares for name, shares in played.shares().items()}
+    return save_figure(share_figure(panels, arms, ylabel="% of runs"), path)

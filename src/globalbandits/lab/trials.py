@@ -1,0 +1,190 @@
+"""Trials: designs on scenarios of true means, many short runs of each, read from a file."""
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_float, as_integer, require
+from globalbandits.environments import BernoulliNoise, Environment
+from globalbandits.errors import ScenarioError
+from globalbandits.model import RewardModel
+from globalbandits.model.catalogue import build_family
+from globalbandits.policies import Policy, StopWhen
+from globalbandits.simulation import SimulationResult, simulate
+from globalbandits.simulation.simulate import require_all_runs
+from globalbandits.simulation.sweeps.specs import within
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KEYS = {"target", "decisions", "runs", "more_than", "model", "stop", "designs", "scenarios"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Designs, and the true means they are tried on.
+
+    Attributes:
+        target: the mean that is aimed at, and should not be exceeded.
+        decisions: of each run; patients.
+        runs: of each scenario.
+        more_than: a run with more decisions than this above the target counts as exceeded.
+        model: what the designs believe.
+        designs: policies by name.
+        worlds: environments by the name of their scenario.
+        stop: when a run ends early.
+    """
+
+    target: float
+    decisions: int
+    runs: int
+    more_than: float
+    model: RewardModel
+    designs: Mapping[str, Policy]
+    worlds: Mapping[str, Environment]
+    stop: StopWhen | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Played:
+    """A trial, played: the result of every scenario by its name."""
+
+    trial: Trial
+    results: Mapping[str, SimulationResult]
+
+    def table(self) -> "pd.DataFrame":
+        """One row per scenario and design: shares of recommended arms, and the rest."""
+        import pandas as pd
+
+        frames = {}
+        for name, result in self.results.items():
+            others = result.characteristics(
+                target=self.trial.target, more_than=self.trial.more_than
+            ).drop(columns="none", errors="ignore")
+            frames[name] = pd.concat([result.selection(), others], axis=1)
+        return pd.concat(frames, names=["scenario", "design"])
+
+    def shares(self) -> dict[str, FloatArray]:
+        """Shares of recommended arms, by "scenario: design"."""
+        return {
+            f"{name}: {design}": shares.to_numpy()
+            for name, result in self.results.items()
+            for design, shares in result.selection().iterrows()
+        }
+
+
+def load_trial(path: "str | os.PathLike[str] | None" = None) -> Trial:
+    """A trial from a TOML file; the example that comes with the package by default.
+
+    >>> trial = load_trial()
+    >>> list(trial.designs), trial.decisions
+    (['CRM', 'WAGP'], 36)
+    """
+    if path is None:
+        return parse_trial(tomllib.loads(example_text()))
+    try:
+        return parse_trial(tomllib.loads(Path(path).read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ScenarioError(
+            f"trial must be a readable TOML file, got {os.fspath(path)!r}: {error}"
+        ) from None
+
+
+def example_text() -> str:
+    """The example's file."""
+    return files("globalbandits.lab").joinpath("trial.toml").read_text("utf-8")
+
+
+def parse_trial(content: Mapping[str, Any]) -> Trial:
+    """A trial from the tables of a file."""
+    for name in content:
+        rule = f"have keys among {', '.join(sorted(_KEYS))}"
+        require(name in _KEYS, "trial", rule, name, ScenarioError)
+    for name in ("target", "decisions", "model", "designs", "scenarios"):
+        require(name in content, "trial", f"have {name}", sorted(content), ScenarioError)
+    target = as_float("target", content["target"], ScenarioError)
+    model = _parse_model(content["model"], target)
+    for name in ("designs", "scenarios"):
+        filled = isinstance(content[name], Mapping) and len(content[name]) > 0
+        require(filled, name, "be a table with at least one entry", content[name], ScenarioError)
+    designs = {name: Policy.from_dict(spec) for name, spec in content["designs"].items()}
+    for policy in designs.values():
+        policy.setup(model)  # one that cannot play this model is refused before any run
+    worlds = {
+        name: Environment(model, truth=means, noise=BernoulliNoise())
+        for name, means in content["scenarios"].items()
+    }
+    decisions = as_integer("decisions", content["decisions"], 1, ScenarioError)
+    return Trial(
+        target=target,
+        decisions=decisions,
+        runs=as_integer("runs", content.get("runs", 10_000), 1, ScenarioError),
+        more_than=as_float("more_than", content.get("more_than", decisions // 3), ScenarioError),
+        model=model,
+        designs=designs,
+        worlds=worlds,
+        stop=_parse_stop(content.get("stop"), model),
+    )
+
+
+def _parse_model(content: object, target: float) -> RewardModel:
+    rule = "have family and arms"
+    whole = isinstance(content, Mapping) and {"family", "arms"} <= content.keys()
+    require(whole, "model", rule, content, ScenarioError)
+    assert isinstance(content, Mapping)
+    options = {"target": target} | dict(content)
+    with within("model", content):
+        return build_family(options.pop("family"), options.pop("arms"), options)
+
+
+def _parse_stop(content: object, model: RewardModel) -> StopWhen | None:
+    if content is None:
+        return None
+    known = {field.name for field in dataclasses.fields(StopWhen)}
+    whole = isinstance(content, Mapping) and content.keys() <= known
+    require(whole, "stop", f"have keys among {', '.join(sorted(known))}", content, ScenarioError)
+    assert isinstance(content, Mapping)
+    stop = StopWhen(**content)
+    stop.setup(model)
+    return stop
+
+
+def play_trial(
+    trial: Trial,
+    *,
+    runs: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    tick: Callable[[str], None] | None = None,
+) -> Played:
+    """Play all designs on all scenarios.
+
+    Args:
+        trial: from `load_trial`.
+        runs: of each scenario, instead of the trial's number.
+        seed: of all randomness; designs see the same patients.
+        threads: as in `simulate`.
+        tick: called with the name of each scenario before it is played.
+    """
+    results = {}
+    for name, world in trial.worlds.items():
+        if tick is not None:
+            tick(name)
+        n_runs = runs or trial.runs
+        played = simulate(
+            world,
+            trial.designs,
+            trial.decisions,
+            runs=n_runs,
+            seed=seed,
+            checkpoints=[trial.decisions],
+            threads=threads,
+            stop=trial.stop,
+        )
+        results[name] = require_all_runs(played, n_runs)
+    return Played(trial=trial, results=results)

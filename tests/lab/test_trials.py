@@ -1,0 +1,138 @@
+"""Trials from a file, against a plain CRM of the tests' own."""
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.lab.report.trial_tables import draw_trial
+from globalbandits.lab.trials import load_trial, parse_trial, play_trial
+from tests.oracles.crm import PlainCRM, play
+
+SKELETON = [0.05, 0.12, 0.25, 0.40, 0.55, 0.65]
+TARGET = 0.25
+MODEL = gb.dose.power(SKELETON, target=TARGET, domain=(-2.0, 2.0))
+CRM = gb.Limited(gb.GridPlugIn(likelihood="bernoulli", cells=400, prior=(0.0, 1.34)), cohort=3)
+
+
+def test_every_decision_is_that_of_the_plain_crm():
+    design, rng = PlainCRM(SKELETON, TARGET), np.random.default_rng(5)
+    n_agreed = 0
+    for truth in load_trial().worlds.values():
+        learner = gb.Learner(CRM, MODEL, seed=0)
+        treated, events = np.zeros((1, 6)), np.zeros((1, 6))
+        dose = 0
+        for _ in range(12):
+            assert learner.select() == dose
+            n_events = 0
+            for _ in range(3):
+                event = float(rng.random() < truth.true_means()[dose])
+                learner.update(dose, event)
+                n_events += event
+            treated[0, dose] += 3
+            events[0, dose] += n_events
+            mean = design.posterior_mean(treated, events)[0]
+            assert learner.estimate == pytest.approx(mean, abs=1e-3)
+            dose = int(design.next_dose(treated, events, np.array([dose]))[0])
+            n_agreed += 1
+    assert n_agreed == 60
+
+
+def test_selection_shares_are_those_of_the_plain_crm():
+    """Two Monte Carlo studies with random numbers of their own; four standard errors."""
+    design, rng, runs = PlainCRM(SKELETON, TARGET, n_points=201), np.random.default_rng(11), 3000
+    for name, world in load_trial().worlds.items():
+        ours = gb.simulate(world, {"CRM": CRM}, 36, runs=runs, seed=2, checkpoints=1)
+        chosen, treated = play(design, world.true_means(), runs, 12, 3, rng)
+        for arm, share in enumerate(ours.selection().loc["CRM"].to_numpy()):
+            other = np.mean(chosen == arm)
+            middle = (share + other) / 2
+            error = np.sqrt(2 * middle * (1 - middle) / runs)
+            assert abs(share - other) <= 4 * error, (name, arm)
+        patients = ours.dataset["pulls"].values[0]
+        spread = np.sqrt((patients.var(axis=0) + treated.var(axis=0)) / runs)
+        gap = np.abs(patients.mean(axis=0) - treated.mean(axis=0))
+        assert np.all(gap <= 4 * spread + 1e-12), name
+
+
+def test_the_example_says_what_it_should(tmp_path):
+    played = play_trial(load_trial(), runs=300)
+    table = played.table()
+    assert table.shape == (10, 6 + 1 + 5)
+    shares = table[[*SKELETON, "none"]]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    toxic = table.loc["all too toxic", "CRM"]
+    assert toxic["none"] > 0.8
+    assert toxic["decisions"] < 20
+    right = table.loc["as guessed", "CRM"]
+    assert right["correct"] == right[0.25] > 0.5
+    assert right["above"] < 0.3
+    assert draw_trial(played, tmp_path / "shares.png").stat().st_size > 10_000
+
+
+SPEC = {
+    "target": 0.25,
+    "decisions": 6,
+    "model": {"family": "dose.power", "arms": [0.1, 0.3]},
+    "designs": {"one": {"policy": "wagp"}},
+    "scenarios": {"a": [0.1, 0.3]},
+}
+
+
+def test_a_small_trial():
+    seen = []
+    played = play_trial(parse_trial(SPEC), runs=5, tick=seen.append)
+    assert seen == ["a"]
+    assert "stopped" not in played.table()
+    assert played.trial.more_than == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"patients": 3}, "trial must have keys among decisions, .* got 'patients'"),
+        ({"target": None}, "target must be a number, got None"),
+        ({"target": 1.5}, "target must .* got 1.5"),
+        ({"decisions": 0}, "decisions must be at least 1, got 0"),
+        ({"runs": 0}, "runs must be at least 1, got 0"),
+        ({"model": 3}, "model must have family and arms, got 3"),
+        (
+            {"model": {"family": "dose.magic", "arms": [1]}},
+            r"model\.family must be one of .*'dose.magic'",
+        ),
+        (
+            {"model": {"family": "dose.power", "arms": [0.1, 0.3], "hill": 2}},
+            r"model: a parameter of dose\.power must be one of .*, got 'hill'",
+        ),
+        ({"designs": {}}, "designs must be a table with at least one entry"),
+        ({"designs": {"one": {"policy": "x"}}}, "policy must be one of"),
+        (
+            {"designs": {"one": {"policy": "limited", "high": 5}}},
+            "high must be at most 1, the last arm, got 5",
+        ),
+        ({"scenarios": [1]}, "scenarios must be a table with at least one entry"),
+        ({"scenarios": {"a": [0.1]}}, r"truth must be 2 means, one per arm, got \[0.1\]"),
+        ({"scenarios": {"a": [0.1, 1.2]}}, r"reward range \[0, 1\], got 1.2"),
+        ({"stop": 3}, "stop must have keys among"),
+        ({"stop": {"below": 3}}, "stop must have keys among"),
+        ({"stop": {"above": 3}}, "above must lie in the reward range"),
+    ],
+)
+def test_a_file_that_cannot_be_is_refused(change, message):
+    with pytest.raises(gb.GlobalBanditsError, match=message):
+        parse_trial(SPEC | change)
+
+
+def test_what_is_missing_is_named(tmp_path):
+    with pytest.raises(gb.ScenarioError, match="trial must have designs, got"):
+        parse_trial({key: value for key, value in SPEC.items() if key != "designs"})
+    with pytest.raises(gb.ScenarioError, match="trial must be a readable TOML file, got"):
+        load_trial(tmp_path / "none.toml")
+
+
+def test_an_interrupted_trial_interrupts(monkeypatch):
+    def interrupted(*arguments, runs, **options):
+        return gb.simulate(*arguments, runs=runs - 1, **options)
+
+    monkeypatch.setattr("globalbandits.lab.trials.simulate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        play_trial(load_trial(), runs=3)
