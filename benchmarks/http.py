@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import Row
 from benchmarks.service import SPEC, commit_seconds
-from globalbandits.service.running import bind
+from globalbandits.service.server import bind
 
 N_CLIENTS = 32
 N_TRIVIAL, N_PAIRS = 100, 25  # of each client in a round

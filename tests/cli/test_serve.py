@@ -11,7 +11,7 @@ import pytest
 from globalbandits.cli.app import main
 from globalbandits.cli.serve import needs_extra
 from globalbandits.errors import ServiceError
-from globalbandits.service.running import bind
+from globalbandits.service.server import bind
 from globalbandits.service.stores import SQLiteStore
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import httpx
 
 from globalbandits.service.core import Options, Service
-from globalbandits.service.running import bind, make_server
+from globalbandits.service.server import bind, make_server
 
 
 @contextmanager

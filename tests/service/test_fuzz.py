@@ -11,9 +11,9 @@ from http.client import HTTPConnection
 import pytest
 
 from globalbandits.service.core import Options
-from globalbandits.service.openapi import problems_of
+from globalbandits.service.http.openapi import problems_of
+from globalbandits.service.http.operations import OPERATIONS
 from globalbandits.service.replay import replay
-from globalbandits.service.routes import OPERATIONS
 from globalbandits.service.stores import MemoryStore
 from tests.service.serving import serving
 from tests.service.worlds import MODEL, WAGP

@@ -3,12 +3,12 @@
 import io
 import json
 import logging
+import time
 
 import pytest
 
-from globalbandits.service import running
 from globalbandits.service.core import Options
-from globalbandits.service.running import JSONLines
+from globalbandits.service.server import JSONLines
 from globalbandits.service.stores import MemoryStore
 from tests.service.serving import exchange, serving, talking
 from tests.service.worlds import MODEL, WAGP
@@ -182,16 +182,39 @@ def test_headers_that_are_too_long_are_refused(server):
         b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
         b"PUT /v1/bandits/shop/decisions/x/reward HTTP/1.1\r\nHost: localhost\r\n"
         b'Content-Type: application/json\r\nContent-Length: 15\r\n\r\n{"rew',
+        b"PUT /v1/bandits/shop/decisions/x/reward HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 15\r\n\r\n",
     ],
-    ids=["silent", "request", "header", "body"],
+    ids=["silent", "request", "header", "body", "no body"],
 )
 def test_those_that_are_slow_are_sent_away(server, start, monkeypatch):
-    monkeypatch.setattr(running, "HEADER_SECONDS", 0.2)
-    monkeypatch.setattr(running, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr("globalbandits.service.server.REQUEST_SECONDS", 0.2)
     found = exchange(server[1], start)
     assert found.startswith(b"HTTP/1.1 408")
     assert b"connection: close" in found
     assert b"application/problem+json" in found
+
+
+def test_a_stream_may_be_longer_than_a_request(server, monkeypatch):
+    monkeypatch.setattr("globalbandits.service.server.REQUEST_SECONDS", 0.2)
+    with talking(server[1]) as http, http.stream("GET", f"{SHOP}/stream") as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: bandit"
+        time.sleep(0.7)
+        http.post(f"{SHOP}/decisions")
+        assert [line for line, _ in zip(lines, range(3), strict=False)][2] == "event: bandit"
+
+
+def test_a_refused_client_may_finish_its_body_and_go_on():
+    """The response is not lost because the client still sends, and the connection stays open."""
+    options = Options(compiled=False, token=SECRET)
+    with serving(MemoryStore(), options) as (_, url), talking(url) as http:
+        for _ in range(3):
+            answer = http.post("/v1/decisions:batch", content=b" " * 900_000)
+            assert answer.status_code == 401
+            assert "connection" not in answer.headers
+        answer = http.post("/v1/decisions:batch", content=b" " * 1_100_000)
+        assert answer.status_code == 413
 
 
 def test_two_requests_in_one_packet_are_two_answers(server):
@@ -205,11 +228,12 @@ def test_nonsense_is_400(server):
     for data in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
         found = exchange(server[1], data)
         assert found.startswith(b"HTTP/1.1 400")
-        assert b"application/problem+json" in found
+        assert b"connection: close" in found
+        assert found.endswith(b"Invalid HTTP request received.")  # uvicorn's own words
 
 
 def test_too_many_connections_are_told_to_come_again(server, monkeypatch):
-    monkeypatch.setattr(running, "MOST_CONNECTIONS", 0)
+    monkeypatch.setattr("globalbandits.service.server.MAX_CONNECTIONS", 0)
     found = exchange(server[1], b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert found.startswith(b"HTTP/1.1 503")
     assert b"retry-after: 1" in found

@@ -13,13 +13,13 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ServiceError, StoreAway
-from globalbandits.service import handlers
 from globalbandits.service.core import Options
+from globalbandits.service.http import handlers
 from globalbandits.service.loading import load
 from globalbandits.service.past import make_again
 from globalbandits.service.pruning import prune
 from globalbandits.service.replay import replay
-from globalbandits.service.running import check_reachable, is_loopback
+from globalbandits.service.server import check_reachable, is_loopback
 from globalbandits.service.stores import MemoryStore, SQLiteStore
 from tests.service.serving import serving, talking
 from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, AwayStore, HandClock
@@ -236,7 +236,7 @@ def test_events_are_lines_after_a_version(http, shop):
 
 
 def test_events_of_a_pruned_log_are_those_that_are_left(monkeypatch):
-    monkeypatch.setattr(handlers, "_PIECE", 3)
+    monkeypatch.setattr(handlers, "EVENTS_PER_CHUNK", 3)
     store, clock = MemoryStore(), HandClock()
     with own(Options(compiled=False), store, clock) as (service, _, http):
         service.log.create("shop", WAGP)

@@ -16,8 +16,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from globalbandits.service.core import Options
-from globalbandits.service.openapi import document, problems_of
-from globalbandits.service.routes import OPERATIONS
+from globalbandits.service.http.openapi import document, problems_of
+from globalbandits.service.http.operations import OPERATIONS
 from globalbandits.service.stores import MemoryStore
 from tests.service.serving import serving, talking
 from tests.service.worlds import WAGP

@@ -51,7 +51,7 @@ def serve(
 
     needs_extra("serve", "starlette", "msgspec", "uvicorn", "httptools", "prometheus_client")
     from globalbandits.service.core import Options
-    from globalbandits.service.running import bind, check_reachable, run
+    from globalbandits.service.server import bind, check_reachable, run
     from globalbandits.service.stores import open_store
 
     as_integer("port", port, 0, ServiceError, maximum=65_535)
@@ -65,7 +65,9 @@ def serve(
             if example:
                 _create_example(store)
             host, port = listening.getsockname()[:2]
-            _say(str(store.path), host, port, options.token is not None or bool(store.tokens()))
+            _print_address(
+                str(store.path), host, port, options.token is not None or bool(store.tokens())
+            )
             run(store, options, listening)
     finally:
         store.close()
@@ -82,8 +84,8 @@ def _create_example(store: "Store") -> None:
     log.stop()
 
 
-def _say(db: str, host: str, port: int, tokens: bool) -> None:
-    """The address, and three lines to try."""
+def _print_address(db: str, host: str, port: int, tokens: bool) -> None:
+    """Print the address of the server and three commands to try."""
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     head = ' -H "Authorization: Bearer $GLOBALBANDITS_TOKEN"' if tokens else ""
     body = " -H 'Content-Type: application/json'"
@@ -133,7 +135,7 @@ def token_create(
 
 
 def needs_extra(extra: str, *packages: str) -> None:
-    """Say what to install where an extra is missing."""
+    """Refuse to run without the packages of an extra, and say how to install them."""
     from importlib.util import find_spec
 
     from globalbandits.errors import ServiceError

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from globalbandits.errors import ConflictError, ServiceError, StoreAway, UnknownError
-from globalbandits.service.messages import (
+from globalbandits.service.http.messages import (
     BanditOut,
     BanditsOut,
     DecisionOut,

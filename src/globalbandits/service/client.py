@@ -17,7 +17,7 @@ except ModuleNotFoundError as missing:
 from globalbandits.errors import StoreAway
 from globalbandits.service import calls
 from globalbandits.service.calls import Call
-from globalbandits.service.messages import (
+from globalbandits.service.http.messages import (
     BanditOut,
     DecisionAnswer,
     DecisionOut,

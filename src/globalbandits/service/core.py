@@ -20,7 +20,6 @@ from globalbandits.service.readings import Readings
 from globalbandits.service.stores.base import Store
 from globalbandits.service.sweeper import Sweeper
 from globalbandits.service.tokens import Tokens
-from globalbandits.service.web import Refused
 from globalbandits.service.writer import Answer, answer_all
 
 _LOGGER = logging.getLogger("globalbandits.service")
@@ -141,16 +140,6 @@ class Service:
         futures: Any = self.log.writer.submit_all(works, self._loop.create_future)
         answers: list[Any] = await asyncio.gather(*futures)
         return answers
-
-    def check_open(self, bandit: Bandit) -> None:
-        """Refuse one more decision where too many are open."""
-        if bandit.n_open >= self.options.most_open:
-            raise Refused(
-                429,
-                f"open decisions of {bandit.row.name} must be fewer than "
-                f"{self.options.most_open}, got {bandit.n_open}: send rewards, or set a deadline",
-                ((b"retry-after", b"10"),),
-            )
 
     async def _sweep(self) -> None:
         while True:

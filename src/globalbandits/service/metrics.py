@@ -1,16 +1,16 @@
-"""Numbers for Prometheus."""
+"""Metrics of the service for Prometheus."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from globalbandits.service.appending import Decided, Told
 from globalbandits.service.stores.outcomes import Outcome
 
-_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_SECONDS_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_SIZE_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Metrics:
-    """All numbers of one service."""
+    """The metrics of one service."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -18,7 +18,7 @@ class Metrics:
             "http_server_request_duration_seconds",
             "Time of a request until its answer.",
             ["http_route", "http_request_method", "http_response_status_code"],
-            buckets=_SECONDS,
+            buckets=_SECONDS_BUCKETS,
             registry=self.registry,
         )
         decisions = Counter(
@@ -33,13 +33,13 @@ class Metrics:
         self._commits = Histogram(
             "globalbandits_commit_seconds",
             "Time of a commit.",
-            buckets=_SECONDS,
+            buckets=_SECONDS_BUCKETS,
             registry=self.registry,
         )
         self._sizes = Histogram(
             "globalbandits_batch_size",
             "What one commit stored.",
-            buckets=_SIZES,
+            buckets=_SIZE_BUCKETS,
             registry=self.registry,
         )
         self.queue = Gauge(
@@ -57,7 +57,7 @@ class Metrics:
         self._cells: dict[tuple[str, str, int], Histogram] = {}
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Note a request."""
+        """Record a request."""
         key = route, method, status
         cell = self._cells.get(key)
         if cell is None:
@@ -65,18 +65,18 @@ class Metrics:
         cell.observe(seconds)
 
     def commit(self, size: int, seconds: float) -> None:
-        """Note a commit."""
+        """Record a commit."""
         self._commits.observe(seconds)
         self._sizes.observe(size)
 
     def told(self, told: Told) -> None:
-        """Note what became of a reward."""
+        """Record the outcome of a reward."""
         self._rewards[told.outcome].inc()
 
     def decided(self, decided: Decided) -> None:
-        """Note a decision."""
+        """Record a decision."""
         self._decisions[decided.replayed].inc()
 
     def text(self) -> bytes:
-        """All numbers, as Prometheus reads them."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self.registry)

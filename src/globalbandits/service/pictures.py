@@ -1,42 +1,14 @@
-"""What the page draws: curves of a model, and how the evidence came about."""
+"""The evidence after each of some versions, recomputed from the events of a log."""
 
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
-from globalbandits.model import RewardModel
-
-POINTS = 81  # of a curve
-MOST_EVENTS = 5_000  # that are gone through again for a history
-
-
-def curves(model: RewardModel) -> dict[str, Any]:
-    """Means and worths of all arms over the parameter, and which arm is best where."""
-    low, high = model.domain
-    thetas = np.linspace(low, high, POINTS)
-    means = np.asarray(model.means(thetas), float)
-    worths = np.asarray(model.worth(thetas), float) if model.valued else means
-    return {
-        "thetas": thetas.tolist(),
-        "means": [_finite(column) for column in means.T],
-        "worths": [_finite(column) for column in worths.T],
-        "valued": bool(model.valued),
-        "regions": [
-            {"arm": int(region.arm), "low": float(region.low), "high": float(region.high)}
-            for region in model.regions
-        ],
-        "reward_range": [float(end) for end in model.reward_range],
-    }
-
-
-def _finite(values: Iterable[float]) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
+MOST_EVENTS = 5_000  # that are replayed for a history
 
 
 def marks(version: int) -> list[int]:
-    """Versions at which a history is drawn, denser at the beginning; the same for any end.
+    """Versions at which a history is drawn, denser at the start. Longer logs only append marks.
 
     >>> marks(20)
     [1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 20]
@@ -54,9 +26,9 @@ def trace(
     """The evidence after each mark: least refuted theta, interval, e-value against the model.
 
     Args:
-        model: as JSON.
-        events: kind, arm and value, from the first one on.
-        known: versions that need not be computed again.
+        model: the model as JSON.
+        events: kind, arm and value of each event, from the first.
+        known: versions whose evidence is known already.
     """
     from globalbandits.evidence import Evidence
     from globalbandits.service.readings import plain

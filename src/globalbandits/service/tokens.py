@@ -1,4 +1,4 @@
-"""Who may do what: tokens of tenants, with roles. Secrets are random and only hashes are kept."""
+"""Tokens of tenants, with roles. Secrets are random, and only their hashes are stored."""
 
 import hashlib
 import hmac
@@ -12,22 +12,22 @@ from globalbandits.errors import ServiceError
 from globalbandits.service.stores.records import TokenRow
 from globalbandits.service.texts import as_name
 
-ROLES = ("read", "write", "admin")  # each may do what those before it may
-MAIN = "main"  # the tenant of whoever needs no token, or was given one at the start
+ROLES = ("read", "write", "admin")  # each includes the rights of those before it
+MAIN = "main"  # the tenant of requests without a token, and of the operator's own token
 _TOKEN = re.compile(r"gb_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
-_SHORTEST = 16
-LONGEST_LABEL = 100
+_MIN_CHARACTERS = 16
+MAX_LABEL_CHARACTERS = 100
 
 
 class Identity(NamedTuple):
-    """Who asks."""
+    """The caller of a request."""
 
-    token: str  # its id
+    token: str  # the id of the token
     tenant: str
     role: str
 
     def may(self, role: str) -> bool:
-        """Whether this role is enough for what needs that one.
+        """Whether the caller has at least this role.
 
         >>> Identity("x", "main", "write").may("read"), Identity("x", "main", "read").may("admin")
         (True, False)
@@ -38,38 +38,46 @@ class Identity(NamedTuple):
 def new_token(
     role: str, tenant: str, label: str, at: int, expires_at: int | None
 ) -> tuple[str, TokenRow]:
-    """A new token as its holder has it, and as the store has it."""
+    """A new token: the secret text for its holder, and the row for the store."""
     require_known("role", role, ROLES, ServiceError)
     as_name("tenant", tenant)
-    good = isinstance(label, str) and len(label) <= LONGEST_LABEL and label.isprintable()
-    require(good, "label", f"be at most {LONGEST_LABEL} printable characters", label, ServiceError)
+    good = isinstance(label, str) and len(label) <= MAX_LABEL_CHARACTERS and label.isprintable()
+    require(
+        good,
+        "label",
+        f"be at most {MAX_LABEL_CHARACTERS} printable characters",
+        label,
+        ServiceError,
+    )
     id = secrets.token_hex(6)
     token = f"gb_{id}_{secrets.token_urlsafe(32)}"
     return token, TokenRow(id, tenant, role, hash_of(token), label, at, expires_at)
 
 
 def hash_of(token: str) -> str:
-    """What is kept of a token. It is random and long, so a quick hash is enough."""
+    """The hash of a token. Tokens are long and random, so a fast hash is safe."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def check_given(token: str | None) -> None:
-    """Refuse a token of the operator's own that is too short; the message does not show it."""
-    if token is not None and len(token) < _SHORTEST:
-        raise ServiceError(f"token must have at least {_SHORTEST} characters, got {len(token)}")
+    """Refuse an operator's token that is too short. The message does not contain it."""
+    if token is not None and len(token) < _MIN_CHARACTERS:
+        raise ServiceError(
+            f"token must have at least {_MIN_CHARACTERS} characters, got {len(token)}"
+        )
 
 
 class Tokens:
     """The tokens that are valid.
 
     Args:
-        rows: of the store.
-        now: microseconds since 1970.
-        given: a token that opens everything of the main tenant, given at the start.
+        rows: the tokens of the store.
+        now: returns microseconds since 1970.
+        given: the operator's own token, an administrator of the main tenant.
 
     Attributes:
-        needed: whether a token is needed. Once it is, it stays so, even if all are taken back:
-            who could reach the service with one must not be able to without.
+        needed: whether requests need a token. This stays true if all tokens are dropped: the
+            service may be reachable from other machines by then.
 
     >>> token, row = new_token("read", "main", "", 0, None)
     >>> Tokens([row], lambda: 0).find(token).role
@@ -88,7 +96,7 @@ class Tokens:
         check_given(given)
 
     def find(self, token: str) -> Identity | None:
-        """Whose token it is; None for nobody's."""
+        """The identity of a token; None if it is not valid."""
         found = hash_of(token)
         if self._given is not None and hmac.compare_digest(found, self._given):
             return Identity("given", MAIN, "admin")
@@ -101,19 +109,19 @@ class Tokens:
         return Identity(row.id, row.tenant, row.role)
 
     def add(self, row: TokenRow) -> None:
-        """Know one more; from now on one is needed."""
+        """Add a token. From now on requests need one."""
         self._rows[row.id] = row
         self.needed = True
 
     def replace(self, rows: Iterable[TokenRow]) -> None:
-        """Know these, and no others: some were made or taken back elsewhere."""
+        """Take the tokens of the store, which other servers may have changed."""
         self._rows = {row.id: row for row in rows}
         self.needed |= bool(self._rows)
 
     def drop(self, id: str) -> None:
-        """Know one less."""
+        """Remove a token."""
         self._rows.pop(id, None)
 
     def of(self, tenant: str) -> list[TokenRow]:
-        """A tenant's tokens."""
+        """The tokens of a tenant."""
         return sorted(row for row in self._rows.values() if row.tenant == tenant)

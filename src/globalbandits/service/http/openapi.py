@@ -1,4 +1,4 @@
-"""The document that describes the API, made of the table of operations and its structs."""
+"""The OpenAPI document, built from the table of operations and its structs."""
 
 import re
 from http import HTTPStatus
@@ -7,20 +7,25 @@ from typing import Any
 import msgspec
 
 from globalbandits._version import __version__
-from globalbandits.service.messages import Problem
-from globalbandits.service.routes import OPERATIONS, PARAMETERS, WITH_BODY, Operation
-from globalbandits.service.web import JSON, PROBLEM
+from globalbandits.service.http.messages import Problem
+from globalbandits.service.http.operations import (
+    BODY_PROBLEMS,
+    OPERATIONS,
+    PARAMETERS,
+    Operation,
+)
+from globalbandits.service.http.request import JSON, PROBLEM
 
-_PLACE = "#/components/schemas/{name}"
+_REFERENCE = "#/components/schemas/{name}"
 
 
 def document() -> dict[str, Any]:
     """The API as an OpenAPI 3.1 document."""
     structs = [Problem]
     for operation in OPERATIONS:
-        structs += [found for found in operation.answers.values() if not isinstance(found, bytes)]
+        structs += [found for found in operation.answers.values() if not isinstance(found, str)]
         structs += [operation.body] if operation.body is not None else []
-    _, components = msgspec.json.schema_components(structs, ref_template=_PLACE)
+    _, components = msgspec.json.schema_components(structs, ref_template=_REFERENCE)
     paths: dict[str, Any] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
@@ -40,12 +45,12 @@ def document() -> dict[str, Any]:
 
 
 def problems_of(operation: Operation) -> list[int]:
-    """The statuses with which an operation may be refused."""
+    """The statuses of all problems that an operation may answer with."""
     found = {*operation.problems, 503}
     if operation.role is not None:
         found |= {401, 403, 422, 429}
     if operation.body is not None:
-        found |= set(WITH_BODY)
+        found |= set(BODY_PROBLEMS)
     if re.search("{(id|name)}", operation.path):
         found |= {404}
     return sorted(found)
@@ -56,7 +61,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         str(status): _response(status, found) for status, found in operation.answers.items()
     }
     for status in problems_of(operation):
-        responses[str(status)] = _response(status, Problem, PROBLEM.decode())
+        responses[str(status)] = _response(status, Problem, PROBLEM)
     summary = (operation.handler.__doc__ or "").splitlines()[0]
     described: dict[str, Any] = {
         "operationId": operation.handler.__name__,
@@ -72,17 +77,17 @@ def _operation(operation: Operation) -> dict[str, Any]:
         described["description"] = f"Needs the role {operation.role}."
     if operation.body is not None:
         described["requestBody"] = {
-            "required": not operation.optional,
-            "content": {JSON.decode(): {"schema": _reference(operation.body)}},
+            "required": not operation.body_optional,
+            "content": {JSON: {"schema": _reference(operation.body)}},
         }
     return described
 
 
 def _response(status: int, found: Any, media: str = "") -> dict[str, Any]:
-    if isinstance(found, bytes):
-        content: dict[str, Any] = {found.decode().partition(";")[0]: {"schema": {"type": "string"}}}
+    if isinstance(found, str):
+        content: dict[str, Any] = {found.partition(";")[0]: {"schema": {"type": "string"}}}
     else:
-        content = {media or JSON.decode(): {"schema": _reference(found)}}
+        content = {media or JSON: {"schema": _reference(found)}}
     return {"description": HTTPStatus(status).phrase, "content": content}
 
 
@@ -96,4 +101,4 @@ def _parameter(where: str, name: str, kind: Any) -> dict[str, Any]:
 
 
 def _reference(struct: Any) -> dict[str, str]:
-    return {"$ref": _PLACE.format(name=struct.__name__)}
+    return {"$ref": _REFERENCE.format(name=struct.__name__)}

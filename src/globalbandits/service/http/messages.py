@@ -1,4 +1,4 @@
-"""What requests and answers look like: what decodes and encodes is what is published."""
+"""The bodies of requests and responses. The OpenAPI document publishes these structs."""
 
 from typing import Annotated, Any, Literal
 
@@ -103,7 +103,7 @@ class Problem(Outgoing, omit_defaults=True):
     detail: str
     type: str = "about:blank"
     parameter: str | None = None
-    reward: float | None = None  # of a conflict: the one that counts
+    reward: float | None = None  # after a conflict: the reward that was learned
     version: int | None = None
 
 
@@ -256,3 +256,78 @@ class HealthOut(Outgoing):
     status: str
     version: str
     detail: str = ""
+
+
+# Messages of the page
+
+
+class PreviewIn(Incoming):
+    """A model to be drawn; nothing is stored."""
+
+    model: dict[str, Any]
+
+
+class RegionOut(Outgoing):
+    """Where an arm is best."""
+
+    arm: int
+    low: float
+    high: float
+
+
+class CurvesOut(Outgoing):
+    """Means and worths by arm over values of the parameter."""
+
+    values: list[Arm]
+    thetas: list[float]
+    means: list[list[float | None]]
+    worths: list[list[float | None]]
+    valued: bool
+    regions: list[RegionOut]
+    reward_range: list[float]
+
+
+class PointOut(Outgoing):
+    """The evidence after so many events."""
+
+    version: int
+    theta: float | None
+    low: float | None
+    high: float | None
+    log_e_value: float | None
+
+
+class HistoryOut(Outgoing):
+    """The evidence at versions, in order; the last one may lie back."""
+
+    version: int
+    points: list[PointOut]
+
+
+class LatestDecision(Outgoing):
+    """A decision and what has become of it."""
+
+    decision: DecisionOut
+    state: State
+    reward: float | None
+
+
+class LatestOut(Outgoing):
+    """The latest decisions, the newest first."""
+
+    decisions: list[LatestDecision]
+
+
+class FamilyOut(Outgoing):
+    """A family of models and its parameters beside the arms."""
+
+    family: str
+    summary: str
+    parameters: list[str]
+
+
+class CatalogueOut(Outgoing):
+    """What a bandit can be made of."""
+
+    families: list[FamilyOut]
+    policies: list[str]

@@ -1,16 +1,18 @@
-"""The one table of operations: it feeds the router and the published document."""
+"""The table of operations, from which the router and the OpenAPI document are built."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
+from starlette.responses import Response
 
-from globalbandits.service import handlers, picture_handlers, token_handlers
-from globalbandits.service.core import Service
-from globalbandits.service.messages import (
+from globalbandits.service.http import handlers
+from globalbandits.service.http.messages import (
     BanditIn,
     BanditOut,
     BanditsOut,
+    CatalogueOut,
+    CurvesOut,
     DecisionIn,
     DecisionOut,
     DecisionsIn,
@@ -18,10 +20,13 @@ from globalbandits.service.messages import (
     EvidenceOut,
     ExplanationOut,
     HealthOut,
+    HistoryOut,
     Id,
+    LatestOut,
     Name,
     NewTokenOut,
     PastOut,
+    PreviewIn,
     RewardIn,
     RewardOut,
     RewardsIn,
@@ -32,19 +37,17 @@ from globalbandits.service.messages import (
     TokensOut,
     WaitOut,
 )
-from globalbandits.service.picture_messages import (
-    CatalogueOut,
-    CurvesOut,
-    HistoryOut,
-    LatestOut,
-    PreviewIn,
+from globalbandits.service.http.request import (
+    EVENTS,
+    MAX_BATCH_BYTES,
+    MAX_BODY_BYTES,
+    NDJSON,
+    TEXT,
+    ServiceRequest,
 )
-from globalbandits.service.web import EVENTS, LARGEST_BATCH, LARGEST_BODY, NDJSON, TEXT
-from globalbandits.service.web import Answer as Answer
-from globalbandits.service.web import Request as Request
 
-Handler = Callable[[Service, Request], Awaitable[Answer]]
-WITH_BODY = (400, 408, 413, 415, 422)
+Handler = Callable[[ServiceRequest], Awaitable[Response]]
+BODY_PROBLEMS = (400, 408, 413, 415, 422)
 PARAMETERS: dict[str, Any] = {"name": Name, "id": Id}  # of paths
 
 
@@ -54,13 +57,13 @@ class Operation(NamedTuple):
     method: str
     path: str
     handler: Handler
-    answers: dict[int, Any]  # structs by status; bytes for other media
-    problems: tuple[int, ...] = ()  # beside those that every operation may have
-    role: str | None = "read"  # None: for everybody
-    body: Any = None
-    optional: bool = False  # whether the body may be left out
-    largest: int = LARGEST_BODY
-    query: tuple[tuple[str, Any], ...] = ()
+    answers: dict[int, Any]  # by status: a struct for JSON, or the media type of another body
+    problems: tuple[int, ...] = ()  # statuses of its own problems
+    role: str | None = "read"  # the lowest role that may call it; None if no token is needed
+    body: Any = None  # the struct of the request's body
+    body_optional: bool = False
+    max_bytes: int = MAX_BODY_BYTES  # of the request's body
+    query: tuple[tuple[str, Any], ...] = ()  # names and types of query parameters
 
 
 _BANDIT = "/v1/bandits/{name}"
@@ -68,12 +71,11 @@ _DECISIONS = f"{_BANDIT}/decisions"
 _REWARD = f"{_DECISIONS}/{{id}}/reward"
 
 
-def _up_to(largest: int) -> Any:
-    """A whole number of a query."""
-    return Annotated[int, Meta(ge=0, le=largest)]
+def _up_to(maximum: int) -> Any:
+    return Annotated[int, Meta(ge=0, le=maximum)]
 
 
-# Those that are called most often stand first.
+# The router tries paths in this order, so the most frequent operations come first.
 OPERATIONS = (
     Operation(
         "POST",
@@ -83,7 +85,7 @@ OPERATIONS = (
         (404, 409),
         "write",
         DecisionIn,
-        optional=True,
+        body_optional=True,
     ),
     Operation(
         "PUT", _REWARD, handlers.reward, {200: RewardOut}, (404, 409, 410), "write", RewardIn
@@ -97,7 +99,7 @@ OPERATIONS = (
         (),
         "write",
         DecisionsIn,
-        largest=LARGEST_BATCH,
+        max_bytes=MAX_BATCH_BYTES,
     ),
     Operation(
         "POST",
@@ -107,7 +109,7 @@ OPERATIONS = (
         (),
         "write",
         RewardsIn,
-        largest=LARGEST_BATCH,
+        max_bytes=MAX_BATCH_BYTES,
     ),
     Operation("GET", _BANDIT, handlers.show_bandit, {200: BanditOut}, (404,)),
     Operation(
@@ -151,48 +153,46 @@ OPERATIONS = (
         handlers.list_events,
         {200: NDJSON},
         (404, 422),
-        query=(("after", _up_to(handlers.LAST_EVENT)), ("limit", _up_to(handlers.MOST_EVENTS))),
+        query=(("after", _up_to(handlers.MAX_VERSION)), ("limit", _up_to(handlers.MAX_EVENTS))),
     ),
     Operation("GET", f"{_BANDIT}/stream", handlers.stream, {200: EVENTS}, (404,)),
     Operation(
         "GET",
         _DECISIONS,
-        picture_handlers.list_decisions,
+        handlers.list_decisions,
         {200: LatestOut},
         (404, 422),
-        query=(("limit", _up_to(picture_handlers.MOST_DECISIONS)),),
+        query=(("limit", _up_to(handlers.MAX_DECISIONS)),),
     ),
-    Operation("GET", f"{_BANDIT}/curves", picture_handlers.show_curves, {200: CurvesOut}, (404,)),
+    Operation("GET", f"{_BANDIT}/curves", handlers.show_curves, {200: CurvesOut}, (404,)),
     Operation(
         "GET",
         f"{_BANDIT}/history",
-        picture_handlers.show_history,
+        handlers.show_history,
         {200: HistoryOut, 202: WaitOut},
         (404,),
     ),
-    Operation("GET", "/v1/catalogue", picture_handlers.show_catalogue, {200: CatalogueOut}),
+    Operation("GET", "/v1/catalogue", handlers.show_catalogue, {200: CatalogueOut}),
     Operation(
         "POST",
         "/v1/models:preview",
-        picture_handlers.preview,
+        handlers.preview,
         {200: CurvesOut},
         (),
         "write",
         PreviewIn,
     ),
-    Operation("GET", "/v1/tokens", token_handlers.list_tokens, {200: TokensOut}, role="admin"),
+    Operation("GET", "/v1/tokens", handlers.list_tokens, {200: TokensOut}, role="admin"),
     Operation(
         "POST",
         "/v1/tokens",
-        token_handlers.create_token,
+        handlers.create_token,
         {201: NewTokenOut},
         (409,),
         "admin",
         TokenIn,
     ),
-    Operation(
-        "DELETE", "/v1/tokens/{id}", token_handlers.drop_token, {200: TokensOut}, (404,), "admin"
-    ),
+    Operation("DELETE", "/v1/tokens/{id}", handlers.drop_token, {200: TokensOut}, (404,), "admin"),
     Operation("GET", "/health", handlers.health, {200: HealthOut}, role=None),
     Operation("GET", "/ready", handlers.ready, {200: HealthOut}, role=None),
     Operation("GET", "/metrics", handlers.metrics, {200: TEXT}),

@@ -1,0 +1,1 @@
+"""The service over HTTP: the application, its operations, their messages and the page."""

@@ -1,0 +1,638 @@
+"""What each operation does: it takes a checked request and returns a response.
+
+Errors of the library may leave a handler. The application turns them into responses.
+"""
+
+import asyncio
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from starlette.responses import Response, StreamingResponse
+
+from globalbandits._version import __version__
+from globalbandits.errors import ConflictError, GlobalBanditsError, UnknownError
+from globalbandits.model import RewardModel
+from globalbandits.model.catalogue import families, parameters_of
+from globalbandits.policies.base import registered
+from globalbandits.policies.learner import Explanation
+from globalbandits.service.appending import Ask, Decided, Tell, Told
+from globalbandits.service.bandit import Bandit
+from globalbandits.service.clock import as_text
+from globalbandits.service.core import Service
+from globalbandits.service.http.messages import (
+    ArmOut,
+    BanditOut,
+    BanditsOut,
+    CatalogueOut,
+    CurvesOut,
+    DecisionAnswer,
+    DecisionOut,
+    DecisionsOut,
+    EvidenceOut,
+    ExplanationOut,
+    FamilyOut,
+    HealthOut,
+    HistoryOut,
+    LatestDecision,
+    LatestOut,
+    NewTokenOut,
+    PastOut,
+    PointOut,
+    RegionOut,
+    RewardAnswer,
+    RewardOut,
+    RewardsOut,
+    SettingsOut,
+    TokenOut,
+    TokensOut,
+    WaitOut,
+)
+from globalbandits.service.http.request import (
+    EVENTS,
+    JSON,
+    NDJSON,
+    TEXT,
+    ProblemError,
+    ServiceRequest,
+    encode_json,
+    problem_error,
+)
+from globalbandits.service.past import Past
+from globalbandits.service.readings import plain
+from globalbandits.service.settings import build_model, plain_arm
+from globalbandits.service.stores.base import Transaction
+from globalbandits.service.stores.outcomes import Outcome, learned_from, state_of
+from globalbandits.service.stores.records import Decision, Event, TokenRow
+from globalbandits.service.texts import plain_json
+from globalbandits.service.tokens import new_token
+from globalbandits.service.writer import Change
+
+EVENTS_PER_CHUNK = 1_000
+MAX_EVENTS = 100_000  # of one response
+MAX_VERSION = 2**62
+MAX_DECISIONS = 100  # of one response
+POINTS_PER_CURVE = 81
+_STREAM_SECONDS = 0.5
+_KEEP_ALIVE_SECONDS = 15.0
+_RETRY_SOON = {"retry-after": "1"}
+
+
+def json_response(
+    content: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A struct as a response."""
+    return Response(encode_json(content), status, headers, JSON)
+
+
+# Decisions and rewards
+
+
+async def decide(request: ServiceRequest) -> Response:
+    """Make a decision."""
+    service, request_id = request.service, request.content.request_id
+    bandit = await request.bandit()
+    decided = await _made_before(service, bandit, request_id)
+    if decided is None:
+        decided = await service.store(service.log.ask(bandit, request_id))
+    service.metrics.decided(decided)
+    content = decision_out(bandit, decided.decision, decided.replayed)
+    return json_response(content, 200 if decided.replayed else 201)
+
+
+async def _made_before(service: Service, bandit: Bandit, request_id: str | None) -> Decided | None:
+    """The stored decision of a request if the bandit makes no new ones; None if it makes them.
+
+    Raises:
+        ConflictError: if the bandit is paused and the request is new.
+        ProblemError: 429 if too many decisions are open and the request is new.
+    """
+    paused, max_open = bandit.settings.mode == "paused", service.options.most_open
+    if not paused and bandit.n_open < max_open:
+        return None
+    try:
+        return await asyncio.to_thread(service.log.made_before, bandit, request_id)
+    except ConflictError:
+        if paused:
+            raise
+    if bandit.n_open >= max_open:
+        detail = (
+            f"open decisions of {bandit.row.name} must be fewer than {max_open}, "
+            f"got {bandit.n_open}: send rewards, or set a deadline"
+        )
+        raise ProblemError(429, detail, {"retry-after": "10"})
+    return None
+
+
+def decision_out(bandit: Bandit, decision: Decision, replayed: bool) -> DecisionOut:
+    """A stored decision as a message."""
+    arms = bandit.values
+    return DecisionOut(
+        decision_id=decision.id,
+        bandit=bandit.row.name,
+        arm=decision.shown,
+        value=arms[decision.shown],
+        chosen=decision.chosen,
+        chosen_value=arms[decision.chosen],
+        version=decision.version,
+        settings_number=decision.settings,
+        decided_at=as_text(decision.at),
+        deadline=None if decision.deadline is None else as_text(decision.deadline),
+        replayed=replayed,
+    )
+
+
+async def reward(request: ServiceRequest) -> Response:
+    """Learn a reward."""
+    service, id = request.service, request.path_params["id"]
+    bandit = await request.bandit()
+    told = await service.store(service.log.tell(bandit, id, request.content.reward))
+    service.metrics.told(told)
+    return json_response(reward_out(id, told))
+
+
+async def retract(request: ServiceRequest) -> Response:
+    """Take back what was learned from a decision."""
+    service, id = request.service, request.path_params["id"]
+    bandit = await request.bandit()
+    told = await service.store(service.log.retraction(bandit, id))
+    return json_response(reward_out(id, told, retracting=True))
+
+
+def reward_out(decision_id: str, told: Told, *, retracting: bool = False) -> RewardOut:
+    """The outcome of a reward or of a retraction as a message.
+
+    Raises:
+        ProblemError: 404, 409 or 410 if nothing was learned or retracted.
+    """
+    if told.outcome is Outcome.UNKNOWN:
+        rule = "be a decision of this bandit" + (" that was learned from" if retracting else "")
+        detail = f"decision_id must {rule}, got {decision_id!r}"
+        raise ProblemError(404, detail, parameter="decision_id")
+    if told.outcome is Outcome.CONFLICT:
+        if retracting:
+            raise ProblemError(409, "the policy cannot forget: the order of rewards matters to it")
+        raise ProblemError(
+            409,
+            f"decision {decision_id} has the reward {told.value!r} already",
+            reward=told.value,
+            version=told.version,
+        )
+    if told.outcome is Outcome.LATE:
+        raise ProblemError(410, f"the reward of {decision_id} came after its deadline")
+    learned = told.outcome is Outcome.LEARNED
+    return RewardOut(
+        status="learned" if learned else "duplicate", reward=told.value, version=told.version
+    )
+
+
+async def decide_many(request: ServiceRequest) -> Response:
+    """Make many decisions in one commit."""
+    service = request.service
+    answers: list[DecisionAnswer | None] = []
+    asks: list[tuple[int, Bandit, Ask]] = []
+    for place, item in enumerate(request.content.items):
+        answers.append(None)
+        try:
+            bandit = await service.bandit(item.bandit, request.caller.tenant)
+            known = await _made_before(service, bandit, item.request_id)
+            if known is None:
+                asks.append((place, bandit, service.log.ask(bandit, item.request_id)))
+            else:
+                answers[place] = _decision_answer(bandit, known)
+        except (GlobalBanditsError, ProblemError) as error:
+            problem = problem_error(error).problem
+            answers[place] = DecisionAnswer(status=problem.status, problem=problem)
+    stored = await service.store_all([ask for _, _, ask in asks])
+    for (place, bandit, _), decided in zip(asks, stored, strict=True):
+        service.metrics.decided(decided)
+        answers[place] = _decision_answer(bandit, decided)
+    return json_response(DecisionsOut(items=[answer for answer in answers if answer is not None]))
+
+
+def _decision_answer(bandit: Bandit, decided: Decided) -> DecisionAnswer:
+    content = decision_out(bandit, decided.decision, decided.replayed)
+    return DecisionAnswer(status=200 if decided.replayed else 201, decision=content)
+
+
+async def reward_many(request: ServiceRequest) -> Response:
+    """Learn many rewards in one commit."""
+    service = request.service
+    answers: list[RewardAnswer | None] = []
+    tells: list[tuple[int, Tell]] = []
+    for place, item in enumerate(request.content.items):
+        answers.append(None)
+        try:
+            bandit = await service.bandit(item.bandit, request.caller.tenant)
+            tells.append((place, service.log.tell(bandit, item.decision_id, item.reward)))
+        except (GlobalBanditsError, ProblemError) as error:
+            problem = problem_error(error).problem
+            answers[place] = RewardAnswer(status=problem.status, problem=problem)
+    stored = await service.store_all([tell for _, tell in tells])
+    for (place, tell), told in zip(tells, stored, strict=True):
+        service.metrics.told(told)
+        try:
+            answers[place] = RewardAnswer(status=200, reward=reward_out(tell.decision, told))
+        except ProblemError as error:
+            answers[place] = RewardAnswer(status=error.status_code, problem=error.problem)
+    return json_response(RewardsOut(items=[answer for answer in answers if answer is not None]))
+
+
+async def show_decision(request: ServiceRequest) -> Response:
+    """A decision as it stands; with ``?why=true`` the reasons, from the state it was made in."""
+    if not request.query_flag("why"):
+        return await asyncio.to_thread(_past, request, False)
+    async with request.service.rebuilding:
+        return await asyncio.to_thread(_past, request, True)
+
+
+def _past(request: ServiceRequest, with_reasons: bool) -> Response:
+    id, log = request.path_params["id"], request.service.log
+    found = log.store.decision(id)
+    bandit = None if found is None else log.bandit_of(found.bandit)
+    if found is None or bandit is None or bandit.row.tenant != request.caller.tenant:
+        raise UnknownError(f"decision must be one of this store's, got {id!r}")
+    held = log.store.held(id)
+    learned = learned_from(held)
+    why = None
+    if with_reasons:
+        why = _reasons(log.explain(bandit.row.name, id, bandit.row.tenant))
+    content = PastOut(
+        decision=decision_out(bandit, found, True),
+        state=state_of(held),
+        reward=None if learned is None else learned.value,
+        why=why,
+    )
+    return json_response(content)
+
+
+def _reasons(past: Past) -> dict[str, Any]:
+    """Why a past decision was made, and whether the recomputed decision is the stored one."""
+    recomputed = (past.choice.chosen, past.choice.shown)
+    return {
+        "shown_because": past.choice.why,
+        "agrees": recomputed == (past.decision.chosen, past.decision.shown),
+        "explanation": _explanation(past.explanation),
+        "settings": past.settings.to_dict(),
+    }
+
+
+def _explanation(explanation: Explanation) -> dict[str, Any]:
+    """An explanation as JSON data, with its text."""
+    fields: dict[str, Any] = plain(dataclasses.asdict(explanation))
+    for row, arm in zip(fields["arms"], explanation.arms, strict=True):
+        row["value"] = plain_arm(arm.value)
+    return fields | {"text": str(explanation)}
+
+
+async def list_decisions(request: ServiceRequest) -> Response:
+    """The latest decisions."""
+    bandit = await request.bandit()
+    limit = request.query_integer("limit", 20, MAX_DECISIONS)
+    store = request.service.log.store
+
+    def read() -> list[LatestDecision]:
+        decisions = []
+        for row in store.latest(bandit.row.id, limit):
+            held = store.held(row.id)
+            learned = learned_from(held)
+            decisions.append(
+                LatestDecision(
+                    decision=decision_out(bandit, row, True),
+                    state=state_of(held),
+                    reward=None if learned is None else learned.value,
+                )
+            )
+        return decisions
+
+    return json_response(LatestOut(decisions=await asyncio.to_thread(read)))
+
+
+# Bandits and their settings
+
+
+async def create_bandit(request: ServiceRequest) -> Response:
+    """Create a bandit."""
+    log, max_bandits = request.service.log, request.service.options.most_bandits
+    name, tenant = request.path_params["name"], request.caller.tenant
+    names = log.names(tenant)
+    if name not in names and len(names) >= max_bandits:
+        detail = f"bandits must be at most {max_bandits}, got one more"
+        raise ProblemError(429, detail, {"retry-after": "3600"})
+    fields = _given_fields(request.content)
+    bandit, new = await asyncio.to_thread(log.create, name, fields, tenant)
+    return json_response(bandit_out(bandit), 201 if new else 200, _etag(bandit))
+
+
+async def change_settings(request: ServiceRequest) -> Response:
+    """Change settings; what was learned is kept."""
+    name, tenant = request.path_params["name"], request.caller.tenant
+    expected = _expected_number(request.headers.get("if-match"))
+    changes = _given_fields(request.content)
+    bandit = await request.bandit()
+    change = request.service.log.change
+    await asyncio.to_thread(change, name, changes, tenant, expected=expected)
+    content = SettingsOut(settings_number=bandit.number, settings=bandit.settings.to_dict())
+    return json_response(content, headers=_etag(bandit))
+
+
+def _given_fields(body: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a body that the client sent."""
+    fields = msgspec.structs.asdict(body)
+    return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
+
+
+def _etag(bandit: Bandit) -> dict[str, str]:
+    return {"etag": f'"{bandit.number}"'}
+
+
+def _expected_number(if_match: str | None) -> int | None:
+    """The number of settings in an If-Match header; None if any will do."""
+    if if_match is None or if_match == "*":
+        return None
+    number = if_match.strip().strip('"')
+    if not (number.isascii() and number.isdigit()) or len(number) > 18:
+        raise ConflictError(f"if-match must be the number of settings, got {if_match!r}")
+    return int(number)
+
+
+async def list_bandits(request: ServiceRequest) -> Response:
+    """The tenant's bandits."""
+    return json_response(BanditsOut(bandits=request.service.log.names(request.caller.tenant)))
+
+
+async def show_bandit(request: ServiceRequest) -> Response:
+    """A bandit now."""
+    bandit = await request.bandit()
+    return json_response(bandit_out(bandit), headers=_etag(bandit))
+
+
+def bandit_out(bandit: Bandit) -> BanditOut:
+    """The present state of a bandit as a message."""
+    with bandit.lock:
+        learner, version, number = bandit.learner, bandit.version, bandit.number
+        settings = bandit.settings
+        pulls, means = learner.pulls.tolist(), learner.means.tolist()
+        estimate, shown, n_open = learner.estimate, list(bandit.shown), bandit.n_open
+    return BanditOut(
+        name=bandit.row.name,
+        version=version,
+        settings_number=number,
+        mode=settings.mode,  # type: ignore[arg-type]
+        policy=learner.policy.label,
+        estimate=estimate,
+        open=n_open,
+        created_at=as_text(bandit.row.at),
+        arms=[
+            ArmOut(
+                arm=arm,
+                value=value,
+                shown=shown[arm],
+                pulls=pulls[arm],
+                mean=None if math.isnan(means[arm]) else means[arm],
+            )
+            for arm, value in enumerate(bandit.values)
+        ],
+        settings=settings.to_dict(),
+    )
+
+
+# Explanations, evidence and events
+
+
+async def explain(request: ServiceRequest) -> Response:
+    """Why the policy would choose what it would choose now."""
+    bandit = await request.bandit()
+    explanation = _explanation(await asyncio.to_thread(bandit.explain, "d:next"))
+    return json_response(ExplanationOut(version=bandit.version, explanation=explanation))
+
+
+async def show_evidence(request: ServiceRequest) -> Response:
+    """What the rewards say."""
+    bandit, readings = await request.bandit(), request.service.readings
+    reading = await asyncio.to_thread(readings.ask, bandit)
+    if reading is None:
+        return json_response(WaitOut(detail="the first reading is on its way"), 202, _RETRY_SOON)
+    content = EvidenceOut(
+        as_of=reading.version,
+        version=bandit.version,
+        age_seconds=round(readings.age(reading), 3),
+        evidence=reading.evidence,
+    )
+    return json_response(content)
+
+
+async def show_history(request: ServiceRequest) -> Response:
+    """How the evidence came about."""
+    bandit = await request.bandit()
+    points = await asyncio.to_thread(request.service.histories.ask, bandit)
+    if points is None:
+        return json_response(WaitOut(detail="the history is being computed"), 202, _RETRY_SOON)
+    points_out = [PointOut(**point) for point in points]
+    return json_response(HistoryOut(version=bandit.version, points=points_out))
+
+
+async def list_events(request: ServiceRequest) -> Response:
+    """Events beyond a version, a line each."""
+    bandit = await request.bandit()
+    after = request.query_integer("after", 0, MAX_VERSION)
+    limit = request.query_integer("limit", 10_000, MAX_EVENTS)
+    lines = _event_lines(request.service, bandit, after, limit)
+    return StreamingResponse(lines, media_type=NDJSON)
+
+
+async def _event_lines(
+    service: Service, bandit: Bandit, after: int, limit: int
+) -> AsyncIterator[bytes]:
+    """Events as lines of JSON, many in each chunk."""
+    upto = bandit.version
+
+    def read(count: int) -> list[Event]:
+        events = service.log.store.events(bandit.row.id, after, upto)
+        return list(itertools.islice(events, count))
+
+    while limit > 0 and after < upto:
+        # Rows are counted because a pruned log has gaps in its versions.
+        count = min(EVENTS_PER_CHUNK, limit)
+        rows = await asyncio.to_thread(read, count)
+        yield b"".join(_event_line(bandit, row) for row in rows)
+        after, limit = (rows[-1].seq, limit - count) if len(rows) == count else (upto, 0)
+
+
+def _event_line(bandit: Bandit, row: Event) -> bytes:
+    line = {
+        "seq": row.seq,
+        "kind": row.kind,
+        "decision_id": row.decision,
+        "arm": row.arm,
+        "value": bandit.values[row.arm],
+        "reward": row.value,
+        "at": as_text(row.at),
+    }
+    return encode_json(line) + b"\n"
+
+
+async def stream(request: ServiceRequest) -> Response:
+    """The bandit as it changes, at most twice a second."""
+    bandit, service = await request.bandit(), request.service
+    if service.n_streams >= service.options.most_streams:
+        detail = f"streams must be at most {service.options.most_streams}, got one more"
+        raise ProblemError(429, detail, {"retry-after": "10"})
+    # The second header tells proxies to pass each message on at once.
+    headers = {"content-type": EVENTS, "x-accel-buffering": "no"}
+    return StreamingResponse(_server_sent_events(service, bandit), headers=headers)
+
+
+async def _server_sent_events(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
+    service.n_streams += 1
+    try:
+        sent, quiet_since = None, time.monotonic()
+        while not service.draining:
+            now = bandit.version, bandit.number, sum(bandit.shown)
+            if now != sent:
+                sent, quiet_since = now, time.monotonic()
+                yield b"event: bandit\ndata: " + encode_json(bandit_out(bandit)) + b"\n\n"
+            elif time.monotonic() - quiet_since >= _KEEP_ALIVE_SECONDS:
+                quiet_since = time.monotonic()
+                yield b": nothing new\n\n"
+            await asyncio.sleep(_STREAM_SECONDS)
+    finally:
+        service.n_streams -= 1
+
+
+# Models
+
+
+async def show_curves(request: ServiceRequest) -> Response:
+    """The curves of a bandit's model."""
+    bandit = await request.bandit()
+    return json_response(await asyncio.to_thread(curves_out, bandit.learner.model))
+
+
+async def preview(request: ServiceRequest) -> Response:
+    """The curves of a model that nobody has stored."""
+
+    def build() -> CurvesOut:
+        return curves_out(build_model(plain_json(request.content.model)))
+
+    return json_response(await asyncio.to_thread(build))
+
+
+def curves_out(model: RewardModel) -> CurvesOut:
+    """Means and worths of all arms over the parameter, and which arm is best where."""
+    low, high = model.domain
+    thetas = np.linspace(low, high, POINTS_PER_CURVE)
+    means = np.asarray(model.means(thetas), float)
+    worths = np.asarray(model.worth(thetas), float) if model.valued else means
+    return CurvesOut(
+        values=[plain_arm(arm) for arm in model.arms],
+        thetas=thetas.tolist(),
+        means=[_finite(column) for column in means.T],
+        worths=[_finite(column) for column in worths.T],
+        valued=bool(model.valued),
+        regions=[
+            RegionOut(arm=int(region.arm), low=float(region.low), high=float(region.high))
+            for region in model.regions
+        ],
+        reward_range=[float(end) for end in model.reward_range],
+    )
+
+
+def _finite(values: Iterable[float]) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
+async def show_catalogue(request: ServiceRequest) -> Response:
+    """The families of models and the policies there are."""
+    described = [
+        FamilyOut(
+            family=name,
+            summary=(family.__doc__ or "").strip().split("\n")[0],
+            parameters=list(parameters_of(name)),
+        )
+        for name, family in families().items()
+    ]
+    return json_response(CatalogueOut(families=described, policies=sorted(registered())))
+
+
+# Tokens
+
+
+async def create_token(request: ServiceRequest) -> Response:
+    """Create a token of the tenant of who asks."""
+    service, content = request.service, request.content
+    if not service.tokens.needed and content.role != "admin":
+        raise ConflictError(
+            f"the first token must have the role admin, got {content.role!r}: "
+            "nobody could make others"
+        )
+    at = service.log.clock.now()
+    seconds = content.expires_seconds
+    expires = None if seconds is None else at + round(seconds * 1e6)
+    token, row = new_token(content.role, request.caller.tenant, content.label, at, expires)
+    await _store_token(service, lambda rows: rows.add_token(row))
+    service.tokens.add(row)
+    return json_response(NewTokenOut(token=token, **_token_fields(row)), 201)
+
+
+async def list_tokens(request: ServiceRequest) -> Response:
+    """The tenant's tokens, without their secrets."""
+    rows = request.service.tokens.of(request.caller.tenant)
+    return json_response(TokensOut(tokens=[TokenOut(**_token_fields(row)) for row in rows]))
+
+
+async def drop_token(request: ServiceRequest) -> Response:
+    """Take a token back."""
+    service, id = request.service, request.path_params["id"]
+    if id not in {row.id for row in service.tokens.of(request.caller.tenant)}:
+        raise UnknownError(f"token must be one of this tenant's, got {id!r}")
+    await _store_token(service, lambda rows: rows.drop_token(id))
+    service.tokens.drop(id)
+    return await list_tokens(request)
+
+
+async def _store_token(service: Service, write: Callable[[Transaction], None]) -> None:
+    stored = service.log.writer.submit(Change(write, lambda _: None))
+    await asyncio.to_thread(stored.result)
+
+
+def _token_fields(row: TokenRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "role": row.role,
+        "label": row.label,
+        "created_at": as_text(row.at),
+        "expires_at": None if row.expires_at is None else as_text(row.expires_at),
+    }
+
+
+# The service itself
+
+
+async def health(request: ServiceRequest) -> Response:
+    """Whether the process answers."""
+    return json_response(HealthOut(status="ok", version=__version__))
+
+
+async def ready(request: ServiceRequest) -> Response:
+    """Whether requests can be served now."""
+    service = request.service
+    if service.draining:
+        raise ProblemError(503, "the service is about to stop", _RETRY_SOON)
+    if service.store_fault:
+        raise ProblemError(503, service.store_fault, _RETRY_SOON)
+    detail = "defaults wait: the clock was set" if service.sweeper.paused else ""
+    return json_response(HealthOut(status="ready", version=__version__, detail=detail))
+
+
+async def metrics(request: ServiceRequest) -> Response:
+    """Numbers for Prometheus."""
+    service = request.service
+    service.metrics.queue.set(service.log.writer.length)
+    service.metrics.open.set(sum(bandit.n_open for bandit in service.log.loaded()))
+    return Response(service.metrics.text(), media_type=TEXT)
