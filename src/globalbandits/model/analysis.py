@@ -35,7 +35,7 @@ _EPS = float(np.finfo(float).eps)
 
 
 class Analysis(NamedTuple):
-    """The curves of a model, its values, and who is best where."""
+    """The curves of a model, its values and its regions."""
 
     mean: Curves
     inverse: Curves
@@ -75,7 +75,7 @@ def analyse(
         for part in np.array_split(np.arange(n_arms), 1 + n_arms // 500):
             seen(part[:, None], np.broadcast_to(grid, (part.size, grid.size)))
         mean, cuts = _any_means(unit_mean, pieces, domain, reward_range, names, grid)
-        # Nobody may read it (`Tables.invertible`); whoever does gets a parameter all the same.
+        # `Tables.invertible` forbids reading it. A straight line at least gives a parameter.
         length = np.full(n_arms, domain[1] - domain[0])
         inverse = stretched(identity(n_arms), length, np.full(n_arms, domain[0]))
     values = plain_values(n_arms, reward_range)

@@ -1,4 +1,4 @@
-"""The models that have a name: one list for files, the command line and the league."""
+"""The families by name: one list for files, the command line and the league."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +31,7 @@ def families() -> dict[str, Family]:
 
 
 def short_names() -> list[str]:
-    """Every family by its shortest name, as people type it.
+    """The shortest name of every family, as typed on the command line.
 
     >>> "linear-power" in short_names(), "dose.linear" in short_names()
     (True, True)
@@ -44,7 +44,7 @@ def short_names() -> list[str]:
 
 
 def full_name(name: object, what: str = "family", others: Iterable[str] = ()) -> str:
-    """The full name of a family, from any way to write it; ``others`` are names beside them.
+    """The full name of a family, from any spelling. ``others`` are further names for messages.
 
     >>> full_name("linear-power"), full_name("dose.linear")
     ('demand.linear_power', 'dose.linear')
@@ -60,7 +60,7 @@ def full_name(name: object, what: str = "family", others: Iterable[str] = ()) ->
 
 
 def parameters_of(family: str) -> tuple[str, ...]:
-    """The parameters of a family, arms apart.
+    """The parameters of a family except its arms.
 
     >>> parameters_of("demand.linear_power")
     ('power', 'domain', 'cost', 'observe')

@@ -1,6 +1,6 @@
-"""Is this a model at all: strictly monotone means, as far as a grid can tell.
+"""Check on a grid that every mean is strictly monotone.
 
-That means are finite and in range is checked wherever they are looked at (`recorder`).
+`recorder` checks at every evaluation that means are finite and in range.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ _EPS = float(np.finfo(float).eps)
 
 
 def n_cells(n_arms: int) -> int:
-    """How many even cells each arm's curve is looked at in: fewer where arms are many.
+    """Number of even cells on which each arm is checked; fewer if there are many arms.
 
     >>> n_cells(12), n_cells(10_000)
     (4096, 512)
@@ -30,7 +30,7 @@ def n_cells(n_arms: int) -> int:
 
 
 def check_grid(domain: tuple[float, float], n_even: int = _N_UNIFORM) -> FloatArray:
-    """Where means are looked at: evenly, and ever closer towards both ends."""
+    """The points of the check: even, and ever denser towards both ends."""
     low, high = domain
     graded = (high - low) * 0.5 ** np.arange(9, 9 + _N_GRADED)
     even = np.linspace(low, high, n_even + 1)
@@ -99,10 +99,10 @@ def _turning_point(
 def flat_stretch(
     flat: BoolArray, values: FloatArray, grid: FloatArray, narrowest: float
 ) -> tuple[int, int] | None:
-    """First and last grid point of the first stretch that is flat in earnest.
+    """First and last grid point of the first stretch that is really flat.
 
-    ``flat`` tells which steps of the grid do not move the values; ``narrowest`` is how wide a
-    stretch must at least be.
+    ``flat`` marks the steps of the grid that do not change the value. ``narrowest`` is the
+    smallest width of a stretch.
 
     Near a point where the slope vanishes (1 - theta**7 at 0) a strictly monotone curve is
     flat in floating point. There the curve also leaves the stretch slowly; a curve with a

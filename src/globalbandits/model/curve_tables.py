@@ -1,4 +1,4 @@
-"""Means given at some parameters: a curve through the points that rises and falls only as they do.
+"""Curves through a table of means that rise and fall only as the numbers do.
 
 Piecewise cubic Hermite interpolation (PCHIP): slopes by the weighted harmonic mean of
 F. N. Fritsch & J. Butland (1984), "A method for constructing local monotone piecewise cubic
@@ -45,7 +45,7 @@ class TableCurves:
     def __call__(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
         """Means of arms (indices) at parameters, elementwise.
 
-        Beyond the knots the outermost pieces go on.
+        Beyond the knots the outermost cubics are continued.
         """
         piece = np.searchsorted(self.knots[1:-1], thetas, "right")
         x = thetas - self.knots[piece]
@@ -57,7 +57,7 @@ class TableCurves:
         return self(np.array(arm), np.asarray(theta, dtype=float))
 
     def unseen_width(self, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
-        """0 if the points of every arm rise, or fall, all of them; else infinite."""
+        """0 if the means of every arm rise throughout or fall throughout, else infinite."""
         steps = np.diff(self.means, axis=0)
         monotone = (steps > 0.0).all(axis=0) | (steps < 0.0).all(axis=0)
         return 0.0 if monotone.all() else np.inf

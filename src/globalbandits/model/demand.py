@@ -40,7 +40,7 @@ def linear(
 ) -> RewardModel:
     """Demand that falls in a straight line: d = 1 - theta * price.
 
-    ``theta`` is the price sensitivity; 1 / theta is the price at which nobody buys any more.
+    ``theta`` is the price sensitivity; 1 / theta is the price at which demand is 0.
     The revenue price * (1 - theta * price) is largest at half that price.
 
     Args:
@@ -72,7 +72,7 @@ def linear_power(
     """Demand that falls as a power of a straight line: d = (1 - theta * price)**power.
 
     ``theta`` is the price sensitivity (the paper calls it the market size); 1 / theta is the
-    price at which nobody buys any more. With power 2 and prices 0.40, 0.45, ..., 0.95 this is
+    price at which demand is 0. With power 2 and prices 0.40, 0.45, ..., 0.95 this is
     the model of the paper's experiments.
 
     Args:
@@ -127,9 +127,9 @@ def exponential(
 
     Args:
         prices: Positive and distinct.
-        domain: Where theta lies, not below 0. By default from 0, where everybody buys, to
+        domain: Where theta lies, not below 0. By default from 0, where demand is 1, to
             1 / min(prices), where the lowest price is best, but not beyond 20 / max(prices),
-            where nobody buys at the highest price.
+            where demand at the highest price is almost 0.
         cost: What one sold unit costs: sales are observed, and profit counts.
         observe: "revenue" or "sales", where there is no cost.
 
@@ -160,7 +160,7 @@ def logit(
     cost: float | None = None,
     observe: str | None = None,
 ) -> RewardModel:
-    """Customers who weigh the product against none: d = 1 / (1 + exp(sensitivity*price - theta)).
+    """Logistic demand: d = 1 / (1 + exp(sensitivity*price - theta)).
 
     ``theta`` is the attractiveness of the product: the log-odds of a sale at price 0. At the
     price theta / sensitivity half of the customers buy.
@@ -214,7 +214,7 @@ def isoelastic(
 
     Args:
         prices: Positive and distinct.
-        reference: The price at which everybody buys; below all prices, by default half the
+        reference: The price at which demand is 1; below all prices, by default half the
             lowest one.
         domain: Where theta lies, not below 0.
         cost: What one sold unit costs: sales are observed, and profit counts.
@@ -261,9 +261,9 @@ def log_log(
 
     Args:
         prices: Positive and distinct.
-        reference: The price at which everybody buys; below all prices, by default half the
+        reference: The price at which demand is 1; below all prices, by default half the
             lowest one.
-        cutoff: The price at which nobody buys; above all prices, by default twice the highest.
+        cutoff: The price at which demand is 0; above all prices, by default twice the highest.
         domain: Where theta lies, not below 0.
         cost: What one sold unit costs: sales are observed, and profit counts.
         observe: "revenue" or "sales", where there is no cost.
@@ -287,8 +287,8 @@ def log_log(
     return _build(
         "log_log",
         # Willingness to pay has the density exp(-theta * s) for s = log(price / reference) below
-        # log(cutoff / reference). Those who do not buy divided by those who do is the second
-        # term. Written with exprel it has a value at theta = 0 and visibly rises with theta.
+        # log(cutoff / reference). The second term of the sum is the ratio of customers who do not
+        # buy to customers who do. exprel makes it defined at theta = 0 and provably rising.
         "1 / (1 + log(arm / reference) * exprel(theta * log(arm / reference))"
         " / (log(cutoff / arm) * exprel(-theta * log(cutoff / arm))))",
         None,

@@ -1,4 +1,4 @@
-"""Models as data: from tables and descriptions, and back into them and into files."""
+"""Models as data: building a model from a table or a description, and the reverse."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -126,7 +126,7 @@ class Descriptions:
         return describe(self)  # type: ignore[arg-type]
 
     def to_table(self, knots: int | ArrayLike = 201) -> "RewardModel":
-        """A model of a table of this one's means: it can be saved whatever the means are.
+        """A model of a table of this one's means, which can always be saved.
 
         Between the knots the curves are close to this model's, not equal; compare them with
         `means`. Values that are formulas, or of the catalogues, stay as they are; one that is a

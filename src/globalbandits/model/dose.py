@@ -3,11 +3,10 @@
 Each function returns a `RewardModel` of f(theta, dose), the probability of a response or the
 expected share of the largest possible effect. Responses are what is observed, in [0, 1].
 
-What a dose is worth is another matter. By default a larger response is better, and it grows
-with the dose; so with nothing on the other side the largest dose is best whatever theta is.
-``penalty`` puts something there, what one unit of dose costs: a dose is worth
-f - penalty * dose. With ``target`` the response is one to hit and not to exceed, as the rate of
-a side effect that is still accepted: a dose is worth -abs(f - target), less the penalty.
+By default a larger response is better. It grows with the dose, so the largest dose is best for
+every theta. ``penalty`` is the cost of one unit of dose: a dose is then worth f - penalty * dose.
+``target`` is a response to hit and not to exceed, such as the accepted rate of a side effect: a
+dose is then worth -abs(f - target) - penalty * dose.
 """
 
 from collections.abc import Iterable

@@ -31,7 +31,7 @@ _NODES = 0.5 - 0.5 * np.cos(np.pi * np.arange(_N_NODES) / (_N_NODES - 1))
 
 
 class _Pieces(NamedTuple):
-    """Parts of the domain with the label of who is best there, sorted by group and place."""
+    """Parts of the domain labelled with the best arms there, sorted by group and place."""
 
     group: IntArray
     left: FloatArray

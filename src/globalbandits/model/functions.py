@@ -1,4 +1,4 @@
-"""The user's functions behind one elementwise call, however they were written.
+"""One elementwise call for the user's functions of all arms.
 
 A mean may broadcast over parameters and arms (fast for ten thousand arms), be vectorised
 over the parameter alone, or take one number at a time. Which of these holds is found out
@@ -6,6 +6,7 @@ once, by comparing a few values with one-at-a-time calls.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -31,7 +32,7 @@ class ArmFunctions:
         probes: A few arguments at which every function is defined, one row per arm.
         arms: The arms' user-facing values, for messages.
         joint: A function of (argument, arm value) that may broadcast over arrays of both.
-        what: How messages call the function: "mean", "value" or "inverse".
+        what: What messages call the function: "mean", "value" or "inverse".
         table: The same functions as one of (arm indices, arguments).
     """
 
@@ -48,7 +49,9 @@ class ArmFunctions:
         names = [f"{what} of arm {arm!r}" for arm in arms]
         self._values = np.empty(0)
         if joint is not None and all(type(arm) in (int, float) for arm in arms):
-            self._values = _as_floats(arms)
+            # Integers beyond the range of floats are left to the functions per arm.
+            with suppress(OverflowError):
+                self._values = np.array(arms, dtype=float)
         self._joint: Function | None = None
         self._functions: list[Function] = []
         if joint is not None and self._broadcasts(joint, functions, probes, names):
@@ -98,14 +101,6 @@ class ArmFunctions:
         for arm, places in zip(present, np.split(order, starts[1:]), strict=True):
             out[places] = self._functions[arm](flat_arguments[places])
         return out.reshape(shape)
-
-
-def _as_floats(arms: Sequence[Any]) -> FloatArray:
-    """Arms that are numbers as floats, which do not overflow as integers do; else nothing."""
-    try:
-        return np.array(arms, dtype=float)
-    except OverflowError:
-        return np.empty(0)
 
 
 class PerArm(NamedTuple):
@@ -227,7 +222,7 @@ def _try(function: Function, shape: tuple[int, ...], *arguments: Any) -> FloatAr
     try:
         with np.errstate(all="ignore"):
             found = function(*arguments)
-            values = np.array(found, dtype=float)  # a copy: nobody else may change it
+            values = np.array(found, dtype=float)  # a copy: the user may change theirs
     except Exception:
         return None
     return None if found is None or values.shape != shape else values

@@ -154,16 +154,13 @@ def verify_holder(
             if not wrong.any():
                 continue
             row = int(np.argmax(wrong))
+            given = "" if exponent[row] == 1.0 else f" with exponent {exponent[row]:.6g}"
             raise ModelError(
                 f"{name}[{family.arms[row]}] must be {relation} {seen.ratio[row]:.6g}"
-                f"{_given(exponent[row])}, as the means of this arm at theta = "
+                f"{given}, as the means of this arm at theta = "
                 f"{seen.left[row]:.10g} and {seen.right[row]:.10g} show, "
                 f"got {float(claimed[row])!r}"
             )
-
-
-def _given(exponent: float) -> str:
-    return "" if exponent == 1.0 else f" with exponent {exponent:.6g}"
 
 
 def _families(evaluate: Evaluate, n_arms: int, domain: tuple[float, float]) -> Iterator[Family]:
@@ -199,7 +196,7 @@ def _one_side(
     for approach, order in zip(approaches, orders, strict=True):
         furthest.at(exponent, approach.rows, order)
     constant = extreme_ratios(family, secants, spots, exponent, sign).ratio
-    # Close to a point the ratio may go on improving for ever: its limit counts, not a pair.
+    # Close to a point the ratio may improve without end. Then its limit counts, not a pair.
     least = np.minimum if sign > 0 else np.maximum
     for approach, order in zip(approaches, orders, strict=True):
         limit, doubt = approach.constant(exponent[approach.rows])

@@ -1,4 +1,4 @@
-"""Is this the same model: compared by what is observed, to a tolerance and not to the last bit."""
+"""Comparison of models by their observed means, to a tolerance."""
 
 import hashlib
 import json

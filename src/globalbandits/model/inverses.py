@@ -15,7 +15,7 @@ def verify_inverse(
     domain: tuple[float, float],
     reward_range: tuple[float, float],
 ) -> None:
-    """The supplied inverse must undo the mean, as far as the mean's digits allow."""
+    """Raise a ModelError unless the inverse undoes the mean, up to rounding of the mean."""
     low, high = domain
     thetas = np.broadcast_to(np.linspace(low, high, 65), (len(arms), 65))
     every = np.arange(len(arms))[:, None]

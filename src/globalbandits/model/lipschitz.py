@@ -1,8 +1,7 @@
-"""How much a value can change per unit of the mean: a Lipschitz constant of its curves."""
+"""The Lipschitz constant of the value as a function of the mean."""
 
 import numpy as np
 
-from globalbandits._types import FloatArray
 from globalbandits.model.curves import Evaluate
 from globalbandits.model.polynomials import segment_arms
 from globalbandits.model.tables import DEGREE, Curves
@@ -34,7 +33,7 @@ def largest_slope(evaluate: Evaluate, curves: Curves) -> float:
 
 
 def _is_unbounded(evaluate: Evaluate, curves: Curves) -> bool:
-    """Whether secants go on growing towards an end, or towards the narrowest segment."""
+    """Whether secants grow without bound towards an end or towards the narrowest segment."""
     n_arms = len(curves.low)
     owner = segment_arms(curves)
     narrowest = np.lexsort((-curves.scale, owner))[np.searchsorted(owner, np.arange(n_arms))]
@@ -43,11 +42,8 @@ def _is_unbounded(evaluate: Evaluate, curves: Curves) -> bool:
         for side in (-1.0, 1.0):
             points = np.clip(center[:, None] + side * _STEPS, 0.0, 1.0)
             change = np.abs(evaluate(every[:, None], points) - evaluate(every, center)[:, None])
-            if _grows(change / _STEPS, change):
+            secants = change / _STEPS
+            growing = (secants[:, 1:] > _GROWTH * secants[:, :-1]).all(axis=1)
+            if (growing & (change[:, -1] > _SMALLEST)).any():
                 return True
     return False
-
-
-def _grows(secants: FloatArray, change: FloatArray) -> bool:
-    growing = (secants[:, 1:] > _GROWTH * secants[:, :-1]).all(axis=1)
-    return bool((growing & (change[:, -1] > _SMALLEST)).any())

@@ -1,4 +1,4 @@
-"""The values that have a name: the profit of a sale, and the distance from a target."""
+"""The values of the catalogues: the profit of a sale and the distance from a target."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class Profit:
         return np.asarray((price - self.cost) * sold)
 
     def remarks(self, prices: tuple[Any, ...]) -> tuple[str, ...]:
-        """What may not be meant."""
+        """Warnings about a cost that may be a mistake."""
         if self.cost <= max(prices):
             return ()
         return (f"cost {self.cost:g} is above every price: each sale loses money",)
@@ -46,5 +46,5 @@ class Benefit:
         return np.asarray(gain - self.penalty * dose)
 
     def remarks(self, doses: tuple[Any, ...]) -> tuple[str, ...]:
-        """What may not be meant: nothing."""
+        """No warnings."""
         return ()

@@ -170,7 +170,7 @@ def _worth(content: Mapping[str, Any], arms: list[Any] | None) -> dict[str, Any]
 
 
 def _check_steps(name: str, formulas: list[Expression], n_arms: int) -> None:
-    """Refuse formulas that would be long to analyse: nobody may have to wait for a file."""
+    """Refuse formulas that take long to analyse: a file must not block its reader."""
     n_steps = n_arms * sum(formula.n_steps for formula in formulas)
     rule = f"have at most {MOST_STEPS:,} numbers, names, signs and functions for all arms together"
     require(n_steps <= MOST_STEPS, name, rule, n_steps, ModelError)

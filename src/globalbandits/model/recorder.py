@@ -1,4 +1,4 @@
-"""The means, checked wherever the analysis looks at them and not only on a grid."""
+"""Means that are checked at every evaluation of the analysis, not only on a grid."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from globalbandits.errors import ModelError
 from globalbandits.model.checks import flat_stretch
 from globalbandits.model.curves import Evaluate
 
-_MOST_POINTS = 4_000_000  # remembered; a model with thousands of arms is looked at oftener
+_MOST_POINTS = 4_000_000  # remembered; with thousands of arms there are more evaluations
 _SLACK = 1e-9  # of the reward range: what rounding may exceed it by
 _STEP_BACK = 1e-10  # of the reward range: more than rounding explains
 _NARROWEST_FLAT = 1e-5  # of the domain
@@ -15,7 +15,7 @@ _EPS = float(np.finfo(float).eps)
 
 
 class Recorder:
-    """Means that are finite and in range at every place they are asked for, or an error.
+    """Means that are finite and in range wherever they are evaluated; otherwise an error.
 
     Args:
         observed: ``observed(arms, thetas)``, elementwise, in the user's units.
@@ -49,7 +49,7 @@ class Recorder:
             self._refuse(arms, thetas, values)
         if self._n_left > 0:
             self._n_left -= values.size
-            # Copies: searches go on in the arrays they asked with.
+            # Copies: searches reuse the arrays that they pass.
             places = np.empty((2, values.size))
             places[0].reshape(values.shape)[...] = arms
             places[1].reshape(values.shape)[...] = thetas

@@ -277,9 +277,9 @@ class RewardModel(Observations, Showing, Descriptions):
     def resolution(self) -> float:
         """How narrow a feature of the curves may be and stay unseen, in units of theta.
 
-        A function is known where it was looked at: a dip, a flat stretch or two crossings
-        narrower than this cannot be excluded. 0 for curves whose derivative is known to have one
-        sign, as those of the catalogues, of tables, and of formulas for which it can be proved.
+        A Python function is known only where it was evaluated: a dip, a flat stretch or two
+        crossings narrower than this cannot be excluded. 0 for curves that are proved monotone:
+        those of the catalogues, of tables, and of formulas whose slope provably has one sign.
         """
         return self._resolution
 
@@ -378,7 +378,7 @@ class RewardModel(Observations, Showing, Descriptions):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds; tables in the place of functions that cannot be pickled."""
+        """The content of a pickle, with tables for functions that cannot be pickled."""
         return portable(self.__dict__.copy(), self.worth_range)
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ _N_POINTS = 601
 
 
 class Showing(Decisions):
-    """The part of a reward model that people look at."""
+    """The part of a reward model that draws and prints it."""
 
     @property
     @abstractmethod
@@ -39,8 +39,8 @@ class Showing(Decisions):
     ) -> "Figure":
         """The curves, and which arm is best where; at theta also gap and distance.
 
-        Where the model has a value, what decisions are worth is drawn beside the means; into
-        axes of yours only what they are worth.
+        If the model has a value, worth is drawn next to the means. In axes that you pass, only
+        worth is drawn.
 
         Args:
             theta: a parameter to mark.

@@ -1,9 +1,9 @@
-"""Models that go to another process: functions that cannot go are left, their tables go.
+"""Pickling: a function that cannot be pickled is replaced by its tabulated curve.
 
-A function that another process can find by its name goes as it is. A lambda, a function made
-inside another one, or one typed at a prompt or in a notebook cannot; in its place goes what was
-tabulated of it when the model was built, which agrees with it to about 1e-10. Decisions, which
-are looked up in the tables, are the same bits.
+A function that another process can import by name is pickled as it is. A lambda, a nested
+function, or a function typed at a prompt or in a notebook cannot be imported. Its curve was
+tabulated when the model was built and agrees with it to about 1e-10. Decisions are looked up in
+the same tables, so they do not change by a bit.
 """
 
 import pickle
@@ -26,9 +26,9 @@ class Tabulated:
     """Curves of the unit scales as functions in a user's units, called elementwise.
 
     Args:
-        curves: one per arm.
-        arguments: the interval that 0 and 1 stand for in an argument; None where it is itself.
-        values: the interval that 0 and 1 stand for in a value.
+        curves: One per arm.
+        arguments: The interval that is mapped to [0, 1] for arguments; None for no mapping.
+        values: The interval that [0, 1] is mapped to for values.
     """
 
     def __init__(self, curves: Curves, arguments: Span | None, values: Span) -> None:
@@ -62,7 +62,7 @@ class Tabulated:
 
 
 def portable(state: dict[str, Any], worth_range: Span) -> dict[str, Any]:
-    """The attributes of a model with tables in the place of functions that cannot be pickled."""
+    """The attributes of a model, with tables for functions that cannot be pickled."""
     if _can_be_pickled(state):
         return state
     tables: Tables = state["_tables"]
@@ -87,7 +87,7 @@ def _can_be_pickled(state: dict[str, Any]) -> bool:
     functions = [state[key] for key in ("_sources", "_observed", "_value", "_inverse")]
     try:
         raw = pickle.dumps(functions)
-    except Exception:  # whatever a function of the user's raises, it cannot go
+    except Exception:  # pickling may run the user's code, which may raise anything
         return False
-    # What was typed lies in no file that another process could import.
+    # Another process cannot import what was typed at a prompt.
     return b"__main__" not in raw or hasattr(sys.modules["__main__"], "__file__")

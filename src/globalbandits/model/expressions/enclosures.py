@@ -1,8 +1,7 @@
-"""Between which two numbers a formula lies on a whole interval: outward-rounded arithmetic.
+"""Interval arithmetic with outward rounding: bounds of a formula on a whole interval.
 
-Each number is a pair (low, high) of arrays that is sure to hold the true value. An operation
-that is not defined on a part of its interval gives (-inf, inf): nothing is known, of it or of
-anything that is made of it.
+Each number is a pair (low, high) of arrays that encloses the true value. An operation that is
+undefined on a part of its interval gives (-inf, inf), and so does everything computed from it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,8 +1,8 @@
-"""From a text to a tape: every token and every node of the syntax tree must be on a list.
+"""The parser of formulas: every token and every node of the syntax tree must be allowed.
 
-A formula may come from a file nobody trusts. So nothing of it is ever executed: the text is cut
-into numbers, known names and a few signs; Python's parser is only asked how they hang together;
-and the tree it gives is walked with a list of what is allowed.
+A formula may come from an untrusted file, so it is never executed. The text is cut into numbers,
+known names and a few signs. Python's parser only gives their syntax tree, which is then walked
+with a list of allowed nodes.
 """
 
 import ast
@@ -74,7 +74,7 @@ class _Reader:
         if not self._text.strip():
             raise ModelError(f"{self._what} must be a formula, got an empty text")
         self._check_tokens()
-        # White space is one sign for one, so that places stay what they are.
+        # Each white space character becomes one space, so that positions stay the same.
         flat = re.sub(r"[\t\n]", " ", self._text).strip(" ")
         try:
             tree = ast.parse(flat, mode="eval")
@@ -155,7 +155,9 @@ class _Reader:
             self._refuse(f"have at most {MOST_STEPS} numbers, names, signs and functions", at)
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return self._constant(value, at)
+                if not abs(value) <= LARGEST_NUMBER:
+                    self._refuse(f"have numbers up to {LARGEST_NUMBER:g}", at)
+                return self._builder.constant(float(value))
             case ast.Name(id=name) if name in self._names:
                 return self._builder.name(name)
             case ast.Name(id=name) if name in self._constants:
@@ -171,11 +173,6 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
                 return self._call(name, given, at, depth)
         self._refuse("be arithmetic and calls of the known functions", at)
-
-    def _constant(self, value: float, at: int) -> int:
-        if not abs(value) <= LARGEST_NUMBER:
-            self._refuse(f"have numbers up to {LARGEST_NUMBER:g}", at)
-        return self._builder.constant(float(value))
 
     def _binary(self, op: str, left: ast.expr, right: ast.expr, depth: int) -> int:
         first = self._add(left, depth + 1)

@@ -235,7 +235,7 @@ class _Plan(NamedTuple):
 
 
 class Builder:
-    """Steps in the making; the same step is made once."""
+    """Collects the steps of a tape. Equal steps are stored once."""
 
     def __init__(self, steps: tuple[Step, ...] = ()) -> None:
         self._steps = list(steps)
