@@ -1,4 +1,4 @@
-"""Environments: what the world does with a decision; noise, drift, bias, other truths."""
+"""Environments: where rewards come from; noise, drift, bias, and truths other than the model."""
 
 from globalbandits.environments import worlds
 from globalbandits.environments.arcsine import ArcsineBetaNoise

@@ -1,12 +1,12 @@
-"""The family of arcsine distributions, Beta(mean, 1 - mean): most rewards near the ends.
+"""Arcsine noise, Beta(mean, 1 - mean): most rewards are near the ends of the range.
 
-The distribution function is a fast series up to 1/2, and follows by symmetry beyond: with
+The distribution function is a fast series up to 1/2, and follows by symmetry above: with
 a + b = 1,
 
     I_x(a, 1 - a) = sin(pi a) / pi * x**a * sum_k (a)_k / k! * x**k / (a + k)
 
 (the integral of x**(a - 1) * (1 - x)**(-a), term by term). In the logarithm of x the logarithm
-of I is convex, so that Newton's method from the right converges without a detour.
+of I is convex, so that Newton's method from the right converges monotonically.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ _EPSILON = 2.0**-53
 _N_TERMS = 120  # at x = 1/2 about 55 are needed
 _N_STEPS = 60  # of Newton's method; about 6 are needed
 _LOG_HALF = math.log(0.5)
-_LOG_SMALLEST = -745.0  # below it there is no x but 0
+_LOG_SMALLEST = -745.0  # below it x underflows to 0
 
 
 def series(a: float, x: float) -> float:

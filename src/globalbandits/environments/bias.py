@@ -1,7 +1,6 @@
-"""How far the true means are from the model's curves: a shift of every arm's mean.
+"""Biases: shifts of the true means away from the model's curves.
 
-Shifts are in the units of the rewards. A shifted mean that would leave the reward range is
-moved to the nearer end of it.
+Shifts are in the units of the rewards. A shifted mean is clipped to the reward range.
 """
 
 import dataclasses
@@ -41,7 +40,7 @@ class UniformBias(Bias):
         """Check the size."""
         size = as_size("size", self.size)
         require(size >= 0.0, "size", "be at least 0", self.size, ScenarioError)
-        object.__setattr__(self, "size", abs(size))  # -0.0 would be drawn from nothing
+        object.__setattr__(self, "size", abs(size))  # -0.0 would make the interval invalid
 
     def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
         """Uniform shifts."""
@@ -51,7 +50,7 @@ class UniformBias(Bias):
 @register("fixed")
 @dataclasses.dataclass(frozen=True)
 class FixedBias(Bias):
-    """The same given shift per arm in every run.
+    """Given shifts, the same in every run.
 
     >>> FixedBias([0.0, 0.1]).shifts(2, np.random.default_rng(0)).tolist()
     [0.0, 0.1]

@@ -1,8 +1,8 @@
-"""How the parameter moves: a plain function from one time step to the next.
+"""Drifts: how the parameter moves from one time step to the next.
 
 A drift works through ``move(track, time, theta, u) -> theta``, written in the subset of
 Python that Numba compiles: the parameter at ``time`` (2, 3, ...; at time 1 it is the
-environment's theta) from the one before and a uniform number of its own stream.
+environment's theta) from the one before and a uniform number from the drift's own stream.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ class Drift(Part):
     rules: ClassVar[DriftRules]
 
     def track(self, domain: tuple[float, float], theta: float) -> Any:
-        """A NamedTuple of numbers and arrays for `move`; raises where the path makes no sense."""
+        """A NamedTuple of numbers and arrays for `move`; raises if the path is invalid."""
         raise NotImplementedError
 
     @property
@@ -41,9 +41,9 @@ class Drift(Part):
 
 
 def keep_inside(theta: float, low: float, high: float, reflect: bool) -> float:
-    """A point outside of the domain mirrored at its ends, or moved to the nearer one.
+    """A point outside of the domain, reflected at its ends or clipped to the nearer one.
 
-    Infinity has no mirror image and becomes an end; nan stays what it is.
+    Infinity cannot be reflected and is clipped; nan stays nan.
     """
     if low <= theta <= high:
         return theta
@@ -59,7 +59,7 @@ def keep_inside(theta: float, low: float, high: float, reflect: bool) -> float:
 
 
 def check_boundary(boundary: str) -> None:
-    """Refuse what is neither "reflect" nor "clip"."""
+    """Raise if it is neither "reflect" nor "clip"."""
     known = isinstance(boundary, str) and boundary in BOUNDARIES
     require(known, "boundary", "be 'reflect' or 'clip'", boundary, ScenarioError)
 
@@ -86,10 +86,9 @@ class RandomWalk(Drift):
     """Steps of ``1 / drift_time`` up with probability ``up``, down otherwise (Experiment 3).
 
     Args:
-        drift_time: tau: steps in which the parameter can move by 1; at least 1e-100.
+        drift_time: tau, the number of steps in which the parameter can move by 1; at least 1e-100.
         up: probability of a step up, strictly between 0 and 1.
-        boundary: "reflect": a step over an end of the domain is mirrored there; "clip": it
-            stops there.
+        boundary: "reflect" or "clip" a step over an end of the domain.
 
     >>> RandomWalk(drift_time=1000, up=0.6)
     RandomWalk(drift_time=1000.0, up=0.6, boundary='reflect')
@@ -123,14 +122,14 @@ class LineTrack(NamedTuple):
 
 
 def move_line(track: LineTrack, time: int, theta: float, u: float) -> float:
-    """The line at this time; no rounding adds up."""
+    """The line at this time, computed from its start so that rounding does not add up."""
     return keep_inside(track.start + track.rate * (time - 1), track.low, track.high, track.reflect)
 
 
 @register("linear")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinearDrift(Drift):
-    """The parameter rises by ``rate`` a step (or falls), mirrored or stopped at the ends.
+    """The parameter moves by ``rate`` per step, reflected or clipped at the ends.
 
     >>> drift = LinearDrift(rate=0.1)
     >>> round(drift.rules.move(drift.track((0.0, 1.0), 0.75), 5, 0.95, 0.0), 6)  # 0.75 + 4 * 0.1
@@ -172,7 +171,7 @@ def move_wave(track: WaveTrack, time: int, theta: float, u: float) -> float:
 @register("sinusoidal")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SinusoidalDrift(Drift):
-    """The parameter swings around its first value.
+    """The parameter oscillates around its first value.
 
     ``theta_t = theta + amplitude * sin(2 pi (t - 1) / period)``
 

@@ -1,4 +1,4 @@
-"""What the world does: a model at a true parameter, and how rewards come about."""
+"""Environments: a model at its true parameter, with noise, drift, bias or another truth."""
 
 import dataclasses
 import math
@@ -26,17 +26,16 @@ class Environment:
     """A model with its true parameter, and the noise, drift and bias of its rewards.
 
     Args:
-        model: the curves, as the policies know them.
+        model: the curves that the policies know.
         theta: the true parameter; under drift the one at time 1; a `Population` if every run
             has its own; one per group for a `RegionalModel`, whose parameters stay. With a truth
-            it only serves the nominal regret, and may be left out.
-        noise: how rewards scatter around their means.
-        drift: how theta moves; None: not at all.
-        bias: how far the true means are from the model's, or from the truth's; None: not at
-            all.
-        truth: what rewards really come from, if not from the model at theta: a `RewardModel`
+            it is optional and only used for the nominal regret.
+        noise: the distribution of rewards around their means.
+        drift: how theta moves; None if it stays.
+        bias: shifts of the true means away from those of the model or the truth; None for none.
+        truth: what rewards come from, if not from the model at theta: a `RewardModel`
             of the same arms, an array with a mean per arm, or a function of (time, arm) that
-            gives a mean; times count from 1. Regret is by what its means are worth.
+            gives a mean; times count from 1. Regret is computed from these means.
         truth_theta: the parameter of a truth that is a model.
 
     >>> import globalbandits as gb
@@ -44,7 +43,7 @@ class Environment:
     >>> Environment(model, theta=0.4).noise
     BetaNoise()
 
-    Policies that believe in this model, in a world that is of another family:
+    Policies that know this model, while rewards come from another family:
 
     >>> other = gb.demand.logit([0.4, 0.6, 0.8])
     >>> env = Environment(model, theta=0.4, truth=other, truth_theta=2.0)
@@ -128,28 +127,28 @@ class Environment:
 
     @property
     def start(self) -> float:
-        """The parameter where it is one number, at the start of a drift; nan elsewhere."""
+        """The parameter at time 1; nan if it is not one number."""
         return self.theta if isinstance(self.theta, float) else math.nan
 
     @property
     def population(self) -> Population | None:
-        """Where each run's parameter comes from; None if it is one number."""
+        """The population of the parameter; None if there is none."""
         return self.theta if isinstance(self.theta, Population) else None
 
     @property
     def moving_truth(self) -> Callable[[Any, Any], Any] | None:
-        """The truth, if it is a function of (time, arm)."""
+        """The truth if it is a function of (time, arm), else None."""
         return self.truth if callable(self.truth) else None
 
     @property
     def varies(self) -> bool:
-        """Whether means are not the same in all runs and at all times."""
+        """Whether true means differ between runs or times."""
         shifted = self.drift is not None or self.bias is not None
         return shifted or self.population is not None or self.moving_truth is not None
 
     @property
     def scale(self) -> float:
-        """Length of the reward range: what a unit of the unit scale is worth."""
+        """Length of the reward range."""
         low, high = self.model.reward_range
         return float(high - low)
 
@@ -158,7 +157,7 @@ class Environment:
         return None if self.bias is None else self.bias.shifts(self.model.n_arms, rng)
 
     def true_means(self, shifts: FloatArray | None = None) -> FloatArray:
-        """Means that pay: the model's at theta or the truth's, shifted, in the reward range."""
+        """True means: the model's at theta or the truth's, shifted, clipped to the reward range."""
         if self.truth is None:
             rule = "be one number for these means"
             known = isinstance(self.theta, float | tuple)
@@ -173,7 +172,7 @@ class Environment:
         return np.asarray(np.clip(means + shifts, *self.model.reward_range))
 
     def to_dict(self) -> dict[str, Any]:
-        """What is needed to tell this environment from others, as plain values."""
+        """A description as plain values. Different environments have different ones."""
         parts = {"noise": self.noise, "drift": self.drift, "bias": self.bias}
         theta: Any = self.theta.to_dict() if isinstance(self.theta, Population) else self.theta
         theta = list(theta) if isinstance(theta, tuple) else theta
@@ -194,7 +193,7 @@ class Environment:
         return whole
 
     def _best_arms(self) -> list[int]:
-        """The arms that are worth most, where that never changes."""
+        """The arms that are worth most, if they never change."""
         if self.truth is None:
             return list(self.model.best_arms(self.theta))
         worth = worth_of_means(self.model, self.true_means())
@@ -203,8 +202,8 @@ class Environment:
 
 
 def worth_of_means(model: RewardModel, means: FloatArray) -> FloatArray:
-    """What arms are worth whose means are these: shape (..., n_arms)."""
-    if not model.valued:  # all arms at once, as the arm does not matter
+    """What arms with these means are worth: shape (..., n_arms)."""
+    if not model.valued:  # worth does not depend on the arm
         return np.asarray(model.worth_of(0, means), np.float64)
     columns = [model.worth_of(arm, means[..., arm]) for arm in range(model.n_arms)]
     return np.stack([np.asarray(column, np.float64) for column in columns], axis=-1)

@@ -1,10 +1,10 @@
-"""How rewards scatter around their mean: one uniform number gives one reward, by inversion.
+"""Noises: distributions of rewards around their mean, drawn by inversion.
 
 A noise works on the unit reward scale through two plain functions in the subset of Python
 that Numba compiles: ``prepare(parameters, arm, mean) -> shape`` turns a mean into the one
 number the distribution needs, and ``draw(parameters, arm, shape, u) -> reward`` is its quantile
-function. Most noises are the same for every arm. The mean of ``draw`` over u in [0, 1) is
-exactly the mean that was prepared.
+function. Most noises ignore the arm. The mean of ``draw`` over u in [0, 1) is exactly the mean
+that was prepared.
 """
 
 import dataclasses
@@ -107,7 +107,7 @@ class MirroredBetaNoise(Noise):
 
 
 def prepare_mean(parameters: NoParameters, arm: int, mean: float) -> float:
-    """The mean itself is all that is needed."""
+    """The shape is the mean itself."""
     return mean
 
 
@@ -119,12 +119,11 @@ def draw_bernoulli(parameters: NoParameters, arm: int, shape: float, u: float) -
 @register("bernoulli")
 @dataclasses.dataclass(frozen=True)
 class BernoulliNoise(Noise):
-    """A reward is the upper end of the range, with the right probability, or the lower end.
+    """A reward is the upper or the lower end of the range, with the probability of its mean.
 
-    This is the noise of models whose observation is itself yes or no, in a range from 0 to 1:
-    sold or not (``observe="sales"``), cured or not, and models that say apart what a sale is
-    worth. Where the observation is the money a customer leaves, a sale pays the price and not
-    the upper end of the range: that is `SaleNoise`.
+    Use it for models that observe yes or no, in a range from 0 to 1: sold or not
+    (``observe="sales"``), cured or not. For models that observe revenue, where a sale pays the
+    price, use `SaleNoise`.
 
     >>> [BernoulliNoise.rules.draw(NoParameters(), 0, 0.3, u) for u in (0.1, 0.5)]
     [1.0, 0.0]
@@ -134,7 +133,7 @@ class BernoulliNoise(Noise):
 
 
 def draw_mean(parameters: NoParameters, arm: int, shape: float, u: float) -> float:
-    """The mean, whatever u."""
+    """The mean; u is ignored."""
     return shape
 
 

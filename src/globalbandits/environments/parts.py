@@ -1,4 +1,4 @@
-"""What the pieces of an environment have in common: they are frozen and have a name."""
+"""Parts: the common base of noises, drifts and biases, and their registry."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -7,12 +7,12 @@ from typing import Any, ClassVar, TypeVar
 from globalbandits._validation import as_float, as_positive, require, require_known
 from globalbandits.errors import ScenarioError
 
-LARGEST = 1e100  # a shift, a step or a swing; beyond it sums over a horizon would be no numbers
+MAX_MAGNITUDE = 1e100  # of shifts and steps, so that sums over a horizon stay finite
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A noise, a drift or a bias: frozen, comparable, printable, and nameable in spec files."""
+    """A noise, a drift or a bias: frozen, comparable, printable, with a name for spec files."""
 
     family: ClassVar[str]
     kind: ClassVar[str]
@@ -25,7 +25,7 @@ class Part:
 
     @classmethod
     def from_dict(cls, spec: "str | Mapping[str, Any]") -> Any:
-        """The part a plain dict describes, or a name alone; the inverse of `to_dict`.
+        """The part of a plain dict or a name; the inverse of `to_dict`.
 
         >>> from globalbandits.environments import Noise
         >>> Noise.from_dict("beta")
@@ -55,21 +55,21 @@ _P = TypeVar("_P", bound=type[Part])
 def as_size(name: str, value: object) -> float:
     """Return value as a float from -1e100 to 1e100."""
     size = as_float(name, value, ScenarioError)
-    rule = f"lie between -{LARGEST:g} and {LARGEST:g}"
-    require(abs(size) <= LARGEST, name, rule, value, ScenarioError)
+    rule = f"lie between -{MAX_MAGNITUDE:g} and {MAX_MAGNITUDE:g}"
+    require(abs(size) <= MAX_MAGNITUDE, name, rule, value, ScenarioError)
     return size
 
 
 def as_duration(name: str, value: object) -> float:
     """Return value as a float above zero whose inverse is at most 1e100."""
     duration = as_positive(name, value, ScenarioError)
-    rule = f"be at least {1.0 / LARGEST:g}"
-    require(duration >= 1.0 / LARGEST, name, rule, value, ScenarioError)
+    rule = f"be at least {1.0 / MAX_MAGNITUDE:g}"
+    require(duration >= 1.0 / MAX_MAGNITUDE, name, rule, value, ScenarioError)
     return duration
 
 
 def register(kind: str) -> Callable[[_P], _P]:
-    """Class decorator: let a part be named by ``kind`` in dicts and spec files."""
+    """Class decorator: register a part under the name ``kind`` for dicts and spec files."""
 
     def add(part: _P) -> _P:
         part.kind = kind

@@ -1,4 +1,4 @@
-"""Drifts that are given value by value: jumps, and whole paths."""
+"""Drifts with given values: jumps, and whole paths."""
 
 import dataclasses
 import itertools
@@ -14,7 +14,7 @@ from globalbandits.errors import ScenarioError
 
 
 class StepTrack(NamedTuple):
-    """What `move_steps` and `move_path` read: values, and from when on each holds."""
+    """What `move_steps` and `move_path` read: values, and the time from which each holds."""
 
     times: IntArray
     values: FloatArray
@@ -59,13 +59,13 @@ class Jumps(Drift):
         object.__setattr__(self, "values", values)
 
     def track(self, domain: tuple[float, float], theta: float) -> StepTrack:
-        """The jumps, all of them inside the domain."""
+        """The jumps; raises if a value is outside the domain."""
         check_inside("values", self.values, domain)
         return StepTrack(np.array(self.times, np.int64), np.array(self.values, np.float64))
 
 
 def move_path(track: StepTrack, time: int, theta: float, u: float) -> float:
-    """The value of this time, or the last one there is."""
+    """The value of this time; after the last time, the last value."""
     return float(track.values[min(time, track.values.shape[0]) - 1])
 
 
@@ -94,7 +94,7 @@ class GivenPath(Drift):
         return len(self.values)
 
     def track(self, domain: tuple[float, float], theta: float) -> StepTrack:
-        """The values, all of them inside the domain, the first one theta."""
+        """The values; raises if one is outside the domain, or the first is not theta."""
         check_inside("values", self.values, domain)
         rule = f"start with the environment's theta {theta!r}"
         require(self.values[0] == theta, "values", rule, self.values[0], ScenarioError)
@@ -102,7 +102,7 @@ class GivenPath(Drift):
 
 
 def check_inside(name: str, values: tuple[float, ...], domain: tuple[float, float]) -> None:
-    """Refuse values outside of the domain."""
+    """Raise if a value is outside the domain."""
     low, high = domain
     for value in values:
         inside = low <= value <= high

@@ -1,4 +1,4 @@
-"""A population of parameters: every run has a theta of its own.
+"""Populations: every run draws its own theta.
 
 The mean regret over runs is then the Bayes risk of a policy under that population.
 """
@@ -14,20 +14,20 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_floats, as_interval, as_list, require
 from globalbandits.errors import ScenarioError
 
-_PROBES = (0.0, 0.25, 0.5, 0.75, 1.0 - 2.0**-53)
+PROBE_QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0 - 2.0**-53)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Population:
-    """Where the theta of each run comes from; without arguments uniform over the domain.
+    """The distribution of theta over runs; without arguments uniform over the domain.
 
     Args:
         interval: uniform over this interval.
         samples: one of these values, all with the same probability.
         weights: probabilities of the samples, up to a factor.
-        shifts: a row per sample, the bias of every arm that goes with it, in units of rewards:
-            the members of a population may be off the curve, each in its own way.
-        quantile: the quantile function of any distribution: of a number in [0, 1).
+        shifts: one row per sample, the bias of every arm in runs with this sample, in the units of
+            the rewards.
+        quantile: the quantile function of a distribution, for numbers in [0, 1).
 
     >>> people = Population(samples=[0.2, 0.4], weights=[3, 1])
     >>> people.theta_at(0.7, (0.0, 1.0)), people.theta_at(0.8, (0.0, 1.0))
@@ -79,7 +79,7 @@ class Population:
         object.__setattr__(self, name, value)
 
     def check(self, domain: tuple[float, float], n_arms: int) -> None:
-        """Refuse thetas outside of the domain, and rows of shifts of another length."""
+        """Raise if a theta is outside the domain, or a row of shifts has the wrong length."""
         low, high = domain
         rule = f"lie in the domain [{low:g}, {high:g}]"
         if self.interval is not None:
@@ -88,25 +88,25 @@ class Population:
         for theta in self.samples or ():
             require(low <= theta <= high, "samples", rule, theta, ScenarioError)
         if self.quantile is not None:
-            for u in _PROBES:
+            for u in PROBE_QUANTILES:
                 self.theta_at(u, domain)
         for row in self.shifts or ():
             require(len(row) == n_arms, "shifts", f"have {n_arms} arms", row, ScenarioError)
 
     @cached_property
-    def _ends(self) -> FloatArray:
-        """Where the probability of each sample ends on [0, 1]."""
+    def _cumulative(self) -> FloatArray:
+        """Cumulative probabilities of the samples."""
         assert self.samples is not None
         weights = np.ones(len(self.samples)) if self.weights is None else np.array(self.weights)
         return np.asarray(np.cumsum(weights) / weights.sum())
 
     def member_at(self, u: float) -> int:
-        """The sample at a number in [0, 1)."""
-        member = int(np.searchsorted(self._ends, u, side="right"))
-        return min(member, int(np.searchsorted(self._ends, self._ends[-1])))
+        """The index of the sample for a uniform number in [0, 1)."""
+        member = int(np.searchsorted(self._cumulative, u, side="right"))
+        return min(member, int(np.searchsorted(self._cumulative, self._cumulative[-1])))
 
     def theta_at(self, u: float, domain: tuple[float, float]) -> float:
-        """The theta at a number in [0, 1), which is uniform over the runs."""
+        """The theta for a uniform number in [0, 1)."""
         if self.samples is not None:
             return float(self.samples[self.member_at(u)])
         if self.quantile is None:
@@ -125,8 +125,8 @@ class Population:
         return np.array(self.shifts[self.member_at(u)])
 
     def to_dict(self) -> dict[str, Any]:
-        """What tells this population from others, as plain values."""
+        """A description as plain values. Different populations have different ones."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         if self.quantile is not None:
-            values["quantile"] = [float(self.quantile(u)) for u in _PROBES]
+            values["quantile"] = [float(self.quantile(u)) for u in PROBE_QUANTILES]
         return {"kind": "population"} | {k: v for k, v in values.items() if v is not None}

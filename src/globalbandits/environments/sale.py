@@ -1,4 +1,4 @@
-"""Sales: an arm pays its own amount, or nothing."""
+"""Noise of sales: a customer pays the arm's amount, or nothing."""
 
 import dataclasses
 import numbers
@@ -15,9 +15,9 @@ from globalbandits.errors import ScenarioError
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-_N_POINTS = 33  # of the domain, at which means are compared with amounts
+N_DOMAIN_POINTS = 33  # at which means are compared with amounts
 _ERROR = ScenarioError
-_SLACK = 1e-9  # of an amount: curves that reach it may be rounded
+ROUNDING_TOLERANCE = 1e-9  # of an amount, as curves that reach it are rounded
 
 
 class Parameters(NamedTuple):
@@ -28,10 +28,11 @@ class Parameters(NamedTuple):
 
 
 def prepare(parameters: Parameters, arm: int, mean: float) -> float:
-    """Probability of a sale; beyond 0 or 1 that of what lies beyond nothing or the amount.
+    """Probability of a sale.
 
-    Only a bias takes a mean there. Then the arm pays the nearer one of its two values or the end
-    of the reward range, so that its mean is right all the same.
+    A bias may put the mean outside of [nothing, amount]. Then the arm pays the nearer of the two or
+    the end of the reward range beyond it, and the shape lies outside of [0, 1] by the probability
+    of that end. So the mean is exact all the same.
     """
     nothing, amount = parameters.nothing, float(parameters.amounts[arm])
     if amount < mean and amount < 1.0:
@@ -54,16 +55,15 @@ def draw(parameters: Parameters, arm: int, shape: float, u: float) -> float:
 @register("sale")
 @dataclasses.dataclass(frozen=True)
 class SaleNoise(Noise):
-    """A customer pays the arm's own amount, or nothing, with the right probability.
+    """A customer pays the arm's amount, or nothing.
 
-    This is the noise of models whose observation is the money a customer leaves: revenue at a
-    price. The probability of a sale is the arm's mean divided by its amount. For models whose
-    observation is the sale itself, 0 or 1, take `BernoulliNoise`.
+    Use it for models that observe revenue at a price. The probability of a sale is the arm's mean
+    divided by its amount. For models that observe the sale itself, 0 or 1, use `BernoulliNoise`.
 
     Args:
-        amounts: what a sale of each arm pays, in the units of the rewards; the arms themselves
-            by default, which must be numbers then: prices. An amount is positive, no less than
-            its arm's means, and inside the reward range.
+        amounts: what a sale of each arm pays, in the units of the rewards. The default is the arms
+            themselves, which must then be numbers (prices). An amount is positive, at least its
+            arm's largest mean, and inside the reward range.
 
     >>> import globalbandits as gb
     >>> model = gb.demand.linear([2.0, 5.0], domain=(0.0, 0.2))  # rewards from 0 to 5
@@ -79,7 +79,7 @@ class SaleNoise(Noise):
     rules = NoiseRules(prepare, draw)
 
     def __post_init__(self) -> None:
-        """Check the amounts, as far as they can be without a model."""
+        """Check what does not depend on the model."""
         if self.amounts is not None:
             amounts = as_floats("amounts", self.amounts, _ERROR)
             for amount in amounts:
@@ -96,23 +96,29 @@ class SaleNoise(Noise):
         low, high = model.reward_range
         rule = "be 0 or less at its lower end, so that nothing can be paid"
         require(low <= 0.0, "reward_range", rule, model.reward_range, _ERROR)
-        means = model.means(np.linspace(*model.domain, _N_POINTS))
+        means = model.means(np.linspace(*model.domain, N_DOMAIN_POINTS))
         ends = zip(means.min(axis=0).tolist(), means.max(axis=0).tolist(), strict=True)
         for arm, amount, (least, most) in zip(model.arms, amounts, ends, strict=True):
             rule = "be at least 0, as a sale pays something or nothing"
-            require(least >= -_SLACK * amount, f"mean of arm {show(arm)}", rule, least, _ERROR)
+            require(
+                least >= -ROUNDING_TOLERANCE * amount,
+                f"mean of arm {show(arm)}",
+                rule,
+                least,
+                _ERROR,
+            )
             name = f"amount of arm {show(arm)}"
             rule = f"be at least its largest mean {most:.6g}"
-            require(amount * (1.0 + _SLACK) >= most, name, rule, amount, _ERROR)
+            require(amount * (1.0 + ROUNDING_TOLERANCE) >= most, name, rule, amount, _ERROR)
             rule = f"be at most {high:g}, where rewards end"
             require(amount <= high, name, rule, amount, _ERROR)
-        # An amount differs from nothing here too, or its arm's means would not differ either.
+        # No amount is equal to `nothing` here: its arm would have a constant mean.
         scaled = (np.array(amounts) - low) / (high - low)
         return Parameters((0.0 - low) / (high - low), scaled)
 
 
 def _arms_as_amounts(arms: tuple[object, ...]) -> tuple[float, ...]:
-    """The arms as prices; an error that says what to do where they are none."""
+    """The arms as prices; raises if they are not positive numbers."""
     for arm in arms:
         is_price = isinstance(arm, numbers.Real) and not isinstance(arm, (bool, np.bool_))
         rule = "be given where arms are not prices: SaleNoise(amounts=[...])"

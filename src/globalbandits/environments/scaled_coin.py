@@ -1,4 +1,4 @@
-"""Coins with less noise: two values around the mean, as far apart as a given variance asks for."""
+"""Scaled Bernoulli noise: two values around the mean, with a given variance."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Parameters(NamedTuple):
 
 
 def draw(parameters: Parameters, arm: int, shape: float, u: float) -> float:
-    """``mean + sqrt(share) * (coin - mean)``, the coin being 1 with probability ``mean``."""
+    """``mean + sqrt(share) * (x - mean)``, where x is Bernoulli with this mean."""
     coin = 1.0 if u < shape else 0.0
     return float(shape + parameters.roots[arm] * (coin - shape))
 
@@ -34,12 +34,12 @@ class ScaledCoinNoise(Noise):
     """Rewards with a given variance: ``share * m (1 - m)`` at mean m, on the unit scale.
 
     A reward is one of two values, ``m + sqrt(share) (1 - m)`` with probability m and
-    ``m - sqrt(share) m`` else. So the noise of measurements can be simulated at the cost of a
-    coin's, where all that is known of it is its size. A share of 1 is `BernoulliNoise`.
+    ``m - sqrt(share) m`` otherwise. It simulates noise of which only the variance is known, at the
+    cost of Bernoulli noise. A share of 1 is `BernoulliNoise`.
 
     Args:
-        share: the variance in units of a coin's with the same mean, in [0, 1]; one number, or
-            one per arm.
+        share: the variance as a share of the Bernoulli variance at the same mean, in [0, 1]; one
+            number, or one per arm.
 
     >>> import globalbandits as gb
     >>> noise = ScaledCoinNoise(0.25)

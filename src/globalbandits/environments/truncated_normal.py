@@ -1,8 +1,8 @@
-"""Normal noise cut to the reward range, with the mean exactly as asked for.
+"""Normal noise truncated to the reward range, with an exact mean.
 
-Cutting moves the mean, so the location of the normal is solved for: it is increasing in the
-mean, and the bracket is known. Everything is computed for locations up to 1/2; the other
-half follows by symmetry.
+Truncation moves the mean, so the location of the normal is solved for. It increases with the mean,
+and a bracket is known. Everything is computed for locations up to 1/2; the other half follows by
+symmetry.
 """
 
 import dataclasses
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 _ROOT_HALF = math.sqrt(0.5)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
-_FAR = 30.0  # standard deviations beyond which the tail is handled through its hazard
-_N_FRACTIONS = 24  # levels of the continued fraction: full precision at _FAR
+_FAR_TAIL_SDS = 30.0  # standard deviations from which the tail is computed by its hazard
+_N_FRACTIONS = 24  # levels of the continued fraction: full precision at _FAR_TAIL_SDS
 _LARGEST_SD = 10.0  # of the reward range; the distribution is flat to 1e-3 by then
-_SMALLEST_SD = 1e-300  # of the reward range; the inverse of less is no number
-_SMALLEST_MEAN = 1e-150  # of the reward range; less is nothing, as its square is no number
+_SMALLEST_SD = 1e-300  # of the reward range; the inverse of less is infinite
+_SMALLEST_MEAN = 1e-150  # of the reward range; less counts as 0, as its square underflows
 _SMALLEST_TAIL = 5e-324
 
 
 class Parameters(NamedTuple):
-    """The standard deviation of the normal before it is cut, on the unit scale."""
+    """The standard deviation of the normal before truncation, on the unit scale."""
 
     sd: float
 
@@ -94,10 +94,10 @@ def normal_upper_quantile(p: float) -> float:
 
 
 def truncated_mean(sd: float, location: float) -> float:
-    """Mean of Normal(location, sd**2) cut to [0, 1], for a location up to 1/2."""
+    """Mean of Normal(location, sd**2) truncated to [0, 1], for a location up to 1/2."""
     a = -location / sd
     b = a + 1.0 / sd
-    if a <= _FAR:
+    if a <= _FAR_TAIL_SDS:
         mass = normal_tail(a) - normal_tail(b)
         return location + sd * (normal_density(a) - normal_density(b)) / mass
     left, right = hazard_excess(a), hazard_excess(b)
@@ -108,10 +108,10 @@ def truncated_mean(sd: float, location: float) -> float:
 
 
 def find_location(sd: float, mean: float) -> float:
-    """The location whose cut normal has this mean, 0 < mean <= 1/2.
+    """The location whose truncated normal has this mean, 0 < mean <= 1/2.
 
     The bracket holds because a normal with location -m, m > 0, falls off at least as fast as
-    an exponential of mean sd**2 / m, and because cutting moves a mean up to 1/2 up. The function
+    an exponential of mean sd**2 / m, and because truncation raises a mean up to 1/2. The function
     1 / truncated_mean is nearly linear where the location is far outside, so regula falsi
     (Illinois) on it ends in a few steps.
     """
@@ -155,26 +155,26 @@ def prepare(parameters: Parameters, arm: int, mean: float) -> float:
 
 
 def draw(parameters: Parameters, arm: int, shape: float, u: float) -> float:
-    """Quantile of the cut normal with location ``shape`` at u."""
+    """Quantile of the truncated normal with location ``shape`` at u."""
     if shape > 0.5:
         return 1.0 - quantile(parameters.sd, 1.0 - shape, 1.0 - u)
     return quantile(parameters.sd, shape, u)
 
 
 def quantile(sd: float, location: float, u: float) -> float:
-    """Quantile of Normal(location, sd**2) cut to [0, 1], for a location up to 1/2."""
+    """Quantile of Normal(location, sd**2) truncated to [0, 1], for a location up to 1/2."""
     if math.isinf(location) or u <= 0.0:
         return 0.0
     if u >= 1.0:
         return 1.0
     a = -location / sd
     b = a + 1.0 / sd
-    if a <= _FAR:
+    if a <= _FAR_TAIL_SDS:
         above = normal_tail(a)
         p = above - u * (above - normal_tail(b))
-        if p >= 1.0:  # u is lost against 1
+        if p >= 1.0:  # u is below the rounding error of 1
             return 0.0
-        if p <= 0.0:  # and so is 1 - u
+        if p <= 0.0:  # and so is 1 - u here
             p = _SMALLEST_TAIL
         value = location + sd * normal_upper_quantile(p)
     else:
@@ -185,7 +185,7 @@ def quantile(sd: float, location: float, u: float) -> float:
 
 
 def far_quantile(a: float, b: float, u: float) -> float:
-    """How far beyond a >= 30 the u-quantile of a standard normal cut to [a, b] lies.
+    """How far beyond a >= 30 the u-quantile of a standard normal truncated to [a, b] lies.
 
     With tail(z) = density(z) / (z + excess(z)), Newton's method on log(tail(a) / tail(a + d)),
     which is convex in d, from the right: the exponential with the hazard at a.
@@ -203,10 +203,10 @@ def far_quantile(a: float, b: float, u: float) -> float:
 @register("truncated-normal")
 @dataclasses.dataclass(frozen=True)
 class TruncatedNormalNoise(Noise):
-    """A normal cut to the reward range; its location is such that the mean is exact.
+    """A normal truncated to the reward range, with a location that makes the mean exact.
 
     Args:
-        sd: standard deviation before the cut, in the units of the rewards; at most ten
+        sd: standard deviation before truncation, in the units of the rewards; at most ten
             lengths of the reward range.
 
     >>> TruncatedNormalNoise(sd=0.1)

@@ -1,4 +1,4 @@
-"""What really pays, where that is not the model at some theta: another family, or any means."""
+"""Truths: true means that do not come from the model, such as those of another family."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,16 +13,16 @@ from globalbandits.model import RewardModel
 
 Truth = RewardModel | ArrayLike | Callable[[Any, Any], Any]
 
-_PROBES = np.array([1, 2, 3, 1000])  # times at which a function is looked at in advance
+PROBE_TIMES = np.array([1, 2, 3, 1000])  # times at which a function is checked in advance
 
 
 def fixed_means(model: RewardModel, truth: Any, theta: object) -> FloatArray:
-    """The means a truth pays, one per arm, in the units of the rewards.
+    """The means of a truth, one per arm, in the units of the rewards.
 
     Args:
-        model: what the policies know.
+        model: the model that the policies know.
         truth: a model of the same arms, or an array of means.
-        theta: of the truth, where it is a model.
+        theta: parameter of a truth that is a model.
     """
     if isinstance(truth, RewardModel):
         same = truth.arms == model.arms
@@ -42,7 +42,7 @@ def fixed_means(model: RewardModel, truth: Any, theta: object) -> FloatArray:
 
 
 def check_means(means: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
-    """Refuse means that no reward can have; rounding beyond the ends is cut off."""
+    """Raise if a mean is outside the reward range; rounding errors are clipped."""
     low, high = reward_range
     slack = 1e-9 * (high - low)
     bad = ~((means >= low - slack) & (means <= high + slack))
@@ -59,7 +59,7 @@ def means_over_time(
 ) -> FloatArray:
     """Means of a truth that is a function of (time, arm): shape (n_times, n_arms).
 
-    The function may take an array of times, or one time after the other.
+    The function may take an array of times, or a single time.
     """
     table = np.empty((len(times), len(arms)))
     for column, arm in enumerate(arms):
@@ -70,7 +70,7 @@ def means_over_time(
 def _call(truth: Callable[[Any, Any], Any], times: Any, arm: Any) -> FloatArray:
     try:
         found = np.asarray(truth(times, arm), np.float64)
-    except (TypeError, ValueError):  # written for one time: `if time > 5`, math.exp
+    except (TypeError, ValueError):  # written for a single time: `if time > 5`, math.exp
         found = np.empty(0)
     if found.ndim == 0:
         return np.full(len(times), float(found))
@@ -82,9 +82,9 @@ def _call(truth: Callable[[Any, Any], Any], times: Any, arm: Any) -> FloatArray:
 
 
 def check_function(model: RewardModel, truth: Callable[[Any, Any], Any]) -> None:
-    """Look at a function at a few times, twice."""
-    first = means_over_time(truth, _PROBES, model.arms, model.reward_range)
-    again = means_over_time(truth, _PROBES, model.arms, model.reward_range)
+    """Call a function at a few times, twice; raise if its means are invalid or differ."""
+    first = means_over_time(truth, PROBE_TIMES, model.arms, model.reward_range)
+    again = means_over_time(truth, PROBE_TIMES, model.arms, model.reward_range)
     rule = "be the same at every call"
     require(np.array_equal(first, again), "truth", rule, again.tolist(), ScenarioError)
 
@@ -94,6 +94,6 @@ def describe(model: RewardModel, truth: Any, theta: float | None) -> Any:
     if isinstance(truth, RewardModel):
         return {"fingerprint": truth.fingerprint, "theta": theta}
     if callable(truth):
-        probed = means_over_time(truth, _PROBES, model.arms, model.reward_range)
-        return {"times": _PROBES.tolist(), "means": probed.tolist()}
+        probed = means_over_time(truth, PROBE_TIMES, model.arms, model.reward_range)
+        return {"times": PROBE_TIMES.tolist(), "means": probed.tolist()}
     return {"means": [float(mean) for mean in truth]}

@@ -1,4 +1,4 @@
-"""Simulation: the policies' own rules compiled into a loop, and what comes out of it."""
+"""Simulation: policies play environments in a compiled loop; results, sweeps and figures."""
 
 from globalbandits.simulation.checkpoints import checkpoint_times
 from globalbandits.simulation.joining import concat

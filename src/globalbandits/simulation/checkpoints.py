@@ -1,4 +1,4 @@
-"""When to write down: evenly, ever more seldom, or as asked for."""
+"""Checkpoints: the time steps at which results are recorded."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -10,9 +10,9 @@ from globalbandits._validation import as_integer, as_list, require
 from globalbandits.errors import SimulationError
 
 SPACINGS = ("linear", "log")
-MAX_HORIZON = 2**40  # time steps: half a day at full speed; a mistyped horizon is more
+MAX_HORIZON = 2**40  # time steps, half a day at full speed; more is a typing error
 MAX_RUNS = 2**31
-MAX_CHECKPOINTS = 10**6  # so that their products with horizons are whole numbers of 64 bits
+MAX_CHECKPOINTS = 10**6  # so that products with horizons fit 64-bit integers
 
 
 def checkpoint_times(
@@ -22,8 +22,8 @@ def checkpoint_times(
 
     Args:
         horizon: the last time step.
-        checkpoints: at most how many, up to a million, the last one at the horizon; or the time
-            steps themselves.
+        checkpoints: their number, at most, up to a million, the last one at the horizon; or the
+            time steps themselves.
         spacing: "linear" or "log", for a number of checkpoints.
 
     >>> checkpoint_times(1000, 4).tolist()
@@ -48,8 +48,8 @@ def checkpoint_times(
     if number >= horizon:
         return np.arange(1, horizon + 1)
     if spacing == "linear":
-        # In integers, so that times come out even where they can.
+        # In integers, so that times are evenly spaced where that is possible.
         return np.arange(1, number + 1) * horizon // number
     spaced = np.rint(np.exp(np.linspace(0.0, np.log(horizon), number))).astype(np.int64)
-    spaced[-1] = horizon  # whatever rounding made of it
+    spaced[-1] = horizon  # rounding may have missed it
     return np.unique(spaced)

@@ -1,4 +1,4 @@
-"""Figures of results, drawn by the room of plots."""
+"""Figures of results."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from globalbandits.simulation.result import SimulationResult
 
-_MIDDLE = (0.1, 0.5, 0.9)
+_BAND_QUANTILES = (0.1, 0.5, 0.9)
 
 
 def regret_figure(
@@ -37,7 +37,7 @@ def regret_figure(
     for name in result.policies:
         curves = data[variable].sel(policy=name).transpose("time", "run").values
         mean, _, low, high = mean_interval(curves, confidence)
-        if log_y:  # a band that reaches below zero has no logarithm
+        if log_y:  # a band below zero has no logarithm
             low = np.maximum(low, mean * 1e-3)
         lines.append(Line(drawn_label(name), data["time"].values, mean, low, high))
     words = "nominal regret" if variable == "nominal_regret" else "regret"
@@ -46,12 +46,12 @@ def regret_figure(
 
 
 def pulls_figure(result: "SimulationResult") -> "Figure":
-    """Shares of arms, one panel a policy."""
+    """Shares of arms, one panel per policy."""
     pulls = result.dataset["pulls"].transpose("policy", "run", "arm").values
     totals = pulls.sum(axis=1)
     shares = totals / totals.sum(axis=1, keepdims=True)
     labels = [drawn_label(arm) for arm in result.dataset["arm"].values.tolist()]
-    best = result.spec["environment"]["best_arms"]  # none where they change
+    best = result.spec["environment"]["best_arms"]  # empty where they change
     names = [drawn_label(name) for name in result.policies]
     return share_figure(dict(zip(names, shares, strict=True)), labels, best=best)
 
@@ -68,7 +68,7 @@ def selection_figure(result: "SimulationResult") -> "Figure":
 def estimate_figure(
     result: "SimulationResult", run: int | None, log_x: bool, ax: "Axes | None" = None
 ) -> "Figure":
-    """Estimates of the policies that have one, beside the true parameter."""
+    """Estimates of the policies that have one, and the true parameter."""
     data = result.dataset
     times = data["time"].values
     if run is not None:
@@ -78,7 +78,7 @@ def estimate_figure(
         estimates = data["estimate"].sel(policy=name).transpose("run", "time").values
         known = ~np.isnan(estimates).all(axis=0)
         if known.any():
-            low, middle, high = np.nanquantile(estimates[:, known], _MIDDLE, axis=0)
+            low, middle, high = np.nanquantile(estimates[:, known], _BAND_QUANTILES, axis=0)
             lines.append(Line(drawn_label(name), times[known], middle, low, high))
     require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
     return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x, ax=ax)
@@ -120,7 +120,7 @@ def _as_run(result: "SimulationResult", run: int) -> int:
 def _truth(result: "SimulationResult", run: int | None) -> Line:
     times = result.dataset["time"].values
     if "theta" not in result.dataset:
-        # None where only the means that pay were given: then there is nothing to draw.
+        # None, drawn as nan, if only the true means were given.
         theta = np.full(len(times), np.array(result.spec["environment"]["theta"], np.float64))
     elif run is not None:
         theta = np.broadcast_to(result.dataset["theta"].sel(run=run).values, len(times))

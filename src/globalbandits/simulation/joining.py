@@ -1,4 +1,4 @@
-"""Shards of one simulation, joined."""
+"""Join results that hold different runs of the same simulation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +13,9 @@ _MAY_DIFFER = {"runs", "first_run", "made_with"}
 def concat(results: Sequence[SimulationResult]) -> SimulationResult:
     """Join results of the same simulation with different runs: shards, or a continued one.
 
-    The joined result is the one that a single simulation of all the runs would have given. The
-    shards must agree in everything but their runs and the machines they were made on, which are
-    listed in ``spec["made_with"]``.
+    The joined result equals that of a single simulation of all the runs. The results must agree in
+    everything but their runs and the machines they were made on, which are listed in
+    ``spec["made_with"]``.
 
     Args:
         results: in any order.
@@ -36,14 +36,14 @@ def concat(results: Sequence[SimulationResult]) -> SimulationResult:
         require(is_result, "results", "be simulation results", shard, ResultError)
     first = shards[0]
     for shard in shards[1:]:
-        _check_same(first, shard)
-    _check_apart(shards)
+        _check_same_simulation(first, shard)
+    _check_distinct_runs(shards)
     parts = [shard.dataset for shard in shards]
-    # What has no axis of runs, such as true means, is the same in all shards.
+    # Variables without an axis of runs, such as true means, are the same in all shards.
     joined = xr.concat(
         parts, dim="run", join="exact", data_vars="minimal", coords="minimal", compat="equals"
     ).sortby("run")
-    # As a single simulation orders them; joining moves the axis of runs to the front.
+    # Joining moves the axis of runs to the front. Restore the order of a single simulation.
     for name, data in first.dataset.data_vars.items():
         joined[name] = joined[name].transpose(*data.dims)
     made_with: list[dict[str, str]] = []
@@ -57,28 +57,28 @@ def concat(results: Sequence[SimulationResult]) -> SimulationResult:
     return SimulationResult(joined, spec)
 
 
-def _check_same(first: SimulationResult, other: SimulationResult) -> None:
-    """Refuse a result of another simulation, and say what differs."""
+def _check_same_simulation(first: SimulationResult, other: SimulationResult) -> None:
+    """Raise if two results are of different simulations; the message says what differs."""
     for name in sorted(first.spec.keys() | other.spec.keys()):
         if name not in _MAY_DIFFER:
-            _agree(name, first.spec.get(name), other.spec.get(name))
-    _agree("variables", sorted(map(str, first.dataset)), sorted(map(str, other.dataset)))
+            _require_equal(name, first.spec.get(name), other.spec.get(name))
+    _require_equal("variables", sorted(map(str, first.dataset)), sorted(map(str, other.dataset)))
     for name, what in {"policy": "policies", "time": "checkpoints", "arm": "arms"}.items():
         values = [result.dataset[name].values.tolist() for result in (first, other)]
-        _agree(what, *values)
+        _require_equal(what, *values)
 
 
-def _agree(name: str, first: Any, other: Any) -> None:
+def _require_equal(name: str, first: Any, other: Any) -> None:
     if isinstance(first, dict) and isinstance(other, dict):
         for key in [*first, *(key for key in other if key not in first)]:
-            _agree(f"{name} {key}", first.get(key), other.get(key))
+            _require_equal(f"{name} {key}", first.get(key), other.get(key))
     elif first != other:
         rule = f"agree with the first one's {first!r}"
         require(False, f"{name} of the results", rule, other, ResultError)
 
 
-def _check_apart(shards: list[SimulationResult]) -> None:
-    """Refuse runs that are in two results."""
+def _check_distinct_runs(shards: list[SimulationResult]) -> None:
+    """Raise if two results hold the same run."""
     seen: set[int] = set()
     for shard in shards:
         runs = shard.dataset["run"].values.tolist()

@@ -1,4 +1,4 @@
-"""Operating characteristics: what many short runs recommend, and at what price."""
+"""Operating characteristics: which arms runs recommend, and what it takes."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-_ROUNDING = 1e-9  # a gap up to this share of the largest one is none
+GAP_TOLERANCE = 1e-9  # of the largest gap: a gap up to this counts as zero
 
 
 def true_means_of(
     env: Environment, records: Records, kept: Any
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """The means that pay in some runs, and the names of their axes."""
+    """The names of the axes of the true means of some runs, and these means."""
     low, high = env.model.reward_range
     if env.population is not None:
         means = env.model.means(records.theta[kept, 0])
@@ -59,14 +59,14 @@ def characteristics(
     choice = dataset["choice"].transpose("policy", "run").values
     pulls = dataset["pulls"].transpose("policy", "run", "arm").values
     gaps = _by_run(dataset, "gap")
-    good = gaps <= within + _ROUNDING * gaps.max(initial=0.0)
+    good = gaps <= within + GAP_TOLERANCE * gaps.max(initial=0.0)
     correct = np.take_along_axis(good[np.newaxis], np.maximum(choice, 0)[..., np.newaxis], axis=2)
     columns = {
         "correct": (correct[..., 0] & (choice >= 0)).mean(axis=1),
         "decisions": pulls.sum(axis=2).mean(axis=1),
     }
     if "stopped" in dataset:
-        # A run of as many decisions as the horizon has was not cut short.
+        # A run that stops at the horizon did not stop early.
         stopped = dataset["stopped"].transpose("policy", "run").values
         early = (stopped > 0) & (stopped < int(dataset["time"].values[-1]))
         columns["stopped"] = early.mean(axis=1)
@@ -82,7 +82,7 @@ def characteristics(
 
 
 def _by_run(dataset: "xr.Dataset", name: str) -> FloatArray:
-    """A number per run and arm, also where all runs have the same."""
+    """A variable as (run, arm), also where all runs share the same values."""
     values = dataset[name].values
     shape = dataset.sizes["run"], dataset.sizes["arm"]
     return np.broadcast_to(values, shape)

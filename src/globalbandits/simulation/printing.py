@@ -1,16 +1,16 @@
-"""A table of numbers that shows all its columns on a terminal of 80."""
+"""Tables that print all their columns on a terminal 80 characters wide."""
 
 import pandas as pd
 
-_WIDTH = 80
-_N_COLUMNS = 4  # in a block
-_SHORTEST_NAME = 9
+MAX_LINE_CHARACTERS = 80
+COLUMNS_PER_BLOCK = 4
+MIN_NAME_CHARACTERS = 9
 
 
 class Summary(pd.DataFrame):
-    """A data frame that is printed in 80 columns: short numbers, long names cut in the middle.
+    """A data frame that prints in 80 characters: short numbers, long names cut in the middle.
 
-    More than four columns are printed in blocks. The numbers themselves are as exact as ever.
+    More than four columns are printed in blocks. The numbers themselves are not rounded.
     """
 
     @property
@@ -19,20 +19,20 @@ class Summary(pd.DataFrame):
 
     def __repr__(self) -> str:
         plain = pd.DataFrame(self)
-        starts = range(0, max(plain.shape[1], 1), _N_COLUMNS)
-        return "\n\n".join(_block(plain.iloc[:, at : at + _N_COLUMNS]) for at in starts)
+        starts = range(0, max(plain.shape[1], 1), COLUMNS_PER_BLOCK)
+        return "\n\n".join(_block(plain.iloc[:, at : at + COLUMNS_PER_BLOCK]) for at in starts)
 
 
 def _block(table: pd.DataFrame) -> str:
-    """Up to four columns; names as long as there is room for."""
+    """Up to four columns, with names shortened as far as the line needs."""
     names = [str(name) for name in table.index]
     longest = max(map(len, names), default=0)
     text = _render(table, names)
-    excess = max(map(len, text.splitlines())) - _WIDTH
+    excess = max(map(len, text.splitlines())) - MAX_LINE_CHARACTERS
     if excess <= 0:
         return text
-    room = max(longest - excess, _SHORTEST_NAME)
-    return _render(table, [_cut(name, room) for name in names])
+    room = max(longest - excess, MIN_NAME_CHARACTERS)
+    return _render(table, [_abbreviate(name, room) for name in names])
 
 
 def _render(table: pd.DataFrame, names: list[str]) -> str:
@@ -41,7 +41,7 @@ def _render(table: pd.DataFrame, names: list[str]) -> str:
 
 
 def short_number(value: float) -> str:
-    """Four digits, or all before the point where there are more.
+    """A number with four digits, or with all digits before the point if there are more.
 
     >>> short_number(25.71234), short_number(0.0012345), short_number(123456.7), short_number(3.0)
     ('25.71', '0.001234', '123457', '3.0')
@@ -52,10 +52,10 @@ def short_number(value: float) -> str:
     return f"{text}.0" if text.lstrip("-").isdigit() and abs(value) < 1e3 else text
 
 
-def _cut(name: str, room: int) -> str:
-    """A name in so many letters.
+def _abbreviate(name: str, room: int) -> str:
+    """A name with at most ``room`` characters, cut in the middle.
 
-    >>> _cut("NonStationaryWAGP(half_window=100)", 15)
+    >>> _abbreviate("NonStationaryWAGP(half_window=100)", 15)
     'NonSta...w=100)'
     """
     if len(name) <= room:

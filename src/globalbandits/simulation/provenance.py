@@ -1,4 +1,4 @@
-"""What a result was made with: versions, the platform, and the content of code of a user's own."""
+"""Provenance of a result: versions, the platform, and hashes of the user's own code."""
 
 import contextlib
 import dataclasses
@@ -13,11 +13,11 @@ from globalbandits.compiling.fingerprint import FingerprintError, _Reader
 from globalbandits.environments import Environment
 from globalbandits.policies.base import Policy
 
-_OURS = "globalbandits"
+_PACKAGE = "globalbandits"
 
 
 def made_with() -> dict[str, str]:
-    """Versions of what computes, and the platform.
+    """Versions of Python, NumPy and Numba, and the platform.
 
     >>> sorted(made_with())
     ['numba', 'numpy', 'platform', 'python']
@@ -36,10 +36,10 @@ def _surroundings() -> tuple[tuple[str, str], ...]:
 
 
 def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]:
-    """A hash of every policy, noise, drift and bias that does not come with the package.
+    """Hashes of the policies, noises, drifts and biases that do not come with the package.
 
-    The name of a policy says little of code that its user may edit. Two hashes are equal if the
-    rules, with all they refer to, and the parameters are; they differ between versions of Python.
+    Two hashes are equal if the parameters and the rules, with all they refer to, are equal. They
+    differ between versions of Python.
     """
     return code_hashes(env, policies, lambda part: content_hash(part) if _is_own(part) else None)
 
@@ -47,7 +47,7 @@ def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]
 def code_hashes(
     env: Environment, policies: Mapping[str, Policy], hash_of: Callable[[Any], str | None]
 ) -> dict[str, Any]:
-    """Hashes of policies and of the parts of a world, those left out for which there is None."""
+    """Hashes of policies and parts of an environment. Parts whose hash is None are left out."""
     parts = {"noise": env.noise, "drift": env.drift, "bias": env.bias}
     hashes: dict[str, Any] = _hashed(parts, hash_of)
     for name, function in (
@@ -67,7 +67,7 @@ def _hashed(parts: Mapping[str, Any], hash_of: Callable[[Any], str | None]) -> d
 
 
 def content_hash(part: Any) -> str:
-    """Hash of a policy's or another part's code and parameters."""
+    """A hash of the code and the parameters of a policy or another part."""
     digest = hashlib.sha256()
     for piece in _pieces(part):
         digest.update(f"{type(piece).__module__} {type(piece).__qualname__}".encode())
@@ -79,7 +79,7 @@ def content_hash(part: Any) -> str:
 
 
 def _pieces(part: Any) -> Iterator[Any]:
-    """A part, and the policies that it wraps."""
+    """A part and the policies that it wraps."""
     yield part
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
@@ -89,11 +89,11 @@ def _pieces(part: Any) -> Iterator[Any]:
 
 
 def _is_own(part: Any) -> bool:
-    return any(type(piece).__module__.partition(".")[0] != _OURS for piece in _pieces(part))
+    return any(type(piece).__module__.partition(".")[0] != _PACKAGE for piece in _pieces(part))
 
 
 def _functions(piece: Any) -> Iterator[Any]:
-    """What a part does: its rules, and the methods that prepare them."""
+    """The rules of a part, and the methods that prepare them."""
     rules = getattr(piece, "rules", ())
     yield from (rule for rule in rules if callable(rule))
     for name in ("setup", "parameters", "track", "shifts"):
@@ -103,7 +103,7 @@ def _functions(piece: Any) -> Iterator[Any]:
 
 
 class _TolerantReader(_Reader):
-    """Reads what it can: an object whose content cannot be told counts by its type."""
+    """Hashes an object that cannot be read by its type."""
 
     def read(self, value: Any) -> None:
         with contextlib.suppress(FingerprintError):

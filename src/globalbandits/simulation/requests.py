@@ -1,4 +1,4 @@
-"""What a simulation is asked for, checked: the same for one and for thousands of a sweep."""
+"""Requests: simulations to play, with checked arguments, for `simulate` and for sweeps."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from globalbandits.simulation.result import SimulationResult, make_result
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """A simulation to be played: checked, with the job that workers need."""
+    """A simulation to play: its checked arguments, and the job that workers need."""
 
     env: Environment
     job: Job
@@ -33,14 +33,14 @@ class Request:
         return self.runs * self.job.horizon * len(self.job.policies)
 
     def result(self, records: Records, finished: BoolArray) -> SimulationResult:
-        """What was recorded of the finished runs, with what was asked for."""
-        description = self._description()
-        return make_result(self.job, self.env, records, finished, self.first_run, description)
+        """The result of the finished runs."""
+        spec = self._spec()
+        return make_result(self.job, self.env, records, finished, self.first_run, spec)
 
-    def _description(self) -> dict[str, Any]:
-        """What was simulated, as plain values."""
-        rule = {} if self.stop is None else {"stop": self.stop.to_dict()}
-        return rule | {
+    def _spec(self) -> dict[str, Any]:
+        """What is simulated, as plain values."""
+        stop = {} if self.stop is None else {"stop": self.stop.to_dict()}
+        return stop | {
             "environment": self.env.to_dict(),
             "policies": {
                 name: describe(policy)
@@ -66,8 +66,8 @@ def make_request(
     stop: StopWhen | None = None,
     evidence: bool = False,
 ) -> Request:
-    """Check the arguments of `simulate`."""
-    named = _as_named(policies)
+    """Check the arguments of `simulate` and make its request."""
+    named = _policies_by_name(policies)
     require(isinstance(env, Environment), "env", "be an Environment", env, SimulationError)
     horizon = as_integer("horizon", horizon, 1, SimulationError, maximum=MAX_HORIZON)
     runs = as_integer("runs", runs, 1, SimulationError, maximum=MAX_RUNS)
@@ -83,8 +83,8 @@ def make_request(
     return Request(env=env, job=job, runs=runs, first_run=first_run, stop=stop)
 
 
-def _as_named(policies: Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
-    """Policies by their names: their labels, or those of a mapping."""
+def _policies_by_name(policies: Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
+    """Policies by name: their labels, or the keys of a mapping."""
     if isinstance(policies, Mapping):
         named = dict(policies)
     else:

@@ -1,4 +1,4 @@
-"""What a simulation gives: an xarray dataset, summaries, figures, and a file that keeps it."""
+"""Results of simulations: an xarray dataset with summaries, figures and files."""
 
 import dataclasses
 import json
@@ -39,11 +39,11 @@ class SimulationResult:
     The dataset has the variables ``regret``, ``nominal_regret`` and ``estimate`` (policy, run,
     time), ``pulls`` (policy, run, arm), ``last_suboptimal`` (policy, run: the last time a
     suboptimal arm was played, 0 if never), under drift ``theta`` (run, time), with a population
-    ``theta`` (run), and with a bias ``bias`` (run, arm). Regret is by the means that pay, nominal
+    ``theta`` (run), and with a bias ``bias`` (run, arm). Regret is by the true means, nominal
     regret by the model's means at theta (nan where a truth is given without theta); both are in
     the units of the rewards. ``choice`` (policy, run) is the arm a policy would choose at the
     end, -1 for none. Where means stay, ``true_mean`` and ``gap`` (arm, or run and arm) are the
-    means that pay and what a decision costs. With a stopping rule ``stopped`` (policy, run) is
+    true means and what a decision costs. With a stopping rule ``stopped`` (policy, run) is
     the time a run was stopped, 0 if it was not, and ``stop_reason`` 1 for too high, 2 for one
     contender, 3 for the number of decisions. With evidence the dataset also has
     ``interval_low``, ``interval_high`` and ``log_e_value`` (policy, run, time) and ``contender``
@@ -67,12 +67,12 @@ class SimulationResult:
     def summary(
         self, baseline: str | None = None, confidence: float = 0.95, variable: str = "regret"
     ) -> "pd.DataFrame":
-        """One row a policy: mean regret at the last checkpoint with its confidence interval.
+        """One row per policy: mean regret at the last checkpoint with its confidence interval.
 
         Columns are ``regret_mean``, ``regret_sem``, ``regret_low`` and ``regret_high``, and
         with a baseline ``difference_mean``, ``_sem``, ``_low`` and ``_high``: the policy's
-        regret less the baseline's in the same run, which share their random numbers. Printed,
-        the table fits a terminal of 80 columns.
+        regret less the baseline's in the same run, which share their random numbers. The printed
+        table is at most 80 characters wide.
 
         Args:
             baseline: name of a policy to compare with.
@@ -82,10 +82,10 @@ class SimulationResult:
         return summarize(self.dataset, baseline, confidence, variable)
 
     def earnings(self, baseline: str | int, confidence: float = 0.95) -> "pd.DataFrame":
-        """One row a policy: what it earned beyond a baseline in the same runs.
+        """One row per policy: what it earned beyond a baseline in the same runs.
 
         Columns are ``gain_mean``, ``gain_sem``, ``gain_low`` and ``gain_high``, in the units of
-        the worth, at the last checkpoint, by the means that pay.
+        the worth, at the last checkpoint, by the true means.
 
         Args:
             baseline: name of a policy of this simulation, or the index of an arm that is always
@@ -128,8 +128,8 @@ class SimulationResult:
     ) -> "pd.DataFrame":
         """Operating characteristics, one row per policy.
 
-        Columns: ``correct``, the share of runs that recommend a best arm (by the means that
-        pay); ``decisions``, their mean number; with a stopping rule ``stopped``, the share of
+        Columns: ``correct``, the share of runs that recommend a best arm (by the true
+        means); ``decisions``, their mean number; with a stopping rule ``stopped``, the share of
         runs that ended before the horizon, and ``none``, the share that recommend no arm; with a
         target ``above``, the share of all decisions on arms whose true mean is above the target,
         and ``exceeded``, the share of runs with more than ``more_than`` of them.
@@ -162,7 +162,7 @@ class SimulationResult:
         return regret_figure(self, variable, log_x, log_y, confidence, ax)
 
     def plot_pulls(self) -> "Figure":
-        """Share of the steps in which each arm was played, one panel a policy."""
+        """Share of the steps in which each arm was played, one panel per policy."""
         from globalbandits.simulation.figures import pulls_figure
 
         return pulls_figure(self)
@@ -176,7 +176,7 @@ class SimulationResult:
         return estimate_figure(self, run, log_x, ax)
 
     def plot_evidence(self, policy: str | None = None, run: int | None = None) -> "Figure":
-        """What the rewards of one run said over time; the first policy and run by default.
+        """The evidence of one run over time; the first policy and run by default.
 
         Needs a simulation with ``evidence=True``.
         """
@@ -185,14 +185,14 @@ class SimulationResult:
         return run_evidence_figure(self, policy, run)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one netCDF file: the whole file or none."""
+        """Write everything to one netCDF file, which is complete or absent."""
         from globalbandits.simulation.storage import save_result
 
         save_result(self.dataset, self.spec, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "SimulationResult":
-        """Read a saved result; a damaged or foreign file is a `ResultError`."""
+        """Read a saved result; raise `ResultError` for a damaged or foreign file."""
         from globalbandits.simulation.storage import load_result
 
         return SimulationResult(*load_result(path))
@@ -206,15 +206,15 @@ def make_result(
     first_run: int,
     spec: dict[str, Any],
 ) -> SimulationResult:
-    """Name the axes of what was recorded; runs that are not finished are left out.
+    """Make a result of the finished runs.
 
-    An interrupt loses no finished run: what takes long ends with the runs done so far, what
-    takes a moment is done again.
+    An interrupt loses no finished run. Computing the evidence, which takes long, ends with the runs
+    done so far; the rest takes a moment and is repeated.
     """
     runs = np.flatnonzero(finished)
     found = None
     if job.evidence:
-        found = _find_out(env, records, runs)
+        found = _evidence_of(env, records, runs)
         if found.low.shape[1] < len(runs):
             warnings.warn(
                 f"interrupted: the result holds {found.low.shape[1]} of {len(runs)} runs",
@@ -228,8 +228,8 @@ def make_result(
         return _assemble(job, env, records, found, runs, first_run, spec)
 
 
-def _find_out(env: Environment, records: Records, runs: IntArray) -> Findings:
-    """What the rewards of each run said: (policy, run, time); the first runs if interrupted."""
+def _evidence_of(env: Environment, records: Records, runs: IntArray) -> Findings:
+    """The evidence of each run, (policy, run, time); of the first runs if interrupted."""
     parts: list[Findings] = []
     try:
         for run in runs:
@@ -252,7 +252,7 @@ def _assemble(
     import xarray as xr
 
     curves = ("policy", "run", "time")
-    # Nothing is copied without need: of short runs that would be a good part of all work.
+    # Copying would be a large part of the work for short runs, so it is avoided.
     kept: Any = slice(None) if len(runs) == records.regret.shape[1] else runs
     variables: dict[str, tuple[tuple[str, ...], AnyArray]] = {
         "regret": (curves, records.regret[:, kept]),
@@ -292,7 +292,7 @@ def _assemble(
         "own_code": own_code(env, dict(zip(job.names, job.policies, strict=True))),
         "made_with": [made_with()],
     }
-    # As it will be when it has been saved and loaded: lists for tuples, texts for objects.
+    # As after saving and loading: lists for tuples, texts for objects.
     plain = json.loads(json.dumps(whole, default=str))
     return SimulationResult(xr.Dataset(variables, coordinates), plain)
 
@@ -305,7 +305,7 @@ def _arm_labels(arms: tuple[Any, ...]) -> AnyArray:
 
 
 def _is_number(arm: Any) -> bool:
-    """Whether an arm is a number that a float can be; the text "1" is none."""
+    """Whether an arm is a number that a float can hold; the text "1" is not."""
     if isinstance(arm, bool) or not isinstance(arm, numbers.Real):
         return False
     try:

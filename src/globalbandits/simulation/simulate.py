@@ -1,4 +1,4 @@
-"""`simulate`: policies in an environment, many runs of them, close to the cost of drawing."""
+"""`simulate`: play policies in an environment, many runs of each."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -36,35 +36,35 @@ def simulate(
     evidence: bool = False,
     progress: bool = False,
 ) -> SimulationResult:
-    """Let policies act in an environment.
+    """Play policies in an environment.
 
     All policies of a run see the same uniform numbers behind the rewards, the same path of
     the parameter and the same bias, so differences between them are paired. The result
-    depends on nothing but the arguments up to ``spacing``, ``first_run`` and ``stop``: not on
-    threads, executor, the order of policies or which other ones run beside.
+    depends only on the arguments up to ``spacing``, ``first_run`` and ``stop``. It does not depend
+    on threads, executor, the order of policies or which other policies are simulated.
 
     Ctrl-C ends the simulation within a second and returns the runs that are finished, with
-    a warning; without a finished run the KeyboardInterrupt goes on.
+    a warning. If no run is finished, KeyboardInterrupt is raised.
 
     Args:
         env: the environment.
         policies: policies with different labels, or a mapping from names to policies.
         horizon: time steps of a run, at most 2**40.
         runs: number of runs, at most 2**31.
-        seed: of all randomness, from 0 to 2**128 - 1.
-        checkpoints: at most how many times to record, or the time steps themselves.
+        seed: seed of all randomness, from 0 to 2**128 - 1.
+        checkpoints: the number of times to record, at most, or the time steps themselves.
         spacing: "linear" or "log" between checkpoints.
-        executor: where to play the runs, in shards; threads of this process by default.
-            "processes", "joblib", "dask" (a cluster on this machine) or "dask://HOST:PORT", where
-            a worker that dies loses nothing; or an executor of your own. Processes work for
-            policies, noises and drifts that can be imported; means may be any functions.
-        threads: how many threads; as many as there are cores by default.
+        executor: where to play the runs: "threads" of this process by default, "processes",
+            "joblib", "dask" (a cluster on this machine), "dask://HOST:PORT" or an executor of your
+            own. Runs of a worker that dies are played again, except on your own executor. Processes
+            need policies, noises and drifts that can be imported; means may be any functions.
+        threads: number of threads; the number of cores by default.
         first_run: number of the first run, to continue an earlier simulation.
         stop: a rule that ends runs early. Their regret stays as it is from then on, and the
             result says when and why they were stopped.
-        evidence: record at the checkpoints what the rewards say: the 95 % interval of the
-            parameter, the e-value against the model, and which arms can still be best. Each
-            checkpoint of a run then costs some milliseconds: choose few.
+        evidence: record the evidence at the checkpoints: the 95 % interval of the parameter, the
+            e-value against the model, and which arms can still be best. Each checkpoint of a run
+            then costs some milliseconds, so choose few.
         progress: show a progress bar.
 
     >>> import globalbandits as gb

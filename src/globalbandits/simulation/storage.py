@@ -1,7 +1,7 @@
-"""Results in netCDF files, which other programs can read too.
+"""Results in netCDF files.
 
-Whole numbers are stored as double precision, which is exact up to 2**53: the format has no
-64-bit integers. A checksum over all numbers and the spec tells a damaged file.
+The format has no 64-bit integers, so integers are stored in double precision, which is exact up to
+2**53. A checksum over all numbers and the spec detects a damaged file.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ FORMAT = "globalbandits simulation 1"
 
 
 def save_result(dataset: "xr.Dataset", spec: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write a dataset and its spec: all of the file or nothing."""
+    """Write a dataset and its spec. A file is complete or absent."""
     whole = [str(name) for name, data in dataset.variables.items() if data.dtype.kind == "i"]
     stored = _convert(dataset, dict.fromkeys(whole, np.float64))
     text = json.dumps(spec, default=str)
@@ -39,7 +39,7 @@ def save_result(dataset: "xr.Dataset", spec: dict[str, Any], path: str | os.Path
 
 
 def load_result(path: str | os.PathLike[str]) -> tuple["xr.Dataset", dict[str, Any]]:
-    """Read what `save_result` wrote; anything else is a `ResultError`."""
+    """Read a file of `save_result`; raise `ResultError` for any other file."""
     file = Path(path)
     if not file.is_file():
         raise ResultError(f"result file must exist, got {str(path)!r}")
@@ -59,20 +59,20 @@ def load_result(path: str | os.PathLike[str]) -> tuple["xr.Dataset", dict[str, A
 
 
 def _read(file: Path) -> "xr.Dataset":
-    """All of a netCDF file in memory."""
+    """Read a netCDF file into memory."""
     import xarray as xr
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a file that turns out to be no such file
+            warnings.simplefilter("ignore")  # about a file that turns out not to be netCDF
             with xr.open_dataset(file, engine="scipy", mmap=False) as stored:
                 return stored.load()
-    except Exception as error:  # the reader raises whatever it stumbles on
+    except Exception as error:  # the reader may raise anything
         raise ResultError(f"result file must be netCDF, got a damaged {str(file)!r}") from error
 
 
 def _convert(dataset: "xr.Dataset", types: dict[str, type[np.generic]]) -> "xr.Dataset":
-    """A copy without attributes, some variables and coordinates in other types."""
+    """A copy without attributes, with some variables and coordinates converted."""
     import xarray as xr
 
     def columns(names: Any) -> dict[Any, Any]:
@@ -84,7 +84,7 @@ def _convert(dataset: "xr.Dataset", types: dict[str, type[np.generic]]) -> "xr.D
             for name in names
         }
 
-    with np.errstate(invalid="ignore"):  # numbers of a damaged file; its checksum tells
+    with np.errstate(invalid="ignore"):  # in a damaged file, which its checksum detects
         return xr.Dataset(columns(dataset.data_vars), columns(dataset.coords))
 
 

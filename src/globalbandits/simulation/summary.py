@@ -20,7 +20,7 @@ REGRETS = ("regret", "nominal_regret")
 def summarize(
     dataset: "xr.Dataset", baseline: str | None, confidence: float, variable: str
 ) -> "pd.DataFrame":
-    """One row a policy: see `SimulationResult.summary`."""
+    """See `SimulationResult.summary`."""
     import pandas as pd
 
     from globalbandits.simulation.printing import Summary
@@ -28,7 +28,7 @@ def summarize(
     confidence = as_fraction("confidence", confidence, SimulationError)
     check_regret(variable)
     names = [str(name) for name in dataset["policy"].values]
-    # Contiguous: sums of the same numbers are the same bits, wherever the dataset comes from.
+    # Contiguous, so that sums have the same bits wherever the dataset comes from.
     final = np.ascontiguousarray(dataset[variable].isel(time=-1).transpose("policy", "run"))
     columns = _columns("regret", final, confidence)
     if baseline is not None:
@@ -39,7 +39,7 @@ def summarize(
 
 
 def gains(dataset: "xr.Dataset", baseline: str | int, confidence: float) -> "pd.DataFrame":
-    """One row a policy: see `SimulationResult.earnings`."""
+    """See `SimulationResult.earnings`."""
     import pandas as pd
 
     from globalbandits.simulation.printing import Summary
@@ -59,18 +59,14 @@ def gains(dataset: "xr.Dataset", baseline: str | int, confidence: float) -> "pd.
                 f"simulate FixedArm({arm}) beside the others, and name it"
             )
         gap = dataset["gap"].isel(arm=arm).to_numpy()
-        lost = np.broadcast_to(_decisions(dataset) * gap, regrets.shape)
+        n_decisions = dataset["pulls"].transpose("policy", "run", "arm").sum("arm")
+        lost = np.broadcast_to(np.asarray(n_decisions, np.float64) * gap, regrets.shape)
     numbers = _columns("gain", lost - regrets, confidence)
     return Summary(numbers, index=pd.Index(names, name="policy"))
 
 
-def _decisions(dataset: "xr.Dataset") -> FloatArray:
-    """How many decisions each run of each policy had, shape (policy, run)."""
-    return np.asarray(dataset["pulls"].transpose("policy", "run", "arm").sum("arm"), np.float64)
-
-
 def check_regret(variable: str) -> None:
-    """Refuse what is not one of the two regrets."""
+    """Raise if this is not one of the two regrets."""
     rule = "be 'regret' or 'nominal_regret'"
     require(variable in REGRETS, "variable", rule, variable, SimulationError)
 

@@ -12,6 +12,7 @@ import numpy as np
 from globalbandits._random import States, Stream
 from globalbandits._types import FloatArray
 from globalbandits.compiling.engine import Engine
+from globalbandits.compiling.routines import Routine
 from globalbandits.environments.truth import means_over_time
 from globalbandits.errors import SimulationError
 from globalbandits.model.polynomials import evaluate_many
@@ -61,6 +62,7 @@ class World:
     """
 
     data: Any
+    draw_rewards: Routine
     max_ahead = 1
     score: Callable[..., None] = staticmethod(score_steps)
     score_data: Any

@@ -1,7 +1,7 @@
-"""Worlds drawn by a seed: curves, a parameter, noise, and how wrong the curves are.
+"""Random worlds: curves, a parameter, noise and an error of the curves, all drawn from a seed.
 
-They are for measuring policies where nobody has tuned them. Keep seeds apart: ours below 1,000 are
-for choosing constants, ours from 10,000 on for reporting.
+Use them to measure policies on problems they were not tuned for. Seeds below 1,000 are for choosing
+constants, seeds from 10,000 on for reporting.
 """
 
 from globalbandits.environments.worlds.sampling import World, sample

@@ -1,4 +1,4 @@
-"""How wrong the curves of a world are: seven kinds, each of a size that is drawn."""
+"""Errors of the curves of a random world: seven kinds, each with a random size."""
 
 from typing import Any, NamedTuple
 
@@ -15,12 +15,12 @@ from globalbandits.model import RewardModel
 # Exact curves twice: a quarter of the worlds.
 KINDS = ("exact", "exact", "dense", "lone", "slope", "family", "reach", "drift")
 
-_N_LEVELS = 201  # of an arm's mean, looked at to raise its worth
-_N_THETAS = 41  # of another family, of which the nearest one is taken
+_N_LEVELS = 201  # of an arm's mean, searched for one with a higher worth
+_N_THETAS = 41  # of another family, searched for the nearest curves
 
 
 class Error(NamedTuple):
-    """The curves that policies believe in, and the rest of an `Environment`."""
+    """The model that policies know, and the other arguments of `Environment`."""
 
     words: str
     model: RewardModel
@@ -30,10 +30,9 @@ class Error(NamedTuple):
 def draw_error(
     kind: str, family: Family, theta: float, horizon: int, rng: np.random.Generator
 ) -> Error:
-    """What is wrong with the curves of a family whose parameter is theta.
+    """Draw the error of the curves of a family whose parameter is theta.
 
-    The numbers drawn do not depend on the horizon: with another one only the times of a drift
-    are others.
+    Only the times of a drift depend on the horizon.
     """
     if kind == "reach":
         return _reach(family, theta, rng)
@@ -55,7 +54,7 @@ def draw_error(
 
 
 def _size(low: float, high: float, rng: np.random.Generator) -> float:
-    """A size between two others, small as often as large."""
+    """A size between two others, log-uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
@@ -65,7 +64,7 @@ def _length(model: RewardModel) -> float:
 
 
 def _inside(model: RewardModel, means: FloatArray) -> list[float]:
-    """Means that rewards can have, a little away from the ends."""
+    """Means clipped to the inside of the reward range, a little away from its ends."""
     low, high = model.reward_range
     slack = 0.005 * (high - low)
     found: list[float] = np.clip(means, low + slack, high - slack).tolist()
@@ -73,7 +72,7 @@ def _inside(model: RewardModel, means: FloatArray) -> list[float]:
 
 
 def _lone(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
-    """One arm is worth more than any other, though its curve does not say so."""
+    """One arm is worth more than any other, against its curve."""
     means = model.means(theta)
     worth = worth_of_means(model, means)
     low, high = model.worth_range
@@ -83,7 +82,7 @@ def _lone(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
     possible = np.minimum(reached.max(axis=1), wanted)
     others = np.flatnonzero(possible > worth.max() + 0.01 * (high - low))
     others = others[worth[others] < worth.max()]
-    if others.size == 0:  # a target that is met already: nothing can be worth more
+    if others.size == 0:  # a target is met already: no arm can be worth more
         return Error("curves exact", model, {"theta": theta})
     arm = int(rng.choice(others))
     enough = np.flatnonzero(reached[arm] >= possible[arm])
@@ -96,7 +95,7 @@ def _lone(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
 
 
 def _slope(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
-    """Differences between arms are larger or smaller than the curves say."""
+    """Differences between arms are larger or smaller than those of the curves."""
     means = model.means(theta)
     factor = 1.0 + _size(0.1, 0.6, rng) * (1.0 if rng.random() < 0.5 else -1.0)
     centre = means.mean()
@@ -106,7 +105,7 @@ def _slope(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
 
 
 def _family(model: RewardModel, family: Family, theta: float, rng: np.random.Generator) -> Error:
-    """Another family at its nearest, or customers of two kinds where there is no other one."""
+    """The nearest curves of another family; a mixture of two parameters if there is none."""
     if family.relatives:
         words, domain, build = family.relatives[int(rng.integers(len(family.relatives)))]
         candidates = build(domain=domain).means(np.linspace(*domain, _N_THETAS))
@@ -122,7 +121,7 @@ def _family(model: RewardModel, family: Family, theta: float, rng: np.random.Gen
 
 
 def _reach(family: Family, theta: float, rng: np.random.Generator) -> Error:
-    """The believed domain ends before theta."""
+    """The domain of the model ends before theta."""
     low, high = family.domain
     distance = _size(0.05, 0.3, rng) * (high - low)
     left = theta - low > high - theta
@@ -137,7 +136,7 @@ def _reach(family: Family, theta: float, rng: np.random.Generator) -> Error:
 def _drift(
     domain: Domain, theta: float, horizon: int, rng: np.random.Generator
 ) -> tuple[Drift, str]:
-    """A walk, jumps, a wave or a line, over the whole game."""
+    """A random walk, jumps, a wave or a line over the whole horizon."""
     low, high = domain
     length = high - low
     kind = int(rng.integers(4))

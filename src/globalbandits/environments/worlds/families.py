@@ -1,4 +1,4 @@
-"""Families of curves that a world may be of, each drawn with its arms and constants."""
+"""Families of curves of random worlds, drawn with their arms and constants."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,8 +11,8 @@ from globalbandits.model import RewardModel, demand, dose
 Domain = tuple[float, float]
 Build = Callable[..., RewardModel]  # called with domain=
 
-COSTS = 1.0 / 3.0  # of the shops: the share in which a sale is observed and profit counts
-FLATTEST = 0.02  # slope of a line, so that it can be inverted
+COST_PROBABILITY = 1.0 / 3.0  # that a shop has a cost: it observes sales and counts profit
+MIN_SLOPE = 0.02  # of a line, so that it can be inverted
 
 
 class Family(NamedTuple):
@@ -26,7 +26,7 @@ class Family(NamedTuple):
 
 
 def draw_family(rng: np.random.Generator) -> Family:
-    """One of ten families, with 3 to 100 arms, few as often as many."""
+    """One of ten families, with 3 to 100 arms, their number being log-uniform."""
     kinds: tuple[Callable[..., Family], ...] = (
         *(partial(_shop, name=name) for name in _SHOPS),
         *(partial(_trial, name=name) for name in _TRIALS),
@@ -56,7 +56,7 @@ def _shop(n_arms: int, rng: np.random.Generator, name: str) -> Family:
     """Prices between 0.2 and 1; revenue is observed, or sales where there is a cost."""
     low, high = rng.uniform(0.2, 0.45), rng.uniform(0.75, 1.0)
     prices = _points(low, high, n_arms)
-    cost = round(0.8 * rng.random() * low, 3) if rng.random() < COSTS else None
+    cost = round(0.8 * rng.random() * low, 3) if rng.random() < COST_PROBABILITY else None
     built = {
         other: (f"{other} demand", domain, partial(build, prices, cost=cost))
         for other, (domain, build) in _SHOPS.items()
@@ -76,7 +76,7 @@ _TRIALS: dict[str, tuple[Domain, Callable[..., RewardModel]]] = {
 
 
 def _trial(n_arms: int, rng: np.random.Generator, name: str) -> Family:
-    """Doses with a target, or with a price for each unit of dose."""
+    """Doses with a target, or with a penalty for each unit of dose."""
     target, penalty = round(rng.uniform(0.15, 0.5), 3), round(rng.uniform(0.02, 0.08), 3)
     aimed = rng.random() < 0.5 or name == "power"
     options: dict[str, Any] = {"target": target} if aimed else {"penalty": penalty}
@@ -107,7 +107,7 @@ def _tangents(n_arms: int, rng: np.random.Generator) -> Family:
     turn, depth = rng.uniform(0.25, 0.75), rng.uniform(0.6, 1.0)
     places = (np.arange(n_arms) + 0.5) / n_arms
     slopes = 2.0 * depth * (places - turn)
-    slopes = np.where(slopes < 0.0, -1.0, 1.0) * np.maximum(np.abs(slopes), FLATTEST)
+    slopes = np.where(slopes < 0.0, -1.0, 1.0) * np.maximum(np.abs(slopes), MIN_SLOPE)
     levels = 0.3 + depth * (places - turn) ** 2 - slopes * places
 
     def line(theta: Any, arm: int) -> Any:
@@ -118,7 +118,7 @@ def _tangents(n_arms: int, rng: np.random.Generator) -> Family:
 
 
 def _powers(n_arms: int, rng: np.random.Generator) -> Family:
-    """Powers of the parameter, half of them falling, none like another."""
+    """Powers of the parameter with different exponents, half of them decreasing."""
     exponents = np.exp(rng.uniform(np.log(0.4), np.log(2.5), n_arms))
     levels = rng.uniform(0.05, 0.35, n_arms)
     heights = rng.uniform(0.2, 0.6, n_arms)

@@ -1,4 +1,4 @@
-"""A world by its number."""
+"""Draw a world from its seed."""
 
 import dataclasses
 import math
@@ -16,21 +16,21 @@ from globalbandits.environments.worlds.errors import KINDS, draw_error
 from globalbandits.environments.worlds.families import draw_family
 from globalbandits.errors import ScenarioError
 
-SHORTEST, LONGEST = 100, 10_000  # rounds of a game, where nothing else is said
+MIN_HORIZON, MAX_HORIZON = 100, 10_000  # if the horizon is not given
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class World:
-    """One problem, and what it is in words.
+    """A problem, and its description.
 
     Attributes:
-        seed: its number.
-        family: of the curves, such as "demand.logit".
+        seed: the seed it was drawn from.
+        family: family of the curves, such as "demand.logit".
         error: what is wrong with them: "exact", "dense", "lone", "slope", "family", "reach" or
             "drift".
-        text: all of it in words.
-        horizon: rounds of a game.
-        environment: to be played in `simulate`.
+        text: a description.
+        horizon: number of rounds.
+        environment: for `simulate`.
     """
 
     seed: int
@@ -42,12 +42,12 @@ class World:
 
     @property
     def floor(self) -> float:
-        """A regret nobody minds: a hundredth of sqrt(T), in lengths of the worth's range."""
+        """A negligible regret: 0.01 * sqrt(horizon) times the length of the worth's range."""
         low, high = self.environment.model.worth_range
         return float(0.01 * math.sqrt(self.horizon) * (high - low))
 
     def to_dict(self) -> dict[str, Any]:
-        """Its number, words and environment, as plain values."""
+        """All attributes as plain values."""
         fields: dict[str, Any] = {
             name: getattr(self, name) for name in ("seed", "family", "error", "text", "horizon")
         }
@@ -57,16 +57,16 @@ class World:
 def sample(seed: int, horizon: int | None = None) -> World:
     """The world of a seed: curves, parameter, noise, and how wrong the curves are.
 
-    Nothing in it is chosen by anybody: curves of the catalogue, of the paper and lines and powers
-    of our own, 3 to 100 arms, five kinds of noise, in a quarter of the worlds exact curves and in
-    an eighth each every arm off, one arm wrong, contrasts wrong, another family, a parameter
-    outside of the believed domain, and a parameter that moves.
+    Curves are of the catalogue, of the paper, lines or powers, with 3 to 100 arms and one of five
+    kinds of noise. In a quarter of the worlds the curves are exact. In an eighth each, every arm is
+    off, one arm is wrong, differences between arms are wrong, the family is another one, the
+    parameter is outside of the model's domain, or the parameter drifts.
 
     Args:
         seed: from 0 to 2**128 - 1. Seeds below 1,000 are for choosing constants; report numbers
             on seeds that no constant has seen, from 10,000 on.
-        horizon: rounds of a game; drawn between 100 and 10,000 by default. The rest of a world
-            stays as it is with another horizon, but a drift takes as long as the game.
+        horizon: number of rounds; drawn between 100 and 10,000 by default. It changes nothing else
+            in the world, except that a drift extends over the horizon.
 
     >>> world = sample(3)
     >>> world.text == sample(3).text, sample(3, horizon=500).horizon
@@ -74,7 +74,7 @@ def sample(seed: int, horizon: int | None = None) -> World:
     """
     seed = as_seed(seed, ScenarioError)
     rng = generator(Stream.WORLD, seed)
-    drawn = round(math.exp(rng.uniform(math.log(SHORTEST), math.log(LONGEST))))
+    drawn = round(math.exp(rng.uniform(math.log(MIN_HORIZON), math.log(MAX_HORIZON))))
     if horizon is not None:
         drawn = as_integer("horizon", horizon, 10, ScenarioError)
     kind = KINDS[int(rng.integers(len(KINDS)))]

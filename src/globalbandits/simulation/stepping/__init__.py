@@ -1,4 +1,4 @@
-"""A run to step through: what policies play, see and believe, round by round, on one page."""
+"""One run to step through, round by round, on an HTML page."""
 
 from globalbandits.simulation.stepping.watching import Watch, watch
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
     from globalbandits.simulation.stepping.watching import Watch
 
-_POINTS = 121
-_MOST_CURVES = 40  # more are a grey mass
+CURVE_POINTS = 121
+MAX_CURVES = 40  # more could not be told apart
 
 
 def page(watched: "Watch") -> str:
@@ -29,7 +29,7 @@ def page(watched: "Watch") -> str:
         __package__,
         "watch.html",
         title=str(watched),
-        # No text of a user's can end the element that holds it.
+        # Escaped, so that no text can end the script element.
         data=json.dumps(data(watched), allow_nan=False).replace("<", "\\u003c"),
         script=script,
         table=pages.table(["policy", "estimate", "regret"], last),
@@ -39,9 +39,9 @@ def page(watched: "Watch") -> str:
 def data(watched: "Watch") -> dict[str, Any]:
     """All that the script draws, as plain values: nan is None, numbers have five digits."""
     model: RewardModel = watched.env.model
-    thetas = np.linspace(*model.domain, _POINTS)
+    thetas = np.linspace(*model.domain, CURVE_POINTS)
     worth = model.worth(thetas)
-    drawn = np.unique(np.linspace(0, model.n_arms - 1, min(model.n_arms, _MOST_CURVES)).astype(int))
+    drawn = np.unique(np.linspace(0, model.n_arms - 1, min(model.n_arms, MAX_CURVES)).astype(int))
     return {
         "domain": list(model.domain),
         "arms": [printed_label(arm) for arm in model.arms],

@@ -22,8 +22,8 @@ from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.records import Records, empty_records
 from globalbandits.simulation.requests import make_request
 
-MOST_ROUNDS = 500
-_SHOWN_HIGH = 640  # pixels of the view in a notebook
+MAX_ROUNDS = 500
+FRAME_HEIGHT_PIXELS = 640
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,13 +32,13 @@ class Watch:
 
     Args:
         env: the environment.
-        names: of the policies.
+        names: names of the policies.
         arms: the arm played, shape (policy, round).
-        rewards: what was observed, shape (policy, round).
-        estimates: of theta after the round, nan where there is none, shape (policy, round).
+        rewards: the reward observed, shape (policy, round).
+        estimates: estimate of theta after the round, nan if none, shape (policy, round).
         lows: lower ends of the 95 % interval of theta after the round, shape (policy, round).
         highs: upper ends.
-        regrets: lost since the first round, shape (policy, round).
+        regrets: regret since the first round, shape (policy, round).
         thetas: the true parameter, shape (round,); nan where only true means are given.
     """
 
@@ -64,7 +64,7 @@ class Watch:
         return page(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the view as an HTML file, all of it or nothing; returns the path."""
+        """Write the view as an HTML file, which is complete or absent; returns the path."""
         target = Path(path)
         html = target.suffix.lower() in (".html", ".htm")
         require(html, "path", "end in .html", str(path), SimulationError)
@@ -73,10 +73,10 @@ class Watch:
         return target
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that neither style nor script meets the notebook's."""
+        """The page in a frame, so that its style and script do not affect the notebook."""
         return (
             f'<iframe title="{escape(str(self))}" sandbox="allow-scripts" '
-            f'style="width:100%;height:{_SHOWN_HIGH}px;border:0" '
+            f'style="width:100%;height:{FRAME_HEIGHT_PIXELS}px;border:0" '
             f'srcdoc="{escape(self.to_html())}"></iframe>'
         )
 
@@ -101,8 +101,8 @@ def watch(
 ) -> Watch:
     """One run of some policies to step through, for teaching.
 
-    It is the run that `simulate` plays with the same seed: same rewards, same decisions. It is
-    played in plain Python, so nothing is compiled.
+    It is the same run that `simulate` plays with this seed. It is played in plain Python, so
+    nothing is compiled.
 
     Args:
         env: the environment, with a `RewardModel`.
@@ -116,7 +116,7 @@ def watch(
     >>> print(watch(env, [gb.WAGP(), gb.UCB1()], horizon=30))
     30 rounds; lost: WAGP 0.09344, UCB1 1.245
     """
-    horizon = as_integer("horizon", horizon, 1, SimulationError, maximum=MOST_ROUNDS)
+    horizon = as_integer("horizon", horizon, 1, SimulationError, maximum=MAX_ROUNDS)
     run = as_integer("run", run, 0, SimulationError)
     if isinstance(env, Environment):
         one = isinstance(env.model, RewardModel)
@@ -142,7 +142,7 @@ def watch(
 
 
 def _plays(model: RewardModel, histograms: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Arms and rewards, from what each round has added to histograms (policy, time, arm, knot)."""
+    """Arms and rewards, from the differences of histograms (policy, time, arm, knot)."""
     added = np.diff(histograms, axis=1, prepend=0.0)
     knots = np.linspace(0.0, 1.0, histograms.shape[-1])
     low, high = model.reward_range

@@ -1,4 +1,4 @@
-"""Two sweeps beside each other: what changes, run by run, with intervals."""
+"""Compare two sweeps run by run: paired differences with intervals."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,9 @@ def compare(
 ) -> "pd.DataFrame":
     """One row for each common point and policy: the second's regret less the first's, paired.
 
-    Runs of the same number and seed share their random numbers, so that the difference is far
-    surer than the two means are. Columns are the axes, ``policy``, ``first_mean``, ``second_mean``,
-    ``difference_mean``, ``_sem``, ``_low``, ``_high`` and ``runs``.
+    Runs with the same number and seed share their random numbers, so the difference has a much
+    smaller error than the two means. Columns are the axes, ``policy``, ``first_mean``,
+    ``second_mean``, ``difference_mean``, ``_sem``, ``_low``, ``_high`` and ``runs``.
 
     Args:
         first: results.

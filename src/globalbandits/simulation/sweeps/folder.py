@@ -1,4 +1,4 @@
-"""The folder of a sweep: what is asked for, and a file for every task that is finished."""
+"""The folder of a sweep: an index of its tasks, and one file per finished task."""
 
 import json
 import os
@@ -20,29 +20,29 @@ _INDEX, _TASKS, _LOCK = "sweep.json", "tasks", ".lock"
 
 
 class Folder:
-    """Files of a sweep. Each is whole or not there, whenever a process dies."""
+    """The files of a sweep. Each is complete or absent, also after a process has died."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     def task(self, name: str) -> Path:
-        """Where the result of a task is, or will be."""
+        """The path of the result of a task."""
         return self.path / _TASKS / f"{name}.nc"
 
     def has(self, name: str) -> bool:
-        """Whether the result of a task is there."""
+        """Whether the result of a task exists."""
         return self.task(name).is_file()
 
     def load(self, name: str) -> SimulationResult:
-        """The result of a task; a damaged one is a `ResultError`."""
+        """Read the result of a task; raise `ResultError` if it is damaged."""
         return SimulationResult.load(self.task(name))
 
     def save(self, name: str, result: SimulationResult) -> None:
-        """Keep the result of a task."""
+        """Write the result of a task."""
         result.save(self.task(name))
 
     def index(self) -> dict[str, Any]:
-        """What was asked for."""
+        """The spec, the axes and the names of the tasks."""
         path = self.path / _INDEX
         try:
             content: dict[str, Any] = json.loads(path.read_text("utf-8"))
@@ -58,10 +58,9 @@ class Folder:
         return content
 
     def start(self, plan: Plan, *, force: bool) -> None:
-        """Note what is asked for; refuse a folder of something else, unless forced.
+        """Write the index. Raise if the folder holds another sweep, unless forced.
 
-        With ``force`` results of tasks that are no longer asked for are removed; the others
-        stay.
+        With ``force`` the results of tasks that this plan does not have are removed.
         """
         content: dict[str, Any] = {
             "format": FORMAT,
@@ -93,12 +92,12 @@ class Folder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep others from working on the same folder; it ends with the process, however."""
+        """Lock the folder against other processes. The lock ends with this process."""
         self.path.mkdir(parents=True, exist_ok=True)
         path = self.path / _LOCK
         with open(path, "w") as file:
-            # Who locked it last may just have removed it: then this is nobody's lock.
-            if not _lock(file) or not _is_still(path, file):
+            # The process that held the lock may just have removed the file. Then this lock is void.
+            if not _try_lock(file) or not _is_same_file(path, file):
                 raise ScenarioError(f"{self.path} is in use: another process works on this sweep")
             try:
                 yield
@@ -107,28 +106,28 @@ class Folder:
                     path.unlink()
 
     def is_running(self) -> bool:
-        """Whether a process works on it now."""
+        """Whether a process holds the lock."""
         path = self.path / _LOCK
         if not path.exists():
             return False
         with suppress(OSError), open(path, "r+") as file:
-            return not _lock(file)
+            return not _try_lock(file)
         return False
 
 
-def _is_still(path: Path, file: Any) -> bool:
-    """Whether an open file is the one of this name."""
+def _is_same_file(path: Path, file: Any) -> bool:
+    """Whether the path still names this open file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file.fileno()))
     except OSError:
         return False
 
 
-def _lock(file: Any) -> bool:
-    """Whether nobody else has the file locked; then we have."""
+def _try_lock(file: Any) -> bool:
+    """Lock the file; returns False if another process holds the lock."""
     try:
         import fcntl
-    except ImportError:  # not on this system: two processes may work on one folder
+    except ImportError:  # not available here: two processes may use one folder
         return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -138,7 +137,7 @@ def _lock(file: Any) -> bool:
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The first thing that differs between two sweeps, for a person."""
+    """The first difference between two sweeps, for a message."""
     found = _first_difference("", old["spec"], new["spec"])
     if found is None and old["version"] != new["version"]:
         return f"it was made with version {old['version']}, this is {new['version']}"

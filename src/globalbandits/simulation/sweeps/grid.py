@@ -10,11 +10,11 @@ from globalbandits._validation import as_list, require
 from globalbandits.errors import ScenarioError
 from globalbandits.model.grids import expand_grid
 
-MOST_VALUES = 100_000  # of an axis
-MOST_TASKS = 1_000_000
-_GRID = {"from", "to", "step", "number"}
-# Names in results, which axes cannot have; they keep their whole key.
-_TAKEN = frozenset(
+MAX_VALUES_PER_AXIS = 100_000
+MAX_TASKS = 1_000_000
+_GRID_KEYS = {"from", "to", "step", "number"}
+# Names of variables in results. An axis of such a key is named by its whole key.
+_RESERVED_NAMES = frozenset(
     {"policy", "run", "time", "arm", "regret", "nominal_regret", "estimate", "pulls"}
     | {"bias", "stopped", "choice", "gap", "true_mean"}
 )
@@ -29,7 +29,7 @@ class Axis(NamedTuple):
 
     @property
     def labels(self) -> list[Any]:
-        """The values as coordinates: numbers or texts where all are; else JSON texts."""
+        """The values as coordinates: as they are if all are numbers or all texts, else as JSON."""
         for kinds in ((int, float), (str,)):
             if all(isinstance(v, kinds) and not isinstance(v, bool) for v in self.values):
                 return list(self.values)
@@ -58,7 +58,7 @@ def axes_of(sweep: object, taken: frozenset[str] = frozenset()) -> tuple[Axis, .
     lasts = [key.rpartition(".")[2] for key in found]
     axes = []
     for key, last in zip(found, lasts, strict=True):
-        plain = lasts.count(last) == 1 and last not in _TAKEN | taken
+        plain = lasts.count(last) == 1 and last not in _RESERVED_NAMES | taken
         axes.append(Axis(last if plain else key, key, found[key]))
     return tuple(axes)
 
@@ -66,7 +66,7 @@ def axes_of(sweep: object, taken: frozenset[str] = frozenset()) -> tuple[Axis, .
 def _flat(path: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
         here = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping) and not (value.keys() & _GRID):
+        if isinstance(value, Mapping) and not (value.keys() & _GRID_KEYS):
             yield from _flat(here, value)
         else:
             yield here, value
@@ -74,15 +74,15 @@ def _flat(path: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _values(where: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, Mapping):
-        listed: list[Any] = list(expand_grid(where, values, MOST_VALUES, ScenarioError))
+        listed: list[Any] = list(expand_grid(where, values, MAX_VALUES_PER_AXIS, ScenarioError))
         whole = all(value == int(value) for value in listed)
         if whole and all(isinstance(end, int) for end in values.values()):
             listed = [int(value) for value in listed]
     else:
         rule = "be a list, {from, to, step} or {from, to, number}"
         listed = as_list(where, values, rule, ScenarioError)
-    few = 1 <= len(listed) <= MOST_VALUES
-    require(few, where, f"have 1 to {MOST_VALUES:,} values", len(listed), ScenarioError)
+    few = 1 <= len(listed) <= MAX_VALUES_PER_AXIS
+    require(few, where, f"have 1 to {MAX_VALUES_PER_AXIS:,} values", len(listed), ScenarioError)
     texts = [json.dumps(value, sort_keys=True, default=repr) for value in listed]
     require(len(set(texts)) == len(texts), where, "have different values", values, ScenarioError)
     return tuple(listed)
@@ -104,7 +104,7 @@ def points(spec: Mapping[str, Any], axes: tuple[Axis, ...]) -> Iterator[dict[str
 
 
 def _copy(value: Any) -> Any:
-    """A copy of the tables; what is in them is shared, but lists."""
+    """A copy of the tables and lists; other values are shared."""
     if isinstance(value, Mapping):
         return {key: _copy(item) for key, item in value.items()}
     return deepcopy(value) if isinstance(value, list) else value
@@ -119,7 +119,7 @@ def _put(content: dict[str, Any], key: str, value: Any) -> None:
         table = table[part] if isinstance(table, dict) else None
         # A policy or a part may be a name alone: "ucb1" is {policy = "ucb1"}.
         if isinstance(table, str):
-            table = _grown(content, path, part, table)
+            table = _expand_name(content, path, part, table)
         rule = f"lead through tables of the spec, not through {part}"
         require(isinstance(table, dict), f"sweep.{key}", rule, table, ScenarioError)
     table[last] = value
@@ -138,8 +138,8 @@ def _split(content: Mapping[str, Any], key: str) -> list[str]:
     return key.split(".")
 
 
-def _grown(content: dict[str, Any], path: list[str], part: str, name: str) -> dict[str, Any]:
-    """A name in the place of a table, as a table."""
+def _expand_name(content: dict[str, Any], path: list[str], part: str, name: str) -> dict[str, Any]:
+    """Replace a name by the table that it abbreviates."""
     owner: Any = content
     for step in path[: path.index(part)]:
         owner = owner[step]

@@ -1,4 +1,4 @@
-"""Who is told how a sweep goes: nobody, a person at a terminal, or another program."""
+"""Listeners: where the progress of a sweep goes, such as a progress bar or lines of JSON."""
 
 import json
 import sys
@@ -9,55 +9,55 @@ from typing import Any, TextIO
 
 from globalbandits.simulation.progress import describe_rate
 
-_SELDOM = 1.0  # seconds between lines about steps
+PROGRESS_LINE_SECONDS = 1.0
 
 
 class Listener:
-    """Told what happens; does nothing with it."""
+    """Base of all listeners; ignores all events."""
 
     def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
-        """Before the first task: how many there are, are finished, and steps are left."""
+        """The sweep starts: the number of tasks, of finished tasks, and of steps to play."""
 
     def steps(self, n_steps: int) -> None:
-        """Steps that were played."""
+        """Steps were played since the last call."""
 
     def task(self, where: Mapping[str, Any]) -> None:
         """A task is finished."""
 
     def failed(self, where: Mapping[str, Any], reason: str) -> None:
-        """A task went wrong."""
+        """A task has failed."""
 
     def end(self, n_played: int, n_found: int, n_failed: int) -> None:
-        """After the last task."""
+        """The sweep has ended."""
 
 
 class JsonLines(Listener):
-    """One line of JSON for each event, for another program."""
+    """Writes one line of JSON for each event, for other programs."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
-        self._started = self._said = time.monotonic()
+        self._started = self._written_at = time.monotonic()
         self._n_left = self._n_steps = self._n_done = self._n_tasks = 0
 
-    def _say(self, event: str, **values: Any) -> None:
+    def _write(self, event: str, **values: Any) -> None:
         line = json.dumps({"event": event, **values}, default=str)
         print(line, file=self._stream or sys.stdout, flush=True)
 
     def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
-        """The first line."""
+        """Write the first line."""
         self._started = time.monotonic()
         self._n_tasks, self._n_done, self._n_left = n_tasks, n_found, n_steps
-        self._say("start", tasks=n_tasks, finished=n_found, steps=n_steps)
+        self._write("start", tasks=n_tasks, finished=n_found, steps=n_steps)
 
     def steps(self, n_steps: int) -> None:
-        """A line about progress, once a second at most."""
+        """Write a line about progress, once a second at most."""
         self._n_steps += n_steps
         now = time.monotonic()
-        if now - self._said >= _SELDOM:
-            self._said = now
+        if now - self._written_at >= PROGRESS_LINE_SECONDS:
+            self._written_at = now
             rate = self._n_steps / max(now - self._started, 1e-9)
             left = (self._n_left - self._n_steps) / rate
-            self._say(
+            self._write(
                 "progress",
                 tasks=self._n_tasks,
                 finished=self._n_done,
@@ -67,23 +67,23 @@ class JsonLines(Listener):
             )
 
     def task(self, where: Mapping[str, Any]) -> None:
-        """A line for the task."""
+        """Write a line for the task."""
         self._n_done += 1
-        self._say("task", finished=self._n_done, tasks=self._n_tasks, at=dict(where))
+        self._write("task", finished=self._n_done, tasks=self._n_tasks, at=dict(where))
 
     def failed(self, where: Mapping[str, Any], reason: str) -> None:
-        """A line for the task that went wrong."""
-        self._say("failed", at=dict(where), reason=reason)
+        """Write a line for the task that has failed."""
+        self._write("failed", at=dict(where), reason=reason)
 
     def end(self, n_played: int, n_found: int, n_failed: int) -> None:
-        """The last line."""
+        """Write the last line."""
         seconds = round(time.monotonic() - self._started, 3)
-        self._say("end", played=n_played, found=n_found, failed=n_failed, seconds=seconds)
+        self._write("end", played=n_played, found=n_found, failed=n_failed, seconds=seconds)
 
 
 @contextmanager
 def progress_listener() -> Iterator[Listener]:
-    """A bar on standard error: tasks, steps a second, time left."""
+    """A progress bar on standard error: tasks, steps per second, time left."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

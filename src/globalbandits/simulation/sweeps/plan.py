@@ -1,4 +1,4 @@
-"""A spec taken apart into tasks, each with a name that says what it computes."""
+"""Plans: the tasks of a spec, each named by a hash of all that its result depends on."""
 
 import dataclasses
 import hashlib
@@ -20,7 +20,7 @@ from globalbandits.policies import Policy, StopWhen
 from globalbandits.policies.base import describe
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
 from globalbandits.simulation.provenance import code_hashes, content_hash
-from globalbandits.simulation.sweeps.grid import MOST_TASKS, Axis, axes_of, points
+from globalbandits.simulation.sweeps.grid import MAX_TASKS, Axis, axes_of, points
 from globalbandits.simulation.sweeps.specs import Experiment, Reader
 
 
@@ -28,13 +28,13 @@ from globalbandits.simulation.sweeps.specs import Experiment, Reader
 class Task:
     """One point of a sweep."""
 
-    key: int  # its place in the grid, the last axis fastest
+    key: int  # place in the grid, the last axis fastest
     content: Mapping[str, Any]  # the spec at this point
     name: str  # a hash of all that its result depends on
     n_steps: int
 
     def read(self, reader: Reader) -> Experiment:
-        """What is simulated."""
+        """The experiment of this task."""
         return reader.read(self.content)
 
 
@@ -59,12 +59,12 @@ class Plan:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many values each axis has."""
+        """The number of values of each axis."""
         return tuple(len(axis.values) for axis in self.axes)
 
 
 def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
-    """Check a whole spec, every point of it, before anything is played.
+    """Check every point of a spec and make its tasks.
 
     Args:
         spec: what a spec file holds; models, policies and parts may also be Python objects.
@@ -76,9 +76,9 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
         axes = axes_of(spec.get("sweep", {}), frozenset({"theta"}))
     n_tasks = int(np.prod([len(axis.values) for axis in axes], dtype=object))
     require(
-        n_tasks <= MOST_TASKS,
+        n_tasks <= MAX_TASKS,
         "sweep",
-        f"have at most {MOST_TASKS:,} points",
+        f"have at most {MAX_TASKS:,} points",
         n_tasks,
         ScenarioError,
     )
@@ -99,7 +99,7 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
 
 
 def _place(axes: tuple[Axis, ...], key: int) -> str:
-    """Where in the grid a task is, as the end of a message."""
+    """The place of a task in the grid, as the end of a message."""
     if not axes:
         return ""
     place = np.unravel_index(key, tuple(len(axis.values) for axis in axes))
@@ -115,7 +115,7 @@ def task_name(experiment: Experiment) -> str:
 
 
 def _theta_varies(environment: object, axes: tuple[Axis, ...]) -> bool:
-    """Whether theta is a variable of some result, so that no axis can have its name."""
+    """Whether results have a variable theta, so that no axis can have this name."""
     given = dict(environment) if isinstance(environment, Mapping) else {}
     thetas = [given.get("theta")]
     for axis in axes:
@@ -123,12 +123,12 @@ def _theta_varies(environment: object, axes: tuple[Axis, ...]) -> bool:
             thetas += axis.values
         elif axis.key.startswith("environment.drift"):
             given["drift"] = axis.values
-    people = any(isinstance(theta, (Mapping, Population)) for theta in thetas)
-    return people or given.get("drift") is not None
+    has_population = any(isinstance(theta, (Mapping, Population)) for theta in thetas)
+    return has_population or given.get("drift") is not None
 
 
 class _Namer:
-    """Checks and names tasks; what many tasks share is looked at once."""
+    """Checks and names tasks. What tasks share is checked and hashed once."""
 
     def __init__(self) -> None:
         self._models: dict[int, tuple[RewardModel, Any]] = {}
@@ -136,7 +136,7 @@ class _Namer:
         self._codes: dict[tuple[type, str], str] = {}
 
     def check(self, experiment: Experiment) -> None:
-        """Refuse wrong numbers, and policies that cannot play this model."""
+        """Raise if numbers are invalid, or a policy cannot play this model."""
         options, env = experiment.options, experiment.environment
         as_integer("horizon", options["horizon"], 1, SimulationError, maximum=MAX_HORIZON)
         as_integer("runs", options["runs"], 1, SimulationError, maximum=MAX_RUNS)
@@ -192,7 +192,7 @@ class _Namer:
 
 
 def describe_model(model: RewardModel) -> Any:
-    """A model as plain values that tell it from others; a Python function by its values."""
+    """A model as plain values; a Python function is described by its values."""
     try:
         return model.to_dict()
     except ModelError:

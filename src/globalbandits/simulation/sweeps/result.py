@@ -1,4 +1,4 @@
-"""What a sweep left in its folder: one dataset with the sweep's axes, and tables of it."""
+"""Results of sweeps: one dataset with the sweep's axes, and tables."""
 
 import dataclasses
 import json
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-_SIZES = frozenset({"model", "horizon", "runs", "checkpoints"})  # keys whose numbers change sizes
+# Keys of a spec whose values change the sizes of results.
+_SIZE_KEYS = frozenset({"model", "horizon", "runs", "checkpoints"})
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SweepResult:
-    """The results of a sweep, read when they are looked at; also of one that is not finished.
+    """The results of a sweep, finished or not. Files are read when their values are used.
 
     Args:
-        folder: where they are.
-        index: what was asked for.
+        folder: the folder of the sweep.
+        index: its spec, axes and task names.
     """
 
     folder: Folder
@@ -37,7 +38,7 @@ class SweepResult:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "SweepResult":
-        """The results in a folder; a `ResultError` if it is none of a sweep."""
+        """The results in a folder; raise `ResultError` if it holds no sweep."""
         folder = Folder(path)
         return SweepResult(folder, folder.index())
 
@@ -48,7 +49,7 @@ class SweepResult:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What was asked for, as plain values."""
+        """The spec, as plain values."""
         spec: dict[str, Any] = self.index["spec"]
         return spec
 
@@ -59,7 +60,7 @@ class SweepResult:
 
     @property
     def n_tasks(self) -> int:
-        """How many points were asked for."""
+        """The number of points."""
         return len(self.index["tasks"])
 
     @property
@@ -81,7 +82,7 @@ class SweepResult:
         return tuple(len(values) for values in self.axes.values())
 
     def results(self) -> Iterator[tuple[dict[str, Any], SimulationResult]]:
-        """Point by point, those that are finished: the values of the axes, and the result."""
+        """The values of the axes and the result, for each finished point."""
         for key, name in enumerate(self.index["tasks"]):
             if self.folder.has(name):
                 yield self.where(key), self.folder.load(name)
@@ -92,12 +93,12 @@ class SweepResult:
 
     @cached_property
     def dataset(self) -> "xr.Dataset":
-        """One dataset, the sweep's axes first; a file is read when its numbers are looked at.
+        """One dataset, the sweep's axes first. A file is read when its values are used.
 
-        Where tasks differ in arms, checkpoints or policies, the shorter ones are filled up with nan
-        (whole numbers with -1, texts with nothing), and the variables ``arm_of``, ``time_of`` and
+        Where tasks differ in arms, checkpoints or policies, the shorter ones are padded with nan
+        (integers with -1, texts with ""), and the variables ``arm_of``, ``time_of`` and
         ``policy_of`` hold the values. Variables that a task does not have, and points that are not
-        finished, are filled up too. Select before you compute:
+        finished, are padded too. Select before you compute:
         ``result.dataset["regret"].sel(theta=0.4).isel(time=-1)`` reads one file.
         """
         from globalbandits.simulation.sweeps.stacking import stack_tasks
@@ -105,14 +106,14 @@ class SweepResult:
         finished = [k for k, name in enumerate(self.index["tasks"]) if self.folder.has(name)]
         if not finished:
             raise ResultError(f"{self.folder.path} has no finished task yet")
-        telling = finished[:1] if self._alike() else finished
+        telling = finished[:1] if self._is_uniform() else finished
         data = stack_tasks(self._read, self.axes, telling)
         return data.assign_attrs(spec=json.dumps(self.spec))
 
-    def _alike(self) -> bool:
-        """Whether all tasks have the same variables, sizes and coordinates, by the axes alone."""
+    def _is_uniform(self) -> bool:
+        """Whether the axes imply that all tasks have the same variables, sizes and coordinates."""
         return all(
-            axis["key"].partition(".")[0] not in _SIZES
+            axis["key"].partition(".")[0] not in _SIZE_KEYS
             and all(isinstance(value, (int, float)) for value in axis["values"])
             for axis in self.index["axes"]
         )
@@ -162,14 +163,14 @@ class SweepResult:
 
     def to_polars(self, variable: str = "regret", *, final: bool = True) -> Any:
         """The same rows as a Polars frame."""
-        polars = _needed("polars")
+        polars = _import_optional("polars")
         return polars.from_dict(dict(self.to_pandas(variable, final=final).items()))
 
     def to_parquet(
         self, path: str | os.PathLike[str], variable: str = "regret", *, final: bool = True
     ) -> None:
         """The same rows into a Parquet file, task by task, so that memory stays small."""
-        pa, pq = _needed("pyarrow"), _needed("pyarrow.parquet")
+        pa, pq = _import_optional("pyarrow"), _import_optional("pyarrow.parquet")
         writer = None
         with replacing(path) as temporary:
             try:
@@ -185,8 +186,8 @@ class SweepResult:
                     writer.close()
 
 
-def _needed(name: str) -> Any:
-    """A module of a package that only some people need."""
+def _import_optional(name: str) -> Any:
+    """Import a module of an optional package."""
     try:
         return import_module(name)
     except ImportError:

@@ -1,4 +1,4 @@
-"""The JSON schema of spec files, for editors: made from the same lists that the reader uses."""
+"""The JSON schema of spec files, for editors, made from the lists that the reader uses."""
 
 import dataclasses
 from typing import Any

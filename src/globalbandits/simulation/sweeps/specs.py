@@ -1,4 +1,4 @@
-"""From a spec to what `simulate` takes; messages carry the path of the key."""
+"""From a spec to the arguments of `simulate`; messages carry the path of the key."""
 
 import dataclasses
 import re
@@ -53,7 +53,7 @@ def within(path: str, content: object = None) -> Iterator[None]:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """One point of a spec: what is simulated, by whom, how long and how often."""
+    """One point of a spec: environment, policies and the options of `simulate`."""
 
     environment: Environment
     policies: Mapping[str, Policy]
@@ -61,12 +61,12 @@ class Experiment:
 
     @cached_property
     def request(self) -> Request:
-        """The simulation, checked; the longer part of reading."""
+        """The checked request. Making it takes most of the time of reading a spec."""
         return make_request(self.environment, self.policies, **self.options)
 
 
 class Reader:
-    """Reads the points of one spec; models that many points share are analysed once.
+    """Reads the points of one spec. Models that several points share are analysed once.
 
     Args:
         folder: where files that the spec names are looked for.
@@ -123,7 +123,7 @@ class Reader:
         return RewardModel.from_dict(content)
 
     def environment(self, path: str, model: RewardModel, content: Any) -> Environment:
-        """What the world does: a table of theta, noise, drift, bias and truth."""
+        """An environment: a table of theta, noise, drift, bias and truth."""
         require(isinstance(content, Mapping), path, "be a table", content, _ERROR)
         for key in content:
             require_known(f"a key of {path}", key, ENVIRONMENT, _ERROR)
@@ -141,7 +141,7 @@ class Reader:
             return Environment(model, **parts)
 
     def _truth(self, model: RewardModel, content: Any) -> dict[str, Any]:
-        """A list of means, or a model with its own theta and, if it has none, our arms."""
+        """A list of means, or a model with its own theta; by default it has the model's arms."""
         if not isinstance(content, Mapping):
             return {"truth": content}
         options = dict(content)
@@ -153,7 +153,7 @@ class Reader:
 
 
 def _sorted(value: Any) -> Any:
-    """Tables as pairs in order: equal for equal tables."""
+    """Tables as sorted pairs, equal for equal tables."""
     if isinstance(value, Mapping):
         return [(str(key), _sorted(value[key])) for key in sorted(value, key=str)]
     return [_sorted(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,4 +1,4 @@
-"""Results of many tasks as one array that is read from its files when it is looked at."""
+"""Results of many tasks as one dataset whose files are read when its values are used."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -13,23 +13,23 @@ from globalbandits._types import AnyArray
 if TYPE_CHECKING:
     import xarray as xr
 
-_KEPT = 8  # files in memory: variables of a dataset are mostly looked at together
-_FILLS: dict[str, Any] = {"f": np.nan, "i": -1, "b": False, "U": ""}
+MAX_CACHED_FILES = 8  # variables of the same file are mostly used together
+_FILL_VALUES: dict[str, Any] = {"f": np.nan, "i": -1, "b": False, "U": ""}
 
 Read = Callable[[int], "xr.Dataset | None"]
 
 
 class Layout:
-    """What tasks have between them: the variables of all, with the sizes of the largest."""
+    """The variables of all tasks, with the largest size of each dimension."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
         self.variables: dict[str, tuple[tuple[str, ...], np.dtype[Any]]] = {}
         self.labels: dict[str, AnyArray] = {}  # coordinates of the first
-        self.differing: set[str] = set()  # coordinates that others have otherwise
+        self.differing: set[str] = set()  # coordinates that differ between tasks
 
     def add(self, data: "xr.Dataset") -> None:
-        """Look at one more task."""
+        """Take one more task into account."""
         for dim, size in data.sizes.items():
             self.sizes[str(dim)] = max(size, self.sizes.get(str(dim), 0))
         for key, part in data.variables.items():
@@ -45,16 +45,16 @@ class Layout:
 
 
 def stack_tasks(read: Read, axes: Mapping[str, list[Any]], keys: Iterable[int]) -> "xr.Dataset":
-    """One dataset of all tasks, the sweep's axes first, which reads files when it is looked at.
+    """One dataset of all tasks, the sweep's axes first. It reads files when values are used.
 
     Args:
         read: gives the dataset of a task by its place in the grid; None if it is missing.
         axes: the sweep's axes: values by name.
-        keys: tasks that show what there is to be stacked; one is enough where all are alike.
+        keys: tasks that define variables and sizes; one is enough if all are alike.
     """
     import xarray as xr
 
-    read = lru_cache(_KEPT)(read)
+    read = lru_cache(MAX_CACHED_FILES)(read)
     layout = Layout()
     for key in keys:
         found = read(key)
@@ -81,7 +81,7 @@ def stack_tasks(read: Read, axes: Mapping[str, list[Any]], keys: Iterable[int]) 
 class Stack(BackendArray):
     """One variable of all tasks, the axes of the sweep first.
 
-    Parts that are shorter than the longest one, or missing, are filled up.
+    Parts that are missing, or shorter than the longest one, are padded.
 
     Args:
         read: gives the dataset of a task by its place in the grid; None if it is missing.
@@ -109,7 +109,7 @@ class Stack(BackendArray):
         self._dims = dims
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Some of the numbers; only the files that hold them are read."""
+        """Some of the values; only the files that hold them are read."""
         return indexing.explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.OUTER, self._get
         )
@@ -132,7 +132,7 @@ class Stack(BackendArray):
         return np.stack(parts).reshape(shape + kept)
 
     def _part(self, place: int, inner: tuple[int, ...]) -> AnyArray:
-        whole: AnyArray = np.full(inner, _FILLS[self.dtype.kind], self.dtype)
+        whole: AnyArray = np.full(inner, _FILL_VALUES[self.dtype.kind], self.dtype)
         found = self._read(place)
         if found is not None and self._name in found.variables:
             part = found[self._name]

@@ -1,4 +1,4 @@
-"""`sweep`: many simulations from one spec, kept in a folder, resumed where they stopped."""
+"""`sweep`: many simulations from one spec, saved in a folder; it resumes where it stopped."""
 
 import os
 import tomllib
@@ -30,24 +30,24 @@ def sweep(
     progress: bool = False,
     listener: Listener | None = None,
 ) -> SweepResult:
-    """Simulate every point of a spec, and keep each result in a folder.
+    """Simulate every point of a spec and save the results in a folder.
 
-    Every point is checked before the first is played. A finished point is a file with a name that
-    says what it depends on; the same call again plays only what is missing, and gives the same
-    bytes as a call that was never interrupted. Results do not depend on executor and workers.
+    Every point is checked before the first is played. A finished point is a file named by a hash of
+    all it depends on. The same call again plays only what is missing and gives the same bytes as a
+    call that was never interrupted. Results do not depend on executor and workers.
 
     Args:
         spec: the path of a TOML file, or what it holds: ``model``, ``environment``, ``policies``,
             ``horizon``, and perhaps ``runs``, ``seed``, ``checkpoints``, ``spacing``, ``evidence``,
             ``stop`` and ``sweep``. Models, policies, noises, drifts and biases may be objects.
-        out: the folder; new, empty, or that of the same sweep.
+        out: the folder: a new or empty one, or that of the same sweep.
         grid: axes instead of the spec's ``sweep``: dotted keys to lists of values, or to dicts with
             ``from``, ``to`` and either ``step`` or ``number``.
         executor: "threads", "processes", "joblib", "dask" or "dask://HOST:PORT".
-        workers: how many threads or processes; as many as there are cores by default.
-        force: take a folder of another spec, and keep of it only what is the same.
+        workers: number of threads or processes; the number of cores by default.
+        force: use a folder of another spec, and keep only its results that this spec has too.
         progress: show a progress bar.
-        listener: told how it goes, for programs.
+        listener: receives progress events, for programs.
 
     >>> import tempfile, globalbandits as gb
     >>> spec = {"model": gb.demand.linear([0.4, 0.6, 0.8]), "environment": {"theta": 0.4},
@@ -61,13 +61,12 @@ def sweep(
     if workers is not None:
         workers = as_integer("workers", workers, 1, SimulationError)
     plan = plan_of(spec, grid)
-    home = Folder(out)
-    with home.lock(), ExitStack() as stack:
-        home.start(plan, force=force)
-        told = listener or Listener()
-        if progress and listener is None:
-            told = stack.enter_context(progress_listener())
-        outcome = run_plan(plan, home, executor, workers, told)
+    folder = Folder(out)
+    with folder.lock(), ExitStack() as stack:
+        folder.start(plan, force=force)
+        if listener is None:
+            listener = stack.enter_context(progress_listener()) if progress else Listener()
+        outcome = run_plan(plan, folder, executor, workers, listener)
     if outcome.failed:
         key, reason = next(iter(outcome.failed.items()))
         where = plan.where(plan.tasks[key])
@@ -77,7 +76,7 @@ def sweep(
 
 
 def plan_of(spec: Spec, grid: Mapping[str, Any] | None = None) -> Plan:
-    """The tasks of a spec, all of them checked; messages carry the file."""
+    """The checked tasks of a spec; messages begin with the name of its file."""
     content, folder = read_spec(spec)
     if grid is not None:
         content = {**content, "sweep": grid}
@@ -89,7 +88,7 @@ def plan_of(spec: Spec, grid: Mapping[str, Any] | None = None) -> Plan:
 
 
 def read_spec(spec: Spec) -> tuple[Mapping[str, Any], Path | None]:
-    """What a spec holds, and the folder it lies in."""
+    """The content of a spec, and the folder of its file."""
     if isinstance(spec, Mapping):
         return spec, None
     path = Path(spec)
