@@ -79,7 +79,7 @@ def league(
     from rich.console import Console
 
     from globalbandits._validation import as_integer, as_seed, require
-    from globalbandits.cli.interrupts import resumable
+    from globalbandits.cli.output import resumable
     from globalbandits.errors import ScenarioError
     from globalbandits.lab.league import load_scenarios
     from globalbandits.simulation.checkpoints import MAX_RUNS

@@ -1,12 +1,11 @@
 """``globalbandits show`` and ``compare``: what sweeps found."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    import pandas as pd
+from globalbandits.cli.output import as_json
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a sweep.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -45,15 +44,14 @@ def show(
             result.to_pandas(variable).to_csv(temporary, index=False)
     if json:
         some = len(result.missing) < result.n_tasks
-        rows = _rows(result.summary()) if some else []
-        _print_json(
-            {
-                "state": state_of(result),
-                "tasks": result.n_tasks,
-                "missing": result.missing,
-                "summary": rows,
-            }
-        )
+        rows = result.summary().to_dict("records") if some else []
+        found = {
+            "state": state_of(result),
+            "tasks": result.n_tasks,
+            "missing": result.missing,
+            "summary": rows,
+        }
+        print(as_json(found), end="")
     else:
         print_sweep(result, Console(), everything=everything)
 
@@ -95,20 +93,6 @@ def compare(
         pair = one.strip(), other.strip()
     frame = compare_sweeps(SweepResult.load(first), SweepResult.load(second), policies=pair)
     if json:
-        _print_json(_rows(frame))
+        print(as_json(frame.to_dict("records")), end="")
     else:
         print_comparison(frame, Console(), everything=everything)
-
-
-def _rows(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
-    """A frame's rows as plain values, None for nan."""
-    return [
-        {key: None if value != value else value for key, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, indent=1, default=str, allow_nan=False))

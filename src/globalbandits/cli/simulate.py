@@ -46,8 +46,7 @@ def simulate(
     """
     from rich.console import Console
 
-    from globalbandits.cli.interrupts import resumable
-    from globalbandits.cli.streams import complain
+    from globalbandits.cli.output import complain, resumable
     from globalbandits.errors import SweepError
     from globalbandits.lab.report.sweep_tables import print_sweep
     from globalbandits.simulation.sweeps import SweepResult, sweep

@@ -1,9 +1,9 @@
 """From the log's rows to the bodies of answers."""
 
-import dataclasses
 import math
 from typing import Any
 
+from globalbandits._encoding import plain
 from globalbandits.policies.learner import Explanation
 from globalbandits.service.appending import Decided, Told
 from globalbandits.service.bandit import Bandit
@@ -17,7 +17,6 @@ from globalbandits.service.messages import (
     TokenOut,
 )
 from globalbandits.service.past import Past
-from globalbandits.service.readings import plain
 from globalbandits.service.settings import plain_arm
 from globalbandits.service.stores.outcomes import Outcome
 from globalbandits.service.stores.records import Decision, TokenRow
@@ -112,7 +111,7 @@ def bandit_out(bandit: Bandit) -> BanditOut:
 
 def explanation_out(explanation: Explanation) -> dict[str, Any]:
     """An explanation as plain data, with the text a person reads."""
-    said: dict[str, Any] = plain(dataclasses.asdict(explanation))
+    said: dict[str, Any] = plain(explanation)
     for row, arm in zip(said["arms"], explanation.arms, strict=True):
         row["value"] = plain_arm(arm.value)
     return said | {"text": str(explanation)}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from globalbandits._encoding import plain
 from globalbandits.model import RewardModel
 
 POINTS = 81  # of a curve
@@ -20,8 +21,8 @@ def curves(model: RewardModel) -> dict[str, Any]:
     worths = np.asarray(model.worth(thetas), float) if model.valued else means
     return {
         "thetas": thetas.tolist(),
-        "means": [_finite(column) for column in means.T],
-        "worths": [_finite(column) for column in worths.T],
+        "means": plain(means.T),
+        "worths": plain(worths.T),
         "valued": bool(model.valued),
         "regions": [
             {"arm": int(region.arm), "low": float(region.low), "high": float(region.high)}
@@ -29,10 +30,6 @@ def curves(model: RewardModel) -> dict[str, Any]:
         ],
         "reward_range": [float(end) for end in model.reward_range],
     }
-
-
-def _finite(values: Iterable[float]) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
 
 
 def marks(version: int) -> list[int]:
