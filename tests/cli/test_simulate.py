@@ -115,10 +115,8 @@ def test_failed_tasks_and_interrupts_have_codes_of_their_own(run, monkeypatch):
     monkeypatch.setattr(running, "play_in_threads", interrupted)
     code, _, err = run("simulate", "spec.toml", "--out", "a", "--quiet")
     assert code == 130
-    assert (
-        err
-        == "error: interrupted; what is finished is kept, and the same command continues from there\n"
-    )
+    said = "interrupted; what is finished is kept, and the same command continues from there"
+    assert err == f"error: {said}\n"
     code, out, _ = run("show", "a")
     assert (code, out) == (
         0, "stopped: 0 of 2 tasks are finished; the same command continues\n"

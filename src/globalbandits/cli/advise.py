@@ -30,7 +30,7 @@ def advise(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
 ) -> None:
-    """Say which arm to take, how sure that is, and what was earned, from a log of decisions.
+    """Recommend an arm from a log of decisions, with its certainty and the earnings so far.
 
     [bold]Examples[/bold]
 

@@ -1,4 +1,4 @@
-"""``globalbandits show`` and ``compare``: what sweeps found."""
+"""``globalbandits show`` and ``compare``: results of sweeps."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ def show(
     csv: Annotated[Path | None, typer.Option(help="The same into a CSV file.")] = None,
     variable: Annotated[str, typer.Option(help="Which variable these files hold.")] = "regret",
 ) -> None:
-    """Show how far a sweep is, running or finished, and the regret of every policy at every point.
+    """Show the progress of a sweep, and the regret of every policy at every finished point.
 
     [bold]Examples[/bold]
 
@@ -66,9 +66,9 @@ def compare(
     everything: Everything = False,
     json: AsJson = False,
 ) -> None:
-    """Compare two sweeps: the second's regret less the first's, run by run, with 95 % intervals.
+    """Compare two sweeps: regret of the second minus that of the first, with 95 % intervals.
 
-    Runs with the same seed share their random numbers, so that small differences show.
+    Runs are paired: with the same seed they share their random numbers.
 
     [bold]Examples[/bold]
 
