@@ -1,5 +1,6 @@
-"""Arrays as plain lists that survive JSON bit for bit, and back, with every entry checked."""
+"""Values for JSON: arrays that survive it bit for bit and are checked on return, and `plain`."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -13,8 +14,34 @@ from globalbandits.errors import StateError
 _SPECIAL = ("nan", "inf", "-inf")  # JSON has no such numbers, so they are written as strings
 
 
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold, for reading by people and programs.
+
+    Dataclasses and mappings become dicts, sequences and arrays become lists, numbers that JSON
+    does not know become None, and other objects their ``repr``. `encode_array` is exact instead.
+
+    >>> plain({1: (np.float64(0.5), float("inf")), "arms": np.arange(2)})
+    {'1': [0.5, None], 'arms': [0, 1]}
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, str, int)):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return repr(value)
+    return number if math.isfinite(number) else None
+
+
 def encode_array(array: AnyArray) -> Any:
-    """An array as nested lists.
+    """Return an array as nested lists.
 
     >>> encode_array(np.array([1.5, np.inf]))
     [1.5, 'inf']
@@ -23,14 +50,14 @@ def encode_array(array: AnyArray) -> Any:
 
 
 def encode_tuple(value: Any) -> Any:
-    """A NamedTuple of arrays, or of such NamedTuples, as nested dicts of lists by field."""
+    """Return a NamedTuple of arrays, or of such NamedTuples, as nested dicts of lists."""
     if isinstance(value, np.ndarray):
         return encode_array(value)
     return {name: encode_tuple(field) for name, field in zip(value._fields, value, strict=True)}
 
 
 def decode_array(name: str, saved: Any, template: AnyArray) -> AnyArray:
-    """Nested lists as an array like the template: same shape, same kind of number.
+    """Return nested lists as an array with the shape and the kind of number of the template.
 
     >>> decode_array("sums", [0.5, "nan"], np.zeros(2))
     array([0.5, nan])
@@ -46,7 +73,7 @@ def decode_array(name: str, saved: Any, template: AnyArray) -> AnyArray:
 
 
 def decode_tuple(name: str, saved: Any, template: Any) -> Any:
-    """Nested dicts of lists as a NamedTuple like the template: same fields, shapes and kinds."""
+    """Return nested dicts of lists as a NamedTuple like the template."""
     if isinstance(template, np.ndarray):
         return decode_array(name, saved, template)
     check_keys(name, saved, template._fields)
@@ -59,7 +86,7 @@ def decode_tuple(name: str, saved: Any, template: Any) -> Any:
 
 
 def check_keys(name: str, saved: Any, keys: tuple[str, ...]) -> None:
-    """Refuse anything but a dict with exactly these keys."""
+    """Raise an error unless the value is a dict with exactly these keys."""
     if not isinstance(saved, Mapping):
         raise StateError(f"{name} must be a dict, got {show(saved)}")
     missing = [key for key in keys if key not in saved]

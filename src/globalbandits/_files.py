@@ -1,4 +1,4 @@
-"""Files that are either the old ones or the new ones, never half of one."""
+"""Atomic replacement of files: readers see the old content or the new, never a part."""
 
 import contextlib
 import errno
@@ -14,25 +14,24 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-_ABANDONED = 86_400.0  # seconds: age of a temporary where nobody can be asked for its process
+# Where processes cannot be checked, a temporary file of this age counts as abandoned.
+_ABANDONED_SECONDS = 86_400.0
 _LONGEST_SUFFIX = 20
 _NAME = re.compile(r"\.globalbandits-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{16}(\..*)?")
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, durable: bool = True) -> Iterator[Path]:
-    """Give a path to write to, which takes the place of ``path`` when the block ends well.
+    """Yield a temporary path that replaces ``path`` when the block ends without an exception.
 
-    Any number of threads and processes may do so at once: a reader sees one of the versions,
-    whole, and the last one to end stays. Missing folders are made. A symbolic link is followed:
-    what it points at is replaced. Permissions of an existing file are kept. If the block raises,
-    ``path`` is as it was. The path given ends as ``path`` does, so that what chooses a format by
-    the ending still does.
+    Threads and processes may replace the same file at once: readers see one complete version, and
+    the last writer wins. Missing folders are created. The target of a symbolic link is replaced.
+    Permissions of an existing file are kept. If the block raises, ``path`` is unchanged. The
+    temporary path has the suffix of ``path``, because some writers choose a format by it.
 
     Args:
         path: the file to write or replace.
-        durable: whether the new content is on the disk when the block ends, so that a loss of
-            power cannot tear it.
+        durable: whether to flush the new content to the disk, so that it survives a loss of power.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -60,20 +59,20 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = True) -> Iterator
 
 
 def _mode_of(target: Path) -> int | None:
-    """Permissions of an existing file; None if there is none."""
+    """Return the permissions of an existing file, or None."""
     try:
         found = target.stat()
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    if not stat.S_ISREG(found.st_mode):  # a device or a pipe: nothing to be replaced by a file
+    if not stat.S_ISREG(found.st_mode):  # a device or a pipe
         raise OSError(errno.EINVAL, "Not a regular file", str(target))
     return stat.S_IMODE(found.st_mode) & 0o777
 
 
 def _make_temporary(target: Path, mode: int | None) -> Path:
-    """An empty file that only this call knows, beside the target, no more open than it."""
+    """Create an empty temporary file in the target's folder, no more accessible than the target."""
     suffix = target.suffix if len(target.suffix) <= _LONGEST_SUFFIX else ""
     name = f".globalbandits-{_machine()}-{os.getpid()}-{secrets.token_hex(8)}{suffix}"
     temporary = target.with_name(name)
@@ -84,7 +83,7 @@ def _make_temporary(target: Path, mode: int | None) -> Path:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove temporaries of processes of this machine that are no more."""
+    """Remove temporary files of processes of this machine that have ended."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             parts = _NAME.fullmatch(entry.name)
@@ -94,20 +93,20 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _is_abandoned(entry: os.DirEntry[str], pid: int) -> bool:
-    if os.name == "nt":  # signal 0 is no mere question there
-        return time.time() - entry.stat().st_mtime > _ABANDONED
+    if os.name == "nt":  # os.kill with signal 0 would end the process on Windows
+        return time.time() - entry.stat().st_mtime > _ABANDONED_SECONDS
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):  # somebody else's process, or no number of one
+    except (OSError, OverflowError):  # a process of another user, or an impossible number
         return False
     return False
 
 
 @cache
 def _machine() -> str:
-    """What tells this machine from others that may write to the same folder."""
+    """Return an identifier of this machine; others may write to the same folder."""
     return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
@@ -117,7 +116,7 @@ def _flush(path: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Put the new name on the disk too, where folders can be asked to."""
+    """Flush the folder, which holds the new name, where the system allows it."""
     if os.name == "nt":
         return
     with contextlib.suppress(OSError):

@@ -92,7 +92,7 @@ def test_advice_says_that_theta_has_changed(run, shop):
     (shop / "moved.csv").write_text(f"arm,reward\n{rows}", encoding="utf-8")
     answer = run("moved.csv")[1].splitlines()[0]
     assert answer.startswith("Take ")
-    assert answer.endswith("But theta has changed: ask again with the rows since then.")
+    assert answer.endswith("But theta has changed: repeat with the rows since then.")
 
 
 def test_arms_are_what_the_file_says_letter_by_letter(run, shop):

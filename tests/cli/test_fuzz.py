@@ -11,7 +11,7 @@ import random
 import pytest
 
 from globalbandits.cli import main
-from globalbandits.cli.values import parse_arms, parse_domain, parse_parameters
+from globalbandits.cli.arguments import parse_arms, parse_domain, parse_parameters
 from globalbandits.errors import ScenarioError
 
 N_INPUTS = int(os.environ.get("GLOBALBANDITS_FUZZ", "1500"))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import globalbandits as gb
-from globalbandits.cli.models import file_model, model_names, named_model
+from globalbandits.cli.arguments import file_model, model_names, named_model
 from globalbandits.errors import GlobalBanditsError, ModelError, ScenarioError
 from globalbandits.model.catalogue import three_arms
 

@@ -115,13 +115,11 @@ def test_failed_tasks_and_interrupts_have_codes_of_their_own(run, monkeypatch):
     monkeypatch.setattr(Arena, "play", interrupted)
     code, _, err = run("simulate", "spec.toml", "--out", "a", "--quiet")
     assert code == 130
-    assert (
-        err
-        == "error: interrupted; what is finished is kept, and the same command goes on from there\n"
-    )
+    said = "interrupted; what is finished is kept, and the same command continues from there"
+    assert err == f"error: {said}\n"
     code, out, _ = run("show", "a")
     assert (code, out) == (
-        0, "stopped: 0 of 2 tasks are finished; the same command goes on from here\n"
+        0, "stopped: 0 of 2 tasks are finished; the same command continues\n"
     )  # fmt: skip
 
 

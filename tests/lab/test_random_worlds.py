@@ -206,7 +206,7 @@ def test_an_interrupt_ends_it_and_keeps_only_whole_games(tmp_path, monkeypatch, 
 
     monkeypatch.setattr("globalbandits.lab.league.play.simulate", interrupted)
     assert run(arguments) == 130
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "the same command continues from there" in capsys.readouterr().err
     assert simulated == [("UCB1", 1), ("UCB1", 4)]
     assert [path.name for path in tmp_path.rglob("*")] == ["games"]
 

@@ -1,13 +1,13 @@
-"""``globalbandits advise``: what a log of decisions says, and which arm to take."""
+"""``globalbandits advise``: which arm to take, from a log of decisions."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from globalbandits._version import __version__
-from globalbandits.cli.values import parse_value
+from globalbandits.cli.arguments import file_model, parse_value
+from globalbandits.cli.output import as_json
 from globalbandits.errors import EvidenceError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def advise(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
 ) -> None:
-    """Say which arm to take, how sure that is, and what was earned, from a log of decisions.
+    """Recommend an arm from a log of decisions, with its certainty and the earnings so far.
 
     [bold]Examples[/bold]
 
@@ -38,8 +38,6 @@ def advise(
 
       globalbandits advise sales.csv --arm price --reward sold --baseline 4.99 --plot profit.svg
     """
-    from globalbandits.cli.analyze import as_json
-    from globalbandits.cli.models import file_model
     from globalbandits.evidence import evidence_from_log
     from globalbandits.evidence.chances import as_confidence
     from globalbandits.plots import check_figure_path, save_figure
@@ -52,7 +50,7 @@ def advise(
     evidence = evidence_from_log(model, *_read(log, arm, reward, model.arms))
     facts, statements = _advice(evidence, today, confidence)
     if json:
-        print(as_json(facts | {key: asdict(one) for key, one in statements.items()}), end="")
+        print(as_json(facts | statements), end="")
     else:
         print("\n".join([facts["advice"], *map(str, statements.values())]))
     if plot is not None:
@@ -63,7 +61,7 @@ def advise(
 def _advice(
     evidence: "Evidence", baseline: int | None, confidence: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The answer with what it rests on, and the statements behind it, in the order of saying."""
+    """Return the advice with its numbers, and the statements behind it in the order of printing."""
     from globalbandits.plots.labels import escape_controls
 
     model, against = evidence.model, evidence.against_model()
@@ -85,7 +83,7 @@ def _advice(
         taken = escape_controls(str(model.arms[best]))
         answer = f"Take {taken}: worth {worth[best]:.4g} a decision, by the curves."
         if moved.alarm:
-            answer += " But theta has changed: ask again with the rows since then."
+            answer += " But theta has changed: repeat with the rows since then."
     facts = {
         "version": __version__,
         "advice": answer,
@@ -100,7 +98,7 @@ def _advice(
 def _read(
     path: Path, arm: str, reward: str, arms: tuple[Any, ...]
 ) -> tuple[list[int], list[float]]:
-    """Indices of arms and rewards, row by row."""
+    """Return the indices of arms and the rewards, row by row."""
     import pandas as pd
 
     from globalbandits.plots.labels import escape_controls
@@ -133,7 +131,7 @@ def _read(
 
 
 def _index(name: str, text: str, arms: tuple[Any, ...]) -> int:
-    """The arm that a text names: one written so, or the number."""
+    """Return the index of the arm that a text names, as a label or as a number."""
     from globalbandits._rewards import index_of
 
     written = [str(value) for value in arms]

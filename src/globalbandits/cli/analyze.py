@@ -1,7 +1,5 @@
-"""``globalbandits analyze``: what is known about a model before any decision."""
+"""``globalbandits analyze``: properties of a model before any decision."""
 
-import math
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from globalbandits._objects import line_in
-from globalbandits.cli.streams import takes_any_letter
-from globalbandits.cli.values import parse_arms, parse_domain, parse_parameters
+from globalbandits.cli.arguments import (
+    file_model,
+    formula_model,
+    named_model,
+    parse_arms,
+    parse_domain,
+    parse_parameters,
+)
+from globalbandits.cli.output import as_json
 from globalbandits.errors import GlobalBanditsError, ScenarioError
 
 if TYPE_CHECKING:
@@ -83,12 +88,12 @@ def analyze(
 
       globalbandits analyze --file examples/newsletter.py:model
     """
-    from globalbandits.cli.facts import model_facts
+    from globalbandits.cli.model_facts import model_facts
     from globalbandits.plots import check_figure_path, save_figure
 
     if plot is not None:
         check_figure_path(plot)
-    # Everything that calls a user's functions comes before anything is printed.
+    # All calls of the user's functions come before the first output.
     with _code_of(file):
         options = {"cost": cost, "target": target}
         chosen, name = _choose(model, mean, value, arms, parameter or [], options, domain, file)
@@ -104,9 +109,9 @@ def analyze(
 
 @contextmanager
 def _code_of(file: str | None) -> Iterator[None]:
-    """Make whatever a user's file raises, now or later, an error of one line.
+    """Turn any exception of the user's file into an error of one line.
 
-    A file that ends the program must not look like success.
+    That includes SystemExit: a file that ends the program must not look like success.
     """
     try:
         yield
@@ -130,8 +135,6 @@ def _choose(
     domain: str | None,
     file: str | None,
 ) -> "tuple[RewardModel, str]":
-    from globalbandits.cli.models import file_model, formula_model, named_model
-
     if [model, mean, file].count(None) != 2:
         raise ScenarioError("analyze needs one of --model, --mean and --file; see analyze --help")
     given = {key: number for key, number in options.items() if number is not None}
@@ -160,30 +163,10 @@ def _choose(
     return named_model(model, values, parameters), model
 
 
-def as_json(facts: dict[str, Any]) -> str:
-    """Facts as JSON."""
-    import json
-
-    # Arms may be any values of the user's; what JSON cannot hold is shown as Python writes it.
-    # Letters that the terminal cannot write are written as JSON does.
-    plain = not takes_any_letter(sys.stdout)
-    text = json.dumps(_finite(facts), indent=2, default=repr, ensure_ascii=plain, allow_nan=False)
-    return f"{text}\n"
-
-
-def _finite(value: Any) -> Any:
-    """The same values, None for numbers that JSON does not know."""
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def _as_tables(facts: dict[str, Any]) -> str:
     from rich.console import Console
 
-    from globalbandits.cli.tables import print_facts
+    from globalbandits.cli.model_facts import print_facts
 
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as captured:

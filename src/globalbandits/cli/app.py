@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from globalbandits._version import __version__
-from globalbandits.cli import streams
+from globalbandits.cli import output
 from globalbandits.cli.advise import advise
 from globalbandits.cli.analyze import analyze
 from globalbandits.cli.fit import fit
@@ -21,7 +21,7 @@ from globalbandits.cli.trial import trial
 from globalbandits.cli.warm import warm
 from globalbandits.errors import GlobalBanditsError
 
-# One function a command, each in a file of its own that loads what is heavy only when it runs.
+# One function per command. The heavy imports of a command are inside its function.
 COMMANDS = (
     reproduce,
     analyze,
@@ -41,7 +41,7 @@ COMMANDS = (
     prune,
     warm,
 )
-NAMES = {"import_log": "import"}  # a word that no function can have
+NAMES = {"import_log": "import"}  # a keyword cannot name a function
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -71,30 +71,30 @@ def globalbandits(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; an error the user can mend is one line, and exit code 2.
+    """Run the command line and exit.
 
-    If nobody can read what is printed (standard output is closed, or ends early) the exit code
-    is 1, and nothing is said about it.
+    An error that the user can correct is one line and exit code 2. If standard output is closed
+    or ends early, the exit code is 1, without a message.
     """
-    streams.make_safe()
+    output.make_safe()
     code = 1
     try:
         code = _run(arguments)
-        streams.flush()
-        if code == 0 and not streams.is_open(sys.stdout):
+        output.flush()
+        if code == 0 and not output.is_open(sys.stdout):
             code = 1
     except BrokenPipeError:
         code = 1
     except OSError as error:  # a full disk
         code = 2
-        streams.complain(str(error))
+        output.complain(str(error))
     finally:
-        streams.abandon()
+        output.abandon()
     sys.exit(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """The exit code of a command."""
+    """Run a command and return its exit code."""
     try:
         app(args=arguments, prog_name="globalbandits")
     except SystemExit as stop:  # how every command ends
@@ -104,6 +104,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (GlobalBanditsError, OSError) as error:
         from globalbandits.plots.labels import escape_controls
 
-        streams.complain(escape_controls(str(error)))
+        output.complain(escape_controls(str(error)))
         return 2
     return 0

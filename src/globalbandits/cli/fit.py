@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from globalbandits.cli.values import parse_arms, parse_domain
+from globalbandits.cli.arguments import parse_arms, parse_domain
 
 if TYPE_CHECKING:
     from globalbandits.fitting import Fit
@@ -136,7 +136,7 @@ def _is_watched() -> bool:
 
 
 def _as_json(found: "Fit") -> str:
-    from globalbandits.cli.analyze import as_json
+    from globalbandits.cli.output import as_json
 
     return as_json(found.to_dict()).rstrip("\n")
 

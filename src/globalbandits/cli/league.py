@@ -56,11 +56,11 @@ def league(
         bool, typer.Option("--fresh", help="Play games again that are in the folder.")
     ] = False,
 ) -> None:
-    """Play every policy on every scenario and say who lost least.
+    """Play every policy on every scenario and rank them by regret.
 
-    Regret is scored by what is really paid, so a policy that trusts a wrong curve loses here.
-    Games are kept in the folder: the same command again goes on where it stopped, and one with
-    more policies, scenarios or worlds plays only the new games.
+    Regret is measured by the true means, so a policy that trusts a wrong curve loses here.
+    Games are stored in the folder: the same command continues where it stopped, and a command
+    with more policies, scenarios or worlds plays only the new games.
     Writes league.html (a page that needs no network), league.json and a heat map; with --random
     unseen.html and unseen.json.
 
@@ -79,7 +79,7 @@ def league(
     from rich.console import Console
 
     from globalbandits._validation import as_integer, as_seed, require
-    from globalbandits.cli.interrupts import resumable
+    from globalbandits.cli.output import resumable
     from globalbandits.errors import ScenarioError
     from globalbandits.lab.league import load_scenarios
     from globalbandits.simulation.checkpoints import MAX_RUNS
@@ -128,7 +128,7 @@ def _play(
     from globalbandits.lab.report.league_report import print_league, write_league
 
     scenarios, policies = load_scenarios(scenario), league_policies(policy)
-    as_folder("out", out, ScenarioError)  # one that cannot be fails at once
+    as_folder("out", out, ScenarioError)  # fails now rather than after the first game
     with _progress() as (tick, restart):
         compile_ahead(list(policies) if policy is None else policy, tick)
         restart(len(scenarios) * len(policies))
@@ -170,7 +170,7 @@ def _play_unseen(
 
 @contextmanager
 def _progress() -> Iterator[tuple[Tick, Restart]]:
-    """A bar of games on standard error: a function for each game, and one to begin again."""
+    """Show a progress bar; yield a function to call before each game, and one to restart."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

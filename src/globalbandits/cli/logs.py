@@ -17,10 +17,9 @@ OneBandit = Annotated[
 
 
 def replay(db: Database, bandit: OneBandit = None) -> None:
-    """Rebuild every state from the log, make every decision again, and say how many agree.
+    """Rebuild every state from the log, recompute every decision, and count how many agree.
 
-    The exit code is 1 if one differs, or if the log does not hold together. A server may be
-    running meanwhile.
+    The exit code is 1 if a decision differs or the log is inconsistent. A server may be running.
 
     [bold]Examples[/bold]
 
@@ -91,7 +90,7 @@ def import_log(
     db: Database,
     file: Annotated[Path, typer.Argument(help="What `globalbandits export` wrote.")],
 ) -> None:
-    """Put exported bandits into a store, which is made if it is not there; all or none.
+    """Import exported bandits into a store, all or none; the store is created if it is missing.
 
     [bold]Example[/bold]
 
@@ -111,13 +110,15 @@ def import_log(
 
 def copy(
     source: Annotated[str, typer.Argument(metavar="DB_A", help=_HELP)],
-    target: Annotated[str, typer.Argument(metavar="DB_B", help="Where to; made if not there.")],
+    target: Annotated[
+        str, typer.Argument(metavar="DB_B", help="Target store; created if it is missing.")
+    ],
     bandit: OneBandit = None,
 ) -> None:
     """Copy bandits with all of their history from one store to another, all or none.
 
-    Every row of the copy is compared with its original, and every decision is made again from it.
-    A server that writes to DB_A may be running; what it stores meanwhile is not copied.
+    Every row of the copy is compared with its original, and every decision is recomputed from it.
+    A server may write to DB_A during the copy; its new rows are not copied.
 
     [bold]Example[/bold]
 
@@ -146,10 +147,9 @@ def prune(
     older_than: Annotated[str, typer.Option(help="Age, such as 90d, 36h or 30m.")],
     bandit: OneBandit = None,
 ) -> None:
-    """Remove old decisions and their rewards, behind a snapshot that is kept.
+    """Remove old decisions and their rewards; a snapshot keeps what was learned.
 
-    What was learned stays learned. The server of an SQLite file must not be running; those of
-    a PostgreSQL database may.
+    The server of an SQLite file must not be running; servers of a PostgreSQL database may.
 
     [bold]Example[/bold]
 
@@ -183,7 +183,7 @@ def _chosen(store: "Store", name: str | None) -> list["BanditRow"]:
 
 
 def _microseconds(age: str) -> int:
-    """An age in microseconds.
+    """Return an age in microseconds.
 
     >>> _microseconds("36h") == 36 * 3600 * 10**6
     True

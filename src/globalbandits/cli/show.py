@@ -1,12 +1,11 @@
-"""``globalbandits show`` and ``compare``: what sweeps found."""
+"""``globalbandits show`` and ``compare``: results of sweeps."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    import pandas as pd
+from globalbandits.cli.output import as_json
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a sweep.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -23,7 +22,7 @@ def show(
     csv: Annotated[Path | None, typer.Option(help="The same into a CSV file.")] = None,
     variable: Annotated[str, typer.Option(help="Which variable these files hold.")] = "regret",
 ) -> None:
-    """Show how far a sweep is, running or finished, and the regret of every policy at every point.
+    """Show the progress of a sweep, and the regret of every policy at every finished point.
 
     [bold]Examples[/bold]
 
@@ -45,15 +44,14 @@ def show(
             result.to_pandas(variable).to_csv(temporary, index=False)
     if json:
         some = len(result.missing) < result.n_tasks
-        rows = _rows(result.summary()) if some else []
-        _print_json(
-            {
-                "state": state_of(result),
-                "tasks": result.n_tasks,
-                "missing": result.missing,
-                "summary": rows,
-            }
-        )
+        rows = result.summary().to_dict("records") if some else []
+        found = {
+            "state": state_of(result),
+            "tasks": result.n_tasks,
+            "missing": result.missing,
+            "summary": rows,
+        }
+        print(as_json(found), end="")
     else:
         print_sweep(result, Console(), everything=everything)
 
@@ -68,9 +66,9 @@ def compare(
     everything: Everything = False,
     json: AsJson = False,
 ) -> None:
-    """Compare two sweeps: the second's regret less the first's, run by run, with 95 % intervals.
+    """Compare two sweeps: regret of the second minus that of the first, with 95 % intervals.
 
-    Runs with the same seed share their random numbers, so that small differences show.
+    Runs are paired: with the same seed they share their random numbers.
 
     [bold]Examples[/bold]
 
@@ -95,20 +93,6 @@ def compare(
         pair = one.strip(), other.strip()
     frame = compare_sweeps(SweepResult.load(first), SweepResult.load(second), policies=pair)
     if json:
-        _print_json(_rows(frame))
+        print(as_json(frame.to_dict("records")), end="")
     else:
         print_comparison(frame, Console(), everything=everything)
-
-
-def _rows(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
-    """A frame's rows as plain values, None for nan."""
-    return [
-        {key: None if value != value else value for key, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
-
-
-def _print_json(value: object) -> None:
-    import json
-
-    print(json.dumps(value, indent=1, default=str, allow_nan=False))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-FAILED = 3
+FAILED = 3  # exit code
 
 
 def simulate(
@@ -30,11 +30,11 @@ def simulate(
         bool, typer.Option("--json", help="Print a line of JSON for each event, for programs.")
     ] = False,
 ) -> None:
-    """Simulate what a file asks for: one experiment, or every point of its sweep.
+    """Simulate what a file describes: one experiment, or every point of a sweep.
 
-    Finished points are kept: the same command again plays only what is missing, and the files are
-    the same byte for byte. Exit codes: 0 finished, 2 something in the file or the options is wrong,
-    3 some points failed (the others are kept), 130 interrupted.
+    Finished points are stored: the same command simulates only what is missing, and the files are
+    the same byte for byte. Exit codes: 0 finished, 2 error in the file or the options, 3 some
+    points failed (the others are stored), 130 interrupted.
 
     [bold]Examples[/bold]
 
@@ -46,8 +46,7 @@ def simulate(
     """
     from rich.console import Console
 
-    from globalbandits.cli.interrupts import resumable
-    from globalbandits.cli.streams import complain
+    from globalbandits.cli.output import complain, resumable
     from globalbandits.errors import SweepError
     from globalbandits.lab.report.sweep_tables import print_sweep
     from globalbandits.simulation.sweeps import SweepResult, sweep
@@ -74,10 +73,10 @@ def spec(
         bool, typer.Option("--schema", help="Print the JSON schema of spec files, for editors.")
     ] = False,
     check: Annotated[
-        Path | None, typer.Option(help="Read this file, and say how much there is to do.")
+        Path | None, typer.Option(help="Check this file, and print the number of tasks and steps.")
     ] = None,
 ) -> None:
-    """Print an example of a spec file or its schema; or check a file without playing it.
+    """Print an example of a spec file or its schema, or check a file without simulating it.
 
     [bold]Examples[/bold]
 

@@ -1,4 +1,4 @@
-"""``globalbandits trial``: what designs of a trial recommend, scenario by scenario."""
+"""``globalbandits trial``: recommendations of trial designs, scenario by scenario."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,10 +19,10 @@ def trial(
     ] = None,
     show: Annotated[bool, typer.Option(help="Print the example's file and stop.")] = False,
 ) -> None:
-    """Play the designs of a trial on scenarios of true rates, and say what they recommend.
+    """Simulate the designs of a trial on scenarios of true rates, and show their recommendations.
 
-    A file holds the model that the designs believe, the designs (any policies), the scenarios and
-    perhaps a stopping rule.
+    A file holds the model of the designs, the designs (any policies), the scenarios and an optional
+    stopping rule.
 
     [bold]Examples[/bold]
 
@@ -39,7 +39,7 @@ def trial(
     from globalbandits.lab.report.trial_tables import draw_trial, print_trial
     from globalbandits.lab.trials import example_text, load_trial, play_trial
     from globalbandits.pages import literal
-    from globalbandits.plots.saving import check_figure_path
+    from globalbandits.plots.figure_files import check_figure_path
     from globalbandits.simulation.checkpoints import MAX_RUNS
 
     if show:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from globalbandits._means import mean_and_error
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer
 from globalbandits.errors import FitError
@@ -110,8 +111,7 @@ class Forecast:
 
 
 def _error(values: FloatArray) -> FloatArray:
-    """Standard error of the mean over the first axis."""
-    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))
+    return mean_and_error(values, axis=0)[1]
 
 
 class Playing(NamedTuple):

@@ -12,8 +12,8 @@ from globalbandits.errors import FitError
 from globalbandits.fitting.pictures import draw_curves, draw_groups, draw_regret
 from globalbandits.fitting.words import beyond_independent, break_even, differ, early_time
 from globalbandits.pages import definitions, embed_figure, fill_page, table
+from globalbandits.plots.figure_files import svg_bytes
 from globalbandits.plots.labels import printed_label
-from globalbandits.plots.saving import svg_bytes
 
 if TYPE_CHECKING:
     from globalbandits.fitting.result import Fit

@@ -1,4 +1,4 @@
-"""Trials: designs on scenarios of true means, many short runs of each, read from a file."""
+"""Trials: designs, scenarios of true means, and many short runs, described in a TOML file."""
 
 import dataclasses
 import os
@@ -27,14 +27,14 @@ _KEYS = {"target", "decisions", "runs", "more_than", "model", "stop", "designs",
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Designs, and the true means they are tried on.
+    """Designs, and the scenarios of true means that they are simulated on.
 
     Attributes:
-        target: the mean that is aimed at, and should not be exceeded.
-        decisions: of each run; patients.
-        runs: of each scenario.
+        target: the desired mean, which decisions should not exceed.
+        decisions: decisions (patients) of each run.
+        runs: runs of each scenario.
         more_than: a run with more decisions than this above the target counts as exceeded.
-        model: what the designs believe.
+        model: the model of the designs.
         designs: policies by name.
         worlds: environments by the name of their scenario.
         stop: when a run ends early.
@@ -52,13 +52,13 @@ class Trial:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Played:
-    """A trial, played: the result of every scenario by its name."""
+    """The results of a trial by scenario."""
 
     trial: Trial
     results: Mapping[str, SimulationResult]
 
     def table(self) -> "pd.DataFrame":
-        """One row per scenario and design: shares of recommended arms, and the rest."""
+        """Return one row per scenario and design: recommended arms and characteristics."""
         import pandas as pd
 
         frames = {}
@@ -70,7 +70,7 @@ class Played:
         return pd.concat(frames, names=["scenario", "design"])
 
     def shares(self) -> dict[str, FloatArray]:
-        """Shares of recommended arms, by "scenario: design"."""
+        """Return the shares of recommended arms by "scenario: design"."""
         return {
             f"{name}: {design}": shares.to_numpy()
             for name, result in self.results.items()
@@ -79,7 +79,7 @@ class Played:
 
 
 def load_trial(path: "str | os.PathLike[str] | None" = None) -> Trial:
-    """A trial from a TOML file; the example that comes with the package by default.
+    """Return the trial of a TOML file; the example of the package by default.
 
     >>> trial = load_trial()
     >>> list(trial.designs), trial.decisions
@@ -96,12 +96,12 @@ def load_trial(path: "str | os.PathLike[str] | None" = None) -> Trial:
 
 
 def example_text() -> str:
-    """The example's file."""
+    """Return the text of the example's file."""
     return files("globalbandits.lab").joinpath("trial.toml").read_text("utf-8")
 
 
 def parse_trial(content: Mapping[str, Any]) -> Trial:
-    """A trial from the tables of a file."""
+    """Return the trial of a parsed file."""
     for name in content:
         rule = f"have keys among {', '.join(sorted(_KEYS))}"
         require(name in _KEYS, "trial", rule, name, ScenarioError)
@@ -114,7 +114,7 @@ def parse_trial(content: Mapping[str, Any]) -> Trial:
         require(filled, name, "be a table with at least one entry", content[name], ScenarioError)
     designs = {name: Policy.from_dict(spec) for name, spec in content["designs"].items()}
     for policy in designs.values():
-        policy.setup(model)  # one that cannot play this model is refused before any run
+        policy.setup(model)  # raises an error if the policy cannot play this model
     worlds = {
         name: Environment(model, truth=means, noise=BernoulliNoise())
         for name, means in content["scenarios"].items()
@@ -162,14 +162,14 @@ def play_trial(
     threads: int | None = None,
     tick: Callable[[str], None] | None = None,
 ) -> Played:
-    """Play all designs on all scenarios.
+    """Simulate all designs on all scenarios.
 
     Args:
         trial: from `load_trial`.
-        runs: of each scenario, instead of the trial's number.
-        seed: of all randomness; designs see the same patients.
+        runs: runs of each scenario, instead of the number in the trial.
+        seed: seed of all randomness; all designs see the same patients.
         threads: as in `simulate`.
-        tick: called with the name of each scenario before it is played.
+        tick: called with the name of each scenario before its simulation.
     """
     results = {}
     for name, world in trial.worlds.items():

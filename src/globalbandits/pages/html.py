@@ -1,4 +1,4 @@
-"""Pieces every page is made of."""
+"""Parts of HTML pages."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,14 @@ from globalbandits._version import __version__
 
 
 def fill_page(package: str, name: str, *, title: str, **parts: str) -> str:
-    """A page from a template that lies in a package, with the common style and the version.
+    """Return a page from a template in a package, with the common style and the version.
 
     Args:
-        package: where the template lies.
-        name: of its file; it begins with ``$head``, in which more may follow, and has a place for
-            each part; ``$title`` and ``$version`` stand for themselves.
-        title: of the page, as plain text.
-        **parts: HTML by the name of its place.
+        package: the package that holds the template.
+        name: file name of the template. It starts with ``$head`` and has a placeholder for each
+            part; it may also use ``$title`` and ``$version``.
+        title: title of the page, as plain text.
+        **parts: HTML by the name of its placeholder.
     """
     css = files(__package__).joinpath("page.css").read_text("utf-8")
     common = {"title": escape(title), "version": escape(__version__)}
@@ -33,13 +33,13 @@ def _template(package: str, name: str) -> Template:
 def embed_figure(
     picture: Path | bytes, caption: str, phone: bytes | None = None, *, natural: bool = False
 ) -> str:
-    """An SVG picture as a figure inside the page, so that the page needs no other file.
+    """Return an SVG picture as a figure that is embedded in the page.
 
     Args:
-        picture: the file, or what is in it.
-        caption: below the figure, and what is read out instead of it.
-        phone: a narrow SVG picture to show on narrow screens instead.
-        natural: show it in its own size, and let it scroll, instead of fitting it to the page.
+        picture: the SVG file or its content.
+        caption: text below the figure, and its alternative text.
+        phone: a narrow SVG picture for narrow screens.
+        natural: show the picture in its own size, with scrolling, instead of fitting it.
     """
     content = picture if isinstance(picture, bytes) else picture.read_bytes()
     text = escape(caption)
@@ -56,7 +56,7 @@ def _address(picture: bytes) -> str:
 
 
 def definitions(lines: Mapping[str, str]) -> str:
-    """Names and what they are, for a ``dl``.
+    """Return names and descriptions, for a ``dl`` element.
 
     >>> definitions({"seed": "0"})
     '<dt>seed</dt><dd>0</dd>'
@@ -67,7 +67,7 @@ def definitions(lines: Mapping[str, str]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts, the first of each row naming it.
+    """Return a table of texts; the first text of a row is its head.
 
     >>> table(["arm", "mean"], [["a < b", "1"]]).count("<td>")
     1
@@ -78,7 +78,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def named_row(name: str, cells: Iterable[str]) -> str:
-    """A row of a table: a text that names it, and cells that are HTML.
+    """Return a row of a table: a text as its head, and cells that are HTML.
 
     >>> named_row("a < b", ["<td>1</td>"])
     '<tr><th scope="row">a &lt; b</th><td>1</td></tr>'
@@ -87,7 +87,7 @@ def named_row(name: str, cells: Iterable[str]) -> str:
 
 
 def framed_table(head: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
-    """A table of rows that are HTML, of a class of the style; wide ones scroll for themselves."""
+    """Return a table of HTML rows with a CSS class; wide tables scroll."""
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     lines = "\n".join(rows)
     opened = f'<table class="{kind}">' if kind else "<table>"

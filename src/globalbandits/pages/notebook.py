@@ -1,4 +1,4 @@
-"""Small pieces of HTML that a notebook shows; colours follow the notebook's own."""
+"""Small parts of HTML for notebooks; they follow the colours of the notebook."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,12 +8,12 @@ import numpy as np
 from globalbandits._types import FloatArray
 
 _WIDTH, _HEIGHT, _MARGIN = 360.0, 150.0, 4.0
-# Told apart on white and on black.
+# Distinguishable on white and on black.
 _COLORS = ("#3b8bc4", "#e0752d", "#2fa37a", "#d07aa6", "#8f7be0", "#c9a227", "#888888")
 
 
 def paragraph(text: object, *, strong: bool = False) -> str:
-    """One line of text.
+    """Return a text as a paragraph.
 
     >>> paragraph("a < b", strong=True)
     '<p><strong>a &lt; b</strong></p>'
@@ -23,7 +23,7 @@ def paragraph(text: object, *, strong: bool = False) -> str:
 
 
 def curves(x: FloatArray, lines: FloatArray, edges: Sequence[float], title: str) -> str:
-    """A small picture of curves over x, shape (n_lines, n), with upright lines at the edges."""
+    """Return a small SVG of curves over x, shape (n_lines, n), with vertical lines at edges."""
     low, high = float(lines.min()), float(lines.max())
     across = _scaled(x, float(x[0]), float(x[-1]), _WIDTH)
     drawn = []

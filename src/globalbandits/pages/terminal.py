@@ -1,7 +1,7 @@
 """Tables in a terminal."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from globalbandits.plots.labels import printed_label
 
@@ -52,7 +52,7 @@ def text_table(
     )
     aligned = columns[:1] if left is None else left
     for column in columns:
-        justify = "left" if column in aligned else "right"
+        justify: Literal["left", "right"] = "left" if column in aligned else "right"
         table.add_column(literal(column), justify=justify, no_wrap=not wrap)
     for row in rows:
         table.add_row(*(literal(cell) if isinstance(cell, str) else cell for cell in row))

@@ -7,6 +7,7 @@ drawing thousands of them keeps no memory.
 from globalbandits.plots.bars import interval_figure, share_figure
 from globalbandits.plots.curves import Band, Mark, model_figure
 from globalbandits.plots.evidence import evidence_figure
+from globalbandits.plots.figure_files import check_figure_path, save_figure
 from globalbandits.plots.groups import (
     Cells,
     group_curves_figure,
@@ -15,7 +16,6 @@ from globalbandits.plots.groups import (
 )
 from globalbandits.plots.heat import heat_figure
 from globalbandits.plots.lines import Line, band_figure
-from globalbandits.plots.saving import check_figure_path, save_figure
 
 __all__ = [
     "Band",

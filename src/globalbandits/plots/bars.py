@@ -1,4 +1,4 @@
-"""How often each arm was played, and one number a policy with its interval."""
+"""Shares of arms as bars, and one number per row with its interval."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ def share_figure(
     ylabel: str = "% of rounds",
     title: str = "",
 ) -> "Figure":
-    """Share of rounds each arm was played, one panel per policy; the best arms are darker.
+    """Draw the share of rounds of each arm, one panel per policy; the best arms are darker.
 
     Args:
         shares: policy to shares of shape (n_arms,), each between 0 and 1.
@@ -67,7 +67,7 @@ def interval_figure(
     references_label: str = "paper",
     log_x: bool = False,
 ) -> "Figure":
-    """One number a row as a dot with its interval, and a printed number below where known.
+    """Draw one number per row as a dot with its interval, and a reference number if known.
 
     Dots rather than bars: a bar has no honest length on a logarithmic axis.
 
@@ -118,7 +118,7 @@ def interval_figure(
 
 
 def _percent(value: float) -> str:
-    """A short text for a share in percent.
+    """Return a short text for a share in percent.
 
     >>> _percent(81.7), _percent(0.34), _percent(0.004), _percent(0.0)
     ('82', '0.3', '<0.1', '0')

@@ -1,4 +1,4 @@
-"""The picture of a model: mean curves, who is best where, and how hard a parameter is.
+"""The figure of a model: mean curves, optimality regions, and one marked parameter.
 
 Where a decision is worth something else than the mean reward, a second picture beside the first
 one shows that, and who is best and by how much is drawn there.
@@ -70,7 +70,7 @@ def model_figure(
     title: str = "",
     ax: "Axes | None" = None,
 ) -> "Figure":
-    """Mean curves, their upper envelope, shaded optimality regions, and one marked parameter.
+    """Draw mean curves, their upper envelope, shaded optimality regions, and one parameter.
 
     With ``worth`` there are two pictures: the means that are observed, and what decisions are
     worth with their envelope and the marked parameter.
@@ -232,7 +232,7 @@ def _draw_gap(axes: "Axes", mark: Mark, x: FloatArray, y: FloatArray, height: fl
 
 
 def _span(axes: "Axes", start: tuple[float, float], end: tuple[float, float]) -> None:
-    """A line between two points with a bar at each end; it stays visible when very short."""
+    """Draw a line between two points with a bar at each end, visible even if very short."""
     arrow = {"arrowstyle": "|-|, widthA=0.25, widthB=0.25", "color": INK, "linewidth": 1.3}
     axes.annotate("", start, end, arrowprops={**arrow, "shrinkA": 0, "shrinkB": 0}, zorder=4)
 

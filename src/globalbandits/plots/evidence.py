@@ -1,4 +1,4 @@
-"""What is known over time: the interval, the evidence against the model, the race of the arms."""
+"""Evidence over time: the interval, the e-value against the model, and the contenders."""
 
 import math
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def evidence_figure(
     title: str = "",
     xlabel: str = "observations",
 ) -> "Figure":
-    """Three panels over time: interval, e-value with its threshold, and which arms can be best.
+    """Draw three panels over time: interval, e-value with its threshold, and contenders.
 
     Args:
         times: when it was looked, shape (n,), rising.
@@ -76,7 +76,7 @@ def evidence_figure(
 
 
 def _around(moments: NDArray[np.float64]) -> tuple[float, float]:
-    """Limits of the axis; a single moment has room to both sides."""
+    """Return the limits of the axis, with a margin for a single time."""
     first, last = float(moments[0]), float(moments[-1])
     return (first, last) if last > first else (0.5 * first, 2.0 * last)
 
@@ -121,7 +121,7 @@ def _draw_race(
     contenders: ArrayLike,
     arms: Sequence[str],
 ) -> None:
-    """A bar for every arm as long as it can be best; those in the race at the end are darker."""
+    """Draw a bar for every arm while it can be best; contenders at the end are darker."""
     racing = np.asarray(contenders) != 0
     edges = np.append(moments, _around(moments)[1])
     for arm in range(len(arms)):

@@ -1,4 +1,4 @@
-"""Figures of a history: curves with the groups around them, the groups' numbers, and regret."""
+"""Figures of a history: curves of the groups, their parameters, and regret."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ _WIDTH, _HEIGHT = 5.4, 4.2  # inches: readable on a phone, and two beside each o
 
 
 class Cells(NamedTuple):
-    """What groups earned with the arms: shape (n_groups, n_arms), counts 0 where never tried."""
+    """Mean rewards and counts of groups and arms, shape (n_groups, n_arms)."""
 
     theta: FloatArray  # (n_groups,)
     means: FloatArray
@@ -43,7 +43,7 @@ def group_curves_figure(
     limits: tuple[float, float] | None = None,
     axes: "Axes | None" = None,
 ) -> "Figure":
-    """Curves of the arms, bands of the groups' own errors, and a dot per group and arm.
+    """Draw the curves of the arms, bands of the groups' own errors, and a dot per group and arm.
 
     Args:
         theta: parameters, increasing, shape (n,).
@@ -98,7 +98,7 @@ def group_intervals_figure(
     xlabel: str = "parameter θ: share of groups below",
     axes: "Axes | None" = None,
 ) -> "Figure":
-    """The groups' numbers with their intervals, from the smallest up, coloured by the best arm.
+    """Draw the groups' parameters with intervals, in ascending order, coloured by best arm.
 
     Args:
         names: of the groups.
@@ -149,7 +149,7 @@ def group_regret_figure(
     ylabel: str = "regret in a new group",
     axes: "Axes | None" = None,
 ) -> "Figure":
-    """Regret over rounds with bands, and a mark on each line where it falls behind.
+    """Draw regret over rounds with bands, and a mark on each line where it falls behind.
 
     Args:
         lines: one per policy; their points are numbers of rounds.
@@ -183,7 +183,7 @@ def group_regret_figure(
 
 
 def _top(lines: Sequence[Line]) -> float:
-    """Where the picture ends: a few times the least regret; it shows a reference in any case."""
+    """Return the upper limit: a few times the least regret, and at least the reference."""
     ends = [float(np.asarray(line.y)[-1]) for line in lines]
     known = [end for line, end in zip(lines, ends, strict=True) if line.reference and end > 0.0]
     top = min(max(ends), max(_TALLEST * min(ends), min(known, default=0.0)))
@@ -192,7 +192,7 @@ def _top(lines: Sequence[Line]) -> float:
 
 @contextmanager
 def _place(axes: "Axes | None") -> "Iterator[tuple[Figure, Axes]]":
-    """A new figure in our style, or the axes that were given, in theirs."""
+    """Return a new figure in our style, or the given axes."""
     if axes is not None:
         yield axes.figure, axes  # type: ignore[misc]
         return
@@ -201,14 +201,14 @@ def _place(axes: "Axes | None") -> "Iterator[tuple[Figure, Axes]]":
 
 
 def _spread(values: FloatArray, most: int) -> IntArray:
-    """Places of the values in rising order, at most so many of them, evenly spread."""
+    """Return the places of at most ``most`` values in ascending order, evenly spread."""
     order = np.argsort(values, kind="stable")
     kept = np.unique(np.linspace(0, order.size - 1, min(order.size, most)).round().astype(np.int64))
     return np.asarray(order[kept])
 
 
 def _legend_below(axes: "Axes", n_entries: int, title: str | None = None) -> None:
-    """A legend under the axes, where it takes no width away."""
+    """Add a legend below the axes."""
     handles, labels = axes.get_legend_handles_labels()
     if n_entries > _MAX_LEGEND:  # a ramp of colours: its ends and its middle tell the order
         shown = sorted({0, len(handles) // 2, len(handles) - 1})

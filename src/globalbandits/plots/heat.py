@@ -1,4 +1,4 @@
-"""A table as colours: who is how far from the best."""
+"""A table as a heat map."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ def heat_figure(
     legend: str = "",
     highest: float = 3.0,
 ) -> "Figure":
-    """Coloured cells with a text in each; little colour is small, nan cells stay empty.
+    """Draw coloured cells with a text in each; pale is small, nan cells are empty.
 
     Args:
         table: values, shape (n_rows, n_columns).

@@ -1,10 +1,10 @@
-"""A user's own labels, as they can be printed and drawn: nothing in them is a command."""
+"""Labels for terminals and figures, with markup and control characters made harmless."""
 
 from collections.abc import Sequence
 
 
 def printed_label(value: object) -> str:
-    r"""A number with six digits at most, anything else as it is, control characters escaped.
+    r"""Return a label for a terminal: at most six digits, control characters escaped.
 
     >>> printed_label(0.4000000001), printed_label(1234567.0), printed_label("high")
     ('0.4', '1.23457e+06', 'high')
@@ -15,7 +15,7 @@ def printed_label(value: object) -> str:
 
 
 def drawn_label(value: object) -> str:
-    r"""The same for a figure, where dollars are dollars and not formulas.
+    r"""Return a label for a figure: as `printed_label`, with dollar signs escaped.
 
     >>> print(drawn_label("$5 or $10"))
     \$5 or \$10
@@ -24,7 +24,7 @@ def drawn_label(value: object) -> str:
 
 
 def short_label(value: object, most: int = 24) -> str:
-    r"""The same with so many characters at most: of a long name its two ends.
+    r"""Return a label for a figure with at most ``most`` characters: both ends of a long name.
 
     >>> print(short_label("a street with a name that is long, no. 7", 16))
     a street…, no. 7
@@ -36,7 +36,7 @@ def short_label(value: object, most: int = 24) -> str:
 
 
 def alike(values: Sequence[object]) -> list[str]:
-    """Texts of several labels as Python writes them, in which numbers look alike.
+    """Return the ``repr`` of several labels; integers among floats are written as floats.
 
     >>> alike([33, 35.0]), alike([33, 35]), alike(["low", 2])
     (['33.0', '35.0'], ['33', '35'], ["'low'", '2'])
@@ -46,7 +46,7 @@ def alike(values: Sequence[object]) -> list[str]:
 
 
 def counted(number: int, thing: str) -> str:
-    """So many things.
+    """Return a number and a noun, in the plural unless the number is 1.
 
     >>> counted(1, "arm"), counted(1_400, "decision")
     ('1 arm', '1,400 decisions')
@@ -55,7 +55,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def escape_controls(text: str) -> str:
-    r"""A text in one line that cannot steer a terminal: what is not printable is spelled out.
+    r"""Return a text with escapes for all characters that are not printable.
 
     >>> print(escape_controls("two\nlines\x07"))
     two\nlines\x07

@@ -1,4 +1,4 @@
-"""Lines with confidence bands: regret over time, an estimate beside the truth."""
+"""Lines with confidence bands, such as regret over time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """One line: its points, and the band around it where there is one.
+    """One line: its points, and an optional band.
 
     A reference (a bound, the truth) is drawn thin and black and takes no colour.
     """
@@ -47,7 +47,7 @@ def band_figure(
     size: tuple[float, float] = (7.2, 3.9),
     ax: "Axes | None" = None,
 ) -> "Figure":
-    """Lines with shaded bands, and thin vertical marks where something happens.
+    """Draw lines with shaded bands, and thin vertical marks.
 
     >>> figure = band_figure(
     ...     [Line("WAGP", [1, 2, 3], [1, 1.5, 1.6], [0.9, 1.3, 1.4], [1.1, 1.7, 1.8])],
@@ -74,7 +74,7 @@ _REFERENCE_DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)))
 
 
 def draw_lines(axes: "Axes", lines: Sequence[Line]) -> list[LineStyle]:
-    """Draw lines with their bands; the styles they got."""
+    """Draw lines with their bands and return their styles."""
     styles = iter(line_styles(sum(not line.reference for line in lines)))
     references = iter(_REFERENCE_DASHES * len(lines))
     used = []

@@ -1,4 +1,4 @@
-"""Figures that draw themselves in a notebook, without a magic line and outside any list."""
+"""Figures that a notebook displays without a magic command."""
 
 from functools import cache
 from io import BytesIO
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
 
 
 def new_picture(width: float, height: float) -> "Figure":
-    """An empty figure of this many inches that a notebook shows as a picture."""
+    """Return an empty figure of this size in inches that a notebook displays."""
     picture: Figure = _picture_class()(figsize=(width, height))
     return picture
 
 
 @cache
 def _picture_class() -> Any:
-    """The class, made on first use because it needs Matplotlib."""
+    """Create the class on first use, because it needs Matplotlib."""
     from matplotlib.figure import Figure
 
     class Picture(Figure):
-        """A figure that a notebook shows where it stands at the end of a cell."""
+        """A figure that a notebook displays at the end of a cell."""
 
         def _repr_png_(self) -> bytes:
             buffer = BytesIO()
@@ -35,6 +35,6 @@ def _picture_class() -> Any:
 
 
 def _unmade() -> Any:
-    """A picture whose state is set next, as pickle does."""
+    """Return a picture without state, which pickle sets next."""
     kind = _picture_class()
     return kind.__new__(kind)

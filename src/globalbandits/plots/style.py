@@ -1,4 +1,4 @@
-"""One look for every figure: told apart by colour, and without colour by dashes or lightness."""
+"""The style of all figures: lines differ in colour, and in dashes or lightness for print."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,7 +60,7 @@ _SETTINGS: dict[Any, Any] = {
 
 
 class LineStyle(NamedTuple):
-    """How one line is drawn."""
+    """Colour and dashes of one line."""
 
     color: Any
     dashes: Any
@@ -68,7 +68,7 @@ class LineStyle(NamedTuple):
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """The settings of every figure, for the length of a block; global ones stay as they are."""
+    """Apply the settings of all figures inside a block; global settings are unchanged."""
     import matplotlib
 
     with matplotlib.rc_context(_SETTINGS):
@@ -77,7 +77,7 @@ def styled() -> Iterator[None]:
 
 @contextmanager
 def narrow() -> Iterator[None]:
-    """Figures for a phone, for the length of a block: narrow, legends below, panels stacked."""
+    """Draw for phones inside a block: narrow, legends below, panels stacked."""
     before = _NARROW.set(True)
     try:
         yield
@@ -86,7 +86,7 @@ def narrow() -> Iterator[None]:
 
 
 def line_styles(n_lines: int) -> list[LineStyle]:
-    """Styles for so many lines: a palette with dashes for a few, a ramp in lightness for many.
+    """Return styles for n lines: a palette with dashes for a few, a ramp in lightness for many.
 
     A ramp suits arms, which have an order, and stays readable in grey.
 
@@ -102,25 +102,25 @@ def line_styles(n_lines: int) -> list[LineStyle]:
 
 
 def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
-    """A figure with one pair of axes, outside Matplotlib's global list of figures."""
+    """Return a figure with one pair of axes, outside Matplotlib's global list of figures."""
     figure = new_picture(fitting(width), height)
     return figure, figure.subplots()
 
 
 def figure_of(axes: "Axes") -> "Figure":
-    """The figure that axes of a user belong to."""
+    """Return the figure of the user's axes."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     return figure
 
 
 def axes_for(ax: "Axes | None", width: float, height: float) -> "tuple[Figure, Axes]":
-    """The user's axes with their figure, or a new figure where there are none."""
+    """Return the user's axes with their figure, or a new figure if there are none."""
     return new_figure(width, height) if ax is None else (figure_of(ax), ax)
 
 
 def new_row(width: float, height: float, n: int) -> "tuple[Figure, list[Axes]]":
-    """A figure with ``n`` pairs of axes side by side, or stacked where it must be narrow."""
+    """Return a figure with ``n`` pairs of axes, side by side or stacked in narrow figures."""
     if _NARROW.get():
         figure = new_picture(fitting(width), 0.8 * height * n)
         return figure, list(figure.subplots(n, 1))
@@ -129,7 +129,7 @@ def new_row(width: float, height: float, n: int) -> "tuple[Figure, list[Axes]]":
 
 
 def narrow_picture(draw: "Callable[[], Figure]") -> "Figure":
-    """What ``draw`` draws, for a phone: narrow, and with titles of several lines."""
+    """Return the figure of ``draw`` for a phone: narrow, with wrapped titles."""
     with narrow():
         figure = draw()
     for axes in figure.axes:
@@ -143,7 +143,7 @@ def narrow_picture(draw: "Callable[[], Figure]") -> "Figure":
 
 
 def fitting(width: float) -> float:
-    """The width of a figure in inches; less where it must be narrow.
+    """Return the width of a figure in inches; narrow figures have less.
 
     >>> fitting(7.2)
     7.2
@@ -152,7 +152,7 @@ def fitting(width: float) -> float:
 
 
 def place_legend(axes: "Axes", ax: "Axes | None") -> None:
-    """A legend beside our own axes; inside a user's, beside which other axes may stand."""
+    """Add a legend: outside our axes, and inside the user's, which may have neighbours."""
     if ax is None:
         legend_beside(axes)
     else:
@@ -160,7 +160,7 @@ def place_legend(axes: "Axes", ax: "Axes | None") -> None:
 
 
 def legend_beside(axes: "Axes", **options: Any) -> None:
-    """A legend to the right of the axes, where it can hide nothing; below narrow ones."""
+    """Add a legend to the right of the axes, or below narrow ones."""
     if _NARROW.get():
         axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.16), handlelength=3.0, **options)
         return

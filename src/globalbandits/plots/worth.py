@@ -1,4 +1,4 @@
-"""The picture for a decision: what each arm is worth, how sure that is, and which one is best."""
+"""Worth over arms, with intervals and the best arm."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,7 @@ _MAX_TICKS = 16
 
 
 class Seen(NamedTuple):
-    """What an arm's own rewards were worth on average, and how many there were."""
+    """Mean worth and number of the rewards of an arm."""
 
     arm: int
     worth: float
@@ -34,7 +34,7 @@ def worth_picture(
     title: str = "",
     ax: "Axes | None" = None,
 ) -> "Figure":
-    """Worth over arms: the model's curve with its band, what was observed, the best arm.
+    """Draw worth over arms: the model's curve with its band, observations, and the best arm.
 
     Args:
         positions: numbers that the arms stand for, such as prices; None for arms without.
@@ -98,7 +98,7 @@ def worth_picture(
 
 
 def _draw_band(axes: "Axes", x: FloatArray, bounds: FloatArray, *, joined: bool) -> None:
-    """The interval of each arm: a band where arms are numbers, else an upright line each."""
+    """Draw the intervals of the arms: a band if arms are numbers, otherwise vertical lines."""
     if joined:
         axes.fill_between(x, bounds[:, 0], bounds[:, 1], color=PALETTE[0], alpha=0.18, linewidth=0)
     axes.vlines(x, bounds[:, 0], bounds[:, 1], color=PALETTE[0], alpha=0.6, label="how sure")

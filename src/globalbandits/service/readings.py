@@ -4,7 +4,6 @@ A reading is begun only when somebody asks, and at most every few seconds for a 
 which version they are of.
 """
 
-import dataclasses
 import logging
 import math
 import multiprocessing
@@ -17,6 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
+from globalbandits._encoding import plain
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.settings import index_of
 from globalbandits.service.texts import plain_json
@@ -158,20 +158,5 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
 
 def _said(statement: Any) -> dict[str, Any]:
     """A statement's numbers and its sentence."""
-    numbers: dict[str, Any] = plain(dataclasses.asdict(statement))
+    numbers: dict[str, Any] = plain(statement)
     return numbers | {"text": str(statement)}
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it; numbers that JSON has not are null."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, (bool, str, int)) or value is None:
-        return value
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return repr(value)
-    return number if math.isfinite(number) else None

@@ -1,7 +1,7 @@
-"""Playing the league: each policy by itself, so that its time can be taken.
+"""Play the league: one policy after the other, so that its time can be measured.
 
-A policy's result does not depend on who plays beside it (all of a run's randomness is keyed by
-seed and run), so playing one after the other gives the same paired comparison.
+All randomness of a run is keyed by seed and run, so the comparison is paired although the
+policies do not play together.
 """
 
 import contextlib
@@ -35,17 +35,17 @@ def league(
     threads: int | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Standings:
-    """Play policies on scenarios, and rank them by what was really paid.
+    """Play policies on scenarios, and rank them by regret under the true means.
 
     Args:
         policies: labels such as "WAGP", policies of your own, ``module:Object`` names, or a
             mapping from labels to policies; all of the league by default.
         scenarios: keys such as "pricing", paths of TOML files, or `Scenario` objects; all of
             the league by default.
-        runs: instead of each scenario's own number.
-        seed: of all randomness.
+        runs: runs of each scenario, instead of its own number.
+        seed: seed of all randomness.
         threads: as in `simulate`.
-        folder: keep the games here, and do not play those again that are there.
+        folder: where games are stored; stored games are not played again.
 
     >>> import globalbandits as gb
     >>> standings = gb.league([gb.WAGP(), gb.UCB1()], ["short"], runs=10)
@@ -76,12 +76,12 @@ def play_league(
 
     Args:
         scenarios: what to play, from `load_scenarios`.
-        policies: who plays, by label.
-        runs: instead of each scenario's own number.
-        seed: of all randomness.
+        policies: policies by label.
+        runs: runs of each scenario, instead of its own number.
+        seed: seed of all randomness.
         threads: as in `simulate`.
-        tick: called with (scenario title, policy label) before each of them plays.
-        games: where games are kept: one that is there is not played again.
+        tick: called with (scenario title, policy label) before each game.
+        games: the stored games, which are not played again.
     """
     kept = games or Games(None)
     if runs is not None:
@@ -141,12 +141,12 @@ def compile_ahead(policies: Sequence[str], tick: Tick) -> None:
 def _compile(name: str) -> None:
     (policy,) = league_policies([name]).values()
     (scenario,) = load_scenarios(["short"])
-    with contextlib.suppress(PolicyError):  # who cannot play is named when the league is played
+    with contextlib.suppress(PolicyError):  # the league names policies that cannot play
         simulate(scenario.environment, [policy], horizon=1, runs=1)
 
 
 def _play(scenario: Scenario, policy: Policy, runs: int, seed: int, threads: int | None) -> Game:
-    """Final regrets by run, and nanoseconds per step and core."""
+    """Return final regrets by run, and nanoseconds per step and core."""
     simulate(scenario.environment, [policy], horizon=1, runs=1, seed=seed)  # compile it first
     started = time.perf_counter()
     played = simulate(

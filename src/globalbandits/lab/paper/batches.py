@@ -1,4 +1,4 @@
-"""Simulations in batches of runs, summed up as they come: memory does not grow with runs."""
+"""Simulations in batches of runs, summarised batch by batch to bound memory."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ CHECKPOINTS = 200
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Size:
-    """How much to simulate, and whom to tell of every batch of runs that is done."""
+    """Runs, horizon and seed of a simulation, and a function called after every batch."""
 
     runs: int
     horizon: int
@@ -30,7 +30,7 @@ class Size:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """What is kept of all runs: curves as moments, and a few numbers of each run."""
+    """Results of all runs: curves as moments, and a few numbers of each run."""
 
     times: IntArray  # (time,)
     policies: tuple[str, ...]
@@ -44,7 +44,7 @@ class Gathered:
     ]  # by policy: (run,) mean distance of the estimate, over checkpoints
 
     def curve(self, policy: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean regret of a policy over time, and its 95 % band: three arrays (time,)."""
+        """Return mean regret over time and both ends of its 95 % band: three arrays (time,)."""
         at = self.policies.index(policy)
         return self.regret.mean[at], self.regret.low[at], self.regret.high[at]
 
@@ -58,14 +58,14 @@ def gather(
     checkpoints: int = CHECKPOINTS,
     spacing: str = "linear",
 ) -> Gathered:
-    """Simulate policies side by side and keep what the experiments need.
+    """Simulate policies with common random numbers and keep what the experiments need.
 
     Args:
         environment: the world.
         policies: the policies by name.
         size: runs, horizon and seed.
-        groups: arms whose joint share is kept; each arm by itself by default.
-        checkpoints: at most how many rounds of a run to record.
+        groups: groups of arms whose share of rounds is kept; each arm by default.
+        checkpoints: maximum number of recorded rounds.
         spacing: "linear" or "log" between them.
     """
     n_arms = environment.model.n_arms
@@ -107,9 +107,9 @@ def gather(
 def trace(
     environment: "Environment", policies: "Mapping[str, Policy]", size: Size
 ) -> tuple[IntArray, FloatArray, dict[str, FloatArray]]:
-    """One run in every round: rounds and true parameters (time,), and each policy's estimates.
+    """Return one run round by round: rounds, true parameters, and estimates by policy.
 
-    Of more than a million rounds only as many are kept, evenly spaced.
+    At most a million rounds are kept, evenly spaced.
     """
     from globalbandits.simulation.checkpoints import MAX_CHECKPOINTS
 

@@ -80,9 +80,9 @@ def _charts(spec: Spec, model: "RewardModel", found: dict[float, Gathered]) -> t
     curves = [found[theta].curve("wagp") for theta in by_distance]
     claims = [spec.claim(f"regret_{theta:g}").published for theta in by_distance]
     references = {at: claim.value for at, claim in enumerate(claims) if claim is not None}
-    # Quantiles: a point for every run would make the figure grow with their number.
+    # Quantiles keep the size of the figure independent of the number of runs.
     shares = np.linspace(0.0, 1.0, 201)
-    # Whole rounds, from the first on: who was never wrong has that behind him at once.
+    # Rounds start at 1, also for runs without a wrong decision.
     settled = [
         plots.Line(label, np.maximum(np.quantile(rounds, shares, method="inverted_cdf"), 1), shares)
         for label, rounds in zip(

@@ -1,4 +1,4 @@
-"""The experiments' specs: TOML files beside this module, checked when they are read."""
+"""Specifications of the experiments, read from TOML files and checked."""
 
 import dataclasses
 import tomllib
@@ -29,13 +29,13 @@ _OPTIONAL_KEYS = {"number": int, "runs_stated": bool, "joint": dict} | _CLAIMS
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PolicySpec:
-    """A policy of an experiment: its label, and parameters some of which have names yet."""
+    """A policy of an experiment: its label and its parameters, some of which may be names."""
 
     label: str
     parameters: Mapping[str, Any]
 
     def build(self, **names: float) -> "Policy":
-        """The policy; a parameter that is one of ``names`` takes that value.
+        """Return the policy; a parameter that is one of ``names`` takes that value.
 
         >>> spec = PolicySpec(label="W", parameters={"policy": "buw", "scale": "small"})
         >>> spec.build(small=0.1)
@@ -52,7 +52,7 @@ class PolicySpec:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What the paper says of an entry, and why we do not find it if we do not."""
+    """What the paper says about an entry, and the reason if we cannot reproduce it."""
 
     published: Published | None = None
     statement: str = ""
@@ -62,10 +62,10 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spec:
-    """One experiment: what is simulated, and what the paper says of the outcome."""
+    """One experiment: what is simulated, and what the paper says about the outcome."""
 
     name: str
-    number: int | None  # the paper's; None for what is not in the paper
+    number: int | None  # number in the paper; None if it is not in the paper
     title: str
     text: str
     horizon: int
@@ -77,12 +77,12 @@ class Spec:
     joint: Mapping[str, tuple[str, ...]]  # entries with printed numbers, by title of their table
 
     def setting(self, name: str) -> float:
-        """A number among the settings."""
+        """Return a number of the settings."""
         require(name in self.settings, "settings", f"have {name}", list(self.settings), _ERROR)
         return as_float(f"settings.{name}", self.settings[name], _ERROR)
 
     def setting_list(self, name: str) -> tuple[float, ...]:
-        """A list of numbers among the settings."""
+        """Return a list of numbers of the settings."""
         require(name in self.settings, "settings", f"have {name}", list(self.settings), _ERROR)
         values = self.settings[name]
         is_list = isinstance(values, list) and len(values) > 0
@@ -90,7 +90,7 @@ class Spec:
         return tuple(as_float(f"settings.{name}", value, _ERROR) for value in values)
 
     def claim(self, entry: str) -> Claim:
-        """What the paper says of an entry: nothing, if nothing is in the file."""
+        """Return what the paper says about an entry; an empty claim if it says nothing."""
         return self.claims.get(entry, Claim())
 
 
@@ -98,7 +98,7 @@ _ERROR = ScenarioError
 
 
 def load_spec(name: str) -> Spec:
-    """One of the experiments that come with the package, by the name of its file.
+    """Return the specification in one of the files of this package, by its name.
 
     >>> load_spec("comparison").title
     'Comparison at θ = 0.4'
@@ -107,7 +107,7 @@ def load_spec(name: str) -> Spec:
 
 
 def parse_spec(text: str, name: str) -> Spec:
-    """A spec from the text of a TOML file; ``name`` is named in errors."""
+    """Return a specification from the text of a TOML file; errors mention ``name``."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -119,7 +119,7 @@ def parse_spec(text: str, name: str) -> Spec:
 
 
 def load_model(name: str) -> "RewardModel":
-    """One of the models of ``models.toml``, by its name.
+    """Return one of the models of ``models.toml``, by its name.
 
     >>> load_model("pricing").n_arms
     12
@@ -202,7 +202,7 @@ def _as_joint(
 
 
 def _as_texts(name: str, content: Any, needed: str, reasons: dict[str, Any]) -> dict[str, str]:
-    """The texts of a claim; ``why`` is the name of a reason, and becomes the reason."""
+    """Return the texts of a claim, with the name of a reason in ``why`` replaced by the reason."""
     allowed = isinstance(content, dict) and {needed} <= content.keys() <= {needed, "why", "number"}
     require(allowed, name, f"have {needed}, and perhaps why and number", content, _ERROR)
     for key, value in content.items():

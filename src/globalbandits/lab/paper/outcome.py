@@ -1,4 +1,4 @@
-"""What an experiment gives back: numbers, how they are laid out, and figures."""
+"""The outcome of an experiment: its numbers, their tables, and figures."""
 
 import dataclasses
 from collections import Counter
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A figure that is drawn when it is needed."""
+    """A figure that is drawn on demand."""
 
     name: str  # of its file
     caption: str
@@ -23,18 +23,18 @@ class Chart:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Entries laid out as a table: a row per label, and the keys of its entries."""
+    """A table of entries: each row has a label and the keys of its entries."""
 
     title: str
     corner: str  # what the row labels are
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    below: str = ""  # the chart it belongs to; without one it stands below all charts
+    below: str = ""  # the chart that it follows; by default all charts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """One experiment, done."""
+    """The results of one experiment."""
 
     spec: Spec
     horizon: int
@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def joint(self) -> tuple[Joint, ...]:
-        """The paper's tables as wholes."""
+        """The joint tests of the paper's tables."""
         return judge_jointly(self.spec.joint, self.entries)
 
     @property
@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def heading(self) -> str:
-        """What stands above it."""
+        """The title in reports."""
         number = self.spec.number
         return self.spec.title if number is None else f"Experiment {number}: {self.spec.title}"
 
@@ -78,7 +78,7 @@ _BEST_FIRST = (
 
 
 def best_entries(outcomes: Iterable[Outcome]) -> list[Entry]:
-    """One entry for each number and statement: of several readings that with the best verdict.
+    """Return one entry for each number and statement: the reading with the best verdict.
 
     Best is reproduced, then too noisy to tell, then not reproduced.
     """
@@ -92,7 +92,7 @@ def best_entries(outcomes: Iterable[Outcome]) -> list[Entry]:
 
 
 def count_verdicts(outcomes: Iterable[Outcome]) -> dict[Verdict, int]:
-    """How many numbers and statements got which verdict, each by its best reading.
+    """Return the number of entries with each verdict, after `best_entries`.
 
     >>> count_verdicts([])[Verdict.REPRODUCED]
     0

@@ -1,4 +1,4 @@
-"""Experiment 3: a parameter that walks, followed by WAGP on overlapping windows."""
+"""Experiment 3: a random walk of the parameter, tracked by WAGP on overlapping windows."""
 
 import time
 from functools import partial
@@ -24,7 +24,7 @@ _PER = "per 1,000 rounds"
 
 
 def run(spec: Spec, size: Size) -> Outcome:
-    """Simulate Experiment 3: walks of several speeds, one of them looked at closely."""
+    """Simulate Experiment 3: walks of several speeds, one of them in detail."""
     started = time.perf_counter()
     model = load_model(spec.model)
     tracked = spec.setting("tracked_drift_time")
@@ -57,7 +57,7 @@ def run(spec: Spec, size: Size) -> Outcome:
 
 
 def world_at(spec: Spec, model: "RewardModel", tau: float) -> "Environment":
-    """The world of Experiment 3 in which theta walks at the speed 1/tau."""
+    """Return the environment of Experiment 3 in which theta walks at the speed 1/tau."""
     from globalbandits.environments import BetaNoise, Environment, RandomWalk
 
     walk = RandomWalk(drift_time=tau, up=spec.setting("up"), boundary="reflect")
@@ -69,13 +69,13 @@ def _half_window(model: "RewardModel", tau: float) -> int:
 
 
 def policies_at(spec: Spec, model: "RewardModel", tau: float) -> "dict[str, Policy]":
-    """The policies of Experiment 3, which are told the speed."""
+    """Return the policies of Experiment 3 for the speed 1/tau, which they know."""
     names = {"tau": tau, "2h": 2 * _half_window(model, tau)}
     return {key: policy.build(**names) for key, policy in spec.policies.items()}
 
 
 def _switches(model: "RewardModel", tau: float, horizon: int) -> list[int]:
-    """After which rounds the older half of the window is dropped: 2h, 3h, ..."""
+    """Return the rounds after which the older half of the window is dropped: 2h, 3h, ..."""
     h = _half_window(model, tau)
     return list(range(2 * h, horizon, h))
 

@@ -23,7 +23,7 @@ from globalbandits.pages import (
     text_table,
 )
 from globalbandits.plots import save_figure
-from globalbandits.plots.saving import svg_bytes
+from globalbandits.plots.figure_files import svg_bytes
 from globalbandits.plots.style import narrow_picture
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple
+from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple, plain
 from globalbandits._random import Stream, generator
 from globalbandits._validation import as_seed, show
 from globalbandits.errors import PolicyError, StateError
@@ -107,7 +107,7 @@ def _resumes(
 
 def encode_generator(rng: np.random.Generator) -> dict[str, Any]:
     """The state of a generator as plain numbers and lists."""
-    encoded: dict[str, Any] = _plain(rng.bit_generator.state)
+    encoded: dict[str, Any] = plain(rng.bit_generator.state)
     return encoded
 
 
@@ -121,7 +121,7 @@ def decode_generator(saved: Any) -> np.random.Generator:
     try:
         # Numbers of thousands of digits, or lists nested a thousand deep, fail in their own ways.
         bits.state = saved
-        same = _plain(bits.state) == saved
+        same = plain(bits.state) == saved
     except Exception as error:
         raise StateError(
             f"generator must be a state of {kind}, got {show(saved)}: {show(error)}"
@@ -151,14 +151,6 @@ def _check_close(name: str, saved: Any, derived: Any) -> None:
             f"{name} must follow from the statistics, got {show(saved.tolist())} "
             f"for {show(derived.tolist())}"
         )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    return value
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Experiment 3: the interval follows a walking theta on a window, and the alarm for change."""
+"""Experiment 3: intervals for a theta that changes, and the alarm for change."""
 
 import math
 from functools import partial
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 N_SIMULATIONS = 4
-_STEP = 25  # rounds between looks; copies for the alarm are a multiple of it apart
+_ROUNDS_BETWEEN_LOOKS = 25  # divides the distance of the alarm's snapshots
 _WINDOW = 200  # rewards, twice the half window of the policy at the paper's drift time
 _NAMES = {"all": "from all rewards", "window": f"from the last {_WINDOW} rewards"}
 
 
 def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
-    """Non-stationary WAGP in the worlds of Experiment 3."""
+    """Run non-stationary WAGP in the worlds of Experiment 3."""
     walk = load_spec("random_walk")
     tracked = walk.setting("tracked_drift_time")
     fastest = min(spec.setting_list("drift_times"))
     horizon = min(size.horizon, walk.horizon)
-    times = sorted({*range(_STEP, horizon + 1, _STEP), horizon})
+    times = sorted({*range(_ROUNDS_BETWEEN_LOOKS, horizon + 1, _ROUNDS_BETWEEN_LOOKS), horizon})
     entries: dict[str, Entry] = {}
     charts: tuple[Chart, ...] = ()
     for tau in spec.setting_list("drift_times"):
@@ -53,9 +53,9 @@ def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
 
 
 def change_log_e(model: "RewardModel", times: IntArray, histograms: FloatArray, at: int) -> float:
-    """What `Evidence.drift` says at one of the times, from the histograms up to it.
+    """Return the log e-value of `Evidence.drift` at one of the times.
 
-    Every multiple of 100 rounds up to then must be among the times.
+    Every multiple of 100 rounds up to that time must be among the times.
     """
     snapshots = no_snapshots(model.n_arms, histograms.shape[-1] - 1)
     for before in range(at + 1):
@@ -64,7 +64,7 @@ def change_log_e(model: "RewardModel", times: IntArray, histograms: FloatArray, 
 
 
 def window_counts(times: IntArray, histograms: FloatArray, at: int) -> FloatArray:
-    """Soft counts of the last rewards: differences of histograms are exact."""
+    """Return the histograms of the last rewards."""
     before = int(times[at]) - _WINDOW
     if before <= 0:
         return np.asarray(histograms[at])

@@ -1,4 +1,4 @@
-"""Experiment 1: the interval closes around theta, and arms leave the race."""
+"""Experiment 1: the interval for a fixed theta, and the arms that can still be best."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ N_SIMULATIONS = 1
 
 
 def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
-    """WAGP in the world of Experiment 1."""
+    """Run WAGP in the world of Experiment 1."""
     from globalbandits.environments import BetaNoise, Environment
 
     world = Environment(model, theta=load_spec("comparison").setting("theta"), noise=BetaNoise())
@@ -46,7 +46,7 @@ def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
 
 
 def _decades(seen: RewardRecords) -> list[int]:
-    """Which of the times are powers of ten, from 10 on, and the horizon."""
+    """Return the places of the powers of ten, from 10 on, and of the horizon."""
     last = len(seen.times) - 1
     return [
         at
@@ -61,7 +61,7 @@ def _entries(spec: Spec, seen: RewardRecords, found: Findings) -> dict[str, Entr
     entries: dict[str, Entry] = {}
     for at in _decades(seen):
         time = int(seen.times[at])
-        # An empty interval has no width: it is a miss below, and 0 here.
+        # An empty interval counts as width 0 here, and as a miss below.
         width = np.nan_to_num(widths[:, at])
         entries[f"width_{time}"] = median_of_runs(width, label=f"median width at {time:,}")
         key, left = f"contenders_{time}", found.contenders[:, at].sum(axis=1)

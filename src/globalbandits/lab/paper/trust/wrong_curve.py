@@ -1,4 +1,4 @@
-"""Experiment 4: does the evidence notice that the curve is wrong?"""
+"""Experiment 4: how often the evidence refutes a wrong curve."""
 
 import math
 from functools import partial
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 N_SIMULATIONS = 4
 _SHOWN_BIAS = 0.05
 _SHOWN_POLICY = "guarded"
-_ONE_PRICE = 0.99  # of the rounds after the last look but one: a run has settled on one price
+# A run with this share of one price after the last look but one has settled on that price.
+_SETTLED_SHARE = 0.99
 
 
 def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
-    """Policies in the worlds of Experiment 4, and in one without a bias."""
+    """Run policies in the worlds of Experiment 4, and in one without a bias."""
     policies = {key: policy.build() for key, policy in spec.policies.items()}
     looks = [int(time) for time in spec.setting_list("looks") if time < size.horizon]
     entries: dict[str, Entry] = {}
@@ -61,13 +62,13 @@ def _world(model: "RewardModel", bias: float) -> "Environment":
 
 
 def _alarms(model: "RewardModel", seen: RewardRecords, confidence: float, size: Size) -> BoolArray:
-    """Whether the model was refuted by each time, shape (policy, run, time)."""
+    """Return whether the model was refuted by each time, shape (policy, run, time)."""
     alarms = np.zeros(seen.histograms.shape[:3], np.bool_)
     for place in range(size.runs):
         for policy in range(len(alarms)):
             for at in range(len(seen.times)):
                 found = log_e_value(model, seen.histograms[policy, place, at])
-                # Refuted once is refuted: an e-process needs to be high at one time only.
+                # A model stays refuted: an e-process must exceed the threshold only once.
                 if found >= -math.log(1.0 - confidence):
                     alarms[policy, place, at:] = True
         size.tick(1)
@@ -87,10 +88,10 @@ def _entries(
 
 
 def _settled_entries(bias: float, seen: RewardRecords, alarms: BoolArray) -> dict[str, Entry]:
-    """Runs of plain WAGP that set one price only, and whether any of them is refuted."""
+    """Return shares of WAGP's runs that settle on one price, and that refute the curve."""
     plays = seen.histograms[0].sum(axis=3)
     late = plays[:, -1] - plays[:, -2] if len(seen.times) > 1 else plays[:, -1]
-    settled = late.max(axis=1) >= _ONE_PRICE * late.sum(axis=1)
+    settled = late.max(axis=1) >= _SETTLED_SHARE * late.sum(axis=1)
     at = f"at λ = {bias:g}"
     label = f"runs of WAGP that settle on one price {at}"
     refuted = alarms[0, :, -1]

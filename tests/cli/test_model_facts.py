@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.cli.facts import model_facts, theta_facts
+from globalbandits.cli.model_facts import model_facts, theta_facts
 from globalbandits.model.catalogue import three_arms
 
 PRICES = [0.4 + 0.05 * k for k in range(12)]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from globalbandits.cli.values import parse_arms, parse_domain, parse_parameters, parse_value
+from globalbandits.cli.arguments import parse_arms, parse_domain, parse_parameters, parse_value
 from globalbandits.errors import ScenarioError
 
 

@@ -1,4 +1,4 @@
-"""Figures to files."""
+"""Figures as files: SVG, PNG and PDF."""
 
 import os
 from io import BytesIO
@@ -12,7 +12,7 @@ from globalbandits.plots.style import styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What must be left out so that the same figure gives the same bytes on another day.
+# Without dates the same figure always gives the same bytes.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".png": {},
@@ -21,7 +21,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 def check_figure_path(path: str | os.PathLike[str]) -> Path:
-    """The path of a figure, or an error if its ending names no format we write.
+    """Return the path of a figure, or raise an error if its suffix is not supported.
 
     >>> check_figure_path("out.gif")
     Traceback (most recent call last):
@@ -35,7 +35,7 @@ def check_figure_path(path: str | os.PathLike[str]) -> Path:
 
 
 def svg_bytes(figure: "Figure") -> bytes:
-    """A figure as the bytes of an SVG file, for pages that hold it inside."""
+    """Return a figure as the bytes of an SVG file."""
     buffer = BytesIO()
     with styled():
         figure.savefig(buffer, format="svg", metadata=_METADATA[".svg"])
@@ -43,9 +43,9 @@ def svg_bytes(figure: "Figure") -> bytes:
 
 
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> Path:
-    """Write a figure as SVG, PNG or PDF by the path's ending; all of it or nothing.
+    """Write a figure as SVG, PNG or PDF, by the suffix of the path, and return the path.
 
-    The same figure gives the same bytes. Returns the path.
+    The file is written completely or not at all. The same figure gives the same bytes.
     """
     target = check_figure_path(path)
     suffix = target.suffix.lower()
