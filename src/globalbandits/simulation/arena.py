@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits._random import Source, States, Stream, source
 from globalbandits.compiling.engine import Engine
-from globalbandits.compiling.packing import pack
+from globalbandits.compiling.memory import pack
 from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
 from globalbandits.evidence.stopping import NO_STOP

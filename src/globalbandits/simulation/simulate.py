@@ -11,14 +11,13 @@ from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
-from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.executors import check_executor
 from globalbandits.simulation.progress import progress_bar
 from globalbandits.simulation.requests import prepare
 from globalbandits.simulation.result import SimulationResult
 from globalbandits.simulation.shards import play_request
 from globalbandits.simulation.spreading import available_cores, play_in_executor, play_in_threads
-from globalbandits.simulation.warming import compiling_engine
+from globalbandits.simulation.warming import compiled_arena
 
 
 def simulate(
@@ -93,7 +92,7 @@ def simulate(
     )
     job, runs, first_run = request.job, request.runs, request.first_run
     # This compiles everything, and warns of what cannot be compiled.
-    arena = Arena(job, compiling_engine(job, shown=progress), States(job.seed, first_run, runs))
+    arena = compiled_arena(job, States(job.seed, first_run, runs), shown=progress)
     import_module("xarray")  # which takes a second, and Ctrl-C may come when the runs are done
     played = None
     try:

@@ -7,7 +7,6 @@ import numpy as np
 
 from globalbandits._random import States
 from globalbandits.errors import ResultError
-from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.executors import open_workers
 from globalbandits.simulation.records import Records
 from globalbandits.simulation.requests import Request
@@ -16,7 +15,7 @@ from globalbandits.simulation.spreading import available_cores, play_in_threads
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.listening import Listener
 from globalbandits.simulation.sweeps.plan import Plan, Task
-from globalbandits.simulation.warming import compiling_engine
+from globalbandits.simulation.warming import compiled_arena
 
 _SHARDS_PER_WORKER = 4  # for few tasks: so that workers end together
 
@@ -92,7 +91,7 @@ def _requests(plan: Plan, tasks: list[Task], fail: Fail) -> Iterator[tuple[int, 
             parts = (*job.policies, job.noise, job.drift)
             kinds = tuple(type(part).__name__ for part in parts)
             if kinds not in compiled:
-                Arena(job, compiling_engine(job), States(job.seed, 0, 1))
+                compiled_arena(job)
                 compiled.add(kinds)
         except Exception as error:
             fail(task.key, error)
@@ -118,7 +117,7 @@ def _play_here(
 
         try:
             states = States(request.job.seed, request.first_run, request.runs)
-            arena = Arena(request.job, compiling_engine(request.job), states)
+            arena = compiled_arena(request.job, states)
             records, finished = play_in_threads(
                 arena, request.first_run, request.runs, n_threads, report
             )
