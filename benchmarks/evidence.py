@@ -81,7 +81,7 @@ def add_loop(histogram: Any, rewards: Any, weight: float) -> None:
 
 def update_row() -> Row:
     """A reward into the compiled histogram."""
-    from globalbandits.compiling.compilation import compile_kernel
+    from globalbandits.compiling.compiler import compile_kernel
     from globalbandits.compiling.views import View
 
     view = View(empty(12))

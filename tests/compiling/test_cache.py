@@ -12,22 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from globalbandits.compiling import cache, compilation
-from globalbandits.compiling.compilation import compile_kernel
+from globalbandits.compiling import cache, compiler
+from globalbandits.compiling.compiler import compile_kernel
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A cache of its own, on disk and in memory."""
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "deep" / "cache"))
-    monkeypatch.setattr(cache, "_SAID", set(), raising=False)
+    monkeypatch.setattr(cache, "_WARNED", set(), raising=False)
     forget_memory(monkeypatch)
     return tmp_path / "deep" / "cache"
 
 
 def forget_memory(monkeypatch):
-    monkeypatch.setattr(compilation, "_KERNELS", {})
-    monkeypatch.setattr(compilation, "_HELPERS", {})
+    monkeypatch.setattr(compiler, "_KERNELS", {})
+    monkeypatch.setattr(compiler, "_HELPERS", {})
 
 
 def kernel(x):
@@ -38,8 +38,8 @@ def compile_again(monkeypatch):
     """Compile as a new process would; how many hits and saves there were."""
     forget_memory(monkeypatch)
     assert compile_kernel(kernel, 1.0)(1.0) == 1.5
-    (found,) = compilation._KERNELS.values()
-    return found._cache.hits, found._cache.saved
+    (found,) = compiler._KERNELS.values()
+    return found.n_loaded, found.n_saved
 
 
 def mode_of(path):
@@ -163,12 +163,10 @@ def test_a_full_disk_is_no_error(folder, monkeypatch):
 
 
 def test_code_that_cannot_be_pickled_is_no_error(folder, monkeypatch):
-    from numba.core import serialize
-
     def fail(value):
         raise TypeError("cannot pickle")
 
-    monkeypatch.setattr(serialize, "dumps", fail)
+    monkeypatch.setattr(compiler, "dumps", fail)
     assert compile_again(monkeypatch) == (0, 0)
 
 
@@ -183,7 +181,7 @@ def test_a_file_that_cannot_be_touched_is_still_read(folder, monkeypatch):
 
 
 def test_old_files_are_removed(folder, monkeypatch):
-    monkeypatch.setattr(cache, "_KEEP", 2)
+    monkeypatch.setattr(cache, "MAX_FILES", 2)
     folder.mkdir(parents=True)
     for age in (50, 10):
         (folder / f"{age}.nbc").write_bytes(b"")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from globalbandits.compiling.compilation import CompileError, compile_kernel
+from globalbandits.compiling.compiler import CompileError, compile_kernel
 from globalbandits.compiling.views import View, ViewError
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.compiling.compilation import compile_kernel
+from globalbandits.compiling.compiler import compile_kernel
 from globalbandits.compiling.views import View
 from globalbandits.errors import ModelError
 from globalbandits.model.curves import evaluate_many

@@ -153,7 +153,7 @@ class WordyNoise(WildNoise):
 
 
 def test_a_noise_that_cannot_be_compiled(monkeypatch):
-    monkeypatch.setattr(engine, "_SAID", set())
+    monkeypatch.setattr(engine, "_WARNED", set())
     env = gb.Environment(pricing().model, 0.4, noise=WordyNoise())
     with pytest.warns(RuntimeWarning, match="WordyNoise cannot be compiled and runs in plain"):
         records = records_of(env, [WAGP()], 30)

@@ -13,7 +13,7 @@ LOOK_UPS = """
 import math
 import numpy as np
 import globalbandits as gb
-from globalbandits.compiling.compilation import compile_kernel
+from globalbandits.compiling.compiler import compile_kernel
 from globalbandits.compiling.views import View
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.model.tables import (

@@ -67,7 +67,7 @@ def test_another_executor_does_not_matter(reference):
 
 
 def test_blocks_of_slow_neighbours_do_not_matter(monkeypatch):
-    monkeypatch.setattr(engine, "_SAID", {"Wordy"})
+    monkeypatch.setattr(engine, "_WARNED", {"Wordy"})
     alone = run(policies=[WAGP()], horizon=3_000, runs=2)
     beside = run(policies=[WAGP(), Wordy()], horizon=3_000, runs=2)
     assert beside.sel(policy=["WAGP"]).identical(alone)
@@ -212,7 +212,7 @@ def test_drift_against_an_independent_simulation(oracle):
 
 
 def test_a_policy_that_cannot_be_compiled_is_said_once(monkeypatch):
-    monkeypatch.setattr(engine, "_SAID", set())
+    monkeypatch.setattr(engine, "_WARNED", set())
     with pytest.warns(RuntimeWarning, match="Wordy cannot be compiled and runs in plain Python"):
         slow = run(policies=[Wordy()], horizon=50)
     again = run(policies=[Wordy()], horizon=50)  # a second warning would be an error

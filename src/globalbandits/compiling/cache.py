@@ -1,34 +1,36 @@
-"""Compiled code on disk: one file for each content of a function and types of its arguments.
+"""Files of compiled code: one for each function, with each combination of argument types.
 
-The file's name is the hash of all that went into the code, so a file is never out of date:
-after an edit another name is asked for. Files that are not used for a long time are removed.
+A file's name is a hash of everything that went into the code, so a file is never out of date:
+after an edit the name is another one. The least recently used files are removed.
 
-A file is code that will run, so it is read only if nobody else can have written it: folder and
-file belong to the user of this process and nobody else may write to them.
+A file holds code that will run. It is read only if folder and file belong to the user of this
+process and no other user may write to them. Any other problem with folder or file, such as a
+full disk, is no error: the code is compiled again.
 """
 
 import contextlib
 import hashlib
 import os
-import pickle
 import stat
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 from globalbandits._files import replacing
 
 VARIABLE = "GLOBALBANDITS_CACHE_DIR"
-_KEEP = 500  # files; the least recently used ones beyond are removed
-_OPEN_TO_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-_SAID: set[Path] = set()  # folders that have been said to be open to others
+MAX_FILES = 500
+_SUFFIX = ".nbc"
+_SOURCE_DIGITS = 32
+_DIGEST_BYTES = 32  # SHA-256 at the start of a file
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_WARNED: set[Path] = set()  # folders that a warning has named
 
 
 def cache_directory() -> Path | None:
-    """Where compiled code is kept: GLOBALBANDITS_CACHE_DIR, or the system's place for caches.
+    """The folder of compiled code: GLOBALBANDITS_CACHE_DIR, or the system's folder for caches.
 
-    Places that are empty or relative are passed over; None if no place is left.
+    Empty and relative paths are ignored. None if no folder is left.
     """
     if (chosen := _absolute(VARIABLE)) is not None:
         return chosen
@@ -42,88 +44,68 @@ def cache_directory() -> Path | None:
 
 
 def _absolute(variable: str) -> Path | None:
-    """The place a variable names, if it is one wherever the process works."""
-    place = Path(os.environ.get(variable, ""))
-    return place if place.is_absolute() else None
+    """The path in an environment variable, if it is absolute."""
+    path = Path(os.environ.get(variable, ""))
+    return path if path.is_absolute() else None
 
 
 def _at_home(*parts: str) -> Path | None:
-    if os.environ.get("HOME") == "":  # which would count as the root folder
+    if os.environ.get("HOME") == "":  # it would count as the root folder
         return None
     try:
         home = Path.home()
-    except (RuntimeError, OSError, KeyError):  # nobody knows where
+    except (RuntimeError, OSError, KeyError):  # the user has no home
         return None
     return home.joinpath(*parts) if home.is_absolute() else None
 
 
-class DiskCache:
-    """What a Numba dispatcher asks for compiled code before it compiles, and tells it after.
+def file_name(source: str, key: str) -> str:
+    """The name of the file for a key; it starts with the fingerprint of the Python code."""
+    return f"{source[:_SOURCE_DIGITS]}-{hashlib.sha256(key.encode()).hexdigest()}{_SUFFIX}"
 
-    Whatever is wrong with folder or file, the cache is empty then; it is never an error.
-    """
 
-    def __init__(self, fingerprint: str) -> None:
-        self.fingerprint = fingerprint
-        self.hits = 0
-        self.saved = 0
+def has_source(source: str) -> bool:
+    """Whether a function of this Python code has been compiled, for any types and processor."""
+    try:
+        folder = usable_folder()
+        return folder is not None and any(folder.glob(f"{source[:_SOURCE_DIGITS]}-*{_SUFFIX}"))
+    except OSError:
+        return False
 
-    def name(self, signature: Any) -> str:
-        """The file of one signature."""
-        content = f"{self.fingerprint} {signature}"
-        return f"{hashlib.sha256(content.encode()).hexdigest()}.nbc"
 
-    def has(self, signature: Any) -> bool:
-        """Whether there is a file for these argument types; it may still be damaged."""
-        try:
-            folder = usable_folder()
-            return folder is not None and (folder / self.name(signature)).is_file()
-        except Exception:
+def read(name: str) -> bytes | None:
+    """The content of a file; None where there is none that can be trusted and is whole."""
+    try:
+        folder = usable_folder()
+        content = None if folder is None else _read_own(folder / name)
+    except OSError:
+        return None
+    if content is None:
+        return None
+    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    return body if hashlib.sha256(body).digest() == digest else None
+
+
+def write(name: str, body: bytes) -> bool:
+    """Write a file that only the user of this process may write to; whether this succeeded."""
+    try:
+        folder = usable_folder()
+        if folder is None:
             return False
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Compiled code for these argument types, or None."""
-        from numba.core.compiler import CompileResult
-
-        target_context.refresh()
-        try:
-            folder = usable_folder()
-            content = None if folder is None else _read_own(folder / self.name(signature))
-            if content is None or hashlib.sha256(content[32:]).digest() != content[:32]:
-                return None
-            loaded = CompileResult._rebuild(target_context, *pickle.loads(content[32:]))
-        except Exception:  # compiling anew makes it right
-            return None
-        self.hits += 1
-        return loaded
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep compiled code, unless it holds addresses of this process."""
-        from numba.core.serialize import dumps
-
-        from globalbandits.compiling.pipeline import has_rings
-
-        if result.lifted or result.library.has_dynamic_globals or has_rings(result.library):
-            return
-        try:
-            folder = usable_folder()
-            if folder is None:
-                return
-            body = dumps(result._reduce())
-            path = folder / self.name(signature)
-            if path.is_symlink() or (path.exists() and not _is_own(path.stat())):
-                path.unlink()  # or its permissions would be kept
-            with replacing(path, durable=False) as temporary:
-                temporary.chmod(0o600)  # whatever new files are like here
-                temporary.write_bytes(hashlib.sha256(body).digest() + body)
-            self.saved += 1
-            _remove_oldest(folder)
-        except Exception:  # it is compiled anew the next time
-            return
+        path = folder / name
+        if path.is_symlink() or (path.exists() and not _is_own(path.stat())):
+            path.unlink()  # otherwise its permissions would stay
+        with replacing(path, durable=False) as temporary:
+            temporary.chmod(0o600)  # whatever the umask is
+            temporary.write_bytes(hashlib.sha256(body).digest() + body)
+        _remove_oldest(folder)
+    except OSError:
+        return False
+    return True
 
 
 def usable_folder() -> Path | None:
-    """The cache's folder, made if it is missing; None where others could write to it."""
+    """The folder of compiled code, made if it is missing; None where other users may write."""
     folder = cache_directory()
     if folder is None:
         return None
@@ -134,8 +116,8 @@ def usable_folder() -> Path | None:
         place.mkdir(mode=0o700, exist_ok=True)
     if _is_own(folder.stat()):
         return folder
-    if folder not in _SAID:
-        _SAID.add(folder)
+    if folder not in _WARNED:
+        _WARNED.add(folder)
         warnings.warn(
             f"compiled code is not kept: {folder} belongs to another user, or others may write "
             f"to it; make it yours alone, or set {VARIABLE}",
@@ -146,14 +128,14 @@ def usable_folder() -> Path | None:
 
 
 def _is_own(found: os.stat_result) -> bool:
-    """Whether nobody but the user of this process can have written there."""
-    if not hasattr(os, "geteuid"):  # no such users; folders of others are closed by the system
+    """Whether only the user of this process can have written there."""
+    if not hasattr(os, "geteuid"):  # Windows closes a user's folders to others
         return True
-    return found.st_uid == os.geteuid() and not found.st_mode & _OPEN_TO_OTHERS
+    return found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
 
 
 def _read_own(path: Path) -> bytes | None:
-    """Content of a file of our own; None for links and for what others may have written."""
+    """The content of a file; None for links, and for a file that others may have written."""
     flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_BINARY"))
     with open(os.open(path, flags), "rb") as file:
         found = os.fstat(file.fileno())
@@ -161,14 +143,14 @@ def _read_own(path: Path) -> bytes | None:
             return None
         content = file.read()
     with contextlib.suppress(OSError):
-        os.utime(path)  # it is in use
+        os.utime(path)  # the most recently used
     return content
 
 
 def _remove_oldest(folder: Path) -> None:
     ages = []
-    for path in folder.glob("*.nbc"):
+    for path in folder.glob(f"*{_SUFFIX}"):
         with contextlib.suppress(OSError):  # another process may have removed it
             ages.append((path.stat().st_mtime, path))
-    for _, path in sorted(ages)[:-_KEEP]:
+    for _, path in sorted(ages)[:-MAX_FILES]:
         path.unlink(missing_ok=True)

@@ -1,23 +1,47 @@
-"""Loops bound to their data: compiled where Numba can, as plain Python where it cannot."""
+"""Bind loops to their data: compiled where Numba can, in plain Python where it cannot.
 
+A *loop* is a plain function whose first arguments are NamedTuples of arrays. An `Engine` fixes
+these arguments and returns a function of the others. The caller need not know whether that
+function is compiled.
+
+A *routine* is a function that a compiled loop calls by its address. So a loop that draws rewards
+through a routine is compiled once, for all kinds of rewards.
+
+This module does not import Numba until something is compiled.
+"""
+
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from globalbandits.compiling.routines import Routine
+from globalbandits.compiling import cache
+from globalbandits.compiling.fingerprint import FingerprintError, source_fingerprint
 
-# What has been said to run in plain Python, so that it is said once a process.
-_SAID: set[str] = set()
-
+_WARNED: set[str] = set()  # names of loops that a warning has named, once per process
 
 Announce = Callable[[list[str]], None]
-# From names to those that other processes compile now, and a function that waits for them.
-Elsewhere = Callable[[list[str]], tuple[set[str], Callable[[], None]]]
+
+
+class Routine(NamedTuple):
+    """A function over (data, row, arm, at, n), and its data."""
+
+    function: Callable[..., None]
+    data: Any
+    address: int  # of the compiled function; 0 if there is none
+    data_address: int
+    owner: Any  # keeps the memory at both addresses alive
+
+
+def call_routine(code: Any, data: Any, row: int, arm: int, at: int, n: int) -> None:
+    """Call a routine. In compiled code, ``code`` and ``data`` are addresses."""
+    function: Callable[..., None] = code
+    function(data, row, arm, at, n)
 
 
 class Later:
-    """A loop that will be bound to its data by `Engine.finish`."""
+    """A loop that `Engine.finish` will bind to its data."""
 
     def __init__(
         self,
@@ -32,7 +56,7 @@ class Later:
         self._bound = bound
 
     def finish(self) -> None:
-        """Bind the loop, unless it has been."""
+        """Bind the loop, unless it is bound."""
         if self._bound is None:
             self._bound = self._bind()
 
@@ -43,13 +67,12 @@ class Later:
 
 
 class Engine:
-    """Binds loops to their data, for one simulation: sources are looked at once.
+    """Binds the loops of one simulation. Each function's source is read once.
 
     Args:
         interpreted: run everything in plain Python, to compare with compiled code.
-        quiet: do not warn of what runs in plain Python.
-        announce: told the names of the loops that `finish` is about to compile.
-        elsewhere: lets other processes compile some of them.
+        quiet: do not warn about loops that run in plain Python.
+        announce: called with the names of the loops that `finish` is about to compile.
     """
 
     def __init__(
@@ -58,18 +81,16 @@ class Engine:
         interpreted: bool = False,
         quiet: bool = False,
         announce: Announce | None = None,
-        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.interpreted = interpreted
         self.quiet = quiet
         self.slow = interpreted  # whether some loop runs in plain Python
         self._announce = announce
-        self._elsewhere = elsewhere
         self._compiled: dict[Any, Any] = {}
         self._later: list[Later] = []
 
     def share(self) -> "Engine":
-        """An engine for another thread, which knows what this one has compiled."""
+        """An engine for another thread, with what this one has compiled."""
         shared = Engine(interpreted=self.interpreted, quiet=True)
         shared._compiled = self._compiled
         return shared
@@ -83,7 +104,7 @@ class Engine:
         plain: tuple[Any, ...] | None = None,
         compiled: bool = True,
     ) -> Callable[..., Any]:
-        """Like `bind`, but nothing is compiled before `finish`, which knows what is missing."""
+        """Like `bind`, but nothing is compiled before `finish`, which announces it."""
         wanted = compiled and not self.interpreted
         bind = partial(self.bind, loop, name, data, *example, plain=plain, compiled=compiled)
         known, bound = self._look_up(loop, data, example) if wanted else (True, None)
@@ -92,28 +113,19 @@ class Engine:
         return later
 
     def finish(self) -> None:
-        """Compile what is missing, and bind all loops that were to be bound later."""
+        """Compile what is missing, and bind all loops of `bind_later`."""
         missing = list(dict.fromkeys(later.name for later in self._later if not later.is_known))
         if missing and self._announce is not None:
             self._announce(missing)
-        elsewhere: set[str] = set()
-        if missing and self._elsewhere is not None:
-            elsewhere, wait = self._elsewhere(missing)
         for later in self._later:
-            if later.name not in elsewhere:
-                later.finish()
-        if elsewhere:
-            wait()
-            for later in self._later:
-                if later.name in elsewhere:
-                    later.finish()
+            later.finish()
         self._later.clear()
 
     def _look_up(
         self, loop: Callable[..., Any], data: tuple[Any, ...], example: tuple[Any, ...]
     ) -> tuple[bool, Callable[..., Any] | None]:
-        """Whether a loop has been compiled before, or never will be; if before, bound."""
-        from globalbandits.compiling.compilation import CompileError, find_kernel
+        """Whether a loop needs no compiling, and the bound loop if it is compiled."""
+        from globalbandits.compiling.compiler import CompileError, find_kernel
         from globalbandits.compiling.views import ViewError
 
         try:
@@ -132,19 +144,19 @@ class Engine:
         compiled: bool = True,
         keeps_lock: bool = False,
     ) -> Callable[..., Any]:
-        """The loop with its first arguments fixed; the others are like those of the example.
+        """Return the loop with its first arguments fixed.
 
         Args:
             loop: a plain function over (*data, *example).
-            name: what runs slowly if the loop cannot be compiled.
+            name: the loop's name in the warning that it cannot be compiled.
             data: NamedTuples and arrays, changed in place.
-            example: further arguments, for their types.
-            plain: the data for plain Python, if they are others.
+            example: examples of the other arguments, for their types.
+            plain: the data for plain Python, if different.
             compiled: whether to compile at all.
-            keeps_lock: whether other threads of Python wait while it runs.
+            keeps_lock: whether the loop holds the interpreter's lock.
         """
         if compiled and not self.interpreted:
-            from globalbandits.compiling.compilation import CompileError, compile_kernel
+            from globalbandits.compiling.compiler import CompileError, compile_kernel
             from globalbandits.compiling.views import ViewError
 
             try:
@@ -155,10 +167,30 @@ class Engine:
                 self._warn(name, str(error))
         return partial(loop, *(data if plain is None else plain))
 
+    def bind_known(
+        self, loop: Callable[..., Any], data: tuple[Any, ...], *example: Any
+    ) -> Callable[..., Any] | None:
+        """Return the bound loop if it is compiled, in memory or on disk; else None.
+
+        The loop holds the interpreter's lock. Numba is not imported for a loop that has never
+        been compiled.
+        """
+        if self.interpreted or not _may_be_known(loop):
+            return None
+        from globalbandits.compiling.compiler import CompileError, find_kernel
+        from globalbandits.compiling.views import ViewError
+
+        try:
+            finder = partial(find_kernel, keeps_lock=True)
+            kernel, views = self._compile(finder, loop, data, example)
+        except (CompileError, ViewError):
+            return None
+        return None if kernel is None else partial(kernel, *views)
+
     def routine(self, function: Callable[..., None], name: str, data: Any) -> Routine:
-        """A function over (data, row, arm, at, n) for kernels to call, with its data."""
+        """Return a function over (data, row, arm, at, n) for compiled loops to call."""
         if not self.interpreted:
-            from globalbandits.compiling.compilation import CompileError, compile_routine
+            from globalbandits.compiling.compiler import CompileError, compile_routine
             from globalbandits.compiling.views import ViewError
 
             try:
@@ -177,7 +209,7 @@ class Engine:
         data: tuple[Any, ...],
         example: tuple[Any, ...],
     ) -> tuple[Any, list[Any]]:
-        """What the compiler makes of the function, and the data as it takes them."""
+        """What the compiler returns for a function, and the data as compiled code takes them."""
         from globalbandits.compiling.views import View
 
         views = [View(item) if hasattr(item, "_fields") else item for item in data]
@@ -190,11 +222,21 @@ class Engine:
 
     def _warn(self, name: str, why: str) -> None:
         self.slow = True
-        if self.quiet or name in _SAID:
+        if self.quiet or name in _WARNED:
             return
-        _SAID.add(name)
+        _WARNED.add(name)
         warnings.warn(
             f"{name} cannot be compiled and runs in plain Python, which is much slower: {why}",
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+def _may_be_known(loop: Callable[..., Any]) -> bool:
+    """Whether a loop may have been compiled before, in this process or another one."""
+    if "globalbandits.compiling.compiler" in sys.modules:
+        return True
+    try:
+        return cache.has_source(source_fingerprint(loop))
+    except FingerprintError:
+        return False

@@ -1,8 +1,8 @@
-"""A text that changes whenever what a function would compile to changes.
+"""A hash that changes whenever the compiled code of a function would change.
 
 Compiled code inlines everything a function refers to: helpers in other modules, constants,
-closures, defaults. So all of it is read, recursively, and hashed together with the versions
-of what compiles it.
+closures, defaults. `source_fingerprint` reads all of it, recursively. `fingerprint` adds the
+versions of the compilers, the processor, and the sources of this package.
 """
 
 import dataclasses
@@ -38,22 +38,28 @@ class FingerprintError(TypeError):
 
 
 def fingerprint(function: Any) -> str:
-    """Hash of a function with everything it refers to.
+    """Hash of a function with everything it refers to and everything that compiles it."""
+    content = f"{source_fingerprint(function)} {surroundings()!r}"
+    return hashlib.sha256(content.encode()).hexdigest()
 
-    It is kept, and holds for as long as every name still stands for the same object. Functions
-    that refer to arrays or lists, which may change in place, are read each time.
+
+def source_fingerprint(function: Any) -> str:
+    """Hash of a function with everything it refers to. It does not import Numba.
+
+    The hash is kept, and holds while every name still refers to the same object. Functions that
+    refer to arrays or lists, which may change in place, are read each time.
 
     >>> def twice(x):
     ...     return 2 * x
     >>> def thrice(x):
     ...     return 3 * x
-    >>> fingerprint(twice) == fingerprint(thrice)
+    >>> source_fingerprint(twice) == source_fingerprint(thrice)
     False
     """
     text, witnesses = KEPT_KEYS.get(function, ("", []))
     if witnesses and all(look_up(what) is found for look_up, what, found in witnesses):
         return text
-    reader = _Reader(hashlib.sha256(repr(surroundings()).encode()))
+    reader = _Reader(hashlib.sha256())
     reader.read(function)
     text = str(reader.digest.hexdigest())
     if reader.is_settled:

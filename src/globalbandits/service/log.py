@@ -11,6 +11,7 @@ from globalbandits._rewards import as_unit
 from globalbandits._validation import LARGEST_INTEGER, as_integer, require
 from globalbandits._version import __version__
 from globalbandits.errors import ConflictError, ServiceError, StoreAway, StoreError, UnknownError
+from globalbandits.policies import Learner
 from globalbandits.service.appending import Ask, Decided, Tell, Told, catch_up
 from globalbandits.service.bandit import Bandit
 from globalbandits.service.clock import Clock
@@ -120,6 +121,15 @@ class Log:
                     self._saved[row.id] = found.version
                     self._bandits[row.id] = found
         return found
+
+    def warm(self) -> None:
+        """Compile the policies of all bandits, so that learners are quick from the first request.
+
+        Code that is on disk is not compiled again.
+        """
+        for row in self.store.bandits():
+            model, policy = Settings.from_log(self.store.settings(row.id)[-1].body).build()
+            Learner(policy, model, seed=0, compiled=True)
 
     def bandit_of(self, id: int) -> Bandit | None:
         """A bandit by its id, loaded if it is not yet; None if there is none."""

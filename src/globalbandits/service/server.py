@@ -282,7 +282,10 @@ def set_up_logging() -> None:
 def run(store: Store, options: Options, listening: socket.socket) -> None:
     """Serve until a signal comes, then store what is queued and close the store."""
     set_up_logging()
-    make_server(Service(store, options)).run(sockets=[listening])
+    service = Service(store, options)
+    if options.compiled is not False:
+        service.log.warm()
+    make_server(service).run(sockets=[listening])
 
 
 def make_server(service: Service) -> Server:

@@ -2,19 +2,21 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._random import Source, States, Stream, source
 from globalbandits.compiling.engine import Engine
-from globalbandits.compiling.packing import pack
+from globalbandits.compiling.memory import pack
 from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
 from globalbandits.evidence.stopping import NO_STOP
 from globalbandits.policies.base import State
 from globalbandits.simulation.accounts import empty_scores
 from globalbandits.simulation.job import Job
+from globalbandits.simulation.progress import say_compiling
 from globalbandits.simulation.records import Records
 from globalbandits.simulation.seat import PolicyMemory, RunBuffers, play_loop
 from globalbandits.simulation.worlds import World, make_world
@@ -235,3 +237,15 @@ class Arena:
             records.histograms[index, places] = runs.histograms[:n_rows]
         records.theta[places] = self._world.path[:n_rows]
         records.bias[places] = self._world.bias[:n_rows]
+
+
+def compiled_arena(job: Job, states: States | None = None, *, shown: bool = False) -> Arena:
+    """Compile what a job needs, say so, and return an arena that plays it.
+
+    Args:
+        job: what to play.
+        states: the random streams of its runs; those of one run by default.
+        shown: say what is compiled even if standard error is no terminal.
+    """
+    states = States(job.seed, 0, 1) if states is None else states
+    return Arena(job, Engine(announce=partial(say_compiling, shown=shown)), states)

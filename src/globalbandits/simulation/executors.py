@@ -28,13 +28,12 @@ import numpy as np
 from globalbandits._random import States
 from globalbandits._validation import did_you_mean, show
 from globalbandits.errors import SimulationError
-from globalbandits.simulation.arena import Arena
+from globalbandits.simulation.arena import Arena, compiled_arena
 from globalbandits.simulation.control import RunQueue
 from globalbandits.simulation.records import Records, empty_records, store_runs
 from globalbandits.simulation.requests import Request
 from globalbandits.simulation.spreading import available_cores, play_pickled_shard, play_shard
 from globalbandits.simulation.stopping import StopFile
-from globalbandits.simulation.warming import compiling_engine
 
 Pickle = Callable[[Any], bytes]
 
@@ -134,7 +133,7 @@ class ThreadWorkers(Workers):
         self._first_arena = None
         if arena is None:
             states = States(request.job.seed, request.first_run, request.runs)
-            arena = Arena(request.job, compiling_engine(request.job), states)
+            arena = compiled_arena(request.job, states)
         n_threads = min(self.n_workers, request.runs)
         queue = RunQueue(request.runs, n_threads, on_steps, self._lock)
         self._queues.append(queue)

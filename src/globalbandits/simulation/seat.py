@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.compiling.routines import call_routine
+from globalbandits.compiling.engine import call_routine
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stopping import NO_STOP, TOO_HIGH, Stop, reason_to_stop
 from globalbandits.policies.base import Rules, Setup, State

@@ -11,13 +11,12 @@ from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
-from globalbandits.simulation.arena import Arena
+from globalbandits.simulation.arena import compiled_arena
 from globalbandits.simulation.executors import check_executor, open_workers
 from globalbandits.simulation.progress import progress_bar
 from globalbandits.simulation.requests import make_request
 from globalbandits.simulation.result import SimulationResult
 from globalbandits.simulation.shards import play_request
-from globalbandits.simulation.warming import compiling_engine
 
 
 def simulate(
@@ -95,7 +94,7 @@ def simulate(
     job = request.job
     # This compiles everything, and warns about what cannot be compiled.
     states = States(job.seed, request.first_run, request.runs)
-    arena = Arena(job, compiling_engine(job, shown=progress), states)
+    arena = compiled_arena(job, states, shown=progress)
     # Importing takes a second. It must not wait until the runs are done, when Ctrl-C may come.
     import_module("xarray")
     played = None

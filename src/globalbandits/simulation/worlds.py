@@ -11,8 +11,7 @@ import numpy as np
 
 from globalbandits._random import States, Stream
 from globalbandits._types import FloatArray
-from globalbandits.compiling.engine import Engine
-from globalbandits.compiling.routines import Routine
+from globalbandits.compiling.engine import Engine, Routine
 from globalbandits.environments.truth import means_over_time
 from globalbandits.errors import SimulationError
 from globalbandits.model.polynomials import evaluate_many

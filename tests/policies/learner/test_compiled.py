@@ -1,8 +1,7 @@
-"""Compiled learners: the same bits, taken in the background, and nobody has to wait for them."""
+"""Compiled learners: the same bits, from compiled code that is on disk."""
 
 import dataclasses
 import json
-import math
 import os
 import subprocess
 import sys
@@ -12,11 +11,9 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.compiling import cache
-from globalbandits.compiling.children import Child, ChildError
+from globalbandits.compiling import cache, compiler
 from globalbandits.errors import PolicyError
 from globalbandits.policies import WAGP, Learner
-from globalbandits.policies.learner import workshop
 from tests.policies.families import model_of
 
 POLICIES = [WAGP(), gb.ThompsonSampling(), gb.NonStationaryWAGP(half_window=20)]
@@ -120,18 +117,10 @@ def run(script, tmp_path, *arguments):
 
 
 PREAMBLE = """
-import os, sys, time
+import sys
 import globalbandits as gb
-from globalbandits.compiling import children
-from globalbandits.policies.learner import workshop
 
 model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
-
-def at_any_price():
-    workshop.PRICE_OF_LOADING = workshop.PRICE_OF_CODE = workshop.PRICE_OF_COMPILING = 0.0
-
-def is_swapped(learner):
-    return learner._calls._call is not None
 
 def step(*learners):
     arms = [learner.select() for learner in learners]
@@ -144,145 +133,77 @@ SHORT = """
 learner = gb.Learner(gb.WAGP(), model, seed=1)
 for _ in range(200):
     step(learner)
-print("numba" in sys.modules)
+print("numba" in sys.modules, learner._calls.is_compiled)
 """
+COMPILE = "gb.Learner(gb.WAGP(), model, compiled=True)"
 
 
-def test_a_short_script_does_not_load_numba(tmp_path):
-    assert run(SHORT, tmp_path) == ["False"]
+def test_a_script_without_compiled_code_does_not_load_numba(tmp_path):
+    assert run(SHORT, tmp_path) == ["False", "False"]
+    run("gb.Learner(gb.UCB1(), model, compiled=True)", tmp_path)  # code of another policy
+    assert run(SHORT, tmp_path) == ["False", "False"]
 
 
-SWAP = """
-at_any_price()
+def test_compiled_code_on_disk_is_used(tmp_path):
+    run(COMPILE, tmp_path)
+    assert len(list((tmp_path / "cache").glob("*.nbc"))) == 1
+    assert run(SHORT, tmp_path) == ["True", "True"]
+    assert run(TWINS, tmp_path) == ["True", "False"]
+    assert run(SHORT.replace("seed=1", "seed=1, compiled=False"), tmp_path) == ["False", "False"]
+
+
+TWINS = """
 learner, twin = (gb.Learner(gb.WAGP(), model, seed=1, compiled=way) for way in (None, False))
-n, begun = 0, time.perf_counter()
-while not is_swapped(learner) and time.perf_counter() - begun < 60:
-    step(learner, twin)
-    n += 1
-    time.sleep(0.001)
 for _ in range(200):
     step(learner, twin)
 assert learner.estimate == twin.estimate
 assert learner.evidence.counts.tobytes() == twin.evidence.counts.tobytes()
-late = gb.Learner(gb.WAGP(), model, seed=2)
-step(late)
-print(n > 10, is_swapped(learner), is_swapped(late))
+print(learner._calls.is_compiled, twin._calls.is_compiled)
 """
 
 
-def test_code_is_taken_when_it_is_there(tmp_path):
-    assert run(SWAP, tmp_path) == ["True", "True", "True"]
-    assert len(list((tmp_path / "cache").glob("*.nbc"))) == 1
+def test_damaged_code_on_disk_is_ignored(tmp_path):
+    run(COMPILE, tmp_path)
+    (file,) = (tmp_path / "cache").glob("*.nbc")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert run(SHORT, tmp_path) == ["True", "False"]
+
+
+def test_code_in_memory_is_used(tmp_path, monkeypatch):
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(compiler, "_KERNELS", {})
+    model = model_of("pricing")
+    assert not Learner(WAGP(), model)._calls.is_compiled
+    Learner(WAGP(), model, compiled=True)
+    (file,) = (tmp_path / "cache").glob("*.nbc")
+    file.unlink()
+    assert Learner(WAGP(), model)._calls.is_compiled
 
 
 OWN = """
 import dataclasses
 
+class Unknown:
+    pass
+
+def select(setup, stats, state, rng):
+    if False:
+        print(Unknown)
+    return 0
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Own(gb.Policy):
-    rules = gb.WAGP.rules._replace(estimate=lambda setup, stats, state: 0.5)
+    rules = gb.WAGP.rules._replace(select=select)
 
     def setup(self, model):
         return gb.WAGP().setup(model)
 
-at_any_price()
-learner, twin = (gb.Learner(Own(), model, seed=1, compiled=way) for way in (None, False))
-begun = time.perf_counter()
-while not is_swapped(learner) and time.perf_counter() - begun < 60:
-    step(learner, twin)
-    time.sleep(0.001)
-for _ in range(50):
-    step(learner, twin)
-print(is_swapped(learner), learner.pulls.tolist() == twin.pulls.tolist())
+first, second = (gb.Learner(Own(), model, seed=1, compiled=way) for way in (True, None))
+step(first, second)
+print(first._calls.is_compiled, second._calls.is_compiled)
 """
 
 
-def test_a_policy_of_the_main_module_stays_plain(tmp_path):
-    # The plain function takes the place of the compiled one, so that nothing is asked again.
-    assert run(OWN, tmp_path) == ["True", "True"]
+def test_code_that_cannot_be_kept_is_compiled_by_its_learner_only(tmp_path):
+    assert run(OWN, tmp_path) == ["True", "False"]
     assert not list((tmp_path / "cache").glob("*.nbc"))
-
-
-LEAVE = """
-at_any_price()
-learner = gb.Learner(gb.Elastic(), model, seed=1)
-step(learner)
-begun = time.perf_counter()
-while not children._running and time.perf_counter() - begun < 60:
-    time.sleep(0.01)
-(child,) = children._running
-time.sleep(float(sys.argv[1]))
-print(child._process.pid)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="processes are looked for in another way there")
-@pytest.mark.parametrize("after", ["0", "1.0"])
-def test_nobody_waits_for_it_at_the_end(tmp_path, after):
-    # Elastic takes several seconds to compile, and would have left its code.
-    (pid,) = run(LEAVE, tmp_path, after)
-    assert not list((tmp_path / "cache").glob("*.nbc"))
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid), 0)
-
-
-EARLY = """
-at_any_price()
-learner = gb.Learner(gb.WAGP(), model, seed=1)
-step(learner)  # which starts to import Numba
-print("end")
-"""
-
-
-def test_the_end_may_come_while_numba_is_imported(tmp_path):
-    assert run(EARLY, tmp_path) == ["end"]
-
-
-FORK = """
-at_any_price()
-learner = gb.Learner(gb.WAGP(), model, seed=1)
-step(learner)
-forks = []
-for pause in (0.0, 0.05, 0.2, 0.8):
-    time.sleep(pause)
-    pid = os.fork()
-    if pid == 0:
-        begun = time.perf_counter()
-        while not is_swapped(learner) and time.perf_counter() - begun < 60:
-            step(learner)
-            time.sleep(0.001)
-        os._exit(0 if is_swapped(learner) else 1)
-    forks.append(pid)
-print([os.waitpid(pid, 0)[1] for pid in forks])
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_forks_while_it_happens(tmp_path):
-    run("gb.Learner(gb.WAGP(), model, compiled=True)", tmp_path)  # so that code is on disk
-    words = run("import warnings; warnings.simplefilter('ignore')" + FORK, tmp_path)
-    assert "".join(words) == "[0,0,0,0]"
-
-
-def test_what_a_child_cannot_do():
-    with pytest.raises(ChildError, match="cannot be sent to another process"):
-        Child(lambda argument: None, None)
-    child = Child(math.sqrt, -1.0)
-    with pytest.raises(ChildError, match="ended with the code 1"):
-        child.wait()
-    Child(math.sqrt, 4.0, background=True).wait()
-
-
-def test_a_child_without_a_program(monkeypatch):
-    import math
-
-    monkeypatch.setattr(sys, "executable", "")
-    with pytest.raises(ChildError, match="there is no Python program to start"):
-        Child(math.sqrt, 4.0)
-    monkeypatch.setattr(sys, "executable", "/no/such/program")
-    with pytest.raises(ChildError, match="cannot start a process"):
-        Child(math.sqrt, 4.0)
-
-
-def test_workshops_are_shared():
-    assert workshop.workshop_of(WAGP().rules) is workshop.workshop_of(WAGP().rules)

@@ -1,13 +1,13 @@
-"""How a learner calls its policy's rules: in plain Python, or compiled once there is code."""
+"""How a learner calls its policy's rules: compiled, or in plain Python."""
 
-from time import perf_counter
+from collections.abc import Callable
 
 from globalbandits._validation import require
+from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError
 from globalbandits.evidence import Evidence
 from globalbandits.policies.base import Policy
 from globalbandits.policies.learner.live import CHOOSE, Live, live_loop
-from globalbandits.policies.learner.workshop import Call, workshop_of
 from globalbandits.statistics import count
 
 
@@ -16,10 +16,10 @@ class Calls:
 
     Args:
         policy: the policy.
-        live: what its rules read and write. Arrays are changed in place, and none of them may
-            be replaced by another one.
+        live: what its rules read and write. Arrays are changed in place and never replaced.
         evidence: what the rewards say, with the histogram and the statistics of ``live``.
-        compiled: True compiles now, False never, None when it is worth it.
+        compiled: True compiles now, False uses plain Python, None uses compiled code if it is in
+            memory or on disk.
     """
 
     def __init__(
@@ -31,23 +31,24 @@ class Calls:
         self._policy = policy
         self._live = live
         self._evidence = evidence
-        self._workshop = workshop_of(policy.rules) if compiled is None else None
-        self._call: Call | None = None  # where it is known how
-        if compiled:
-            from globalbandits.compiling.engine import Engine
-
-            loop, name = live_loop(policy.rules), type(policy).__name__
+        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        loop, name = live_loop(policy.rules), type(policy).__name__
+        if compiled is None:
+            self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
+        elif compiled:
             self._call = Engine().bind(loop, name, (live,), CHOOSE, 0.0, keeps_lock=True)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the rules are called in one piece, as compiled code is."""
+        return self._call is not None
 
     def choose(self) -> int:
         """The arm to play next."""
         if self._call is not None:
             return self._call(CHOOSE, 0.0)
         setup, stats, state, rng, _ = self._live
-        begun = perf_counter()
-        arm = int(self._policy.rules.select(setup, stats, state, rng))
-        self._spend(perf_counter() - begun)
-        return arm
+        return int(self._policy.rules.select(setup, stats, state, rng))
 
     def learn(self, arm: int, unit: float) -> None:
         """Learn a reward on the unit scale."""
@@ -56,13 +57,6 @@ class Calls:
             self._evidence.tick()
             return
         setup, stats, state, _, _ = self._live
-        begun = perf_counter()
         count(stats, arm, unit)
         self._policy.rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)
-        self._spend(perf_counter() - begun)
-
-    def _spend(self, seconds: float) -> None:
-        """Plain rules have cost something; take compiled ones if there are any by now."""
-        if self._workshop is not None and self._workshop.spend(seconds):
-            self._call = self._workshop.offer(self._policy, self._live)

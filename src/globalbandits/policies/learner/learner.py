@@ -53,9 +53,9 @@ class Learner(Readings):
         policy: a spec such as ``WAGP()``.
         model: the reward model; rewards are given in its units.
         seed: an integer, or a generator to use; None takes fresh entropy.
-        compiled: True compiles the policy's rules now, or takes them from the cache; False keeps
-            to plain Python; None takes compiled code as soon as it is worth it, without making
-            anybody wait. Decisions and estimates are the same bits.
+        compiled: True compiles the policy's rules now, unless compiled code is on disk; False uses
+            plain Python; None uses compiled code if it is on disk, and plain Python otherwise.
+            Decisions and estimates are the same bits.
 
     >>> from globalbandits.model import RewardModel
     >>> from globalbandits.policies import WAGP
@@ -143,7 +143,7 @@ class Learner(Readings):
                 self._version += 1
 
     def _set_compiled(self, compiled: bool | None) -> None:
-        """How rules are called; to be called again when parts of the learner are others."""
+        """Choose how rules are called. Call this again after replacing a part of the learner."""
         soft_counts = self._evidence.soft_counts
         live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
         self._calls = Calls(self._policy, live, self._evidence, compiled)

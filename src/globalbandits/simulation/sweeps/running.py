@@ -3,16 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from globalbandits._random import States
 from globalbandits.errors import ResultError
-from globalbandits.simulation.arena import Arena
+from globalbandits.simulation.arena import compiled_arena
 from globalbandits.simulation.executors import RequestInPlay, open_workers
 from globalbandits.simulation.requests import Request
 from globalbandits.simulation.shards import ShardLoop
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.listening import Listener
 from globalbandits.simulation.sweeps.plan import Plan, Task
-from globalbandits.simulation.warming import compiling_engine
 
 
 class Outcome(NamedTuple):
@@ -85,7 +83,7 @@ def _requests(
             parts = (*job.policies, job.noise, job.drift)
             kinds = tuple(type(part).__name__ for part in parts)
             if kinds not in compiled:
-                Arena(job, compiling_engine(job), States(job.seed, 0, 1))
+                compiled_arena(job)
                 compiled.add(kinds)
         except Exception as error:
             fail(task.key, error)

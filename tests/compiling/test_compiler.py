@@ -9,13 +9,15 @@ import threading
 import time
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from numba.core.bytecode import FunctionIdentity
+from numba.core.runtime import _nrt_python, rtsys
 from numba.extending import intrinsic
 
-from globalbandits.compiling import cache, compilation
-from globalbandits.compiling.compilation import CompileError, compile_kernel, compile_routine
+from globalbandits.compiling import cache, compiler
+from globalbandits.compiling.compiler import CompileError, compile_kernel, compile_routine
 
 
 @pytest.fixture
@@ -27,13 +29,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def forget_memory(monkeypatch):
-    monkeypatch.setattr(compilation, "_KERNELS", {})
-    monkeypatch.setattr(compilation, "_HELPERS", {})
+    monkeypatch.setattr(compiler, "_KERNELS", {})
+    monkeypatch.setattr(compiler, "_HELPERS", {})
 
 
-def only_cache():
-    (kernel,) = compilation._KERNELS.values()
-    return kernel._cache
+def counts():
+    """How many signatures of the only kernel were loaded from disk, and how many saved."""
+    (kernel,) = compiler._KERNELS.values()
+    return kernel.n_loaded, kernel.n_saved
 
 
 def write_and_import(path, text):
@@ -83,11 +86,11 @@ def test_compiled_once_then_read_from_disk(folder, monkeypatch):
         return x + 0.25
 
     assert compile_kernel(kernel, 1.0)(1.0) == 1.25
-    assert (only_cache().hits, only_cache().saved) == (0, 1)
+    assert counts() == (0, 1)
     assert len(list(folder.glob("*.nbc"))) == 1
     forget_memory(monkeypatch)
     assert compile_kernel(kernel, 1.0)(1.0) == 1.25
-    assert (only_cache().hits, only_cache().saved) == (1, 0)
+    assert counts() == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_an_edited_source_is_compiled_anew(folder, monkeypatch, tmp_path, old, n
     forget_memory(monkeypatch)
     second = write_and_import(tmp_path / "edited_rules.py", RULES.replace(old, new))
     assert compile_kernel(second.rule, 3.0)(3.0) == expected
-    assert (only_cache().hits, only_cache().saved) == (0, 1)
+    assert counts() == (0, 1)
 
 
 def test_an_edited_helper_is_seen_in_a_running_process(folder, tmp_path):
@@ -134,7 +137,7 @@ def test_what_llvm_cannot_take(folder):
 
 
 def test_without_a_compiler(folder, monkeypatch):
-    monkeypatch.setattr(compilation.config, "DISABLE_JIT", True)
+    monkeypatch.setattr(compiler.config, "DISABLE_JIT", True)
     with pytest.raises(CompileError, match="NUMBA_DISABLE_JIT is set"):
         compile_kernel(lambda x: x, 1.0)
 
@@ -157,13 +160,13 @@ import numpy as np
 from globalbandits.environments import Environment
 from globalbandits.policies import WAGP, Uniform
 from globalbandits.model import RewardModel
-from globalbandits.compiling import compilation
+from globalbandits.compiling import compiler
 from globalbandits.simulation import simulate
 
 model = RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
 result = simulate(Environment(model, 0.4), [WAGP(), Uniform()], 100, runs=2)
-caches = [kernel._cache for kernel in compilation._KERNELS.values()]
-print(sum(cache.hits for cache in caches), sum(cache.saved for cache in caches))
+kernels = compiler._KERNELS.values()
+print(sum(kernel.n_loaded for kernel in kernels), sum(kernel.n_saved for kernel in kernels))
 print(result.dataset["regret"].values.tobytes().hex()[-64:])
 """
 
@@ -246,5 +249,248 @@ def test_functions_of_one_name_from_two_processes_are_told_apart(folder, monkeyp
     first, _ = compile_routine(adding(1.0), 0.5)
     second, _ = compile_routine(adding(2.0), 0.5)
     again, _ = compile_routine(adding(1.0), 0.5)
-    assert [kernel._cache.hits for kernel in compilation._KERNELS.values()] == [1, 1]
+    assert [kernel.n_loaded for kernel in compiler._KERNELS.values()] == [1, 1]
     assert first == again != second
+
+
+def helper(x):
+    if x < 0.0:
+        raise ValueError("negative")
+    return x + 1.0
+
+
+def outer(x):
+    return 2.0 * helper(x)
+
+
+def kernel(x):
+    return outer(x) + helper(x)
+
+
+def is_even(n):
+    return True if n == 0 else is_odd(n - 1)
+
+
+def is_odd(n):
+    return False if n == 0 else is_even(n - 1)
+
+
+def ring(n):
+    return is_even(n)
+
+
+MODES = (1, 2)
+
+
+def other(x):
+    return 3.0 * outer(x)
+
+
+def play(mode, x):
+    return other(x) if mode == 0 else outer(x) - helper(x)
+
+
+def test_a_helper_with_one_caller_is_inlined(folder):
+    assert compile_kernel(kernel, 1.0)(1.0) == 6.0
+    inlined = {
+        dispatcher.py_func.__name__: dispatcher.targetoptions["forceinline"]
+        for dispatcher in compiler._HELPERS.values()
+    }
+    assert inlined == {"outer": True, "helper": False}
+
+
+def test_errors_of_helpers_are_raised(folder):
+    with pytest.raises(ValueError, match="negative"):
+        compile_kernel(kernel, 1.0)(-1.0)
+
+
+def test_helpers_that_only_dead_code_calls(folder):
+    def one_mode(x):  # LLVM sees that the number is 1, and drops the call of `other`
+        return play(MODES[0], x)
+
+    def no_mode(x):
+        return x - 1.0 if MODES[0] == 1 else other(x)
+
+    assert compile_kernel(one_mode, 1.0)(1.0) == one_mode(1.0) == 2.0
+    assert compile_kernel(no_mode, 1.0)(1.0) == no_mode(1.0) == 0.0
+
+
+def test_functions_that_call_each_other(folder):
+    compiled = compile_kernel(ring, 5)
+    assert [compiled(n) for n in range(4)] == [True, False, True, False]
+
+
+def test_functions_that_the_user_has_compiled(folder):
+    @numba.njit
+    def theirs(x):
+        return x * 3.0
+
+    def with_theirs(x):
+        return theirs(x) + helper(x)
+
+    assert compile_kernel(with_theirs, 1.0)(1.0) == 5.0
+    assert theirs(2.0) == 6.0
+    assert theirs.py_func(2.0) == 6.0
+
+
+def test_helpers_serve_several_kernels(folder):
+    def one(x):
+        return helper(x) * 2.0
+
+    def two(x):
+        return helper(x) - 2.0
+
+    assert compile_kernel(one, 1.0)(1.0) == 4.0
+    assert compile_kernel(two, 1.0)(1.0) == 0.0
+    assert len(compiler._HELPERS) == 1
+
+
+LOUD_SCRIPT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from globalbandits.compiling import compiler
+from rules import loud, ring
+kernel, rings = compiler.compile_kernel(loud, 1.0), compiler.compile_kernel(ring, 1)
+print(kernel(1.0), rings(3), rings(4))
+for wrong in (-1.0, -2.0):
+    try:
+        kernel(wrong)
+    except ValueError as error:
+        print(repr(error))
+print(sum(kernel.n_loaded for kernel in compiler._KERNELS.values()))
+"""
+LOUD_RULES = """
+def check(x):
+    if x == -1.0:
+        raise ValueError("minus one", 3)
+    if x < 0.0:
+        raise ValueError("negative", x)
+    return x
+
+def loud(x):
+    if x > 0.5:
+        print("large", x)
+    return 2.0 * check(x)
+
+def is_even(n):
+    return True if n == 0 else is_odd(n - 1)
+
+def is_odd(n):
+    return False if n == 0 else is_even(n - 1)
+
+def ring(n):
+    return is_even(n)
+"""
+
+
+def test_a_second_process_raises_the_same_errors(tmp_path):
+    (tmp_path / "rules.py").write_text(LOUD_RULES)
+    environment = {**os.environ, cache.VARIABLE: str(tmp_path / "files")}
+    lines = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", LOUD_SCRIPT, str(tmp_path)],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        lines.append(done.stdout.splitlines())
+    expected = [
+        "large 1.0",
+        "2.0 False True",
+        "ValueError('minus one', 3)",
+        "ValueError('negative', -2.0)",
+    ]
+    # A ring of functions is compiled anew: its code holds addresses.
+    assert lines == [[*expected, "0"], [*expected, "1"]]
+
+
+def total(values):
+    result = 0.0
+    for i in range(values.shape[0]):
+        result += values[i]
+    return result
+
+
+def room(n):
+    return np.zeros(n)
+
+
+def first(values):
+    return values[:1]
+
+
+def picked(values, places):
+    return values[places][0]
+
+
+def filled(values, others):
+    values[:] = others
+    return values[0]
+
+
+def doubled(values):
+    return total(values + values)
+
+
+def listed(values):
+    return len([values, values])
+
+
+def walked(values):
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+def refused(values):
+    if values[0] < 0.0:
+        raise ValueError("negative", values[0])
+    return values[0]
+
+
+def make(n):
+    kept = first(room(n))
+    places = np.arange(n)
+    other = room(n)
+    other[0] = 1.0
+    return (
+        picked(other, places)
+        + total(kept)
+        + filled(room(n), other)
+        + doubled(other)
+        + listed(other)
+        + walked(other)
+        + refused(other)
+    )
+
+
+@pytest.fixture
+def counted():
+    _nrt_python.memsys_enable_stats()
+    yield
+    _nrt_python.memsys_disable_stats()
+
+
+def test_nothing_is_left_and_nothing_freed_twice(folder, counted):
+    kernel = compile_kernel(make, 3)
+    kernel(3)
+    before = rtsys.get_allocation_stats()
+    for n in range(3, 400):
+        assert kernel(n) == 8.0
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - before.alloc == after.free - before.free
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
+
+
+def test_messages_have_no_colours(folder, monkeypatch):
+    def wrong(x):
+        return x.nothing
+
+    with pytest.raises(CompileError) as error:
+        compile_kernel(wrong, 1.0)
+    assert "\x1b" not in str(error.value)
+    coloured = RuntimeError("Failed in nopython\n\x1b[1m\x1b[31mno such \x1b[0mthing")
+    assert compiler._first_line(coloured) == "no such thing"

@@ -1,15 +1,18 @@
-"""Nested NamedTuples of arrays moved into one piece of memory, which is copied in one go."""
+"""Nested NamedTuples of arrays in one block of memory.
+
+The simulator resets a policy's whole state with one copy of that block.
+"""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_WORD = 8  # bytes
+_WORD_BYTES = 8
 
 
 def pack(value: Any) -> tuple[Any, NDArray[np.uint64]]:
-    """The same NamedTuple with all its arrays side by side, and the memory they lie in.
+    """Return the same NamedTuple with all its arrays in one block of memory, and that block.
 
     >>> from typing import NamedTuple
     >>> class Pair(NamedTuple):
@@ -28,12 +31,12 @@ def pack(value: Any) -> tuple[Any, NDArray[np.uint64]]:
 
 def _size(value: Any) -> int:
     if isinstance(value, np.ndarray):
-        return -(-value.nbytes // _WORD)
+        return -(-value.nbytes // _WORD_BYTES)
     return sum(_size(field) for field in value) if isinstance(value, tuple) else 0
 
 
 def _place(value: Any, words: NDArray[np.uint64], at: int) -> tuple[Any, int]:
-    """A copy that lies in the words from ``at`` on, and where it ends."""
+    """A copy in the words from ``at`` on, and the index after its last word."""
     if isinstance(value, np.ndarray):
         end = at + _size(value)
         room = words[at:end].view(np.uint8)[: value.nbytes]

@@ -1,0 +1,340 @@
+"""Hand a plain Python function to Numba, together with all the helpers it calls.
+
+A function to compile is called a *kernel*. Numba compiles calls of compiled functions only, so the
+kernel is copied: in the copy, each plain function among its globals and closures is replaced by a
+compiled copy. The originals stay as they are. `fastmath` is off, so compiled and interpreted
+code give the same bits.
+
+Two choices keep compiled loops fast:
+
+- A helper that is called at a single place of a kernel is inlined there. Otherwise LLVM decides by
+  the helper's size, and a loop that calls a long `select` pays for passing its arrays.
+- Machine code is taken from disk where it has been compiled before, see `cache`.
+"""
+
+import dis
+import hashlib
+import pickle
+import re
+import secrets
+import types
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types as numba_types
+from numba.core import cgutils, config
+from numba.core.caching import CompileResultCacheImpl
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+from numba.extending import intrinsic
+
+from globalbandits.compiling import cache
+from globalbandits.compiling.engine import call_routine
+from globalbandits.compiling.fingerprint import (
+    FingerprintError,
+    fingerprint,
+    is_known_callable,
+    referenced_names,
+    source_fingerprint,
+)
+
+Signature = tuple[Any, ...]  # Numba's types of the arguments
+
+_OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}
+# Helpers are never called from Python.
+_HELPER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True}
+_ROUTINE_NUMBERS = 4  # row, arm, at, n
+# Numba's name for a pointer between functions that call each other. It is set in this process.
+_PROCESS_POINTER = ".numba.unresolved$"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+_KERNELS: dict[str, "Kernel"] = {}  # by fingerprint and use of the interpreter's lock
+# Numba's dispatchers, by fingerprint and inlining. Kernels share them.
+_HELPERS: dict[str, Any] = {}
+
+
+class CompileError(Exception):
+    """Numba cannot compile a function; the text says why."""
+
+
+def compile_kernel(
+    function: Callable[..., Any], *arguments: Any, keeps_lock: bool = False
+) -> Callable[..., Any]:
+    """Return the function compiled for arguments of these types.
+
+    Call the result with arguments of exactly these types: it does not check them.
+
+    Args:
+        function: a plain function.
+        arguments: examples, for their types.
+        keeps_lock: whether to hold the interpreter's lock while the compiled code runs. This is
+            best for calls that take microseconds.
+    """
+    return _kernel(function, keeps_lock).compile(_signature(arguments)).entry_point  # type: ignore[no-any-return]
+
+
+def find_kernel(
+    function: Callable[..., Any], *arguments: Any, keeps_lock: bool = False
+) -> Callable[..., Any] | None:
+    """Return what `compile_kernel` would, if it is in memory or on disk; else None."""
+    found = _kernel(function, keeps_lock).find(_signature(arguments))
+    return None if found is None else found.entry_point
+
+
+def compile_routine(function: Callable[..., None], *arguments: Any) -> tuple[int, Any]:
+    """Return the address of the compiled function, and the object that keeps it alive."""
+    result = _kernel(function, keeps_lock=False).compile(_signature(arguments))
+    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name), result
+
+
+def _signature(arguments: tuple[Any, ...]) -> Signature:
+    return tuple(numba.typeof(argument) for argument in arguments)
+
+
+def _kernel(function: Any, keeps_lock: bool) -> "Kernel":
+    if config.DISABLE_JIT:
+        raise CompileError("NUMBA_DISABLE_JIT is set")
+    try:
+        source, key = source_fingerprint(function), f"{fingerprint(function)} {not keeps_lock}"
+    except FingerprintError:  # it can be compiled, but not recognised the next time
+        return Kernel(function, keeps_lock, None, "")
+    if key not in _KERNELS:
+        _KERNELS[key] = Kernel(function, keeps_lock, key, source)
+    return _KERNELS[key]
+
+
+class Kernel:
+    """A function, and its compiled code for each signature.
+
+    Args:
+        function: a plain function.
+        keeps_lock: whether compiled code holds the interpreter's lock.
+        key: changes whenever the compiled code would; None if the code cannot be kept.
+        source: the fingerprint of the Python code alone.
+    """
+
+    def __init__(self, function: Any, keeps_lock: bool, key: str | None, source: str) -> None:
+        self._function = function
+        self._key = key
+        self._source = source
+        self._options = {**_OPTIONS, "nogil": not keeps_lock}
+        self._results: dict[Signature, Any] = {}
+        self.n_loaded = 0  # signatures read from disk
+        self.n_saved = 0  # signatures written to disk
+
+    def find(self, signature: Signature) -> Any:
+        """Numba's result for a signature, from memory or disk; None if it must be compiled."""
+        with global_compiler_lock:
+            if signature not in self._results and self._key is not None:
+                loaded = _load(self._file(signature))
+                if loaded is not None:
+                    self.n_loaded += 1
+                    self._results[signature] = loaded
+            return self._results.get(signature)
+
+    def compile(self, signature: Signature) -> Any:
+        """Numba's result for a signature, compiled if need be."""
+        with global_compiler_lock:
+            found = self.find(signature)
+            return self._compile(signature) if found is None else found
+
+    def _compile(self, signature: Signature) -> Any:
+        dispatcher = _Copies(self._function).kernel(self._options, self._key)
+        try:
+            dispatcher.compile(signature)
+        except (NumbaError, RuntimeError) as error:  # the latter is LLVM's
+            raise CompileError(_first_line(error)) from error
+        result = self._results[signature] = dispatcher.overloads[signature]
+        if self._key is not None and not _is_bound_to_process(dispatcher, signature):
+            self.n_saved += _save(self._file(signature), result)
+        return result
+
+    def _file(self, signature: Signature) -> str:
+        return cache.file_name(self._source, f"{self._key} {signature}")
+
+
+def _is_bound_to_process(dispatcher: Any, signature: Signature) -> bool:
+    """Whether code holds addresses of this process, so that no other process can run it."""
+    result = dispatcher.overloads[signature]
+    return (
+        bool(result.lifted)
+        or result.library.has_dynamic_globals
+        or _PROCESS_POINTER in dispatcher.inspect_llvm(signature)
+    )
+
+
+class _Codec(CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba's own way to turn a result into an object that can be pickled, and back."""
+
+    def __init__(self) -> None:
+        """Without the source file that Numba's own cache looks for."""
+
+
+_CODEC = _Codec()
+
+
+def _load(name: str) -> Any:
+    """A result from disk; None where there is none, or a damaged one."""
+    body = cache.read(name)
+    if body is None:
+        return None
+    context = cpu_target.target_context
+    context.refresh()
+    try:
+        return _CODEC.rebuild(context, pickle.loads(body))
+    except Exception:  # it is compiled again, and the file replaced
+        return None
+
+
+def _save(name: str, result: Any) -> bool:
+    """Write a result to disk, if it can be pickled; whether this succeeded."""
+    try:
+        body = dumps(_CODEC.reduce(result))
+    except Exception:  # it is compiled again in the next process
+        return False
+    return cache.write(name, body)
+
+
+class _Copies:
+    """Copies of one kernel and its helpers, in which all helpers are Numba's.
+
+    Args:
+        function: the kernel.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._inlined = _inlined_helpers(function)
+
+    def kernel(self, options: dict[str, Any], key: str | None) -> Any:
+        """Numba's dispatcher of the kernel's copy."""
+        return self._copy(self._function, options, {}, key)
+
+    def _copy(
+        self, function: Any, options: dict[str, Any], begun: dict[int, Any], key: str | None
+    ) -> Any:
+        """A copy of a function for Numba; ``begun`` holds the copies this one is made for.
+
+        The copy's name contains the ``key``, or a random text. Numba only numbers functions, in
+        each process from 1. So two functions of one name that two processes have compiled would
+        be confused in a third process that loads both from disk.
+        """
+        scope = dict(function.__globals__)
+        cells = tuple(types.CellType() for _ in function.__closure__ or ())
+        copy = types.FunctionType(
+            function.__code__, scope, function.__name__, function.__defaults__, cells
+        )
+        copy.__kwdefaults__ = function.__kwdefaults__
+        unique = secrets.token_hex(8) if key is None else hashlib.sha256(key.encode()).hexdigest()
+        copy.__qualname__ = f"{function.__qualname__}_{unique[:16]}"
+        copy.__module__ = function.__module__
+        dispatcher = numba.njit(**options)(copy)
+        begun = {**begun, id(function): dispatcher}
+        for cell, original in zip(cells, function.__closure__ or (), strict=True):
+            cell.cell_contents = self._replace(original.cell_contents, begun)
+        for name in referenced_names(function.__code__):
+            if name in scope:
+                scope[name] = self._replace(scope[name], begun)
+        return dispatcher
+
+    def _replace(self, value: Any, begun: dict[int, Any]) -> Any:
+        """What compiled code uses for a global: a helper's copy, or the value itself."""
+        if value is call_routine:
+            return _call_address
+        if not _is_helper(value):
+            return value
+        if id(value) in begun:  # it calls itself
+            return begun[id(value)]
+        options = {**_HELPER_OPTIONS, "forceinline": value in self._inlined}
+        try:
+            key = f"{fingerprint(value)} {options['forceinline']}"
+        except FingerprintError:
+            return self._copy(value, options, begun, None)
+        if key not in _HELPERS:
+            _HELPERS[key] = self._copy(value, options, begun, key)
+        return _HELPERS[key]
+
+
+def _is_helper(value: Any) -> bool:
+    """Whether a value is a plain function that has to be compiled."""
+    return (
+        isinstance(value, types.FunctionType)
+        and value is not call_routine
+        and not is_known_callable(value)
+    )
+
+
+def _inlined_helpers(kernel: Any) -> set[Any]:
+    """The helpers that a kernel and its helpers use at a single place, and that never recur."""
+    used: dict[Any, list[Any]] = {}
+    waiting = [kernel]
+    while waiting:
+        function = waiting.pop()
+        if function not in used:
+            used[function] = list(_helpers_used(function))
+            waiting += used[function]
+    n_places = Counter(helper for helpers in used.values() for helper in helpers)
+    return {helper for helper, n in n_places.items() if n == 1 and not _recurs(helper, used)}
+
+
+def _recurs(function: Any, used: dict[Any, list[Any]]) -> bool:
+    """Whether a function calls itself, directly or through its helpers."""
+    reached: set[Any] = set()
+    waiting = list(used[function])
+    while waiting:
+        helper = waiting.pop()
+        if helper not in reached:
+            reached.add(helper)
+            waiting += used[helper]
+    return function in reached
+
+
+def _helpers_used(function: Any) -> Iterator[Any]:
+    """The helpers that a function's code refers to, each as often as it does."""
+    closure = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for instruction in dis.get_instructions(function.__code__):
+        value = None
+        if instruction.opname == "LOAD_GLOBAL":
+            value = function.__globals__.get(instruction.argval)
+        elif instruction.opname == "LOAD_DEREF" and instruction.argval in closure:
+            value = closure[instruction.argval].cell_contents
+        if _is_helper(value):
+            yield value
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _call_address(
+    context: Any, code: Any, data: Any, row: Any, arm: Any, at: Any, n: Any
+) -> tuple[Any, Any]:
+    """Call the routine at an address with the data at another one.
+
+    Takes the place of `call_routine` in compiled code. The call uses Numba's own convention, so
+    an exception of the routine goes on through the kernel.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code, data, *numbers = arguments
+        kinds = [numba_types.voidptr, *[numba_types.int64] * _ROUTINE_NUMBERS]
+        kind = context.call_conv.get_function_type(numba_types.none, kinds)
+        function = builder.inttoptr(code, kind.as_pointer())
+        pointer = builder.inttoptr(data, ir.IntType(8).as_pointer())
+        status, _ = context.call_conv.call_function(
+            builder, function, numba_types.none, kinds, [pointer, *numbers]
+        )
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return numba_types.none(*[numba_types.int64] * (2 + _ROUTINE_NUMBERS)), generate
+
+
+def _first_line(error: BaseException) -> str:
+    """The first line of a message that says what is wrong, without a terminal's colours."""
+    text = _COLOUR.sub("", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith("Failed in")), text)
