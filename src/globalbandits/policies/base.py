@@ -95,6 +95,8 @@ class Policy:
     kind: ClassVar[str]
     rules: ClassVar[Rules]
     compiled: ClassVar[bool] = True  # False: the simulator calls the rules as they are
+    # True for a policy that by design does not rank arms by what they are worth.
+    ignores_value: ClassVar[bool] = False
 
     def setup(self, model: "RewardModel") -> Setup:
         """Constants and tables this policy needs for one model; raises if it cannot run."""

@@ -43,6 +43,7 @@ class FixedArm(Policy):
     arm: int = dataclasses.field(default=0, kw_only=False)
 
     rules = stateless(select, no_estimate)
+    ignores_value = True
 
     def __post_init__(self) -> None:
         """Check the arm as far as it can be without a model."""

@@ -30,6 +30,7 @@ class Uniform(Policy):
     """
 
     rules = stateless(select, no_estimate)
+    ignores_value = True
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""

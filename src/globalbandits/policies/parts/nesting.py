@@ -42,6 +42,10 @@ class Around(Policy):
         """Whether the inner policy's rules can be."""
         return self.inner.compiled
 
+    @property
+    def ignores_value(self) -> bool:  # type: ignore[override]
+        return self.inner.ignores_value
+
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The inner policy's reason; `limit` says when it did not decide."""
         return self.inner.reason(setup.inner, stats, state.inner)

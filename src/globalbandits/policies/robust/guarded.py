@@ -76,6 +76,10 @@ class Guarded(Policy):
         """Whether the rules of both policies can be."""
         return self.inner.compiled and self.fallback.compiled
 
+    @property
+    def ignores_value(self) -> bool:  # type: ignore[override]
+        return self.inner.ignores_value
+
     def setup(self, model: "RewardModel") -> Setup:
         """Both policies' setups, and alpha shared out over the restarts."""
         starts = np.arange(1.0, self.restarts + 2.0)

@@ -84,6 +84,11 @@ class Limited(Around):
         """The inner policy's rules inside limits."""
         return limit(self.inner.rules)
 
+    @property
+    def ignores_value(self) -> bool:  # type: ignore[override]
+        """Bounds on the arms may exclude the arm that is worth most."""
+        return self.inner.ignores_value or self.low > 0 or self.high is not None
+
     def setup(self, model: "RewardModel") -> Setup:
         """The inner policy's setup, and the limits as indices of the model's arms."""
         last = model.n_arms - 1
