@@ -7,10 +7,11 @@ functions of `Rules` in the subset of Python that Numba compiles, and the spec c
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from globalbandits._validation import require, require_known
+from globalbandits import _registry
+from globalbandits._registry import Specification, register
 from globalbandits.errors import PolicyError
 from globalbandits.statistics import Statistics
 
@@ -86,13 +87,13 @@ def _rebuild_nothing(setup: Setup, stats: Statistics, state: NoState) -> None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Policy:
+class Policy(Specification):
     """Base of all policy specs: frozen, comparable, hashable, printable.
 
     A subclass is registered with `register`, gives its `rules`, and builds its `setup`.
     """
 
-    kind: ClassVar[str]
+    family: ClassVar[str] = "policy"
     rules: ClassVar[Rules]
     compiled: ClassVar[bool] = True  # False: the simulator calls the rules as they are
     # True for a policy that by design does not rank arms by what they are worth.
@@ -128,48 +129,6 @@ class Policy:
         ]
         return f"{type(self).__name__}({', '.join(changed)})" if changed else type(self).__name__
 
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict: {"policy": kind, parameter: value, ...}."""
-        kind = getattr(self, "kind", None)
-        require(kind is not None, "policy", "be registered to be written down", self, PolicyError)
-        return {"policy": kind} | {
-            field.name: getattr(self, field.name) for field in dataclasses.fields(self)
-        }
-
-    @staticmethod
-    def from_dict(spec: Mapping[str, Any]) -> "Policy":
-        """The policy a plain dict describes; the inverse of `to_dict`."""
-        if not isinstance(spec, Mapping) or "policy" not in spec:
-            raise PolicyError(f"a policy spec must be a dict with the key 'policy', got {spec!r}")
-        kind = require_known("policy", spec["policy"], sorted(_REGISTRY), PolicyError)
-        policy = _REGISTRY[kind]
-        parameters = {key: value for key, value in spec.items() if key != "policy"}
-        known_names = {field.name for field in dataclasses.fields(policy)}
-        for name in parameters:
-            require_known(f"parameter of {kind}", name, sorted(known_names), PolicyError)
-        return policy(**parameters)
-
-
-_REGISTRY: dict[str, type[Policy]] = {}
-_P = TypeVar("_P", bound=type[Policy])
-
-
-def register(kind: str) -> Callable[[_P], _P]:
-    """Class decorator: let a policy be named by ``kind`` in dicts and spec files."""
-
-    def add(policy: _P) -> _P:
-        owner = _REGISTRY.get(kind)
-        if owner is not None and (owner.__module__, owner.__qualname__) != (
-            policy.__module__,
-            policy.__qualname__,
-        ):
-            raise PolicyError(f"policy kind must be new, got {kind!r}, which is {owner.__name__}")
-        policy.kind = kind
-        _REGISTRY[kind] = policy
-        return policy
-
-    return add
-
 
 def describe(policy: Policy) -> dict[str, Any] | str:
     """The spec as a plain dict; a text where it, or a policy inside it, is not registered."""
@@ -181,4 +140,4 @@ def describe(policy: Policy) -> dict[str, Any] | str:
 
 def registered() -> dict[str, type[Policy]]:
     """All registered policies by kind."""
-    return dict(_REGISTRY)
+    return _registry.registered("policy")

@@ -44,6 +44,7 @@ class Around(Policy):
 
     @property
     def ignores_value(self) -> bool:  # type: ignore[override]
+        """What the inner policy declares."""
         return self.inner.ignores_value
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
@@ -58,10 +59,6 @@ class Around(Policy):
     def label(self) -> str:
         """The inner policy's label, and the parameters that are not default."""
         return label_around(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the inner policy as a dict."""
-        return super().to_dict() | {"inner": self.inner.to_dict()}
 
 
 def moved_twice(inside: str | None, outside: str) -> str:

@@ -78,6 +78,7 @@ class Guarded(Policy):
 
     @property
     def ignores_value(self) -> bool:  # type: ignore[override]
+        """What the inner policy declares."""
         return self.inner.ignores_value
 
     def setup(self, model: "RewardModel") -> Setup:
@@ -129,8 +130,3 @@ class Guarded(Policy):
     def label(self) -> str:
         """The inner policy's label, and the parameters that are not default."""
         return label_around(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the policies as dicts."""
-        policies = {"inner": self.inner.to_dict(), "fallback": self.fallback.to_dict()}
-        return super().to_dict() | policies
