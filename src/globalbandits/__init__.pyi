@@ -2,6 +2,7 @@
 
 from . import environments as environments
 from . import evidence as evidence
+from . import extend as extend
 from . import testing as testing
 from . import theory as theory
 from ._version import __version__ as __version__

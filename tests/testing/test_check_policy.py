@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -221,6 +223,14 @@ def test_a_policy_that_ranks_by_mean_reward_breaks_one_rule():
         "- value decides: 0 of the last 200 plays are of arm 4, which is worth most, and 200 of "
         "arm 0: rank arms by their worth, see worth_of, or set ignores_value = True"
     )
+
+
+def test_the_policy_of_the_guide_keeps_the_contract():
+    text = (Path(__file__).parents[2] / "docs" / "howto" / "own-policy.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    namespace = {"__name__": "guide"}
+    exec(compile(code, "own-policy.md", "exec"), namespace)
+    testing.check_policy(namespace["TenEach"]())
 
 
 def test_a_policy_may_declare_that_it_ignores_value():
