@@ -5,7 +5,9 @@ it in dicts, spec files, saved states and messages of the service.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from globalbandits._validation import require, require_known
@@ -102,6 +104,21 @@ def register(kind: str) -> Callable[[_S], _S]:
 def registered(family: str) -> dict[str, Any]:
     """The registered classes of a family by kind."""
     return dict(_FAMILIES[family].classes)
+
+
+def load_package(name: str, path: Iterable[str], families: Iterable[str]) -> dict[str, Any]:
+    """Import every module of a package; the classes it registers in these families, by name.
+
+    So a new policy or noise is found by its registration, and no list has to name it.
+    """
+    for module in pkgutil.walk_packages(path, f"{name}."):
+        importlib.import_module(module.name)
+    return {
+        found.__name__: found
+        for family in families
+        for found in _FAMILIES[family].classes.values()
+        if found.__module__.startswith(f"{name}.")
+    }
 
 
 def parameters_of(specification: type[Specification]) -> dict[str, bool]:

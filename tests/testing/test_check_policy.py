@@ -11,26 +11,20 @@ import pytest
 
 import globalbandits as gb
 from globalbandits import testing
-from globalbandits.policies import registered
 from globalbandits.policies.base import Rules, stateless
 from globalbandits.policies.independent.ucb1 import UCB1
 from globalbandits.policies.parts import indices
 from globalbandits.testing.rules import CONTRACT, value_decides
 from globalbandits.testing.subject import Broken, Subject, default_model
+from tests.policies.ours import our_policies
 
-# Parameters where there are no defaults, or where smaller ones make a test quick.
-ARGUMENTS = {
-    "nonstationary_wagp": {"half_window": 25},
-    "sliding_window_ucb": {"window": 40},
-    "grid_greedy": {"cells": 40},
-    "grid_thompson": {"cells": 40},
-    "ids": {"cells": 40},
-}
-OURS = {
-    kind: policy(**ARGUMENTS.get(kind, {}))
-    for kind, policy in registered().items()
-    if policy.__module__.startswith("globalbandits.")
-}
+OURS = our_policies(
+    {
+        "sliding_window_ucb": {"window": 40},
+        # Fewer cells make the tests quick.
+        **{kind: {"cells": 40} for kind in ("grid_greedy", "grid_thompson", "ids")},
+    }
+)
 
 
 @pytest.mark.parametrize("rule", CONTRACT)

@@ -10,20 +10,10 @@ from typing import Any
 import numpy as np
 
 from globalbandits._random import States
+from globalbandits._registry import parameters_of, registered
 from globalbandits.compiling.children import Child, ChildError
 from globalbandits.compiling.engine import Engine
-from globalbandits.environments import (
-    ArcsineBetaNoise,
-    BernoulliNoise,
-    BetaNoise,
-    Environment,
-    MirroredBetaNoise,
-    NoNoise,
-    RandomWalk,
-    SaleNoise,
-    ScaledCoinNoise,
-    TruncatedNormalNoise,
-)
+from globalbandits.environments import Environment, RandomWalk
 from globalbandits.model import RewardModel
 from globalbandits.policies import Uniform
 from globalbandits.policies.base import Policy
@@ -36,17 +26,6 @@ from globalbandits.simulation.spreading import available_cores
 # A process needs about a second to start, a policy one to five to compile.
 _WORTH_A_PROCESS = 3  # policies
 _MOST_PROCESSES = 8
-
-_NOISES = (
-    BetaNoise(),
-    BernoulliNoise(),
-    NoNoise(),
-    TruncatedNormalNoise(),
-    MirroredBetaNoise(),
-    ArcsineBetaNoise(),
-    SaleNoise(),
-    ScaledCoinNoise(),
-)
 
 
 def compiling_engine(job: Job, *, shown: bool = False) -> Engine:
@@ -140,7 +119,8 @@ def warm_policies(policies: Sequence[Policy]) -> None:
 
 def warm_noises() -> None:
     """Compile what draws rewards, in fixed and in moving worlds."""
-    for noise in _NOISES:
+    noises = registered("noise").values()
+    for noise in (noise() for noise in noises if not any(parameters_of(noise).values())):
         for drift in (None, RandomWalk(drift_time=100)):
             env = Environment(_model(), 0.5, noise=noise, drift=drift)
             compile_job(make_job(env, {"": Uniform()}, 1, np.array([1]), 0))

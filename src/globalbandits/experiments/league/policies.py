@@ -1,26 +1,30 @@
-"""Who plays in the league: a TOML file beside this module, label by label, and a user's own."""
+"""Who plays in the league: labels of a TOML file, all other policies of ours, and a user's own."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 from globalbandits._objects import is_object_name, load_object
+from globalbandits._registry import parameters_of
 from globalbandits._validation import did_you_mean, require, show
 from globalbandits.errors import PolicyError
-from globalbandits.policies import Policy
+from globalbandits.policies import Policy, registered
 
 Policies = Iterable["str | Policy"] | Mapping[str, Policy]
+
+# Kinds that do not play by default: arms in groups, limits around another policy, one arm only.
+_NOT_PLAYING = ("regional_ucb", "limited", "fixed_arm")
 
 
 def league_policies(
     policies: Policies | None = None, others: Iterable[str] = ()
 ) -> dict[str, Policy]:
-    """Policies by label: all of the file's by default.
+    """Policies by label: by default those of the file, and those of ours that it does not name.
 
     Args:
-        policies: labels of the file; names of a user's own policies or policy classes as
+        policies: labels; names of a user's own policies or policy classes as
             ``module:Object`` or ``file.py:Object``; policies; or a mapping from labels.
-        others: further labels that the caller knows, for the error about one that nobody does.
+        others: further labels that the caller knows, for the error about an unknown one.
 
     >>> league_policies(["UCB1", "WAGP"])
     {'UCB1': UCB1(), 'WAGP': WAGP()}
@@ -28,7 +32,7 @@ def league_policies(
     if isinstance(policies, Mapping):
         found = dict(policies)
     else:
-        content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
+        content = _labelled()
         found = {}
         for wanted in content if policies is None else policies:
             label, policy = _find(wanted, content, others)
@@ -39,6 +43,18 @@ def league_policies(
         good = isinstance(policy, Policy)
         require(good, f"policy {label}", "be a policy such as WAGP()", policy, PolicyError)
     return found
+
+
+def _labelled() -> dict[str, Mapping[str, object]]:
+    """Specifications by label: those of the file, then kinds of ours that it does not name."""
+    content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
+    named = {spec["policy"] for spec in content.values()}
+    for kind, policy in registered().items():
+        is_ours = policy.__module__.startswith("globalbandits.")
+        needs_nothing = not any(parameters_of(policy).values())
+        if is_ours and needs_nothing and kind not in {*named, *_NOT_PLAYING}:
+            content[policy.__name__] = {"policy": kind}
+    return content
 
 
 def _find(
