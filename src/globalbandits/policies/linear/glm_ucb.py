@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_fraction, as_positive
-from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Rules, register
 from globalbandits.policies.parts.features import (
+    FeaturePolicy,
     arm_features,
-    as_features,
     first_unobserved,
     independent_columns,
     spread_arms,
@@ -79,7 +77,7 @@ def logit_features(means: FloatArray) -> FloatArray:
 
 @register("glm_ucb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GLMUCB(Policy):
+class GLMUCB(FeaturePolicy):
     """Logistic regression on features of the arms, and the largest prediction with a bonus.
 
     After d plays of linearly independent arms the index of an arm with features m is ``g(m'b) +
@@ -109,18 +107,10 @@ class GLMUCB(Policy):
     'GLMUCB(scale=0.001)'
     """
 
-    features: tuple[tuple[float, ...], ...] | None = None
     scale: float = 1.0
     delta: float = 0.05
 
     rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        if self.features is not None:
-            object.__setattr__(self, "features", as_features(self.features))
-        object.__setattr__(self, "scale", as_positive("scale", self.scale, PolicyError))
-        object.__setattr__(self, "delta", as_fraction("delta", self.delta, PolicyError))
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features, the arms of the first plays, and the constants of rho."""

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits._validation import as_fraction, as_positive
-from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Rules, register
 from globalbandits.policies.parts import ridge
-from globalbandits.policies.parts.features import arm_features, as_features
+from globalbandits.policies.parts.features import FeaturePolicy, arm_features
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.least_squares import (
     Spread,
@@ -114,7 +112,7 @@ def coefficient_norm(features: FloatArray, model: "RewardModel") -> float:
 
 @register("oful")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OFUL(Policy):
+class OFUL(FeaturePolicy):
     """Ridge regression on features of the arms, and the largest upper bound of a prediction.
 
     The index of an arm with features u is ``u'z + radius * sqrt(u' M**-1 u)``, z the ridge
@@ -139,18 +137,10 @@ class OFUL(Policy):
     'OFUL(delta=0.1)'
     """
 
-    features: tuple[tuple[float, ...], ...] | None = None
     ridge: float = 1.0
     delta: float = 0.05
 
     rules = Rules(init, select, update, no_estimate, rebuild, _KEPT, resume)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        if self.features is not None:
-            object.__setattr__(self, "features", as_features(self.features))
-        object.__setattr__(self, "ridge", as_positive("ridge", self.ridge, PolicyError))
-        object.__setattr__(self, "delta", as_fraction("delta", self.delta, PolicyError))
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features and constants on the unit reward scale."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, as_positive, require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Rules, register
 from globalbandits.policies.parts.features import (
+    FeaturePolicy,
     arm_features,
-    as_features,
     spread_arms,
     whiten,
 )
@@ -131,7 +131,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 
 @register("uncertainty_ellipsoid")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class UncertaintyEllipsoid(Policy):
+class UncertaintyEllipsoid(FeaturePolicy):
     """Least squares on features of the arms, and the largest upper bound of a prediction.
 
     After r plays of linearly independent arms, or those of ``start``, the index of an arm with
@@ -160,7 +160,6 @@ class UncertaintyEllipsoid(Policy):
     (0, 1, 2)
     """
 
-    features: tuple[tuple[float, ...], ...] | None = None
     scale: float = 1.0
     start: tuple[int, ...] | None = None
 
@@ -168,10 +167,8 @@ class UncertaintyEllipsoid(Policy):
     rules = Rules(init, select, update, no_estimate, rebuild, ("spread", "means"), resume)
 
     def __post_init__(self) -> None:
-        """Check features and scale."""
-        if self.features is not None:
-            object.__setattr__(self, "features", as_features(self.features))
-        object.__setattr__(self, "scale", as_positive("scale", self.scale, PolicyError))
+        """Check features, scale and first plays."""
+        super().__post_init__()
         if self.start is not None:
             object.__setattr__(self, "start", _as_start(self.start))
 

@@ -13,17 +13,24 @@ The set is the same, to the last bit, as if all arms had been looked up. Where t
 learned from all arms, a radius may also shrink, and every arm is looked up in every round: once.
 """
 
+import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_positive
+from globalbandits.errors import PolicyError
 from globalbandits.model.polynomials import evaluate_many
 from globalbandits.model.tables import Curves, Tables, evaluate
 from globalbandits.policies import base
 from globalbandits.policies.parts.indices import init_widths, rebuild_widths, renew
-from globalbandits.policies.parts.variance_choice import learn_variances, student_radius
+from globalbandits.policies.parts.variance_choice import (
+    as_number_or_learned,
+    learn_variances,
+    student_radius,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -58,6 +65,26 @@ class State(NamedTuple):
     highs: FloatArray  # (n_pieces * n_arms,) right end
     seen: IntArray  # (n_pieces * n_arms,) the number of rewards at that time
     parts: FloatArray  # (2 * n_pieces,) [low, high] of each part of the set; empty where low > high
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfidenceSetPolicy(base.Policy):
+    """Base of UCB-S, UCB-C and TS-C: policies that decide by a confidence set of the parameter."""
+
+    alpha: float
+    variance: float | str
+
+    # The radius of arm k is sqrt(log_factor * alpha * variance * log t / N_k).
+    log_factor: ClassVar[float]
+
+    def __post_init__(self) -> None:
+        """Check the two factors."""
+        object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
+        object.__setattr__(self, "variance", as_number_or_learned(self.variance))
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables and the radius."""
+        return build(model, self.log_factor * self.alpha, self.variance)
 
 
 def build(model: "RewardModel", alpha: float, variance: float | str) -> Setup:

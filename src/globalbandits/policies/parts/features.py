@@ -1,13 +1,15 @@
 """Feature vectors of arms, for policies that take mean rewards to be linear in them."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, require
+from globalbandits._validation import as_float, as_fraction, as_positive, require
 from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy
 from globalbandits.statistics import Statistics
 
 POWERS = 3
@@ -15,6 +17,21 @@ MOST_FEATURES = 1000  # of an arm: matrices have its square as many entries
 _LARGEST = 1e50  # so that no product of two features, many times over, is infinite
 _RANK_TOLERANCE = 1e-10
 _TIE = 1e-9  # relative: prices 0.70 and 0.75 are equally far from 0.40 and 0.95
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeaturePolicy(Policy):
+    """Base of policies that take means, or their logits, to be linear in features of the arms."""
+
+    features: tuple[tuple[float, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the features, and the factors that a subclass has."""
+        if self.features is not None:
+            object.__setattr__(self, "features", as_features(self.features))
+        for name, check in (("scale", as_positive), ("ridge", as_positive), ("delta", as_fraction)):
+            if hasattr(self, name):
+                object.__setattr__(self, name, check(name, getattr(self, name), PolicyError))
 
 
 def as_features(features: Any) -> tuple[tuple[float, ...], ...]:

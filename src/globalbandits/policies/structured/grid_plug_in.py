@@ -1,31 +1,14 @@
 """The best arm at the posterior mean of the parameter."""
 
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.policies.base import register
-from globalbandits.policies.parts import grid
 from globalbandits.policies.parts.grid import Setup, posterior_mean
-from globalbandits.policies.parts.grid import estimate as estimate_parameter
-from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
-from globalbandits.policies.parts.grid import update as update_posterior
-from globalbandits.policies.parts.grid_saving import resume as resume_posterior
-from globalbandits.policies.parts.gridded import Gridded, variants_of
+from globalbandits.policies.parts.gridded import Gridded, State, posterior_variants
 from globalbandits.statistics import Statistics
-
-
-class State(NamedTuple):
-    """The posterior."""
-
-    posterior: grid.State
-
-
-def init(setup: Setup) -> State:
-    """No reward yet: the prior."""
-    return State(grid.init(setup))
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
@@ -33,26 +16,6 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     envelope = setup.tables.envelope
     theta = posterior_mean(setup, state.posterior)
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
-
-
-def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Weigh the cells with one more reward."""
-    update_posterior(setup, stats, state.posterior, arm, reward)
-
-
-def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """The posterior from counts and sums."""
-    rebuild_posterior(setup, stats, state.posterior)
-
-
-def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Complete a saved posterior; False if it is not that of the statistics."""
-    return resume_posterior(setup, stats, state.posterior)
-
-
-def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The posterior mean of the parameter; nan before any reward."""
-    return estimate_parameter(setup, stats, state.posterior)
 
 
 @register("grid_plug_in")
@@ -78,7 +41,7 @@ class GridPlugIn(Gridded):
     'GridPlugIn(prior=(0.0, 1.34))'
     """
 
-    variants = variants_of(init, select, update, estimate, rebuild, resume)
+    variants = posterior_variants(select)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The posterior mean."""
