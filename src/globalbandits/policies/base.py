@@ -1,9 +1,9 @@
-"""What every policy is: a frozen spec, and rules over explicit state.
+"""The base of policies: a frozen spec, and rules over explicit state.
 
 The engine (a live learner or the simulator) counts every reward in one `Statistics`. A policy
-only derives: its `State` is a NamedTuple of arrays that follow from the statistics. A policy
-file holds a `Setup` (the model's tables and the policy's constants), the `State`, the plain
-functions of `Rules` in the subset of Python that Numba compiles, and the spec class.
+derives a `State` from the statistics, a NamedTuple of arrays. A policy file holds a `Setup` (the
+model's tables and the policy's constants), the `State`, the plain functions of `Rules` in the
+subset of Python that Numba compiles, and the spec class.
 """
 
 import dataclasses
@@ -25,34 +25,34 @@ State = Any  # a NamedTuple of arrays, changed in place
 
 
 class NoState(NamedTuple):
-    """The state of a policy that derives nothing: the statistics are all it needs."""
+    """The state of a policy that decides from the statistics alone."""
 
 
 class Rules(NamedTuple):
     """The functions of one policy.
 
-    The order of arguments is always (setup, stats, state, ...). `select`, `update`, `estimate`
-    and `rebuild` are compiled into the simulator's loop, and a live learner calls the same
-    functions. Rewards are on the unit scale.
+    Arguments start with (setup, stats, state). `select`, `update`, `estimate` and `rebuild` are
+    compiled into the simulator's loop; a live learner calls the same functions. Rewards are on
+    the unit scale.
 
     Attributes:
         init: ``init(setup) -> state``: the state before any reward. Plain Python, not compiled.
-        select: ``select(setup, stats, state, rng) -> arm``. Must not change stats or state; of
-            the generator it may use ``random()``, ``standard_normal()`` and ``beta(a, b)``.
-        update: ``update(setup, stats, state, arm, reward)``: bring the state up to date. The
-            engine has counted the reward already, so ``stats`` includes it.
-        estimate: ``estimate(setup, stats, state) -> theta``; nan where there is none.
+        select: ``select(setup, stats, state, rng) -> arm``. It must not change stats or state, and
+            may call ``random()``, ``standard_normal()`` and ``beta(a, b)`` of the generator.
+        update: ``update(setup, stats, state, arm, reward)``: update the state. ``stats`` includes
+            the reward already.
+        estimate: ``estimate(setup, stats, state) -> theta``; nan if there is none.
         rebuild: ``rebuild(setup, stats, state)``: derive the whole state from the statistics,
-            whatever the state holds. It lets a learner forget (count minus one, rebuild), merge
-            (add, rebuild), restart and be restored. None where the order of rewards matters;
-            then there is no forgetting and no merging, and the whole state is saved.
-        kept: fields of the state to be saved because the statistics alone do not give every
-            bit of them back, such as sums that gather rounding or numbers of the last fit. On
-            restoring, the state is rebuilt, then these fields are read; unless there is a
-            `resume`, each must agree with the rebuilt one up to rounding.
-        resume: ``resume(setup, stats, state) -> bool``: called with all kept fields in place
-            (all fields where `rebuild` is None); derives the others, and returns False if
-            no learner with these statistics can have them. Plain Python, not compiled.
+            overwriting what it holds. A learner uses it to forget, merge, restart and be
+            restored. None if the order of rewards matters: then a learner can neither forget nor
+            be merged, and the whole state is saved.
+        kept: fields of the state that are saved because the statistics do not determine every
+            bit of them, such as sums with rounding errors or numbers of the last fit. A restored
+            state is rebuilt, then these fields are read. Without `resume` each of them must
+            agree with the rebuilt one up to rounding.
+        resume: ``resume(setup, stats, state) -> bool``: called with the kept fields in place (all
+            fields if `rebuild` is None). It derives the other fields, and returns False if no
+            learner with these statistics can have the kept ones. Plain Python, not compiled.
     """
 
     init: Callable[[Setup], State]
@@ -95,7 +95,7 @@ class Policy(Specification):
 
     family: ClassVar[str] = "policy"
     rules: ClassVar[Rules]
-    compiled: ClassVar[bool] = True  # False: the simulator calls the rules as they are
+    compiled: ClassVar[bool] = True  # False: the simulator calls the rules as plain Python
     # True for a policy that by design does not rank arms by what they are worth.
     ignores_value: ClassVar[bool] = False
 
@@ -104,19 +104,19 @@ class Policy(Specification):
         raise NotImplementedError
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """Why the arm that `select` would return now is chosen, for a person."""
+        """Why `select` would choose its arm now, for a reader."""
         return "the policy's rule"
 
     def limit(self, setup: Setup, stats: Statistics, state: State, rng: Any) -> str | None:
-        """What moved the choice that `select` makes with this generator; None if nothing did."""
+        """What moved the choice of `select` with this generator; None if nothing did."""
         return None
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """Numbers of this policy's own that stand behind `reason`, by name."""
+        """The policy's own numbers behind `reason`, by name."""
         return {}
 
     def observed(self, stats: Statistics, state: State) -> Statistics:
-        """The statistics a decision rests on; a policy with windows uses fewer rewards."""
+        """The statistics that a decision uses; a policy with windows uses fewer rewards."""
         return stats
 
     @property
@@ -131,7 +131,7 @@ class Policy(Specification):
 
 
 def describe(policy: Policy) -> dict[str, Any] | str:
-    """The spec as a plain dict; a text where it, or a policy inside it, is not registered."""
+    """The spec as a plain dict; its `repr` if it, or a policy inside it, is not registered."""
     try:
         return policy.to_dict()
     except PolicyError:

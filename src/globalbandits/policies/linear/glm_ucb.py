@@ -24,9 +24,9 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-_N_GRID = 257
+_GRID_POINTS = 257
 _MANY_ARMS = 1_000  # beyond, features may differ in their tenth digit
-_CLOSE = 1e-2  # how well default features reproduce the means, on the unit reward scale
+_MEAN_TOLERANCE = 1e-2  # how well default features reproduce the means, on the unit reward scale
 _CLIP = 1e-6  # means are kept this far from 0 and 1, where the logistic link is infinite
 
 
@@ -69,7 +69,7 @@ def logit_features(means: FloatArray) -> FloatArray:
     rank = 1
     while rank < len(strength):
         fitted = (left[:, :rank] * strength[:rank]) @ right[:rank]
-        if np.max(np.abs(1.0 / (1.0 + np.exp(-fitted)) - means)) <= _CLOSE:
+        if np.max(np.abs(1.0 / (1.0 + np.exp(-fitted)) - means)) <= _MEAN_TOLERANCE:
             break
         rank += 1
     return np.ascontiguousarray(right[:rank].T * (strength[:rank] / math.sqrt(len(means))))
@@ -115,7 +115,7 @@ class GLMUCB(FeaturePolicy):
     def setup(self, model: "RewardModel") -> Setup:
         """Features, the arms of the first plays, and the constants of rho."""
         low, high = model.reward_range
-        means = (model.means(np.linspace(*model.domain, _N_GRID)) - low) / (high - low)
+        means = (model.means(np.linspace(*model.domain, _GRID_POINTS)) - low) / (high - low)
         means = np.clip(means, _CLIP, 1.0 - _CLIP)
         if self.features is None:
             features = logit_features(means)

@@ -51,7 +51,7 @@ class LinUCB(FeaturePolicy):
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
             (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
-            value: then what is observed is no revenue, which is nothing at price 0.
+            value: sales, unlike revenue, are not zero at price 0.
         delta: probability that a bound may fail, between 0 and 1.
 
     >>> LinUCB().label

@@ -1,4 +1,4 @@
-"""A policy that works inside another one: its spec, its label, and its state restored."""
+"""A policy inside another one: its spec, its label, and the check of its saved state."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ def label_around(policy: Any) -> str:
 
 
 class Around(Policy):
-    """What a policy around an `inner` one takes from it, whose state holds it as `inner` too."""
+    """Base of a policy around an `inner` one; setup and state have a field `inner` as well."""
 
     inner: Policy
 
     @property
     def compiled(self) -> bool:  # type: ignore[override]
-        """Whether the inner policy's rules can be."""
+        """Whether the inner policy's rules are compiled."""
         return self.inner.compiled
 
     @property
@@ -49,11 +49,11 @@ class Around(Policy):
         return self.inner.ignores_value
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The inner policy's reason; `limit` says when it did not decide."""
+        """The inner policy's reason; `limit` says what moved its choice."""
         return self.inner.reason(setup.inner, stats, state.inner)
 
     def observed(self, stats: Statistics, state: State) -> Statistics:
-        """What the inner policy decides by."""
+        """The statistics that the inner policy uses."""
         return self.inner.observed(stats, state.inner)
 
     @property
@@ -63,7 +63,7 @@ class Around(Policy):
 
 
 def moved_twice(inside: str | None, outside: str) -> str:
-    """What moved a choice inside, if anything did, and then outside.
+    """The text for a choice that was moved outside, and perhaps inside before.
 
     >>> moved_twice(None, "moved up"), moved_twice("moved up", "moved down")
     ('moved up', 'moved up; then moved down')

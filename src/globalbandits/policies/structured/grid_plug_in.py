@@ -25,17 +25,17 @@ class GridPlugIn(Gridded):
 
     On a dose model with a target this is the rule of the continual reassessment method
     (O'Quigley, Pepe and Fisher 1990): the dose whose response at the posterior mean is nearest
-    to the target. The posterior lives on the middles of equal cells of the domain; see
-    `parts.grid`. Put it into `Limited` for cohorts and for doses that must not be skipped. Value:
-    any.
+    to the target. The posterior is on the middles of equal cells of the domain; see
+    `parts.grid`. Use `Limited` around it for cohorts and for doses that must not be skipped.
+    Value: any.
 
     Args:
-        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
-            in [0, 1]; ``"beta"`` for rewards that are surely Beta(1, (1 - m) / m) with mean m,
+        likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for
+            others in [0, 1]; ``"beta"`` is for rewards that are Beta(1, (1 - m) / m) with mean m,
             the noise of the paper. With ``"beta"`` a learner can neither forget nor be merged.
         cells: number of cells, from 2 to 1,000,000.
-        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
-            the domain; uniform by default.
+        prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
+            uniform by default.
 
     >>> GridPlugIn(prior=(0.0, 1.34)).label
     'GridPlugIn(prior=(0.0, 1.34))'

@@ -23,18 +23,18 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 class GridThompson(Gridded):
     """Draw a parameter from the posterior and play the arm that is best there.
 
-    Thompson sampling (Thompson 1933) on the parameter itself, with a prior on the middles of
+    This is Thompson sampling (Thompson 1933) on the parameter, with a prior on the middles of
     equal cells of the domain; see `parts.grid`. Value: any.
 
     Args:
-        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
-            in [0, 1]: it finds theta whatever the noise. ``"beta"`` for rewards that are surely
-            Beta(1, (1 - m) / m) with mean m, the noise of the paper: a little sharper there, and
-            wrong for good under other noises. With ``"beta"`` a learner can neither forget nor
-            be merged.
+        likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for
+            others in [0, 1]; the estimate converges to theta for every noise. ``"beta"`` is for
+            rewards that are Beta(1, (1 - m) / m) with mean m, the noise of the paper. It is
+            slightly sharper there and inconsistent under other noises, and a learner can neither
+            forget nor be merged.
         cells: number of cells, from 2 to 1,000,000.
-        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
-            the domain; uniform by default.
+        prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
+            uniform by default.
 
     >>> GridThompson().to_dict()
     {'policy': 'grid_thompson', 'likelihood': 'bernoulli', 'cells': 2000, 'prior': None}
