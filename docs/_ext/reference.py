@@ -20,6 +20,7 @@ TITLES = {  # in the order of the reference; other rooms come after these
     "lab": "The league",
     "service": "The service",
     "testing": "Testing policies",
+    "extend": "Writing extensions",
     "theory": "Theory",
     "statistics": "Statistics",
     "errors": "Errors",

@@ -93,10 +93,13 @@ def test_wrong_model():
     [
         (lambda: UniformBias(-1), "size must be at least 0, got -1"),
         (lambda: FixedBias(["a"]), "values must be a number, got 'a'"),
-        (lambda: Noise.from_dict({}), r"a noise spec must have the key 'kind', got {}"),
+        (
+            lambda: Noise.from_dict({}),
+            r"a noise spec must be a dict with the key 'kind', or a name, got {}",
+        ),
         (
             lambda: Noise.from_dict("cauchy"),
-            "noise must be one of .*, bernoulli, none, .*, sale, .*-normal, .*got 'cauchy'",
+            "noise must be one of arcsine-.*, bernoulli, .*, none, sale, .*-normal, got 'cauchy'",
         ),
         (
             lambda: Noise.from_dict({"kind": "beta", "sd": 1}),

@@ -83,7 +83,10 @@ def test_a_number_too_large_is_named(make, message):
             lambda: gb.LinearDrift(rate=0.1, boundary=np.array(["clip", "clip"])),
             "boundary must be 'reflect' or 'clip', got array",
         ),
-        (lambda: Noise.from_dict(5), "a noise spec must be a name or a dict, got 5"),
+        (
+            lambda: Noise.from_dict(5),
+            "a noise spec must be a dict with the key 'kind', or a name, got 5",
+        ),
         (lambda: Noise.from_dict({"kind": ["beta"]}), r"noise must be one of .*, got \['beta'\]"),
         (
             lambda: Bias.from_dict({"kind": "uniform"}),

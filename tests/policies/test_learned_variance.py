@@ -8,8 +8,8 @@ from scipy import stats as laws
 
 import globalbandits as gb
 from globalbandits.policies.parts.variance_choice import (
+    degrees_of_freedom,
     draw_student,
-    freedom,
     learn_variances,
     student_radius,
     surprise,
@@ -74,7 +74,7 @@ def test_a_radius_has_the_surprise_it_was_made_for():
 def test_draws_are_those_of_students_distribution():
     stats, rng = some_statistics(), np.random.default_rng(0)
     draws = [draw_student(stats, 0.03, 1, rng) for _ in range(4_000)]
-    law = laws.t(freedom(stats, 1), loc=0.41, scale=math.sqrt(0.03 / 5))
+    law = laws.t(degrees_of_freedom(stats, 1), loc=0.41, scale=math.sqrt(0.03 / 5))
     # Kolmogorov's distance of 4,000 draws is below 0.0327 with a probability of 0.9996.
     assert laws.kstest(draws, law.cdf).statistic < 0.0327
 

@@ -3,82 +3,27 @@
 from functools import cache
 
 from globalbandits.model import RewardModel, demand, dose
-from globalbandits.policies import (
-    BUW,
-    GLMUCB,
-    IDS,
-    IMED,
-    KLUCB,
-    MOSS,
-    OFUL,
-    OSSB,
-    TSC,
-    UCB1,
-    UCBC,
-    UCBS,
-    WAGP,
-    DiscountedUCB,
-    Elastic,
-    EpsilonGreedy,
-    ExploreThenCommit,
-    FixedArm,
-    GridGreedy,
-    GridPlugIn,
-    GridThompson,
-    Guarded,
-    IndependentGittins,
-    Limited,
-    LinearGreedy,
-    LinUCB,
-    NonStationaryWAGP,
-    RandomEffectsThompson,
-    RegionalUCB,
-    Safe,
-    SlidingWindowUCB,
-    ThompsonSampling,
-    UCBTuned,
-    UncertaintyEllipsoid,
-    Uniform,
-)
+from tests.policies.ours import our_policies
 
 COINS = {"likelihood": "bernoulli", "cells": 200}
 
-POLICIES = (
-    WAGP(),
-    BUW(scale=0.0005),
-    NonStationaryWAGP(half_window=100),
-    UCB1(),
-    UCBTuned(),
-    MOSS(),
-    KLUCB(),
-    IMED(),
-    ThompsonSampling(),
-    EpsilonGreedy(),
-    ExploreThenCommit(plays=25),
-    IndependentGittins(),
-    SlidingWindowUCB(window=500),
-    DiscountedUCB(discount=0.995, xi=0.05),
-    LinUCB(),
-    OFUL(),
-    GLMUCB(scale=0.001),
-    UncertaintyEllipsoid(scale=0.01),
-    LinearGreedy(),
-    UCBS(),
-    UCBC(),
-    TSC(),
-    GridGreedy(**COINS),
-    GridThompson(**COINS),
-    GridPlugIn(**COINS),
-    IDS(**COINS),
-    OSSB(),
-    RegionalUCB(),
-    Elastic(),
-    RandomEffectsThompson(),
-    Guarded(),
-    Limited(WAGP()),
-    Safe(WAGP()),
-)
-EVERY = (*POLICIES, Uniform(), FixedArm(1))
+# Parameters that explore little enough, or are quick enough, for the tests of values.
+PARAMETERS = {
+    "buw": {"scale": 0.0005},
+    "nonstationary_wagp": {"half_window": 100},
+    "explore_then_commit": {"plays": 25},
+    "sliding_window_ucb": {"window": 500},
+    "discounted_ucb": {"discount": 0.995, "xi": 0.05},
+    "glm_ucb": {"scale": 0.001},
+    "uncertainty_ellipsoid": {"scale": 0.01},
+    "grid_greedy": COINS,
+    "grid_thompson": COINS,
+    "grid_plug_in": COINS,
+    "ids": COINS,
+    "fixed_arm": {"arm": 1},
+}
+EVERY = tuple(our_policies(PARAMETERS).values())
+POLICIES = tuple(policy for policy in EVERY if not policy.ignores_value)
 
 SLOW = ("elastic", "random_effects_thompson", "guarded")  # where nothing is compiled
 

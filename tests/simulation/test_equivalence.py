@@ -7,37 +7,24 @@ import globalbandits as gb
 from globalbandits._random import Stream, generator, source
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import (
-    ArcsineBetaNoise,
     BernoulliNoise,
-    BetaNoise,
     FixedBias,
     GivenPath,
     Jumps,
     LinearDrift,
-    MirroredBetaNoise,
-    NoNoise,
     RandomWalk,
-    SaleNoise,
-    ScaledCoinNoise,
     SinusoidalDrift,
     TruncatedNormalNoise,
     UniformBias,
 )
-from globalbandits.policies import UCB1, WAGP, Learner, NonStationaryWAGP, Uniform, registered
+from globalbandits.policies import UCB1, WAGP, Learner, NonStationaryWAGP, Uniform
 from globalbandits.simulation.checkpoints import checkpoint_times
+from tests.environments.ours import our_noises
+from tests.policies.ours import our_policies
 from tests.simulation.naive import naive_records
 from tests.simulation.worlds import assert_same_bits, pricing, records_of
 
-# Policies whose parameters have no defaults; all others are made without.
-ARGUMENTS = {
-    "nonstationary_wagp": {"half_window": 25},
-    "sliding_window_ucb": {"window": 40},
-}
-OURS = {
-    kind: policy
-    for kind, policy in registered().items()
-    if policy.__module__.startswith("globalbandits.")
-}
+OURS = our_policies({"sliding_window_ucb": {"window": 40}})
 
 
 def both_ways(env, policies, horizon, **options):
@@ -51,24 +38,11 @@ def both_ways(env, policies, horizon, **options):
 
 @pytest.mark.parametrize("kind", OURS)
 def test_every_policy_in_a_fixed_world(kind):
-    policy = OURS[kind](**ARGUMENTS.get(kind, {}))
-    records = both_ways(pricing(), [policy], 60, runs=2)
+    records = both_ways(pricing(), [OURS[kind]], 60, runs=2)
     assert (records.pulls.sum(axis=2) == 60).all()
 
 
-NOISES = [
-    BetaNoise(),
-    BernoulliNoise(),
-    NoNoise(),
-    TruncatedNormalNoise(sd=0.1),
-    MirroredBetaNoise(),
-    ArcsineBetaNoise(),
-    SaleNoise(),
-    ScaledCoinNoise(0.3),
-]
-
-
-@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("noise", our_noises().values(), ids=repr)
 def test_every_noise(noise):
     both_ways(pricing(noise=noise), [WAGP()], 200)
     both_ways(pricing(noise=noise, bias=UniformBias(0.2)), [WAGP()], 100, runs=2)

@@ -16,7 +16,8 @@ from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Drift, DriftRules, Noise, NoiseRules
 from globalbandits.errors import SimulationError
 from globalbandits.lab.league import league_policies
-from globalbandits.policies import WAGP, registered
+from globalbandits.policies import WAGP
+from tests.policies.ours import our_policies
 from tests.simulation.worlds import pricing, records_of
 
 EXTREMES = (math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, 0.0, 1.0, 0.5, -0.0, 2.0)
@@ -61,15 +62,8 @@ class WildDrift(Drift):
 
 
 def all_policies():
-    """One policy of each kind, those of the league and the others."""
-    policies = {policy.kind: policy for policy in league_policies().values()}
-    for kind, policy in registered().items():
-        if kind not in policies and policy.__module__.startswith("globalbandits."):
-            try:
-                policies[kind] = policy()
-            except TypeError:  # one that needs another policy
-                policies[kind] = policy(WAGP())
-    return policies
+    """One policy of each kind, with the parameters of the league where it plays there."""
+    return our_policies() | {policy.kind: policy for policy in league_policies().values()}
 
 
 def play_wildly(policy, interpreted):

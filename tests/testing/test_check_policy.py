@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,26 +11,20 @@ import pytest
 
 import globalbandits as gb
 from globalbandits import testing
-from globalbandits.policies import registered
 from globalbandits.policies.base import Rules, stateless
 from globalbandits.policies.independent.ucb1 import UCB1
 from globalbandits.policies.parts import indices
-from globalbandits.testing.rules import CONTRACT
+from globalbandits.testing.rules import CONTRACT, value_decides
 from globalbandits.testing.subject import Broken, Subject, default_model
+from tests.policies.ours import our_policies
 
-# Parameters where there are no defaults, or where smaller ones make a test quick.
-ARGUMENTS = {
-    "nonstationary_wagp": {"half_window": 25},
-    "sliding_window_ucb": {"window": 40},
-    "grid_greedy": {"cells": 40},
-    "grid_thompson": {"cells": 40},
-    "ids": {"cells": 40},
-}
-OURS = {
-    kind: policy(**ARGUMENTS.get(kind, {}))
-    for kind, policy in registered().items()
-    if policy.__module__.startswith("globalbandits.")
-}
+OURS = our_policies(
+    {
+        "sliding_window_ucb": {"window": 40},
+        # Fewer cells make the tests quick.
+        **{kind: {"cells": 40} for kind in ("grid_greedy", "grid_thompson", "ids")},
+    }
+)
 
 
 @pytest.mark.parametrize("rule", CONTRACT)
@@ -193,4 +189,58 @@ def test_stateless_rules_need_only_two_functions():
     policy = broken("Plain")
     object.__setattr__(policy, "rules", rules)
     object.__setattr__(policy, "reason", lambda setup, stats, state: "no reason at all")
+    object.__setattr__(policy, "ignores_value", True)
     testing.check_policy(policy)
+
+
+def ten_each_then_mean(setup, stats, state, rng):
+    """What docs/howto/own-policy.md once showed: the largest mean, whatever it is worth."""
+    if stats.counts.min() < 10:
+        return int(np.argmin(stats.counts))
+    return int(np.argmax(stats.sums / stats.counts))
+
+
+@gb.register("test_ten_each_by_mean")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TenEachByMean(gb.Policy):
+    rules = stateless(ten_each_then_mean, indices.no_estimate)
+
+    def setup(self, model):
+        return indices.Setup(model.tables)
+
+
+def test_a_policy_that_ranks_by_mean_reward_breaks_one_rule():
+    with pytest.raises(gb.ContractError) as error:
+        testing.check_policy(TenEachByMean())
+    assert str(error.value) == (
+        "TenEachByMean breaks 1 rules of policies:\n"
+        "- value decides: 0 of the last 200 plays are of arm 4, which is worth most, and 200 of "
+        "arm 0: rank arms by their worth, see worth_of, or set ignores_value = True"
+    )
+
+
+def test_the_policy_of_the_guide_keeps_the_contract():
+    text = (Path(__file__).parents[2] / "docs" / "howto" / "own-policy.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    namespace = {"__name__": "guide"}
+    exec(compile(code, "own-policy.md", "exec"), namespace)
+    testing.check_policy(namespace["TenEach"]())
+
+
+def test_a_policy_may_declare_that_it_ignores_value():
+    declared = dataclasses.make_dataclass(
+        "Declared", [], bases=(TenEachByMean,), frozen=True, namespace={"ignores_value": True}
+    )
+    value_decides(Subject(declared(), default_model()))
+    assert {policy.kind for policy in OURS.values() if policy.ignores_value} == {
+        "fixed_arm",
+        "uniform",
+    }
+
+
+def test_a_policy_around_another_one_declares_what_that_one_does():
+    for outer in (gb.Limited, gb.Safe, gb.Guarded):
+        assert outer(gb.Uniform()).ignores_value
+        assert not outer(gb.WAGP()).ignores_value
+    # The arm worth most may lie above the highest arm that is allowed.
+    assert gb.Limited(gb.WAGP(), high=2).ignores_value

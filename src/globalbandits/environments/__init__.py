@@ -1,52 +1,32 @@
-"""Environments: where rewards come from; noise, drift, bias, and truths other than the model."""
+"""Environments: where rewards come from; noise, drift, bias, and truths other than the model.
 
+Every registered noise, drift and bias of ours is an attribute of this package, such as
+``environments.BetaNoise``.
+"""
+
+from typing import TYPE_CHECKING
+
+from globalbandits._registry import load_package
 from globalbandits.environments import worlds
-from globalbandits.environments.arcsine import ArcsineBetaNoise
-from globalbandits.environments.bias import Bias, FixedBias, UniformBias
-from globalbandits.environments.drift import (
-    Drift,
-    DriftRules,
-    LinearDrift,
-    RandomWalk,
-    SinusoidalDrift,
-)
+from globalbandits.environments.bias import Bias
+from globalbandits.environments.drift import Drift, DriftRules
 from globalbandits.environments.environment import Environment
-from globalbandits.environments.noise import (
-    BernoulliNoise,
-    BetaNoise,
-    MirroredBetaNoise,
-    Noise,
-    NoiseRules,
-    NoNoise,
-)
-from globalbandits.environments.paths import GivenPath, Jumps
+from globalbandits.environments.noise import Noise, NoiseRules
 from globalbandits.environments.population import Population
-from globalbandits.environments.sale import SaleNoise
-from globalbandits.environments.scaled_coin import ScaledCoinNoise
-from globalbandits.environments.truncated_normal import TruncatedNormalNoise
 
 __all__ = [
-    "ArcsineBetaNoise",
-    "BernoulliNoise",
-    "BetaNoise",
     "Bias",
     "Drift",
     "DriftRules",
     "Environment",
-    "FixedBias",
-    "GivenPath",
-    "Jumps",
-    "LinearDrift",
-    "MirroredBetaNoise",
-    "NoNoise",
     "Noise",
     "NoiseRules",
     "Population",
-    "RandomWalk",
-    "SaleNoise",
-    "ScaledCoinNoise",
-    "SinusoidalDrift",
-    "TruncatedNormalNoise",
-    "UniformBias",
     "worlds",
 ]
+
+globals().update(load_package(__name__, __path__, ["noise", "drift", "bias"]))
+
+if TYPE_CHECKING:
+    # The stub of the whole package is the one list of names that type checkers read.
+    from globalbandits import *

@@ -12,8 +12,8 @@ of I is convex, so that Newton's method from the right converges monotonically.
 import dataclasses
 import math
 
+from globalbandits._registry import register
 from globalbandits.environments.noise import Noise, NoiseRules, NoParameters, prepare_mean
-from globalbandits.environments.parts import register
 
 _EPSILON = 2.0**-53
 _N_TERMS = 120  # at x = 1/2 about 55 are needed

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_floats, require
-from globalbandits.environments.parts import Part, as_size, register
+from globalbandits.environments.parts import Part, as_size
 from globalbandits.errors import ScenarioError
 
 

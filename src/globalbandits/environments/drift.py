@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
+from globalbandits._registry import register
 from globalbandits._validation import as_fraction, require
-from globalbandits.environments.parts import Part, as_duration, as_size, register
+from globalbandits.environments.parts import Part, as_duration, as_size
 from globalbandits.errors import ScenarioError
 
 BOUNDARIES = ("reflect", "clip")

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from globalbandits.environments.parts import Part, register
+from globalbandits._registry import register
+from globalbandits.environments.parts import Part
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from globalbandits._registry import register
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_floats, as_integer, as_list, require
 from globalbandits.environments.drift import Drift, DriftRules
-from globalbandits.environments.parts import register
 from globalbandits.errors import ScenarioError
 
 

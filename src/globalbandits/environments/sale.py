@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_floats, require, show
 from globalbandits.environments.noise import Noise, NoiseRules
-from globalbandits.environments.parts import register
 from globalbandits.errors import ScenarioError
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_floats, require
 from globalbandits.environments.noise import Noise, NoiseRules, prepare_mean
-from globalbandits.environments.parts import register
 from globalbandits.errors import ScenarioError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from globalbandits._registry import register
 from globalbandits._validation import as_positive, require
 from globalbandits.environments.noise import Noise, NoiseRules
-from globalbandits.environments.parts import register
 from globalbandits.errors import ScenarioError
 
 if TYPE_CHECKING:

@@ -1,16 +1,17 @@
-"""What every policy is: a frozen spec, and rules over explicit state.
+"""The base of policies: a frozen spec, and rules over explicit state.
 
 The engine (a live learner or the simulator) counts every reward in one `Statistics`. A policy
-only derives: its `State` is a NamedTuple of arrays that follow from the statistics. A policy
-file holds a `Setup` (the model's tables and the policy's constants), the `State`, the plain
-functions of `Rules` in the subset of Python that Numba compiles, and the spec class.
+derives a `State` from the statistics, a NamedTuple of arrays. A policy file holds a `Setup` (the
+model's tables and the policy's constants), the `State`, the plain functions of `Rules` in the
+subset of Python that Numba compiles, and the spec class.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from globalbandits._validation import require, require_known
+from globalbandits import _registry
+from globalbandits._registry import Specification, register
 from globalbandits.errors import PolicyError
 from globalbandits.statistics import Statistics
 
@@ -24,34 +25,34 @@ State = Any  # a NamedTuple of arrays, changed in place
 
 
 class NoState(NamedTuple):
-    """The state of a policy that derives nothing: the statistics are all it needs."""
+    """The state of a policy that decides from the statistics alone."""
 
 
 class Rules(NamedTuple):
     """The functions of one policy.
 
-    The order of arguments is always (setup, stats, state, ...). `select`, `update`, `estimate`
-    and `rebuild` are compiled into the simulator's loop, and a live learner calls the same
-    functions. Rewards are on the unit scale.
+    Arguments start with (setup, stats, state). `select`, `update`, `estimate` and `rebuild` are
+    compiled into the simulator's loop; a live learner calls the same functions. Rewards are on
+    the unit scale.
 
     Attributes:
         init: ``init(setup) -> state``: the state before any reward. Plain Python, not compiled.
-        select: ``select(setup, stats, state, rng) -> arm``. Must not change stats or state; of
-            the generator it may use ``random()``, ``standard_normal()`` and ``beta(a, b)``.
-        update: ``update(setup, stats, state, arm, reward)``: bring the state up to date. The
-            engine has counted the reward already, so ``stats`` includes it.
-        estimate: ``estimate(setup, stats, state) -> theta``; nan where there is none.
+        select: ``select(setup, stats, state, rng) -> arm``. It must not change stats or state, and
+            may call ``random()``, ``standard_normal()`` and ``beta(a, b)`` of the generator.
+        update: ``update(setup, stats, state, arm, reward)``: update the state. ``stats`` includes
+            the reward already.
+        estimate: ``estimate(setup, stats, state) -> theta``; nan if there is none.
         rebuild: ``rebuild(setup, stats, state)``: derive the whole state from the statistics,
-            whatever the state holds. It lets a learner forget (count minus one, rebuild), merge
-            (add, rebuild), restart and be restored. None where the order of rewards matters;
-            then there is no forgetting and no merging, and the whole state is saved.
-        kept: fields of the state to be saved because the statistics alone do not give every
-            bit of them back, such as sums that gather rounding or numbers of the last fit. On
-            restoring, the state is rebuilt, then these fields are read; unless there is a
-            `resume`, each must agree with the rebuilt one up to rounding.
-        resume: ``resume(setup, stats, state) -> bool``: called with all kept fields in place
-            (all fields where `rebuild` is None); derives the others, and returns False if
-            no learner with these statistics can have them. Plain Python, not compiled.
+            overwriting what it holds. A learner uses it to forget, merge, restart and be
+            restored. None if the order of rewards matters: then a learner can neither forget nor
+            be merged, and the whole state is saved.
+        kept: fields of the state that are saved because the statistics do not determine every
+            bit of them, such as sums with rounding errors or numbers of the last fit. A restored
+            state is rebuilt, then these fields are read. Without `resume` each of them must
+            agree with the rebuilt one up to rounding.
+        resume: ``resume(setup, stats, state) -> bool``: called with the kept fields in place (all
+            fields if `rebuild` is None). It derives the other fields, and returns False if no
+            learner with these statistics can have the kept ones. Plain Python, not compiled.
     """
 
     init: Callable[[Setup], State]
@@ -86,34 +87,36 @@ def _rebuild_nothing(setup: Setup, stats: Statistics, state: NoState) -> None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Policy:
+class Policy(Specification):
     """Base of all policy specs: frozen, comparable, hashable, printable.
 
     A subclass is registered with `register`, gives its `rules`, and builds its `setup`.
     """
 
-    kind: ClassVar[str]
+    family: ClassVar[str] = "policy"
     rules: ClassVar[Rules]
-    compiled: ClassVar[bool] = True  # False: the simulator calls the rules as they are
+    compiled: ClassVar[bool] = True  # False: the simulator calls the rules as plain Python
+    # True for a policy that by design does not rank arms by what they are worth.
+    ignores_value: ClassVar[bool] = False
 
     def setup(self, model: "RewardModel") -> Setup:
         """Constants and tables this policy needs for one model; raises if it cannot run."""
         raise NotImplementedError
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """Why the arm that `select` would return now is chosen, for a person."""
+        """Why `select` would choose its arm now, for a reader."""
         return "the policy's rule"
 
     def limit(self, setup: Setup, stats: Statistics, state: State, rng: Any) -> str | None:
-        """What moved the choice that `select` makes with this generator; None if nothing did."""
+        """What moved the choice of `select` with this generator; None if nothing did."""
         return None
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """Numbers of this policy's own that stand behind `reason`, by name."""
+        """The policy's own numbers behind `reason`, by name."""
         return {}
 
     def observed(self, stats: Statistics, state: State) -> Statistics:
-        """The statistics a decision rests on; a policy with windows uses fewer rewards."""
+        """The statistics that a decision uses; a policy with windows uses fewer rewards."""
         return stats
 
     @property
@@ -126,51 +129,9 @@ class Policy:
         ]
         return f"{type(self).__name__}({', '.join(changed)})" if changed else type(self).__name__
 
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict: {"policy": kind, parameter: value, ...}."""
-        kind = getattr(self, "kind", None)
-        require(kind is not None, "policy", "be registered to be written down", self, PolicyError)
-        return {"policy": kind} | {
-            field.name: getattr(self, field.name) for field in dataclasses.fields(self)
-        }
-
-    @staticmethod
-    def from_dict(spec: Mapping[str, Any]) -> "Policy":
-        """The policy a plain dict describes; the inverse of `to_dict`."""
-        if not isinstance(spec, Mapping) or "policy" not in spec:
-            raise PolicyError(f"a policy spec must be a dict with the key 'policy', got {spec!r}")
-        kind = require_known("policy", spec["policy"], sorted(_REGISTRY), PolicyError)
-        policy = _REGISTRY[kind]
-        parameters = {key: value for key, value in spec.items() if key != "policy"}
-        known_names = {field.name for field in dataclasses.fields(policy)}
-        for name in parameters:
-            require_known(f"parameter of {kind}", name, sorted(known_names), PolicyError)
-        return policy(**parameters)
-
-
-_REGISTRY: dict[str, type[Policy]] = {}
-_P = TypeVar("_P", bound=type[Policy])
-
-
-def register(kind: str) -> Callable[[_P], _P]:
-    """Class decorator: let a policy be named by ``kind`` in dicts and spec files."""
-
-    def add(policy: _P) -> _P:
-        owner = _REGISTRY.get(kind)
-        if owner is not None and (owner.__module__, owner.__qualname__) != (
-            policy.__module__,
-            policy.__qualname__,
-        ):
-            raise PolicyError(f"policy kind must be new, got {kind!r}, which is {owner.__name__}")
-        policy.kind = kind
-        _REGISTRY[kind] = policy
-        return policy
-
-    return add
-
 
 def describe(policy: Policy) -> dict[str, Any] | str:
-    """The spec as a plain dict; a text where it, or a policy inside it, is not registered."""
+    """The spec as a plain dict; its `repr` if it, or a policy inside it, is not registered."""
     try:
         return policy.to_dict()
     except PolicyError:
@@ -179,4 +140,4 @@ def describe(policy: Policy) -> dict[str, Any] | str:
 
 def registered() -> dict[str, type[Policy]]:
     """All registered policies by kind."""
-    return dict(_REGISTRY)
+    return _registry.registered("policy")

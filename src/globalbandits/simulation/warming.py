@@ -6,18 +6,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from globalbandits.environments import (
-    ArcsineBetaNoise,
-    BernoulliNoise,
-    BetaNoise,
-    Environment,
-    MirroredBetaNoise,
-    NoNoise,
-    RandomWalk,
-    SaleNoise,
-    ScaledCoinNoise,
-    TruncatedNormalNoise,
-)
+from globalbandits._registry import parameters_of, registered
+from globalbandits.environments import Environment, RandomWalk
 from globalbandits.model import RewardModel
 from globalbandits.policies import Learner, Uniform
 from globalbandits.policies.base import Policy
@@ -29,17 +19,6 @@ from globalbandits.simulation.spreading import available_cores
 # Starting a process takes about a second, compiling a policy two to eight.
 _POLICIES_PER_PROCESS = 3
 _MAX_PROCESSES = 8
-
-_NOISES = (
-    BetaNoise(),
-    BernoulliNoise(),
-    NoNoise(),
-    TruncatedNormalNoise(),
-    MirroredBetaNoise(),
-    ArcsineBetaNoise(),
-    SaleNoise(),
-    ScaledCoinNoise(),
-)
 
 
 def warm(policies: Sequence[Policy]) -> None:
@@ -71,7 +50,8 @@ def warm_policy(policy: Policy) -> None:
 
 def warm_noises() -> None:
     """Compile the functions that draw rewards, in fixed and in moving worlds."""
-    for noise in _NOISES:
+    noises = registered("noise").values()
+    for noise in (noise() for noise in noises if not any(parameters_of(noise).values())):
         for drift in (None, RandomWalk(drift_time=100)):
             compiled_arena(_job(Environment(_model(), 0.5, noise=noise, drift=drift), Uniform()))
 

@@ -18,8 +18,9 @@ def check_policy(policy: Policy, model: "RewardModel | None" = None) -> None:
     The rules are those of `CONTRACT`: a spec that survives JSON, decisions that depend on
     nothing but the data and the generator, the same bits compiled and interpreted, forgetting,
     merging and restoring that leave no trace, ties, extreme rewards, one arm, ten thousand
-    arms, explanations, and no access outside an array whatever the rewards are. A policy may
-    refuse a model with a PolicyError that says why.
+    arms, explanations, arms ranked by what they are worth, and no access outside an array
+    whatever the rewards are. A policy may refuse a model with a PolicyError that says why, and
+    may set ``ignores_value = True`` if it does not rank arms by worth.
 
     Args:
         policy: the policy, with parameters that suit the model.

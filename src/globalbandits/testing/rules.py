@@ -31,9 +31,12 @@ from globalbandits.testing.subject import (
     plain_state,
 )
 
-# So many rewards must leave a state that follows from the statistics exactly. Policies that fit
-# now and then, such as Elastic, fit after each of these; later their last fit may be older.
+# After this many rewards a state must follow from the statistics exactly. Policies that fit
+# from time to time, such as Elastic, fit after each of these; later their last fit may be older.
 _FITTED = 18
+
+# Long enough that the most cautious policies of ours have found the arm worth most.
+_VALUE_ROUNDS = 400
 
 
 def spec_survives_json(subject: Subject) -> None:
@@ -192,6 +195,31 @@ def explanations_are_given(subject: Subject) -> None:
         expect(isinstance(used, Statistics), "observed must give Statistics")
 
 
+def value_decides(subject: Subject) -> None:
+    """With rewards at their means, the arm worth most gets most of the later plays.
+
+    The model's values reorder the arms. A policy with `ignores_value` is exempt.
+    """
+    model = ways.reordered_shop()
+    if subject.policy.ignores_value or not can_play(subject.policy, model):
+        return
+    theta = 0.5 * sum(model.domain)
+    means, (best,) = model.means(theta).tolist(), model.best_arms(theta)
+    learner = subject.learner(model=model)
+    plays = np.zeros(model.n_arms, np.int64)
+    for time in range(_VALUE_ROUNDS):
+        arm = learner.select()
+        learner.update(arm, means[arm])
+        plays[arm] += time >= _VALUE_ROUNDS // 2
+    favourite = int(np.argmax(plays))
+    expect(
+        plays[best] > plays.sum() / 2,
+        f"{plays[best]} of the last {plays.sum()} plays are of arm {best}, which is worth most, "
+        f"and {plays[favourite]} of arm {favourite}: rank arms by their worth, see worth_of, "
+        "or set ignores_value = True",
+    )
+
+
 def _unit_data(subject: Subject, n: int, seed: int) -> list[tuple[int, float]]:
     low, high = subject.model.reward_range
     return [(arm, (reward - low) / (high - low)) for arm, reward in subject.data(n, seed)]
@@ -235,6 +263,7 @@ CONTRACT: Mapping[str, Callable[[Subject], None]] = MappingProxyType(
         "ties and extremes are harmless": ties_and_extremes_are_harmless,
         "any number of arms": any_number_of_arms,
         "explanations are given": explanations_are_given,
+        "value decides": value_decides,
         "compiled is interpreted": compiled_is_interpreted,
         "hostile rewards stay inside": hostile_rewards_stay_inside,
     }

@@ -53,6 +53,16 @@ def flat_ends() -> RewardModel:
     return RewardModel.from_functions([lambda t: 1 - t**0.5, lambda t: 0.8 * t, lambda t: t**2])
 
 
+@cache
+def reordered_shop() -> RewardModel:
+    """Five prices: the lowest sells most, and the highest earns most for every parameter."""
+    return RewardModel(
+        lambda theta, price: 1.0 - 0.15 * theta * price,
+        [1.0, 2.0, 3.0, 4.0, 5.0],
+        value=lambda sold, price: (price - 0.9) * sold,
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class Subject:
     """A policy and the model it is checked on."""

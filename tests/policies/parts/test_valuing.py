@@ -7,7 +7,7 @@ import pytest
 
 from globalbandits.model import RewardModel, demand, dose
 from globalbandits.policies.parts.valuing import (
-    TIE,
+    TIE_BREAKER,
     choose_by_worth,
     nearest_above,
     nearest_below,
@@ -62,7 +62,7 @@ def test_the_most_within_an_interval_is_that_of_a_fine_grid(wavy):
             inside = values[(low <= FINE) & (high >= FINE)].max()
             middle = np.interp(0.5 * (low + high), FINE, values)
             found = worth_within(wavy.tables, arm, low, high)
-            assert found - TIE * middle == pytest.approx(inside, abs=1e-4)
+            assert found - TIE_BREAKER * middle == pytest.approx(inside, abs=1e-4)
 
 
 def test_the_nearest_means_that_are_worth_enough_are_those_of_a_fine_grid(wavy):

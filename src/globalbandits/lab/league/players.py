@@ -6,9 +6,13 @@ from importlib.resources import files
 from typing import Any
 
 from globalbandits._objects import is_object_name, load_object
+from globalbandits._registry import parameters_of
 from globalbandits._validation import did_you_mean, require, show
 from globalbandits.errors import PolicyError, ScenarioError
-from globalbandits.policies import Policy
+from globalbandits.policies import Policy, registered
+
+# Kinds that do not play by default: arms in groups, limits around another policy, one arm only.
+_NOT_PLAYING = ("regional_ucb", "limited", "fixed_arm")
 
 Policies = Iterable["str | Policy"] | Mapping[str, Policy]
 _HORIZON_OF_GAME = "told"  # in random_worlds.toml: replaced by the horizon of each world
@@ -17,7 +21,7 @@ _HORIZON_OF_GAME = "told"  # in random_worlds.toml: replaced by the horizon of e
 def league_policies(
     policies: Policies | None = None, others: Iterable[str] = ()
 ) -> dict[str, Policy]:
-    """Return policies by label; all of ``policies.toml`` by default.
+    """Return policies by label; by default ``policies.toml`` and our kinds that it does not name.
 
     Args:
         policies: labels of the file; your own policies or policy classes as ``module:Object`` or
@@ -30,7 +34,7 @@ def league_policies(
     if isinstance(policies, Mapping):
         found = dict(policies)
     else:
-        content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
+        content = _labelled()
         found = {}
         for wanted in content if policies is None else policies:
             label, policy = _find(wanted, content, others)
@@ -41,6 +45,18 @@ def league_policies(
         good = isinstance(policy, Policy)
         require(good, f"policy {label}", "be a policy such as WAGP()", policy, PolicyError)
     return found
+
+
+def _labelled() -> dict[str, Mapping[str, object]]:
+    """Specifications by label: those of the file, then kinds of ours that it does not name."""
+    content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
+    named = {spec["policy"] for spec in content.values()}
+    for kind, policy in registered().items():
+        is_ours = policy.__module__.startswith("globalbandits.")
+        needs_nothing = not any(parameters_of(policy).values())
+        if is_ours and needs_nothing and kind not in {*named, *_NOT_PLAYING}:
+            content[policy.__name__] = {"policy": kind}
+    return content
 
 
 def _find(

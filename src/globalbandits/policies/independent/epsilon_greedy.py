@@ -1,4 +1,4 @@
-"""Epsilon-greedy: mostly the best mean so far, now and then any arm."""
+"""Epsilon-greedy: the best mean so far, or a random arm with probability epsilon."""
 
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
@@ -47,11 +47,11 @@ def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Genera
 @register("epsilon_greedy")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EpsilonGreedy(Policy):
-    """Play the largest mean reward so far; with probability epsilon, any arm.
+    """Play the arm with the best mean so far; with probability epsilon, a random arm.
 
-    Every arm is played once first. The share of random plays does not fall with time, so the
-    regret is linear: a floor for comparisons (Sutton and Barto 2018, section 2.2). The model
-    is not used. Value: any; means are valued.
+    Every arm is played once first. The share of random plays does not fall with time, so regret
+    is linear: a baseline for comparisons (Sutton and Barto 2018, section 2.2). The model's curves
+    are not used. Value: any; means are ranked by worth.
 
     Args:
         epsilon: the probability of a random play, between 0 and 1.

@@ -1,4 +1,4 @@
-"""Explore-then-commit: try every arm equally often, then stay with the best."""
+"""Explore-then-commit: play every arm equally often, then only the best one."""
 
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,7 +49,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def choose_best(setup: Setup, explored: Statistics, rng: np.random.Generator) -> int:
-    """The arm whose mean is worth most; all have as many rewards, so sums will do as means."""
+    """The arm whose mean is worth most. All arms have equally many rewards, so sums rank them."""
     if not setup.tables.valued:
         return choose_largest(explored.sums, rng)
     worths = np.empty(setup.tables.n_arms)
@@ -65,7 +65,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether the explored rewards are as many as they must be, and among those observed."""
+    """Whether the explored rewards have the right counts and are among those observed."""
     n_explored = np.minimum(stats.counts, setup.plays)
     return np.array_equal(state.explored.counts, n_explored) and are_part(state.explored, stats)
 
@@ -73,16 +73,16 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 @register("explore_then_commit")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExploreThenCommit(Policy):
-    """Play every arm ``plays`` times in turn, then always the one with the largest mean.
+    """Play every arm ``plays`` times in turn, then always the one with the best mean.
 
-    (Lattimore and Szepesvari 2020, Algorithm 1.) Arms that tie after the exploration share the
-    rest at random. The wrong arm may win the exploration, whatever the horizon: then regret is
-    linear, so give as many plays as the horizon deserves. The model is not used. Rewards cannot be
-    forgotten or merged: which of them belong to the exploration depends on their order. Value: any;
-    means are valued.
+    See Lattimore and Szepesvari (2020), Algorithm 1. Arms that tie after the exploration are
+    played at random. A wrong arm may win the exploration; then regret is linear, so use more plays
+    for a longer horizon. The model's curves are not used. A learner can neither forget nor be
+    merged: the order of rewards decides which of them belong to the exploration. Value: any; means
+    are ranked by worth.
 
     Args:
-        plays: how often each arm is explored; at least 1.
+        plays: the number of plays per arm in the exploration; at least 1.
 
     >>> ExploreThenCommit(plays=25).label
     'ExploreThenCommit(plays=25)'

@@ -1,4 +1,4 @@
-"""Always the same arm: today's price, the usual dose, what others are compared with."""
+"""Always the same arm, such as today's price: a baseline for comparisons."""
 
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,10 +31,10 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 @register("fixed_arm")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedArm(Policy):
-    """Play one arm always, whatever the rewards: what is done today, to compare with.
+    """Always play one arm, whatever the rewards: a baseline such as today's price.
 
     Args:
-        arm: the arm, an index; may be given without its name.
+        arm: the arm, an index; may be given by position.
 
     >>> FixedArm(3).label, FixedArm(3).to_dict()
     ('FixedArm(3)', {'policy': 'fixed_arm', 'arm': 3})
@@ -43,9 +43,10 @@ class FixedArm(Policy):
     arm: int = dataclasses.field(default=0, kw_only=False)
 
     rules = stateless(select, no_estimate)
+    ignores_value = True
 
     def __post_init__(self) -> None:
-        """Check the arm as far as it can be without a model."""
+        """Check the arm; `setup` compares it with the model."""
         object.__setattr__(self, "arm", as_integer("arm", self.arm, 0, PolicyError))
 
     @property
@@ -60,5 +61,5 @@ class FixedArm(Policy):
         return Setup(model.tables, self.arm)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """It is always this one."""
+        """The arm."""
         return f"always arm {setup.arm}"

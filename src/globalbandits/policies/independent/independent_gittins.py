@@ -15,13 +15,13 @@ from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.gittins import as_form, psi
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.learned_noise import (
-    ALIKE,
+    SIMILAR_ARMS,
     Noise,
     Pooling,
     guess_mean,
     learn_noise,
     no_noise,
-    renew_variance,
+    update_variance,
 )
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
 from globalbandits.policies.parts.valuing import unit_scale, worth_within
@@ -73,7 +73,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
     else:
-        renew_variance(stats, state.noise, setup.pooling, arm)
+        update_variance(stats, state.noise, setup.pooling, arm)
         renew_index(setup, stats, state, arm)
 
 
@@ -101,7 +101,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         return False
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
-        renew_variance(stats, state.noise, setup.pooling, arm)
+        update_variance(stats, state.noise, setup.pooling, arm)
         renew_index(setup, stats, state, arm)
     return True
 
@@ -158,7 +158,7 @@ class IndependentGittins(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and the constants."""
-        return Setup(model.tables, self.variance, self.patience, as_form(self.psi), ALIKE)
+        return Setup(model.tables, self.variance, self.patience, as_form(self.psi), SIMILAR_ARMS)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest index."""

@@ -50,8 +50,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def draw_beta(stats: Statistics, arm: int, rng: np.random.Generator) -> float:
-    """A mean from the posterior of a coin."""
-    # Between 0 and N_k also where rounding says otherwise; 0 for nan.
+    """A mean from the Beta posterior of an arm."""
+    # Rounding may take the sum outside [0, N_k]. A nan counts as 0.
     successes = 0.0
     if stats.sums[arm] > 0.0:
         successes = min(stats.sums[arm], float(stats.counts[arm]))
@@ -61,20 +61,22 @@ def draw_beta(stats: Statistics, arm: int, rng: np.random.Generator) -> float:
 @register("thompson_sampling")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThompsonSampling(Policy):
-    """Play each arm as often as it is likely to be best, all arms learning for themselves.
+    """Play each arm with the probability that it is best; the model's curves are not used.
 
-    One draw per arm from ``Beta(1 + sum of rewards, 1 + N_k - sum of rewards)``; the largest is
-    played. For rewards 0 and 1 this is Thompson's rule with a uniform prior (Thompson 1933,
-    Agrawal and Goyal 2012). For other rewards in [0, 1] Agrawal and Goyal throw a coin that
-    shows 1 with probability the reward; we count the reward itself, the coin's mean, so that
-    learning draws no random number and can be replayed, merged and taken back. Such a posterior
-    is as wide as if rewards were coins; rewards that vary less can be learned faster.
+    Each round draws a mean per arm from ``Beta(1 + sum of rewards, 1 + N_k - sum of rewards)`` and
+    plays the arm with the largest draw. For Bernoulli rewards this is Thompson's rule with a
+    uniform prior (Thompson 1933, Agrawal and Goyal 2012). For other rewards in [0, 1] Agrawal and
+    Goyal replace a reward x by a Bernoulli draw with mean x. We count x itself, so that updates
+    draw no random number and can be replayed, merged and undone. The posterior is as wide as for
+    Bernoulli rewards; rewards with less variance can be learned faster.
 
-    With ``variance="learned"`` every arm is played once, then the draw is ``mean_k + sqrt(v_k /
-    N_k) * t``, t of Student's distribution with ``4 + N_k`` degrees of freedom: the posterior of
-    a Normal arm with a flat prior of its mean, and a prior of its variance worth five rewards
-    that all arms together tell. Honda and Takemura (2014) show that without such a prior the
-    rule can fail. The model is not used. Value: any; draws are valued.
+    With ``variance="learned"`` every arm is played once. Then the draw is ``mean_k + sqrt(v_k /
+    N_k) * t`` with t from Student's distribution with ``4 + N_k`` degrees of freedom. This is the
+    posterior of a Normal arm with a flat prior of its mean and a prior of its variance that
+    weighs as much as five rewards and is estimated from all arms. Honda and Takemura (2014) show
+    that the rule can fail without such a prior.
+
+    Value: any. The draws are ranked by worth.
 
     Args:
         variance: "coin" for the Beta posterior, "learned" for Student's.
@@ -88,7 +90,7 @@ class ThompsonSampling(Policy):
     rules = stateless(select, no_estimate)
 
     def __post_init__(self) -> None:
-        """Check the word."""
+        """Check the variance."""
         object.__setattr__(self, "variance", as_coin_or_learned(self.variance))
 
     def setup(self, model: "RewardModel") -> Setup:
@@ -96,7 +98,7 @@ class ThompsonSampling(Policy):
         return Setup(model.tables, self.variance == LEARNED)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """A draw."""
+        """The posterior of the draws."""
         if not setup.learned:
             return "largest of one draw per arm from its Beta posterior"
         if int(np.min(stats.counts)) == 0:

@@ -1,4 +1,4 @@
-"""UCB1 (Auer, Cesa-Bianchi and Fischer 2002): every arm learns for itself, with optimism."""
+"""UCB1 (Auer, Cesa-Bianchi and Fischer 2002): the largest upper confidence bound."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -35,12 +35,14 @@ def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Genera
 @register("ucb1")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UCB1(Policy):
-    """Play the arm with the largest upper confidence bound; the model is not used.
+    """Play the arm with the largest upper confidence bound; the model's curves are not used.
 
-    The index at time t is ``mean_k + sqrt(2 * log(t - 1) / N_k)``; every arm is played once
-    first, and ties are broken at random. Value: any. The index is the largest worth of a mean
-    between ``mean_k - bonus`` and ``mean_k + bonus``, and arms that tie, because they all may
-    hit a target, are ordered by what the middle is worth.
+    Every arm is played once first. Then the index at time t is ``mean_k + sqrt(2 * log(t - 1) /
+    N_k)``, with ties broken at random.
+
+    Value: any. The index is the largest worth of a mean between ``mean_k - bonus`` and ``mean_k +
+    bonus``. With a target this interval may contain the target for several arms; these are
+    ordered by the worth of ``mean_k``.
 
     >>> UCB1().to_dict()
     {'policy': 'ucb1'}

@@ -1,4 +1,4 @@
-"""The uniform player: a floor for comparisons."""
+"""The uniform policy: a baseline for comparisons."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -23,18 +23,19 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 class Uniform(Policy):
     """Play every arm with the same probability, whatever the rewards.
 
-    It never learns, so its regret is linear: a floor for comparisons.
+    It never learns, so its regret is linear: a baseline for comparisons.
 
     >>> Uniform().to_dict()
     {'policy': 'uniform'}
     """
 
     rules = stateless(select, no_estimate)
+    ignores_value = True
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
         return Setup(model.tables)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """No reason at all."""
+        """Chance."""
         return "any arm, at random"

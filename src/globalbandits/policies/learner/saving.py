@@ -4,7 +4,7 @@ What is saved: the statistics, the fields of the policy's state that do not foll
 the evidence, the generator, and where the learner comes from. All else is derived again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from globalbandits._validation import as_seed, show
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.evidence.saving import decode_statistics
 from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.policies.parts.nesting import check_kept, derive
 from globalbandits.statistics import Statistics
 
 FORMAT = "globalbandits.learner"
@@ -32,7 +33,6 @@ KEYS = (
 )
 
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_RTOL, _ATOL = 1e-6, 1e-9  # how far kept numbers may be from those derived afresh
 
 
 def check_header(state: Any) -> None:
@@ -65,20 +65,14 @@ def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> St
     Raises:
         StateError: if the kept fields cannot be those of a learner with these statistics.
     """
-    state = rules.init(setup)
-    if rules.rebuild is not None:
-        rules.rebuild(setup, stats, state)
-    names = kept_fields(rules, state)
+    derived = derive(rules, setup, stats)
+    names = kept_fields(rules, derived)
     check_keys("kept", saved, names)
     fields = {
-        name: decode_tuple(f"kept.{name}", saved[name], getattr(state, name)) for name in names
+        name: decode_tuple(f"kept.{name}", saved[name], getattr(derived, name)) for name in names
     }
-    if rules.rebuild is not None and rules.resume is None:
-        for name in names:
-            _check_close(f"kept.{name}", fields[name], getattr(state, name))
-    state = state._replace(**fields)
-    if rules.resume is not None and not _resumes(rules.resume, setup, stats, state):
-        raise StateError("kept must be fields that these statistics can lead to, got others")
+    state = derived._replace(**fields)
+    check_kept(rules, setup, stats, state, derived)
     return state
 
 
@@ -89,20 +83,6 @@ def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     if seed is None:
         return np.random.default_rng()
     return generator(Stream.LEARNER, as_seed(seed, PolicyError))
-
-
-def _resumes(
-    resume: Callable[[Setup, Statistics, State], bool],
-    setup: Setup,
-    stats: Statistics,
-    state: State,
-) -> bool:
-    """Whether kept fields can be resumed from; fields that break its arithmetic cannot."""
-    try:
-        with np.errstate(all="ignore"):
-            return resume(setup, stats, state)
-    except (ArithmeticError, ValueError, IndexError):
-        return False
 
 
 def encode_generator(rng: np.random.Generator) -> dict[str, Any]:
@@ -139,18 +119,6 @@ def decode_policy(saved: Any) -> Policy:
         return Policy.from_dict(saved)
     except (PolicyError, TypeError, OverflowError, RecursionError) as error:
         raise StateError(f"policy must be a known spec, got {show(saved)}: {show(error)}") from None
-
-
-def _check_close(name: str, saved: Any, derived: Any) -> None:
-    """Refuse numbers that are not those the statistics give, up to rounding."""
-    if hasattr(derived, "_fields"):
-        for field in derived._fields:
-            _check_close(f"{name}.{field}", getattr(saved, field), getattr(derived, field))
-    elif not np.allclose(saved, derived, rtol=_RTOL, atol=_ATOL, equal_nan=True):
-        raise StateError(
-            f"{name} must follow from the statistics, got {show(saved.tolist())} "
-            f"for {show(derived.tolist())}"
-        )
 
 
 __all__ = [

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_fraction, as_positive
-from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Rules, register
 from globalbandits.policies.parts.features import (
+    FeaturePolicy,
     arm_features,
-    as_features,
     first_unobserved,
     independent_columns,
     spread_arms,
@@ -26,9 +24,9 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-_N_GRID = 257
+_GRID_POINTS = 257
 _MANY_ARMS = 1_000  # beyond, features may differ in their tenth digit
-_CLOSE = 1e-2  # how well default features reproduce the means, on the unit reward scale
+_MEAN_TOLERANCE = 1e-2  # how well default features reproduce the means, on the unit reward scale
 _CLIP = 1e-6  # means are kept this far from 0 and 1, where the logistic link is infinite
 
 
@@ -71,7 +69,7 @@ def logit_features(means: FloatArray) -> FloatArray:
     rank = 1
     while rank < len(strength):
         fitted = (left[:, :rank] * strength[:rank]) @ right[:rank]
-        if np.max(np.abs(1.0 / (1.0 + np.exp(-fitted)) - means)) <= _CLOSE:
+        if np.max(np.abs(1.0 / (1.0 + np.exp(-fitted)) - means)) <= _MEAN_TOLERANCE:
             break
         rank += 1
     return np.ascontiguousarray(right[:rank].T * (strength[:rank] / math.sqrt(len(means))))
@@ -79,7 +77,7 @@ def logit_features(means: FloatArray) -> FloatArray:
 
 @register("glm_ucb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GLMUCB(Policy):
+class GLMUCB(FeaturePolicy):
     """Logistic regression on features of the arms, and the largest prediction with a bonus.
 
     After d plays of linearly independent arms the index of an arm with features m is ``g(m'b) +
@@ -109,23 +107,15 @@ class GLMUCB(Policy):
     'GLMUCB(scale=0.001)'
     """
 
-    features: tuple[tuple[float, ...], ...] | None = None
     scale: float = 1.0
     delta: float = 0.05
 
     rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
 
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        if self.features is not None:
-            object.__setattr__(self, "features", as_features(self.features))
-        object.__setattr__(self, "scale", as_positive("scale", self.scale, PolicyError))
-        object.__setattr__(self, "delta", as_fraction("delta", self.delta, PolicyError))
-
     def setup(self, model: "RewardModel") -> Setup:
         """Features, the arms of the first plays, and the constants of rho."""
         low, high = model.reward_range
-        means = (model.means(np.linspace(*model.domain, _N_GRID)) - low) / (high - low)
+        means = (model.means(np.linspace(*model.domain, _GRID_POINTS)) - low) / (high - low)
         means = np.clip(means, _CLIP, 1.0 - _CLIP)
         if self.features is None:
             features = logit_features(means)

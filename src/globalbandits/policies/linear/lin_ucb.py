@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits._validation import as_fraction
-from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.features import arm_features, as_features
+from globalbandits.policies.base import Rules, register
+from globalbandits.policies.parts.features import FeaturePolicy, arm_features
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.ridge import KEPT, State, init, rebuild, resume, update
 from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
@@ -39,7 +37,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 @register("lin_ucb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LinUCB(Policy):
+class LinUCB(FeaturePolicy):
     """Ridge regression with ridge 1, and a bonus of constant width.
 
     The index of an arm with features u is ``u'z + alpha * sqrt(u' M**-1 u)`` with ``alpha = 1 +
@@ -53,23 +51,16 @@ class LinUCB(Policy):
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
             (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
-            value: then what is observed is no revenue, which is nothing at price 0.
+            value: sales, unlike revenue, are not zero at price 0.
         delta: probability that a bound may fail, between 0 and 1.
 
     >>> LinUCB().label
     'LinUCB'
     """
 
-    features: tuple[tuple[float, ...], ...] | None = None
     delta: float = 0.05
 
     rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        if self.features is not None:
-            object.__setattr__(self, "features", as_features(self.features))
-        object.__setattr__(self, "delta", as_fraction("delta", self.delta, PolicyError))
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features and the width."""

@@ -16,8 +16,8 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-_N_GRID = 257
-_SLACK = 1e-9  # rounding of sums of many rewards
+_GRID_POINTS = 257
+_TOLERANCE = 1e-9  # rounding of sums of many rewards
 
 
 class Setup(NamedTuple):
@@ -76,7 +76,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     fresh = init(setup)
     rebuild(setup, stats, fresh)
     terms = stats.sums + stats.counts * (np.abs(setup.intercepts) + np.abs(setup.slopes))
-    slack = _SLACK * float(np.abs(setup.slopes) @ terms)
+    slack = _TOLERANCE * float(np.abs(setup.slopes) @ terms)
     moves = abs(state.moment[0] - fresh.moment[0]), abs(state.precision[0] - fresh.precision[0])
     return bool(moves[0] <= slack and moves[1] <= slack)
 
@@ -110,7 +110,7 @@ class LinearGreedy(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The lines nearest to the model's means."""
-        grid = np.linspace(*model.domain, _N_GRID)
+        grid = np.linspace(*model.domain, _GRID_POINTS)
         low, high = model.reward_range
         means = (model.means(grid) - low) / (high - low)
         centre = grid.mean()

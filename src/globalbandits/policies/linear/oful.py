@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits._validation import as_fraction, as_positive
-from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Rules, register
 from globalbandits.policies.parts import ridge
-from globalbandits.policies.parts.features import arm_features, as_features
+from globalbandits.policies.parts.features import FeaturePolicy, arm_features
 from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.least_squares import (
     Spread,
     Work,
-    is_due,
     is_near,
-    slack_of,
+    is_rebuild_due,
+    tolerance_of,
 )
 from globalbandits.policies.parts.ridge import rebuild as rebuild_regression
 from globalbandits.policies.parts.ridge import update as update_regression
@@ -29,7 +27,7 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-_N_GRID = 257
+_GRID_POINTS = 257
 _KEPT = (*ridge.KEPT, "log_det")
 
 
@@ -67,7 +65,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """One more reward u multiplies the determinant of M by 1 + u' M**-1 u."""
-    due, growth = is_due(stats, state.spread, arm), 1.0 + state.spread.variances[arm]
+    due, growth = is_rebuild_due(stats, state.spread, arm), 1.0 + state.spread.variances[arm]
     update_regression(setup, stats, state, arm, reward)
     if due:
         state.log_det[0] = log_determinant(setup, stats, state)
@@ -94,7 +92,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """Whether saved numbers are those of the statistics, up to rounding."""
     fresh = init(setup)
     rebuild(setup, stats, fresh)
-    slack = slack_of(setup.features, stats.counts, setup.ridge)
+    slack = tolerance_of(setup.features, stats.counts, setup.ridge)
     return ridge.resume(setup, stats, state) and is_near(state.log_det, fresh.log_det, slack)
 
 
@@ -107,14 +105,14 @@ def radius(setup: Setup, state: State) -> float:
 def coefficient_norm(features: FloatArray, model: "RewardModel") -> float:
     """The length of the coefficients that fit the model's means best, at the worst parameter."""
     low, high = model.reward_range
-    means = model.means(np.linspace(*model.domain, _N_GRID)) / (high - low)
+    means = model.means(np.linspace(*model.domain, _GRID_POINTS)) / (high - low)
     coefficients = np.linalg.lstsq(features, means.T, rcond=None)[0]
     return float(np.max(np.linalg.norm(coefficients, axis=0)))
 
 
 @register("oful")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OFUL(Policy):
+class OFUL(FeaturePolicy):
     """Ridge regression on features of the arms, and the largest upper bound of a prediction.
 
     The index of an arm with features u is ``u'z + radius * sqrt(u' M**-1 u)``, z the ridge
@@ -131,7 +129,7 @@ class OFUL(Policy):
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
             (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
-            value: then what is observed is no revenue, which is nothing at price 0.
+            value: sales, unlike revenue, are not zero at price 0.
         ridge: the ridge, positive.
         delta: probability that the ellipsoid may fail, between 0 and 1.
 
@@ -139,18 +137,10 @@ class OFUL(Policy):
     'OFUL(delta=0.1)'
     """
 
-    features: tuple[tuple[float, ...], ...] | None = None
     ridge: float = 1.0
     delta: float = 0.05
 
     rules = Rules(init, select, update, no_estimate, rebuild, _KEPT, resume)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        if self.features is not None:
-            object.__setattr__(self, "features", as_features(self.features))
-        object.__setattr__(self, "ridge", as_positive("ridge", self.ridge, PolicyError))
-        object.__setattr__(self, "delta", as_fraction("delta", self.delta, PolicyError))
 
     def setup(self, model: "RewardModel") -> Setup:
         """Features and constants on the unit reward scale."""

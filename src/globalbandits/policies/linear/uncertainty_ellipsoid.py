@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, as_positive, require
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Rules, register
 from globalbandits.policies.parts.features import (
+    FeaturePolicy,
     arm_features,
-    as_features,
     spread_arms,
     whiten,
 )
@@ -25,15 +25,15 @@ from globalbandits.policies.parts.indices import no_estimate
 from globalbandits.policies.parts.least_squares import (
     Spread,
     Work,
-    absorb,
-    clear,
-    is_due,
+    add_reward,
+    clear_spread,
+    compute_spread,
     is_near,
-    measure,
+    is_rebuild_due,
     no_spread,
+    no_work,
     predict,
-    room,
-    slack_of,
+    tolerance_of,
 )
 from globalbandits.policies.parts.least_squares import resume as resume_spread
 from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
@@ -42,8 +42,9 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-MOST_FIRST_PLAYS = 10_000
-_RANK_TOLERANCE = 1e-10  # of whitened features
+MAX_FIRST_PLAYS = 10_000
+# Singular values of whitened features below this are rounding.
+_RANK_TOLERANCE = 1e-10
 
 
 class Setup(NamedTuple):
@@ -72,7 +73,7 @@ def init(setup: Setup) -> State:
         spread=no_spread(setup.features),
         means=np.zeros(setup.features.shape[0]),
         ready=np.zeros(1, np.int64),
-        work=room(setup.features),
+        work=no_work(setup.features),
     )
 
 
@@ -85,7 +86,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def first_missing(setup: Setup, stats: Statistics) -> int:
-    """The arm of the first of the first plays that has not been done; -1 if all have."""
+    """The arm of the next of the first plays; -1 if all of them are done."""
     for i in range(setup.start.shape[0]):
         if stats.counts[setup.start[i]] < setup.needed[i]:
             return int(setup.start[i])
@@ -93,29 +94,29 @@ def first_missing(setup: Setup, stats: Statistics) -> int:
 
 
 def bonus(setup: Setup, stats: Statistics) -> float:
-    """What a width is multiplied by: alpha sqrt(log t) sqrt(min(r log t, n_arms))."""
+    """The factor of a width: alpha sqrt(log t) sqrt(min(r log t, n_arms))."""
     n, r = setup.features.shape
     log_t = math.log(stats.total[0])
     return setup.alpha * math.sqrt(log_t) * math.sqrt(min(r * log_t, float(n)))
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Absorb one reward; from time to time all is rebuilt, so that rounding does not pile up."""
-    if state.ready[0] == 0 or is_due(stats, state.spread, arm):
+    """Add one reward; everything is rebuilt from time to time, so that rounding stays small."""
+    if state.ready[0] == 0 or is_rebuild_due(stats, state.spread, arm):
         rebuild(setup, stats, state)
     else:
         error = reward + setup.offset - state.means[arm]
-        absorb(setup.features, state.spread, state.work, state.means, arm, error)
+        add_reward(setup.features, state.spread, state.work, state.means, arm, error)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Least squares from counts and sums."""
     state.ready[0] = 1 if first_missing(setup, stats) < 0 else 0
     if state.ready[0] == 1:
-        measure(setup.features, stats.counts, 0.0, state.spread, state.work)
+        compute_spread(setup.features, stats.counts, 0.0, state.spread, state.work)
         predict(setup.features, stats, setup.offset, state.spread, state.work, state.means)
     else:
-        clear(state.spread)
+        clear_spread(state.spread)
         state.means[:] = 0.0
 
 
@@ -123,7 +124,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """Whether saved numbers are those of the statistics, up to rounding."""
     fresh = init(setup)
     rebuild(setup, stats, fresh)
-    slack = slack_of(setup.features, stats.counts, 0.0) if fresh.ready[0] == 1 else 0.0
+    slack = tolerance_of(setup.features, stats.counts, 0.0) if fresh.ready[0] == 1 else 0.0
     return resume_spread(state.spread, fresh.spread, slack) and is_near(
         state.means, fresh.means, slack
     )
@@ -131,7 +132,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 
 @register("uncertainty_ellipsoid")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class UncertaintyEllipsoid(Policy):
+class UncertaintyEllipsoid(FeaturePolicy):
     """Least squares on features of the arms, and the largest upper bound of a prediction.
 
     After r plays of linearly independent arms, or those of ``start``, the index of an arm with
@@ -147,12 +148,12 @@ class UncertaintyEllipsoid(Policy):
     Args:
         features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
             (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
-            value: then what is observed is no revenue, which is nothing at price 0.
-        scale: multiplies alpha; 1 is as published, and so cautious that regret is linear over
-            any practical horizon. No other value suits all models: tune it on yours.
-        start: indices of the arms to play first, in order; an arm may come several times. They
+            value: sales, unlike revenue, are not zero at price 0.
+        scale: multiplies alpha. 1 is the published value; it explores so much that regret is
+            linear over any practical horizon. No other value suits all models: tune it on yours.
+        start: indices of the arms to play first, in order; an arm may occur several times. They
             must have as many linearly independent vectors as there are features. None takes
-            arms far apart, once each: the publication asks for any independent ones.
+            arms far apart, once each; the publication accepts any independent ones.
 
     >>> UncertaintyEllipsoid(features=[[1, 0], [1, 1]], scale=0.01).label
     'UncertaintyEllipsoid(features=((1.0, 0.0), (1.0, 1.0)), scale=0.01)'
@@ -160,7 +161,6 @@ class UncertaintyEllipsoid(Policy):
     (0, 1, 2)
     """
 
-    features: tuple[tuple[float, ...], ...] | None = None
     scale: float = 1.0
     start: tuple[int, ...] | None = None
 
@@ -168,10 +168,8 @@ class UncertaintyEllipsoid(Policy):
     rules = Rules(init, select, update, no_estimate, rebuild, ("spread", "means"), resume)
 
     def __post_init__(self) -> None:
-        """Check features and scale."""
-        if self.features is not None:
-            object.__setattr__(self, "features", as_features(self.features))
-        object.__setattr__(self, "scale", as_positive("scale", self.scale, PolicyError))
+        """Check features, scale and first plays."""
+        super().__post_init__()
         if self.start is not None:
             object.__setattr__(self, "start", _as_start(self.start))
 
@@ -221,11 +219,11 @@ class UncertaintyEllipsoid(Policy):
 
 
 def _as_start(start: Any) -> tuple[int, ...]:
-    """Indices of arms, at least one; which model they belong to is not known yet."""
+    """Indices of arms, at least one; `setup` checks them against the model."""
     try:
         arms = tuple(as_integer("start", arm, 0, PolicyError) for arm in start)
     except TypeError:
         raise PolicyError(f"start must be indices of arms, got {start!r}") from None
-    rule = f"be from 1 to {MOST_FIRST_PLAYS} indices of arms"
-    require(0 < len(arms) <= MOST_FIRST_PLAYS, "start", rule, len(arms), PolicyError)
+    rule = f"be from 1 to {MAX_FIRST_PLAYS} indices of arms"
+    require(0 < len(arms) <= MAX_FIRST_PLAYS, "start", rule, len(arms), PolicyError)
     return arms

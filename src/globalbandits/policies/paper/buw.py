@@ -21,16 +21,16 @@ from globalbandits.policies.parts.indices import (
     first_unplayed,
     init_widths,
     rebuild_widths,
-    renew,
     ucb1_bonus,
+    update_arm,
 )
 from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.valuing import choose_by_worth
 from globalbandits.policies.parts.weighting import (
     Estimates,
     no_estimates,
-    weigh,
-    weigh_all,
+    rebuild_estimates,
+    update_estimate,
     weighted_mean,
 )
 from globalbandits.statistics import Statistics
@@ -48,7 +48,7 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """What WAGP and UCB1 need, side by side."""
+    """The states of WAGP and of UCB1."""
 
     own: Estimates  # WAGP's
     bounds: Widths  # UCB1's
@@ -93,13 +93,13 @@ def radius(setup: Setup, time: int) -> float:
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Only the played arm's estimate, mean and width change."""
-    weigh(setup.tables, stats, state.own, arm)
-    renew(stats, state.bounds, arm)
+    update_estimate(setup.tables, stats, state.own, arm)
+    update_arm(stats, state.bounds, arm)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Estimates, means and widths of all arms."""
-    weigh_all(setup.tables, stats, state.own)
+    rebuild_estimates(setup.tables, stats, state.own)
     rebuild_widths(setup, stats, state.bounds)
 
 
@@ -127,11 +127,11 @@ class BUW(Policy):
     UCB1 decides while ``t < C2(Delta-tilde)``, where ``Delta-tilde = Delta_min(theta-hat) -
     scale * D1bar * K * (log t / t)**(g1bar / 2)`` underestimates the suboptimality distance.
 
-    With the paper's constants (``scale=1``) the wait is long: on its pricing example the
-    policy is UCB1 for all of the first 10,000 rounds. A smaller scale switches sooner, and
-    leaves the proof of the regret bound.
+    With the paper's constants (``scale=1``) UCB1 decides for long: on the paper's pricing example
+    for all of the first 10,000 rounds. A smaller scale switches sooner; the proof of the regret
+    bound does not cover it.
 
-    Value: any. Edges and distances are those of worth, and UCB1 is the one for values.
+    Value: any. Edges and distances are those of worth, and UCB1 ranks arms by worth.
 
     Args:
         scale: multiplies ``D1bar * K`` in the radius and in C2; positive.

@@ -1,8 +1,8 @@
 """Non-stationary WAGP: the greedy policy on overlapping windows of recent rewards.
 
-With the half window h, the decision at time t = 1, 2, ... rests on the rewards s with
-``max(0, (rho - 1) * h) < s <= t - 1``, where ``rho = (t - 1) // h``. So windows overlap by
-half, and from the second one on a window in use holds at least h rewards.
+With the half window h, the decision at time t = 1, 2, ... uses the rewards s with
+``max(0, (rho - 1) * h) < s <= t - 1``, where ``rho = (t - 1) // h``. Windows overlap by half, and
+from the second one on a window in use holds at least h rewards.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from globalbandits.statistics import Statistics, are_part, assign, clear, count,
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-# ceil must not turn 1000**(2/3) = 100.00000000000001 into 101.
+# Rounding must not turn the half window 1000**(2/3) = 100.00000000000001 into 101.
 _ROUNDING = 1e-9
 
 
@@ -39,7 +39,7 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """The window in use with what WAGP derives from it, and the window that opens next."""
+    """The window in use, WAGP's state for it, and the window that follows it."""
 
     window: Statistics  # the window in use
     next: Statistics  # the current half window only
@@ -58,7 +58,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Count one reward in both windows; after every h of them the older half is dropped."""
+    """Count one reward in both windows; after every h rewards drop the older half."""
     count(state.next, arm, reward)
     if state.next.total[0] == setup.half_window:
         assign(state.window, state.next)
@@ -75,7 +75,7 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether both windows hold as many rewards as they must, and some of those observed."""
+    """Whether both windows have the right number of rewards, all of them observed ones."""
     n, h = int(stats.total[0]), setup.half_window
     n_dropped = max(0, (n // h - 1) * h)
     if int(state.next.total[0]) != n % h or int(state.window.total[0]) != n - n_dropped:
@@ -91,12 +91,12 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 class NonStationaryWAGP(Policy):
     """WAGP on a window of recent rewards, for a parameter that drifts.
 
-    The window holds between h and 2h rewards (h is the half window). Give h, or the drift
-    time tau, meaning that the parameter moves at most 1/tau per step: then Theorem 8's
-    ``h = ceil(tau**(g2 / (g2 + 1/2)))`` is used, tau being counted in lengths of the domain.
+    The window holds between h and 2h rewards, where h is the half window. Give h, or the drift
+    time tau: the parameter moves by at most 1/tau per step. Then h is that of Theorem 8,
+    ``h = ceil(tau**(g2 / (g2 + 1/2)))``, with the domain scaled to length 1.
 
-    Rewards cannot be forgotten or merged: which of them are in a window depends on their order.
-    Value: any, as for `WAGP`.
+    A learner can neither forget nor be merged: the order of rewards decides which of them are in
+    the window. Value: any, as for `WAGP`.
 
     Args:
         half_window: h, at least 1.

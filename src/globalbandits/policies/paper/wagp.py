@@ -1,4 +1,25 @@
-"""WAGP, the Weighted-Arm Greedy Policy (Algorithm 1 of the paper)."""
+"""WAGP, the Weighted-Arm Greedy Policy (Algorithm 1 of the paper).
+
+After rewards with these counts and means per arm, Algorithm 1 is three lines:
+
+>>> import numpy as np
+>>> import globalbandits as gb
+>>> model = gb.demand.linear_power([0.4, 0.6, 0.8])
+>>> counts, means = [2, 1, 4], [0.3, 0.25, 0.375]
+>>> own = [float(model.invert(arm, mean)) for arm, mean in enumerate(means)]  # lines 10 to 12
+>>> theta = np.average(own, weights=counts)  # lines 13 to 15
+>>> arm = model.best_arms(theta)[0]  # line 7
+>>> arm, round(float(theta), 4)
+(2, 0.4053)
+
+The rules below decide the same. They keep the weighted sum, of which one reward changes one term,
+and the bounds between which the chosen arm stays the best one.
+
+>>> learner = gb.Learner(gb.WAGP(), model, seed=0)
+>>> learner.update(np.repeat([0, 1, 2], counts), np.repeat(means, counts))
+>>> learner.select(), round(learner.estimate, 4)
+(2, 0.4053)
+"""
 
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,8 +36,8 @@ from globalbandits.policies.parts.weighting import (
     as_grains,
     is_between,
     no_estimates,
-    weigh,
-    weigh_all,
+    rebuild_estimates,
+    update_estimate,
     weighted_mean,
 )
 from globalbandits.statistics import Statistics
@@ -25,7 +46,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-NOWHERE = (1.0, -1.0)  # bounds that nothing lies between
+EMPTY_BOUNDS = (1.0, -1.0)  # no number lies between these
 
 
 class Setup(NamedTuple):
@@ -39,15 +60,15 @@ class State(NamedTuple):
 
     own: Estimates
     choice: IntArray  # (1,) the best arm at theta-hat, -1 if there are several or no theta-hat
-    bounds: FloatArray  # (2,) for theta-hat between these the choice holds, see `as_grains`
+    bounds: FloatArray  # (2,) the choice holds for theta-hat between these, see `as_grains`
 
 
 def init(setup: base.Setup) -> State:
-    """No observation yet."""
+    """No reward yet."""
     return State(
         own=no_estimates(setup.tables.n_arms),
         choice=np.full(1, -1),
-        bounds=np.array([*NOWHERE]),
+        bounds=np.array([*EMPTY_BOUNDS]),
     )
 
 
@@ -63,25 +84,25 @@ def select(setup: base.Setup, stats: Statistics, state: State, rng: np.random.Ge
 
 def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Lines 10 to 15: only the played arm's mean and inverse change."""
-    weigh(setup.tables, stats, state.own, arm)
-    follow(setup, stats, state)
+    update_estimate(setup.tables, stats, state.own, arm)
+    update_choice(setup, stats, state)
 
 
 def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
-    """All estimates, and the choice."""
-    weigh_all(setup.tables, stats, state.own)
-    state.bounds[0] = NOWHERE[0]
-    state.bounds[1] = NOWHERE[1]
-    follow(setup, stats, state)
+    """The estimates of all arms, and the choice."""
+    rebuild_estimates(setup.tables, stats, state.own)
+    state.bounds[0] = EMPTY_BOUNDS[0]
+    state.bounds[1] = EMPTY_BOUNDS[1]
+    update_choice(setup, stats, state)
 
 
-def follow(setup: base.Setup, stats: Statistics, state: State) -> None:
-    """Bring the choice in line with the estimate; seldom more than a look at the bounds."""
+def update_choice(setup: base.Setup, stats: Statistics, state: State) -> None:
+    """Update the choice. Most rewards leave the estimate between the bounds: nothing to do."""
     if is_between(state.own, stats, state.bounds[0], state.bounds[1]):
         return
     state.choice[0] = -1
-    state.bounds[0] = NOWHERE[0]
-    state.bounds[1] = NOWHERE[1]
+    state.bounds[0] = EMPTY_BOUNDS[0]
+    state.bounds[1] = EMPTY_BOUNDS[1]
     if stats.total[0] > 0:
         tables = setup.tables
         envelope = tables.envelope
@@ -89,7 +110,8 @@ def follow(setup: base.Setup, stats: Statistics, state: State) -> None:
         start = envelope.starts[cell]
         if envelope.starts[cell + 1] - start == 1:
             state.choice[0] = envelope.arms[start]
-            if cell % 2 == 1:  # an open interval, not an edge
+            # Odd cells of the envelope are open intervals, even ones are edges between them.
+            if cell % 2 == 1:
                 left, right = envelope.breakpoints[cell // 2], envelope.breakpoints[cell // 2 + 1]
                 state.bounds[0] = as_grains(tables.low, tables.high, left)
                 state.bounds[1] = as_grains(tables.low, tables.high, right)
@@ -105,8 +127,9 @@ def estimate(setup: base.Setup, stats: Statistics, state: State) -> float:
 class WAGP(Policy):
     """Play the arm that is best at the average of the arms' own parameter estimates.
 
-    The estimate is ``sum_k (N_k / t) * inverse_k(mean reward of arm k)``. Value: any. The
-    estimate comes from what is observed, the choice from what decisions are worth.
+    The estimate is ``sum_k (N_k / t) * inverse_k(mean reward of arm k)``.
+
+    Value: any. The estimate comes from what is observed, the choice from what arms are worth.
     """
 
     rules = Rules(init, select, update, estimate, rebuild)

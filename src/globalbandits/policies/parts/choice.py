@@ -1,9 +1,8 @@
-"""Choosing among indices: the largest one, ties at random.
+"""The largest of several indices, ties at random.
 
 Both functions find the largest value and the runner-up without a branch that depends on the
-values, which a processor could not foresee; only a tie, when the two are equal, makes them
-look again and draw one random number. They allocate nothing and are compiled into the
-simulator's loop.
+values, because a processor cannot predict such branches. If the two are equal, a second pass draws
+one random number among the ties. Nothing is allocated.
 """
 
 import math

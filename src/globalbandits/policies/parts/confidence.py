@@ -1,35 +1,43 @@
 """The confidence set of structured policies: intervals of the parameter, without a grid.
 
 Where an arm's mean is monotone, ``{theta: |mu_k(theta) - mean_k| <= r_k}`` is an interval, and the
-confidence set is the intersection of all arms' intervals. Means that can be inverted are monotone
-on the whole domain: the ends are two look-ups in the arm's inverse. Other means are monotone on
-pieces, between the places where some mean turns: the set has a part, perhaps empty, in each piece,
-and the ends are found by bisection.
+confidence set is the intersection of all arms' intervals. Invertible means are monotone on the
+whole domain: the ends are two look-ups in the arm's inverse. Other means are monotone on pieces
+between their turning points: the set has a part, perhaps empty, in each piece, and bisection
+finds the ends.
 
-Radii grow with log t, so the interval of an arm that is not played only widens. Its ends as
-they were when last looked up therefore bound the present ones, and only the arms that seem to
-bind the intersection have to be looked up again: O(K) comparisons and a few look-ups per round.
-The set is the same, to the last bit, as if all arms had been looked up. Where the variance is
-learned from all arms, a radius may also shrink, and every arm is looked up in every round: once.
+Radii grow with log t, so the interval of an arm that is not played only widens. The old interval
+lies inside the new one. Hence only the arms whose intervals bind the intersection are looked up
+again: O(K) comparisons and a few look-ups per round, with the same result to the last bit as
+looking up all arms. With a learned variance a radius may also shrink; then every arm is looked up
+once per round.
 """
 
+import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_positive
+from globalbandits.errors import PolicyError
 from globalbandits.model.polynomials import evaluate_many
 from globalbandits.model.tables import Curves, Tables, evaluate
 from globalbandits.policies import base
-from globalbandits.policies.parts.indices import init_widths, rebuild_widths, renew
-from globalbandits.policies.parts.variance_choice import learn_variances, student_radius
+from globalbandits.policies.parts.indices import init_widths, rebuild_widths, update_arm
+from globalbandits.policies.parts.variance_choice import (
+    as_number_or_learned,
+    learn_variances,
+    student_radius,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-_HALVINGS = 44  # of a piece: ends are found to 1e-13 of its length
+# Halvings of a piece: ends are found to 1e-13 of its length.
+_BISECTIONS = 44
 
 
 class Setup(NamedTuple):
@@ -38,7 +46,7 @@ class Setup(NamedTuple):
     tables: Tables
     factor: float  # the radius of arm k is sqrt(factor * log t) * its width
     variance: float  # of a reward, on the unit scale; 1 if it is learned
-    learned: bool  # then widths are Student's, with the variance in them
+    learned: bool  # whether widths are Student's and include the variance
     starts: IntArray  # (n_arms + 1,) where an arm's cells start in `cells`
     cells: IntArray  # cells of all arms, one arm after the other, each from left to right
     edges: FloatArray  # (n_pieces + 1,) between two of them every mean is monotone
@@ -46,13 +54,10 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """Means and widths, and the confidence set.
-
-    Intervals of arms stand one piece after the other, each piece's by arm.
-    """
+    """Means and widths, and the confidence set. Intervals are ordered by piece, then by arm."""
 
     means: FloatArray  # (n_arms,) as in `indices.Widths`
-    widths: FloatArray  # (n_arms,) what the root of factor * log t makes a radius of
+    widths: FloatArray  # (n_arms,) radii divided by sqrt(factor * log t)
     played: IntArray  # (1,)
     lows: FloatArray  # (n_pieces * n_arms,) left end of each interval when last looked up
     highs: FloatArray  # (n_pieces * n_arms,) right end
@@ -60,10 +65,31 @@ class State(NamedTuple):
     parts: FloatArray  # (2 * n_pieces,) [low, high] of each part of the set; empty where low > high
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfidenceSetPolicy(base.Policy):
+    """Base of UCB-S, UCB-C and TS-C: policies that decide by a confidence set of the parameter."""
+
+    alpha: float
+    variance: float | str
+
+    # The radius of arm k is sqrt(log_factor * alpha * variance * log t / N_k).
+    log_factor: ClassVar[float]
+
+    def __post_init__(self) -> None:
+        """Check the two factors."""
+        object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
+        object.__setattr__(self, "variance", as_number_or_learned(self.variance))
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model's tables and the radius."""
+        return build(model, self.log_factor * self.alpha, self.variance)
+
+
 def build(model: "RewardModel", alpha: float, variance: float | str) -> Setup:
     """The setup, with the envelope's cells sorted by arm, and the pieces.
 
-    The radius of arm k is ``sqrt(alpha * variance * log t / N_k)``, or Student's of as many nats.
+    The radius of arm k is ``sqrt(alpha * variance * log t / N_k)``, or, for a learned variance,
+    Student's radius of ``alpha * log t / 2`` nats.
     """
     learned = isinstance(variance, str)
     known = 1.0 if isinstance(variance, str) else variance
@@ -99,12 +125,12 @@ def init(setup: base.Setup) -> State:
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Bring one arm in line with its counts and sums, and intersect anew."""
-    renew(stats, state, arm)
+    """Update one arm, and intersect again."""
+    update_arm(stats, state, arm)
     if setup.learned:
-        learn(setup, stats, state)
+        learn_widths(setup, stats, state)
     else:
-        unsettle(setup, state, arm)
+        discard_intervals(setup, state, arm)
     intersect(setup, stats, state)
 
 
@@ -112,26 +138,26 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Means, widths and the confidence set from counts and sums."""
     rebuild_widths(setup, stats, state)
     if setup.learned:
-        learn(setup, stats, state)
+        learn_widths(setup, stats, state)
     else:
         for arm in range(setup.tables.n_arms):
-            unsettle(setup, state, arm)
+            discard_intervals(setup, state, arm)
     intersect(setup, stats, state)
 
 
-def learn(setup: Setup, stats: Statistics, state: State) -> None:
-    """Widths by learned variances: each reward may change those of all arms."""
+def learn_widths(setup: Setup, stats: Statistics, state: State) -> None:
+    """Compute widths from learned variances: each reward may change those of all arms."""
     budget = 0.5 * setup.factor * math.log(stats.total[0] + 1)
     variances = learn_variances(stats)
     for arm in range(setup.tables.n_arms):
         if stats.counts[arm] > 0:
             radius = student_radius(stats, variances[arm], arm, budget)
             state.widths[arm] = radius / math.sqrt(2.0 * budget)
-        unsettle(setup, state, arm)
+        discard_intervals(setup, state, arm)
 
 
-def unsettle(setup: Setup, state: State, arm: int) -> None:
-    """Nothing is known of the arm's intervals: they will be looked up before they are used."""
+def discard_intervals(setup: Setup, state: State, arm: int) -> None:
+    """Mark the arm's intervals as unknown, so that `intersect_piece` looks them up."""
     for at in range(arm, state.lows.shape[0], setup.tables.n_arms):
         state.lows[at] = math.inf
         state.highs[at] = -math.inf
@@ -142,15 +168,17 @@ def intersect(setup: Setup, stats: Statistics, state: State) -> None:
     """The parameters that no arm's mean reward contradicts at the next round."""
     root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
     for piece in range(setup.edges.shape[0] - 1):
-        if setup.tables.invertible or may_hold(setup, stats, state, piece, root):
-            settle(setup, stats, state, piece, root)
+        if setup.tables.invertible or is_piece_possible(setup, stats, state, piece, root):
+            intersect_piece(setup, stats, state, piece, root)
         else:
             state.parts[2 * piece] = math.inf
             state.parts[2 * piece + 1] = -math.inf
 
 
-def may_hold(setup: Setup, stats: Statistics, state: State, piece: int, root: float) -> bool:
-    """Whether each arm for itself allows some parameter of the piece."""
+def is_piece_possible(
+    setup: Setup, stats: Statistics, state: State, piece: int, root: float
+) -> bool:
+    """Whether every arm, taken alone, allows some parameter of the piece."""
     for arm in range(setup.tables.n_arms):
         if stats.counts[arm] > 0:
             mean, radius = state.means[arm], root * state.widths[arm]
@@ -160,14 +188,15 @@ def may_hold(setup: Setup, stats: Statistics, state: State, piece: int, root: fl
     return True
 
 
-def settle(setup: Setup, stats: Statistics, state: State, piece: int, root: float) -> None:
-    """The part of the set in a piece, looking up the unsettled arms and those that bind it."""
+def intersect_piece(setup: Setup, stats: Statistics, state: State, piece: int, root: float) -> None:
+    """The part of the set in a piece; looks up unknown intervals and those that bind it."""
     start = piece * setup.tables.n_arms
     lowest, highest = start, start
     for at in range(start, start + setup.tables.n_arms):
         if state.seen[at] < 0:
-            look_up(setup, stats, state, piece, at - start, root)
-            lowest, highest = at, at  # of arms that bind alike the current one will do
+            look_up_interval(setup, stats, state, piece, at - start, root)
+            # Among arms that bind equally, one that is up to date saves a look-up.
+            lowest, highest = at, at
     binding = start
     while binding >= 0:
         for at in range(start, start + setup.tables.n_arms):
@@ -181,15 +210,15 @@ def settle(setup: Setup, stats: Statistics, state: State, piece: int, root: floa
         elif state.seen[highest] < stats.total[0]:
             binding = highest
         if binding >= 0:
-            look_up(setup, stats, state, piece, binding - start, root)
+            look_up_interval(setup, stats, state, piece, binding - start, root)
     state.parts[2 * piece] = state.lows[lowest]
     state.parts[2 * piece + 1] = state.highs[highest]
 
 
-def look_up(
+def look_up_interval(
     setup: Setup, stats: Statistics, state: State, piece: int, arm: int, root: float
 ) -> None:
-    """The interval of one arm in a piece at the next round; low > high if nothing fits there."""
+    """Compute the interval of one arm in a piece at the next round; empty if low > high."""
     low, high = setup.edges[piece], setup.edges[piece + 1]
     if stats.counts[arm] > 0:
         radius = root * state.widths[arm]
@@ -204,7 +233,7 @@ def look_up(
 
 
 def invert(setup: Setup, arm: int, mean: float, radius: float) -> tuple[float, float]:
-    """Where a mean that can be inverted is within the radius of ``mean``."""
+    """The interval where an invertible mean is within the radius of ``mean``."""
     inverse = setup.tables.inverse
     low, high = math.inf, -math.inf
     value = mean - radius
@@ -217,10 +246,11 @@ def invert(setup: Setup, arm: int, mean: float, radius: float) -> tuple[float, f
 
 
 def search(setup: Setup, piece: int, arm: int, mean: float, radius: float) -> tuple[float, float]:
-    """Where in a piece an arm's mean, monotone there, is within the radius of ``mean``.
+    """The interval of a piece where an arm's mean is within the radius of ``mean``.
 
-    There must be such a place. A mean that falls is turned over. Bisection keeps one side that
-    is inside, so that a wider radius can only give a wider interval, whatever rounding does.
+    The mean is monotone in the piece, and the interval must not be empty. A falling mean is
+    negated. Bisection keeps one end inside, so a wider radius never gives a narrower interval,
+    despite rounding.
     """
     left, right = setup.edges[piece], setup.edges[piece + 1]
     at_left, at_right = setup.at_edges[piece, arm], setup.at_edges[piece + 1, arm]
@@ -239,7 +269,7 @@ def bisect(
     curves: Curves, arm: int, sign: float, value: float, inside: float, outside: float
 ) -> float:
     """The place nearest to ``outside`` where ``sign * curve >= value``; ``inside`` is one."""
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (inside + outside)
         if sign * evaluate(curves, arm, middle) >= value:
             inside = middle
@@ -259,7 +289,7 @@ def is_empty(state: State) -> bool:
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
     """The middle between the ends of the confidence set; nan without a reward, or if it is empty.
 
-    Where means turn, the set may have a gap there.
+    Where means turn, this may lie in a gap of the set.
     """
     if stats.total[0] == 0 or is_empty(state):
         return math.nan

@@ -1,14 +1,13 @@
 """The posterior of the parameter and of the size of the curves' errors, in two passes of a grid.
 
-The mean of arm k is taken to be ``mu_k(theta) + b_k``, the ``b_k`` Normal with mean 0 and standard
-deviation s r_k, r_k being known (1 if nothing else is said); but one arm may be an exception,
-with an error whose variance is larger by z. Given the arms' sample means, the weight of
-(s, theta) is ::
+The mean of arm k is ``mu_k(theta) + b_k``. The ``b_k`` are Normal with mean 0 and standard
+deviation s r_k, where r_k is known (1 by default). One arm may be an exception, whose error has a
+variance larger by z. Given the arms' sample means, the weight of (s, theta) is ::
 
     prior(s) * prior(theta) * prod_k Normal(mean_k; mu_k(theta), s**2 r_k**2 + v_k / N_k)
 
-times the odds of the arm that is most likely an exception, if they are above 1. What an index
-needs of it are the weights of the scales s, and mean and variance of ``mu_k(theta)`` given each s.
+times the odds of the arm that is most likely the exception, if they are above 1. An index needs
+the weights of the scales s, and the mean and variance of ``mu_k(theta)`` given each s.
 """
 
 import math
@@ -22,16 +21,16 @@ from globalbandits.policies.parts.curve_scan import (
     Scan,
     block_middle,
     block_size,
-    gather,
-    locate,
+    find_window,
+    list_pulled_arms,
     no_scan,
-    sharpen,
+    set_precisions,
 )
 from globalbandits.statistics import Statistics
 
 
 class Fit(NamedTuple):
-    """What the rewards say of the scales, and of the curves given each scale."""
+    """The posterior of the scales, and of the curves given each scale."""
 
     scale_weights: FloatArray  # (n_scales,)
     means: FloatArray  # (n_arms, n_scales) of mu_k(theta)
@@ -40,14 +39,14 @@ class Fit(NamedTuple):
     thetas: FloatArray  # (n_scales,) the same given each scale
     windows: IntArray  # (n_scales, 4) first cell, stride, end cell and points of the last pass
     weights: FloatArray  # (n_scales, n_fine) of those points, relative to the largest
-    scan: Scan  # memory of the passes
-    first: FloatArray  # (n_arms,) memory of sums over them
-    second: FloatArray  # (n_arms,)
-    sketch: Sketch  # memory of a first guess
+    scan: Scan  # scratch arrays of the passes
+    first: FloatArray  # (n_arms,) scratch array: sums of the curves
+    second: FloatArray  # (n_arms,) scratch array: sums of their squares
+    sketch: Sketch  # scratch arrays of a first guess
 
 
 def no_fit(prior: Prior) -> Fit:
-    """Room for a fit."""
+    """An empty fit."""
     n_arms, n_scales = prior.means.shape[1], prior.scales.shape[0]
     return Fit(
         scale_weights=np.zeros(n_scales),
@@ -67,7 +66,7 @@ def no_fit(prior: Prior) -> Fit:
 def fit_errors(
     prior: Prior, exception: float, stats: Statistics, variances: FloatArray, fit: Fit
 ) -> None:
-    """Bring a fit in line with the statistics.
+    """Fit to the statistics.
 
     Args:
         prior: the grid.
@@ -78,14 +77,14 @@ def fit_errors(
     """
     n_scales = prior.scales.shape[0]
     n_arms = stats.counts.shape[0]
-    n_pulled = gather(prior, stats, variances, fit.scan)
-    # Names of their own: compiled code need not look them up again.
+    n_pulled = list_pulled_arms(prior, stats, variances, fit.scan)
+    # Local names save look-ups in compiled code.
     means, thetas, first, second = prior.means, fit.thetas, fit.first, fit.second
     for i in range(n_scales):
-        log = prior.log_weights[i] + sharpen(fit.scan, n_pulled, prior.scales[i], exception)
+        log = prior.log_weights[i] + set_precisions(fit.scan, n_pulled, prior.scales[i], exception)
         window = fit.windows[i]
         weights = fit.weights[i]
-        top = locate(prior, fit.scan, n_pulled, window, weights)
+        top = find_window(prior, fit.scan, n_pulled, window, weights)
         mass = 0.0
         theta = 0.0
         for arm in range(n_arms):
@@ -102,7 +101,8 @@ def fit_errors(
                 first[arm] += term
                 second[arm] += term * means[cell, arm]
         for j in range(window[3], weights.shape[0]):
-            weights[j] = 0.0  # what an earlier pass has left
+            # An earlier pass may have left numbers here.
+            weights[j] = 0.0
         thetas[i] = theta / mass
         for arm in range(n_arms):
             mean = first[arm] / mass

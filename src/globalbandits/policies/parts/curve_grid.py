@@ -16,22 +16,26 @@ if TYPE_CHECKING:
 
 SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 N_SCALES = len(SCALES)
-UNIFORM = (1.0,) * N_SCALES
-# Four fifths for exact curves. A short game has no time to find out that errors are large.
-MOST_ON_ZERO = (0.8,) + (0.025,) * (N_SCALES - 1)
-MOST_ON_SMALL = (0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003)
+EQUAL_WEIGHTS = (1.0,) * N_SCALES
+# Four fifths for exact curves. A short game is over before large errors can be found.
+LONG_GAME_WEIGHTS = (0.8,) + (0.025,) * (N_SCALES - 1)
+SHORT_GAME_WEIGHTS = (0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003)
 N_CELLS = 2000  # of the parameter's domain
-MOST_PARTS = 20  # of a prior of the parameter, so that the coarse pass sees each of them
-LEAST_PART = 1e-6  # of the largest weight in it: nothing is impossible
+# The coarse pass must see each part of a prior of the parameter.
+MAX_PRIOR_PARTS = 20
+# Relative to the largest weight: no part of the domain is impossible.
+MIN_PART_WEIGHT = 1e-6
 N_COARSE, N_FINE = 32, 48  # points at which a scale's weight is computed in each pass
 
-SKETCH = slice(25, N_CELLS, 50)  # the cells that a first guess of the means looks at
-SKETCH_MOST = 100.0  # rewards of an arm that count in it
-SKETCH_VARIANCE = 0.25  # of a reward, in it
+# The first guess of the means uses these cells, at most this many rewards per arm, and this
+# variance of a reward.
+SKETCH_CELLS = slice(25, N_CELLS, 50)
+SKETCH_MAX_REWARDS = 100.0
+SKETCH_VARIANCE = 0.25
 
 
 class Prior(NamedTuple):
-    """What is known before any reward: the curves on a grid, and the errors' possible sizes."""
+    """The curves on a grid, with prior weights of the parameter and of the errors' sizes."""
 
     means: FloatArray  # (n_cells, n_arms) mu_k at the middle of each cell
     thetas: FloatArray  # (n_cells,) the middles
@@ -46,7 +50,7 @@ class Prior(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """Memory of a first guess of the means."""
+    """Scratch arrays of a first guess of the means."""
 
     own: FloatArray  # (n_arms,) mean reward
     precisions: FloatArray  # (n_arms,)
@@ -54,18 +58,18 @@ class Sketch(NamedTuple):
 
 
 def no_sketch(prior: Prior) -> Sketch:
-    """Room for a first guess."""
+    """Empty scratch arrays."""
     n_rows, n_arms = prior.sketch.shape
     return Sketch(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_rows))
 
 
-def usual_weights(share: float) -> tuple[float, ...]:
-    """Of the scales, in a game that is so large a share of a long one.
+def default_weights(share: float) -> tuple[float, ...]:
+    """Default weights of the scales for a horizon that is this share of a long one.
 
-    >>> usual_weights(1.0) == MOST_ON_ZERO, usual_weights(0.0) == MOST_ON_SMALL
+    >>> default_weights(1.0) == LONG_GAME_WEIGHTS, default_weights(0.0) == SHORT_GAME_WEIGHTS
     (True, True)
     """
-    pairs = zip(MOST_ON_ZERO, MOST_ON_SMALL, strict=True)
+    pairs = zip(LONG_GAME_WEIGHTS, SHORT_GAME_WEIGHTS, strict=True)
     return tuple(share * long + (1.0 - share) * short for long, short in pairs)
 
 
@@ -101,8 +105,8 @@ def build_prior(
     Args:
         model: the curves.
         weights: of the scales; they need not sum to 1.
-        theta_weights: of equal parts of the parameter's domain, likewise; straight lines lead
-            from one part's middle to the next.
+        theta_weights: of equal parts of the parameter's domain, likewise; the prior is linear
+            between the middles of the parts.
         relative: r_k for each arm; None for 1.
     """
     (low, high), (least, most) = model.domain, model.reward_range
@@ -110,7 +114,7 @@ def build_prior(
     means = np.ascontiguousarray((model.means(thetas) - least) / (most - least))
     parts = np.array(theta_weights) / max(theta_weights)
     middles = low + (high - low) * (np.arange(len(parts)) + 0.5) / len(parts)
-    log_thetas = np.log(np.maximum(np.interp(thetas, middles, parts), LEAST_PART))
+    log_thetas = np.log(np.maximum(np.interp(thetas, middles, parts), MIN_PART_WEIGHT))
     mass = np.array(weights)
     used = mass > 0.0
     sizes = np.ones(model.n_arms) if relative is None else np.array(relative)
@@ -118,8 +122,8 @@ def build_prior(
         means=means,
         thetas=thetas,
         log_thetas=log_thetas,
-        sketch=means[SKETCH].copy(),
-        sketch_logs=log_thetas[SKETCH].copy(),
+        sketch=means[SKETCH_CELLS].copy(),
+        sketch_logs=log_thetas[SKETCH_CELLS].copy(),
         relative=sizes * sizes,
         scales=np.array(SCALES)[used],
         log_weights=np.log(mass[used] / np.sum(mass)),
@@ -129,10 +133,10 @@ def build_prior(
 
 
 def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -> None:
-    """Guesses of the arms' means, before it is known how much rewards vary.
+    """Guess the arms' means before the variances of rewards are known.
 
-    The curves are averaged over a few cells, weighted as if rewards varied as much as they
-    can; then each arm's own rewards are added.
+    The curves are averaged over a few cells, with weights for the largest possible variance of
+    rewards; then each arm's own rewards are added.
     """
     n_arms = stats.counts.shape[0]
     own, precisions, logs = memory.own, memory.precisions, memory.logs
@@ -143,7 +147,7 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
         count = float(stats.counts[arm])
         if count > 0.0:
             own[arm] = stats.sums[arm] / count
-            precisions[arm] = min(SKETCH_MOST, count) / (2.0 * SKETCH_VARIANCE)
+            precisions[arm] = min(SKETCH_MAX_REWARDS, count) / (2.0 * SKETCH_VARIANCE)
     top = -math.inf
     for row in range(logs.shape[0]):
         log = prior.sketch_logs[row]

@@ -1,34 +1,34 @@
 """The index of one arm under Elastic, from the last fit and the arm's own rewards.
 
-Whatever the fit says, the index of an arm with rewards lies between a floor and a ceiling. The
-floor keeps an arm from being given up that may be better than its curve; the ceiling keeps an
-arm from being played on that its own rewards speak against.
+The index of an arm with rewards lies between a floor and a ceiling, for any fit. With the floor, an
+arm that may be better than its curve is not given up. With the ceiling, an arm whose own rewards
+are bad is not kept.
 """
 
 import math
 
 from globalbandits.policies import base
-from globalbandits.policies.parts.curve_scan import EXCEPTION
+from globalbandits.policies.parts.curve_scan import EXCEPTION_VARIANCE
 from globalbandits.policies.parts.gittins import psi_log
 from globalbandits.policies.parts.sandwich import (
-    GENEROUS,
+    CEILING_LOOKAHEAD,
     LARGEST_VARIANCE,
-    SURE,
+    PROVED_CAUTION,
+    cautious_variance,
+    clamp,
     is_forced,
     own_bonus,
-    squeeze,
-    wide_variance,
 )
 from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
-NEGLIGIBLE = 1e-9  # weight of a scale that is left out of an index
-FAR = 0.1  # variance of the error of an arm whose curve says nothing at all
-RARE = 0.03  # share of the badly wrong curves that are of that kind
-SMALL = 0.001  # variance of the error that the floor allows for
+MIN_SCALE_WEIGHT = 1e-9  # a scale with a smaller weight is left out of an index
+FAR_VARIANCE = 0.1  # of the error of an arm whose curve carries no information
+FAR_SHARE = 0.03  # share of such curves among the badly wrong ones
+FLOOR_VARIANCE = 0.001  # of the error that the floor allows for
 
 
-def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
+def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
     """Posterior mean and index of one arm, from the last fit and its own rewards."""
     fit = state.fit
     count = stats.counts[arm]
@@ -45,12 +45,12 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
     spread = 0.0
     for i in range(setup.prior.scales.shape[0]):
         weight = fit.scale_weights[i]
-        if weight < NEGLIGIBLE:
+        if weight < MIN_SCALE_WEIGHT:
             continue
         model_mean = fit.means[arm, i]
         model_variance = fit.variances[arm, i]
         error = setup.prior.scales[i] * setup.prior.scales[i] * relative
-        trust = 0.0  # in the arm's own rewards
+        trust = 0.0  # weight of the arm's own rewards
         rest = error
         if count > 0:
             trust = error / (error + noise)
@@ -64,55 +64,58 @@ def renew_index(setup: base.Setup, stats: Statistics, state: base.State, arm: in
         index += weight * (mean_i + setup.eagerness * math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
         surprise = own - model
-        near = law_of_exception(count, surprise, noise, spread, EXCEPTION)
-        far = law_of_exception(count, surprise, noise, spread, FAR)
-        near_odds = setup.exception * (1.0 - RARE) * near[0]
-        far_odds = setup.exception * RARE * far[0]
+        near = law_of_exception(count, surprise, noise, spread, EXCEPTION_VARIANCE)
+        far = law_of_exception(count, surprise, noise, spread, FAR_VARIANCE)
+        near_odds = setup.exception * (1.0 - FAR_SHARE) * near[0]
+        far_odds = setup.exception * FAR_SHARE * far[0]
         both = near_odds + far_odds
         whole = 1.0 - setup.exception + both
-        if both > 0.5 * whole:  # the arm is an exception: its curve says nothing any more
+        # The arm is probably the exception: its curve is not used any more.
+        if both > 0.5 * whole:
             law = near if near_odds > far_odds else far
             mean = model + law[1]
             index = mean + math.sqrt(law[2]) * psi_log(state.horizons[0] * law[2] / variance)
         else:
             for odds, law in ((near_odds, near), (far_odds, far)):
                 often = odds / whole * state.horizons[1]
-                gain = often * often / (1.0 + often * often)  # a lucky arm is not an exception yet
+                # Small odds count less than in proportion: a lucky arm is not yet an exception.
+                gain = often * often / (1.0 + often * often)
                 centre = mean + gain * (model + law[1] - mean)
                 bonus = math.sqrt(law[2]) * psi_log(often * law[2] / variance)
                 index = max(index, centre + bonus)
     if count > 0 and setup.caution > 0.0:
         ahead = setup.caution * state.horizons[1]
         index = max(index, floor(model, own, noise, variance, ahead))
-    low = 2.0 * mean - index  # as far below the mean as the index is above it
+    # As far below the mean as the index is above it.
+    low = 2.0 * mean - index
     rounds = state.horizons[2]
     if count > 0:
-        wide = wide_variance(stats, arm, variance)
-        most = own_bonus(wide, count, GENEROUS * rounds)
+        wide = cautious_variance(stats, arm, variance)
+        most = own_bonus(wide, count, CEILING_LOOKAHEAD * rounds)
         index = min(index, own + most)
         low = max(low, own - most)
-        if setup.proved and is_forced(rounds, SURE):
-            least = own_bonus(LARGEST_VARIANCE, count, SURE * rounds)
-            most = own_bonus(LARGEST_VARIANCE, count, GENEROUS * rounds)
-            index = squeeze(index, own, least, most)
-            low = -squeeze(-low, -own, least, most)
+        if setup.proved and is_forced(rounds, PROVED_CAUTION):
+            least = own_bonus(LARGEST_VARIANCE, count, PROVED_CAUTION * rounds)
+            most = own_bonus(LARGEST_VARIANCE, count, CEILING_LOOKAHEAD * rounds)
+            index = clamp(index, own, least, most)
+            low = -clamp(-low, -own, least, most)
     state.means[arm] = mean
     state.indices[arm] = worth_within(setup.tables, arm, min(low, index), index)
-    if setup.proved and count == 0 and is_forced(rounds, SURE):
+    if setup.proved and count == 0 and is_forced(rounds, PROVED_CAUTION):
         state.indices[arm] = math.inf
 
 
 def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:
-    """What an arm is worth at least: its curve may be off by a little, whatever the fit says.
+    """The smallest index of an arm, for a curve that may be slightly wrong.
 
     Args:
-        model: what the curve says.
+        model: the mean by the curve.
         own: mean of the arm's rewards.
         noise: variance of that mean.
         variance: of one reward.
-        ahead: rounds to look ahead, times the chance that the curve is off.
+        ahead: rounds to look ahead, times the chance that the curve is wrong.
     """
-    trust = SMALL / (SMALL + noise)
+    trust = FLOOR_VARIANCE / (FLOOR_VARIANCE + noise)
     rest = trust * noise
     return model + trust * (own - model) + math.sqrt(rest) * psi_log(ahead * rest / variance)
 
@@ -120,17 +123,17 @@ def floor(model: float, own: float, noise: float, variance: float, ahead: float)
 def law_of_exception(
     count: float, surprise: float, noise: float, spread: float, size: float
 ) -> tuple[float, float, float]:
-    """An arm whose curve is off by an error of this variance: (odds, mean, variance).
+    """The law of an arm whose curve has an error of this variance: (odds, mean, variance).
 
-    The odds are against a curve that is not badly wrong, as far as the arm's rewards tell; the
-    mean is counted from what the curve says.
+    The odds are those of the arm's rewards against a curve that is not badly wrong. The mean is
+    relative to the curve.
 
     Args:
-        count: of the arm's rewards.
-        surprise: their mean minus what the model says of the arm.
-        noise: the variance of their mean.
-        spread: of what the model says, where the curve is not badly wrong.
-        size: of the error.
+        count: number of the arm's rewards.
+        surprise: their mean minus that of the model.
+        noise: variance of their mean.
+        spread: variance of the model's mean, if the curve is not badly wrong.
+        size: variance of the error.
 
     >>> law_of_exception(0, 0.0, 0.0, 0.01, 0.015)
     (1.0, 0.0, 0.015)

@@ -1,6 +1,6 @@
-"""One scale's weights on the cells of a grid that matter, found in a coarse and a fine pass.
+"""The weights of one scale on the cells of a grid that matter, by a coarse and a fine pass.
 
-A pass cuts a window of cells into blocks of equal size, and the middle cell stands for its block.
+A pass divides a window of cells into blocks of equal size, and uses the middle cell of each block.
 """
 
 import math
@@ -12,8 +12,9 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies.parts.curve_grid import Prior
 from globalbandits.statistics import Statistics
 
-EXCEPTION = 0.015  # z, variance of the error of an arm whose curve is badly wrong
-NATS = 14.0  # what is left out weighs less than exp(-14) of the largest
+EXCEPTION_VARIANCE = 0.015  # z, of the error of an arm whose curve is badly wrong
+# Blocks whose weight is below exp(-14) of the largest are left out.
+WINDOW_NATS = 14.0
 
 
 class Gaps(NamedTuple):
@@ -25,9 +26,9 @@ class Gaps(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The arms with rewards, as one scale sees them, and the cells it looks at.
+    """Scratch arrays of one scale: the arms with rewards, and the cells of the passes.
 
-    Of the arrays over arms the first entries are meaningful, one for each arm with rewards.
+    Of the arrays over arms only the first entries are used, one for each arm with rewards.
     """
 
     arms: IntArray  # (n_arms,)
@@ -35,7 +36,7 @@ class Scan(NamedTuple):
     noise: FloatArray  # (n_arms,) v_k / N_k
     relative: FloatArray  # (n_arms,) r_k**2
     precisions: FloatArray  # (n_arms,) 1 / (2 (s**2 r_k**2 + noise))
-    gains: FloatArray  # (n_arms,) what an exception's precision is less
+    gains: FloatArray  # (n_arms,) the precision minus that of an exception
     odds: FloatArray  # (n_arms,) logarithm of the odds of an exception without a gap
     coarse: Gaps  # of the first pass, the same for all scales
     fine: Gaps  # of the last pass, often the same as for the scale before
@@ -43,7 +44,7 @@ class Scan(NamedTuple):
 
 
 def no_scan(prior: Prior) -> Scan:
-    """Room for a scan."""
+    """Empty scratch arrays."""
     n_arms = prior.means.shape[1]
     return Scan(
         arms=np.zeros(n_arms, np.int64),
@@ -63,9 +64,9 @@ def _no_gaps(n_arms: int, n_points: int) -> Gaps:
     return Gaps(np.zeros(4, np.int64), np.zeros((n_arms, n_points)), np.zeros(n_points))
 
 
-def gather(prior: Prior, stats: Statistics, variances: FloatArray, scan: Scan) -> int:
+def list_pulled_arms(prior: Prior, stats: Statistics, variances: FloatArray, scan: Scan) -> int:
     """Begin a scan: list the arms with rewards; returns how many there are."""
-    clean(scan)
+    clear_scan(scan)
     n_pulled = 0
     for arm in range(stats.counts.shape[0]):
         count = stats.counts[arm]
@@ -78,8 +79,8 @@ def gather(prior: Prior, stats: Statistics, variances: FloatArray, scan: Scan) -
     return n_pulled
 
 
-def clean(scan: Scan) -> None:
-    """Leave nothing of earlier rewards."""
+def clear_scan(scan: Scan) -> None:
+    """Set all arrays to zero."""
     for arm in range(scan.arms.shape[0]):
         scan.arms[arm] = 0
     for array in (
@@ -103,15 +104,15 @@ def clean(scan: Scan) -> None:
                 gaps.squares[k, j] = 0.0
 
 
-def sharpen(scan: Scan, n_pulled: int, scale: float, exception: float) -> float:
-    """Set the precisions for one scale; returns the part of the weight that has no theta."""
+def set_precisions(scan: Scan, n_pulled: int, scale: float, exception: float) -> float:
+    """Set the precisions for one scale; returns the part of the log weight without theta."""
     log = 0.0
     before = -math.inf
     if exception > 0.0:
         before = math.log(exception / (1.0 - exception))
     for k in range(n_pulled):
         spread = scale * scale * scan.relative[k] + scan.noise[k]
-        wide = spread + EXCEPTION
+        wide = spread + EXCEPTION_VARIANCE
         log -= 0.5 * math.log(spread)
         scan.precisions[k] = 0.5 / spread
         scan.gains[k] = 0.5 / spread - 0.5 / wide
@@ -119,11 +120,13 @@ def sharpen(scan: Scan, n_pulled: int, scale: float, exception: float) -> float:
     return log
 
 
-def locate(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, logs: FloatArray) -> float:
+def find_window(
+    prior: Prior, scan: Scan, n_pulled: int, window: IntArray, logs: FloatArray
+) -> float:
     """Log weights on the few cells that matter; returns the largest.
 
-    A coarse pass over the domain finds them; finer ones follow while a posterior narrower
-    than the points' distance hides in them.
+    A coarse pass over the domain finds them. Finer passes follow while the posterior may be
+    narrower than the distance of the points.
     """
     low = 0
     high = prior.thetas.shape[0]
@@ -131,19 +134,20 @@ def locate(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, logs: Floa
     gaps = scan.coarse
     while True:
         stride = (high - low + n_points - 1) // n_points
-        stride += 1 - stride % 2  # an odd block has a cell in its middle
+        # A block with an odd number of cells has a middle cell.
+        stride += 1 - stride % 2
         n_blocks = (high - low + stride - 1) // stride
         window[0] = low
         window[1] = stride
         window[2] = high
         window[3] = n_blocks
-        measure(prior, scan, n_pulled, window, gaps)
-        top = weigh(scan, n_pulled, gaps, logs)
+        compute_gaps(prior, scan, n_pulled, window, gaps)
+        top = compute_log_weights(scan, n_pulled, gaps, logs)
         first = 0
-        while logs[first] < top - NATS:
+        while logs[first] < top - WINDOW_NATS:
             first += 1
         last = n_blocks - 1
-        while logs[last] < top - NATS:
+        while logs[last] < top - WINDOW_NATS:
             last -= 1
         done = n_points == prior.n_fine and 4 * (last - first + 1) >= n_blocks
         if done or stride == 1:
@@ -154,15 +158,15 @@ def locate(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, logs: Floa
         gaps = scan.fine
 
 
-def measure(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps: Gaps) -> None:
-    """Squared gaps in the blocks of a window, unless they are there already."""
+def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps: Gaps) -> None:
+    """Compute the squared gaps in the blocks of a window, unless they are known."""
     same = True
     for i in range(4):
         same = same and gaps.window[i] == window[i]
         gaps.window[i] = window[i]
     if same:
         return
-    # Names of their own: compiled code need not look them up again.
+    # Local names save look-ups in compiled code.
     means, own, arms, squares, logs = prior.means, scan.means, scan.arms, gaps.squares, gaps.logs
     for j in range(window[3]):
         cell = block_middle(window, j)
@@ -172,11 +176,10 @@ def measure(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps: Gap
             squares[k, j] = gap * gap
 
 
-def weigh(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray) -> float:
+def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray) -> float:
     """Log weights of the blocks for one scale; returns the largest.
 
-    Arms outside, blocks inside: the inner loop has no sum of its own, so a compiler may do
-    several blocks at once.
+    The inner loop runs over blocks: it has no running sum, so a compiler can vectorise it.
     """
     squares, priors, odds = gaps.squares, gaps.logs, scan.best_odds
     n_blocks = gaps.window[3]
@@ -199,12 +202,12 @@ def weigh(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray) -> float:
 
 
 def block_middle(window: IntArray, block: int) -> int:
-    """The cell that stands for a block of cells."""
+    """The middle cell of a block."""
     start = window[0] + block * window[1]
     return int((start + min(start + window[1], window[2]) - 1) // 2)
 
 
 def block_size(window: IntArray, block: int) -> int:
-    """How many cells a block has; the last one may be short."""
+    """The number of cells of a block; the last block may be shorter."""
     start = window[0] + block * window[1]
     return int(min(start + window[1], window[2]) - start)

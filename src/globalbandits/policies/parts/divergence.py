@@ -1,15 +1,15 @@
-"""Coins: their log-likelihood and their Kullback-Leibler divergence, with few logarithms."""
+"""Log-likelihood and Kullback-Leibler divergence of Bernoulli rewards, with few logarithms."""
 
 import math
 
 
-def coin_loss(heads: float, tails: float, log_q: float, log_rest: float) -> float:
+def bernoulli_loss(heads: float, tails: float, log_q: float, log_rest: float) -> float:
     """``-heads log q - tails log(1 - q)`` from the two logarithms; 0 log 0 counts as 0.
 
-    Minus the log-likelihood of so many heads and tails of a coin that shows heads with
-    probability q. Heads and tails need not be whole: rewards in [0, 1] may be added up.
+    Minus the log-likelihood of ``heads`` ones and ``tails`` zeros with mean q. Both may be
+    fractions: sums of rewards x and 1 - x in [0, 1].
 
-    >>> round(coin_loss(1.0, 3.0, math.log(0.25), math.log(0.75)), 6)
+    >>> round(bernoulli_loss(1.0, 3.0, math.log(0.25), math.log(0.75)), 6)
     2.249341
     """
     value = 0.0
@@ -35,7 +35,7 @@ def cross_entropy(p: float, log_q: float, log_rest: float) -> float:
     >>> round(negative_entropy(0.5) + cross_entropy(0.5, math.log(0.25), math.log(0.75)), 6)
     0.143841
     """
-    return coin_loss(p, 1.0 - p, log_q, log_rest)
+    return bernoulli_loss(p, 1.0 - p, log_q, log_rest)
 
 
 def log_or_minus_infinity(x: float) -> float:
@@ -46,12 +46,12 @@ def log_or_minus_infinity(x: float) -> float:
 def kl_upper_bound(p: float, negative_entropy_p: float, divergence: float) -> float:
     """``-log(1 - q)`` of the largest q in [p, 1] with ``kl(p, q) <= divergence``, which is not 0.
 
-    The logarithm keeps apart what is closer to 1 than floats can say. In ``y = -log(1 - q)`` the
-    divergence is convex and rises beyond p, so the first step of Newton's method lands at or to
-    the right of the root, and then it comes down without passing it. The start is the expansion
-    of q in powers of ``z = sqrt(2 * divergence)`` where z is small, else the smaller of two upper
-    bounds: Pinsker's ``p + z / 2``, and the one that drops ``-p log q`` from the divergence. The
-    result depends on p and the divergence only, so arms with the same record tie exactly.
+    The logarithm distinguishes values that are equal to 1 as floats. In ``y = -log(1 - q)`` the
+    divergence is convex and increasing beyond p, so the first step of Newton's method lands at or
+    to the right of the root, and the next ones descend to it without passing it. The start is the
+    expansion of q in powers of ``z = sqrt(2 * divergence)`` for small z, else the smaller of two
+    upper bounds: Pinsker's ``p + z / 2``, and the one that drops ``-p log q`` from the divergence.
+    The result depends on p and the divergence only, so arms with equal statistics tie exactly.
 
     >>> q = 1.0 - math.exp(-kl_upper_bound(0.5, negative_entropy(0.5), 0.143841036))
     >>> round(q, 6)
@@ -73,11 +73,13 @@ def kl_upper_bound(p: float, negative_entropy_p: float, divergence: float) -> fl
         y = min(y, -math.log(1.0 - pinsker))
     for _ in range(60):
         q = 1.0 - math.exp(-y)
-        if q <= p:  # a divergence so small that rounding hides it
+        # The divergence is too small for floats.
+        if q <= p:
             return -math.log(1.0 - p)
         excess = negative_entropy_p + cross_entropy(p, math.log(q), -y) - divergence
         step = excess * q / (q - p)
         y -= step
-        if abs(step) < 1e-8 * (1.0 + y):  # the next step would be of the order of its square
+        # The next step would be of the order of the square of this one.
+        if abs(step) < 1e-8 * (1.0 + y):
             break
     return y

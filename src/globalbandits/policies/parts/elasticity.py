@@ -1,4 +1,4 @@
-"""The rules of `Elastic`: fits made seldom, indices renewed when they have grown old."""
+"""The rules of `Elastic`: a fit after every 7 % more rewards, and an index per arm."""
 
 import math
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from globalbandits.model.tables import Tables
 from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.curve_errors import Fit, estimate_theta, fit_errors, no_fit
 from globalbandits.policies.parts.curve_grid import Prior, guess_means
-from globalbandits.policies.parts.curve_index import renew_index
+from globalbandits.policies.parts.curve_index import update_index
 from globalbandits.policies.parts.learned_noise import (
     Noise,
     Pooling,
     learn_noise,
     no_noise,
-    renew_variance,
+    update_variance,
 )
 from globalbandits.policies.parts.refitting import (
     is_old,
@@ -26,11 +26,12 @@ from globalbandits.policies.parts.refitting import (
 )
 from globalbandits.statistics import Statistics, assign, no_statistics
 
-GROWTH = 1.07  # of the number of rewards, from one fit to the next
+# The number of rewards grows by this factor from one fit to the next.
+FIT_GROWTH = 1.07
 
-# Without a horizon tests look ahead PIVOT * (t / PIVOT)**AHEAD rounds, further than t at first,
-# so that a wrong arm is found sooner, and t rounds from t = PIVOT on.
-PIVOT, AHEAD = 1e4, 0.75
+# Without a horizon, tests of single arms look ahead PIVOT * (t / PIVOT)**AHEAD rounds up to
+# t = PIVOT, and t rounds from then on. Looking further than t at first finds a wrong arm sooner.
+PIVOT_ROUNDS, AHEAD_EXPONENT = 1e4, 0.75
 
 
 class Setup(NamedTuple):
@@ -39,15 +40,15 @@ class Setup(NamedTuple):
     tables: Tables
     prior: Prior
     pooling: Pooling
-    exception: float  # prior probability of an arm
-    caution: float  # of an arm
+    exception: float  # prior probability that an arm is the exception
+    caution: float  # per arm
     horizon: float  # 0 if it is not known
-    eagerness: float  # share of an index's bonus that counts: below 1 in short games
+    eagerness: float  # factor of an index's bonus, below 1 in short games
     proved: bool
 
 
 class Posterior(NamedTuple):
-    """The statistics of the last fit and of the last indices, and what follows from them."""
+    """The statistics of the last fit and of the last indices, and numbers derived from them."""
 
     fitted: Statistics
     renewed: Statistics  # each arm's rewards when its index was computed
@@ -60,7 +61,7 @@ class Posterior(NamedTuple):
 
 
 def no_posterior(setup: Setup, fitted: Statistics, renewed: Statistics) -> Posterior:
-    """Room for a posterior of the rewards that these statistics will hold."""
+    """An empty posterior of the rewards that these statistics will hold."""
     n = setup.tables.n_arms
     return Posterior(
         fitted=fitted,
@@ -75,7 +76,7 @@ def no_posterior(setup: Setup, fitted: Statistics, renewed: Statistics) -> Poste
 
 
 def init(setup: Setup) -> Posterior:
-    """No reward yet: what the prior says."""
+    """No reward yet: the prior."""
     n = setup.tables.n_arms
     state = no_posterior(setup, no_statistics(n), no_statistics(n))
     rebuild(setup, no_statistics(n), state)
@@ -88,34 +89,34 @@ def select(setup: Setup, stats: Statistics, state: Posterior, rng: np.random.Gen
 
 
 def update(setup: Setup, stats: Statistics, state: Posterior, arm: int, reward: float) -> None:
-    """Renew all indices when a fit is due, and the played arm's when it has grown old."""
+    """Fit if that is due; otherwise update the played arm's index if it is out of date."""
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
     else:
-        renew_if_old(setup, stats, state, arm)
+        update_index_if_old(setup, stats, state, arm)
 
 
-def renew_if_old(setup: Setup, stats: Statistics, state: Posterior, arm: int) -> None:
-    """The index of an arm that has been played, when it has grown old."""
+def update_index_if_old(setup: Setup, stats: Statistics, state: Posterior, arm: int) -> None:
+    """Update the index of a played arm if it has 1 % more rewards than at the last update."""
     if is_old(state.renewed.counts[arm], stats.counts[arm]):
         note_renewal(state.renewed, stats, arm)
-        renew_variance(state.renewed, state.noise, setup.pooling, arm)
-        renew_index(setup, state.renewed, state, arm)
+        update_variance(state.renewed, state.noise, setup.pooling, arm)
+        update_index(setup, state.renewed, state, arm)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: Posterior) -> None:
-    """Fit noise, parameter and scale to the statistics, and renew every index."""
-    fit_anew(setup, stats, state, float(stats.total[0]))
-    state.due[0] = next_fit(stats.total[0], GROWTH)
+    """Fit noise, parameter and scale to the statistics, and compute every index."""
+    fit_all(setup, stats, state, float(stats.total[0]))
+    state.due[0] = next_fit(stats.total[0], FIT_GROWTH)
 
 
-def fit_anew(setup: Setup, stats: Statistics, state: Posterior, rounds: float) -> None:
-    """A fit and every index; of ``rounds`` in all the statistics may hold fewer."""
+def fit_all(setup: Setup, stats: Statistics, state: Posterior, rounds: float) -> None:
+    """Fit, and compute every index; the statistics may hold fewer rewards than ``rounds``."""
     assign(state.fitted, stats)
     assign(state.renewed, stats)
     refit(setup, state, rounds)
     for arm in range(stats.counts.shape[0]):
-        renew_index(setup, stats, state, arm)
+        update_index(setup, stats, state, arm)
 
 
 def refit(setup: Setup, state: Posterior, rounds: float) -> None:
@@ -127,7 +128,9 @@ def refit(setup: Setup, state: Posterior, rounds: float) -> None:
     fit_errors(setup.prior, setup.exception, fitted, state.noise.variances, state.fit)
     state.horizons[0] = total + 1.0
     state.horizons[2] = total + 1.0
-    state.horizons[1] = max(total + 1.0, PIVOT * math.pow((total + 1.0) / PIVOT, AHEAD))
+    state.horizons[1] = max(
+        total + 1.0, PIVOT_ROUNDS * math.pow((total + 1.0) / PIVOT_ROUNDS, AHEAD_EXPONENT)
+    )
     if setup.horizon > 0.0:
         left = max(1.0, setup.horizon - rounds)
         state.horizons[0] = min(total + 1.0, left)
@@ -135,15 +138,15 @@ def refit(setup: Setup, state: Posterior, rounds: float) -> None:
 
 
 def resume(setup: Setup, stats: Statistics, state: Posterior) -> bool:
-    """The last fit again, then the indices as they were last computed."""
+    """Repeat the last fit, then compute the indices from the rewards they were computed from."""
     renewed = state.renewed
-    if not may_be_renewals(state.fitted, renewed, stats, GROWTH):
+    if not may_be_renewals(state.fitted, renewed, stats, FIT_GROWTH):
         return False
     refit(setup, state, float(state.fitted.total[0]))
-    state.due[0] = next_fit(state.fitted.total[0], GROWTH)
+    state.due[0] = next_fit(state.fitted.total[0], FIT_GROWTH)
     for arm in range(stats.counts.shape[0]):
-        renew_variance(renewed, state.noise, setup.pooling, arm)
-        renew_index(setup, renewed, state, arm)
+        update_variance(renewed, state.noise, setup.pooling, arm)
+        update_index(setup, renewed, state, arm)
     return True
 
 

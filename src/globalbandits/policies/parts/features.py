@@ -1,24 +1,43 @@
 """Feature vectors of arms, for policies that take mean rewards to be linear in them."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, require
+from globalbandits._validation import as_float, as_fraction, as_positive, require
 from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy
 from globalbandits.statistics import Statistics
 
 POWERS = 3
-MOST_FEATURES = 1000  # of an arm: matrices have its square as many entries
-_LARGEST = 1e50  # so that no product of two features, many times over, is infinite
+MAX_FEATURES = 1000  # per arm; matrices have the square of this many entries
+# Products of two features, summed over many rewards, must stay finite.
+_MAX_FEATURE = 1e50
 _RANK_TOLERANCE = 1e-10
-_TIE = 1e-9  # relative: prices 0.70 and 0.75 are equally far from 0.40 and 0.95
+# Distances that differ by less, relatively, are equal: 0.70 and 0.75 tie between 0.40 and 0.95.
+_TIE = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FeaturePolicy(Policy):
+    """Base of policies that take means, or their logits, to be linear in features of the arms."""
+
+    features: tuple[tuple[float, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the features, and the factors that a subclass has."""
+        if self.features is not None:
+            object.__setattr__(self, "features", as_features(self.features))
+        for name, check in (("scale", as_positive), ("ridge", as_positive), ("delta", as_fraction)):
+            if hasattr(self, name):
+                object.__setattr__(self, name, check(name, getattr(self, name), PolicyError))
 
 
 def as_features(features: Any) -> tuple[tuple[float, ...], ...]:
-    """Nested sequences as a tuple of tuples of floats, all of one length.
+    """Features as a tuple of tuples of floats, all of one length.
 
     >>> as_features([[1, 2], [3, 4]])
     ((1.0, 2.0), (3.0, 4.0))
@@ -30,8 +49,8 @@ def as_features(features: Any) -> tuple[tuple[float, ...], ...]:
     lengths = sorted({len(row) for row in rows})
     one_length = len(lengths) == 1 and lengths[0] > 0
     require(one_length, "features", "be vectors of one length, at least 1", lengths, PolicyError)
-    rule = f"be vectors of at most {MOST_FEATURES} numbers"
-    require(lengths[0] <= MOST_FEATURES, "features", rule, lengths[0], PolicyError)
+    rule = f"be vectors of at most {MAX_FEATURES} numbers"
+    require(lengths[0] <= MAX_FEATURES, "features", rule, lengths[0], PolicyError)
     return tuple(tuple(as_float("features", x, PolicyError) for x in row) for row in rows)
 
 
@@ -62,7 +81,9 @@ def arm_features(
 
 def _checked(features: FloatArray) -> FloatArray:
     largest = float(np.max(np.abs(features)))
-    require(largest <= _LARGEST, "features", f"be at most {_LARGEST:g}", largest, PolicyError)
+    require(
+        largest <= _MAX_FEATURE, "features", f"be at most {_MAX_FEATURE:g}", largest, PolicyError
+    )
     return features
 
 
@@ -90,10 +111,10 @@ def independent_columns(features: FloatArray) -> FloatArray:
 
 
 def spread_arms(features: FloatArray) -> IntArray:
-    """As many linearly independent arms as features, far apart: pivoted Gram-Schmidt.
+    """As many linearly independent arms as features, far apart, by pivoted Gram-Schmidt.
 
-    Each next arm is the one farthest from the span of those before it, the last of several
-    that are equally far up to rounding.
+    Each arm is the one farthest from the span of the previous ones; of several that are equally
+    far up to rounding, the last.
 
     >>> spread_arms(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 0.5]])).tolist()
     [0, 2]

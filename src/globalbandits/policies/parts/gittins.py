@@ -14,12 +14,12 @@ FORMS = ("brezzi-lai", "log")  # by code
 
 
 def psi(x: float, form: int) -> float:
-    """How many standard deviations of its mean an arm is worth above it.
+    """The bonus of an arm, in standard deviations of its mean.
 
     Brezzi and Lai (2002), "Optimal learning and experimentation in bandit problems", fit the
     piecewise form to the index under discounting; the pieces do not meet exactly (at 0.2 the
     first ends at 0.316 and the second starts at 0.244). The constants agree with five public
-    implementations; the paper itself was not at hand. The other form is smooth and larger,
+    implementations; the paper itself was not available. The other form is smooth and larger,
     ``sqrt(log(1 + x**2 / 2))``; both grow as ``sqrt(2 * log(x))``.
 
     >>> round(psi(10.0, BREZZI_LAI), 6), round(psi(10.0, LOG), 6)

@@ -9,9 +9,9 @@ s(x)``, so all rewards of an arm enter through their number and the sum of s(x):
 - ``bernoulli``: ``x log m + (1 - x) log(1 - m)``, exact for rewards 0 and 1 and a
   quasi-likelihood for all others in [0, 1]: s(x) = x, constant log(1 - m), slope log(m / (1 - m)).
 
-Only the cells within 30 nats of the most likely one are kept current, a window that narrows as
-rewards come in. A cell that the window reaches again is computed afresh from the statistics,
-and all cells are whenever the number of rewards is a power of two, so that no far peak is lost.
+Only cells within 30 nats of the most likely one are kept up to date. They form a window that
+narrows as rewards come in. A cell that the window reaches again is computed from the statistics.
+All cells are, whenever the number of rewards is a power of two, so that no distant peak is lost.
 """
 
 import math
@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 LIKELIHOODS = ("beta", "bernoulli")
-MOST_CELLS = 10**6
-MOST_ENTRIES = 2 * 10**7  # of one table, arms times cells; there are three or four tables
+MAX_CELLS = 10**6
+MAX_TABLE_ENTRIES = 2 * 10**7  # arms times cells; a policy has three or four such tables
 
-DEPTH = 30.0  # nats
-LEAST_REST = 1e-12  # a reward of 1 counts as 1 minus this much, for its logarithm
-_CLIP = 1e-9  # means are kept this far from 0 and 1, where a likelihood is infinite
+# Cells whose log-likelihood is this far below the largest are left out.
+WINDOW_NATS = 30.0
+# log(1 - x) of a reward x near 1 is log of at least this.
+MIN_REST = 1e-12
+# Means are kept this far from 0 and 1, where a likelihood is infinite.
+_CLIP = 1e-9
 
 
 class Setup(NamedTuple):
@@ -63,7 +66,7 @@ class State(NamedTuple):
 def as_cells(cells: object) -> int:
     """The number of cells, from 2 to 10**6."""
     number = as_integer("cells", cells, 2, PolicyError)
-    require(number <= MOST_CELLS, "cells", f"be at most {MOST_CELLS}", cells, PolicyError)
+    require(number <= MAX_CELLS, "cells", f"be at most {MAX_CELLS}", cells, PolicyError)
     return number
 
 
@@ -101,7 +104,7 @@ def build(
             domain; uniform by default.
     """
     tables = model.tables
-    most = MOST_ENTRIES // tables.n_arms
+    most = MAX_TABLE_ENTRIES // tables.n_arms
     rule = f"be at most {most} for {tables.n_arms} arms"
     require(n_cells <= most, "cells", rule, n_cells, PolicyError)
     low, high = model.domain
@@ -147,7 +150,7 @@ def init(setup: Setup) -> State:
         weights=np.zeros(n_cells),
         mass=np.zeros(1),
     )
-    settle(setup, no_statistics(n), state)
+    move_window(setup, no_statistics(n), state)
     return state
 
 
@@ -155,7 +158,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
     """Weigh the cells with one more reward."""
     statistic = reward
     if setup.logarithmic:
-        statistic = math.log(max(LEAST_REST, 1.0 - reward))
+        statistic = math.log(max(MIN_REST, 1.0 - reward))
         state.rests[arm] += statistic
     total = stats.total[0]
     if total & (total - 1) == 0:
@@ -166,14 +169,14 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
         constants, slopes = setup.constants[arm, first:end], setup.slopes[arm, first:end]
         for i in range(end - first):
             logs[i] += constants[i] + statistic * slopes[i]
-    settle(setup, stats, state)
+    move_window(setup, stats, state)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """The posterior from counts and sums, where s(x) is x."""
     state.rests[:] = 0.0
     recompute(setup, stats, state)
-    settle(setup, stats, state)
+    move_window(setup, stats, state)
 
 
 def sum_of_statistics(setup: Setup, stats: Statistics, state: State, arm: int) -> float:
@@ -207,24 +210,24 @@ def log_likelihood(setup: Setup, stats: Statistics, state: State, cell: int) -> 
     return float(value)
 
 
-def settle(setup: Setup, stats: Statistics, state: State) -> None:
-    """Move the window to where the likelihood is, and exponentiate it."""
+def move_window(setup: Setup, stats: Statistics, state: State) -> None:
+    """Move the window to the cells that matter, and compute their weights."""
     logs = state.logs
     first, last = state.window[0], state.window[1]
     top = largest_log(state)
-    while first > 0 and logs[first] > top - DEPTH:
+    while first > 0 and logs[first] > top - WINDOW_NATS:
         first -= 1
         logs[first] = log_likelihood(setup, stats, state, first)
         top = max(top, logs[first])
-    while last < logs.shape[0] - 1 and logs[last] > top - DEPTH:
+    while last < logs.shape[0] - 1 and logs[last] > top - WINDOW_NATS:
         last += 1
         logs[last] = log_likelihood(setup, stats, state, last)
         top = max(top, logs[last])
-    while logs[first] < top - DEPTH:
+    while logs[first] < top - WINDOW_NATS:
         logs[first] = 0.0
         state.weights[first] = 0.0
         first += 1
-    while logs[last] < top - DEPTH:
+    while logs[last] < top - WINDOW_NATS:
         logs[last] = 0.0
         state.weights[last] = 0.0
         last -= 1
@@ -250,7 +253,7 @@ def exponentiate(state: State, top: float) -> None:
     state.mass[0] = mass
 
 
-def average(setup: Setup, state: State, values: FloatArray) -> None:
+def average_worths(setup: Setup, state: State, values: FloatArray) -> None:
     """Posterior means of the arms' worths."""
     for arm in range(setup.constants.shape[0]):
         whole = weighted_sum(state.weights, setup.worths, arm, state.window[0], state.window[1])
@@ -260,7 +263,7 @@ def average(setup: Setup, state: State, values: FloatArray) -> None:
 def weighted_sum(weights: FloatArray, curves: FloatArray, arm: int, first: int, last: int) -> float:
     """The sum of weight times curve over the cells first to last.
 
-    Four sums side by side: a processor adds the next product before the last sum is done.
+    Four independent sums let a processor start the next addition before the last one is done.
     """
     weight, curve = weights[first : last + 1], curves[arm, first : last + 1]
     n_fours = (last + 1 - first) // 4

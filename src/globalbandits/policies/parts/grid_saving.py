@@ -1,4 +1,4 @@
-"""A saved posterior on a grid: checked against the statistics, and completed."""
+"""The check of a saved posterior on a grid."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.policies.parts.grid import (
-    DEPTH,
-    LEAST_REST,
+    MIN_REST,
+    WINDOW_NATS,
     Setup,
     State,
     exponentiate,
@@ -15,13 +15,14 @@ from globalbandits.policies.parts.grid import (
 )
 from globalbandits.statistics import Statistics
 
-_SLACK = 1e-6  # rounding that a sum of many terms may gather, as a share of the terms
+# Rounding of a sum of many terms, relative to the sum of their sizes.
+_TOLERANCE = 1e-6
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """Derive the weights; False if the other fields cannot be those of the statistics."""
     first, last = state.window.tolist()
-    if not 0 <= first <= last < state.logs.shape[0] or not _are_rests(setup, stats, state):
+    if not 0 <= first <= last < state.logs.shape[0] or not _are_possible_rests(setup, stats, state):
         return False
     for values in (state.logs, state.weights):
         values[:first] = 0.0
@@ -34,14 +35,14 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         + stats.counts @ np.abs(setup.constants)
         + np.abs(sums) @ np.abs(setup.slopes)
     )
-    return _is_window(fresh, _SLACK * (1.0 + terms), state)
+    return _is_window(fresh, _TOLERANCE * (1.0 + terms), state)
 
 
 def _is_window(fresh: FloatArray, slack: FloatArray, state: State) -> bool:
-    """Whether the window holds all that is near the top of it, with the right numbers."""
+    """Whether the window holds the cells near the largest log-likelihood, with its values."""
     first, last = state.window.tolist()
     within = slice(first, last + 1)
-    edge = float(fresh[within].max()) - DEPTH
+    edge = float(fresh[within].max()) - WINDOW_NATS
     ends = [cell for cell in (first - 1, last + 1) if 0 <= cell < len(fresh)]
     return (
         bool(np.all(np.abs(state.logs - fresh)[within] <= slack[within]))
@@ -50,12 +51,12 @@ def _is_window(fresh: FloatArray, slack: FloatArray, state: State) -> bool:
     )
 
 
-def _are_rests(setup: Setup, stats: Statistics, state: State) -> bool:
+def _are_possible_rests(setup: Setup, stats: Statistics, state: State) -> bool:
     """Whether sums of log(1 - x) are possible: by Jensen's inequality N log(1 - mean) at most."""
     if not setup.logarithmic:
         return not np.any(state.rests)
     left = 1.0 - stats.sums / np.maximum(stats.counts, 1)
-    most = stats.counts * np.log(np.clip(left, LEAST_REST, 1.0))
-    least = stats.counts * math.log(LEAST_REST)
-    slack = _SLACK * np.abs(least)
+    most = stats.counts * np.log(np.clip(left, MIN_REST, 1.0))
+    least = stats.counts * math.log(MIN_REST)
+    slack = _TOLERANCE * np.abs(least)
     return bool(np.all((state.rests <= most + slack) & (state.rests >= least - slack)))

@@ -1,20 +1,32 @@
-"""What specs of policies with a posterior on a grid have in common."""
+"""The base of policies with a posterior of the parameter on a grid."""
 
 import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from globalbandits.policies.base import Policy, Rules
-from globalbandits.policies.parts.grid import as_cells, as_likelihood, as_prior, build
+from globalbandits.policies.parts import grid
+from globalbandits.policies.parts.grid import Setup, as_cells, as_likelihood, as_prior, build
+from globalbandits.policies.parts.grid import estimate as estimate_parameter
+from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
+from globalbandits.policies.parts.grid import update as update_posterior
+from globalbandits.policies.parts.grid_saving import resume as resume_posterior
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
+class State(NamedTuple):
+    """The posterior, for policies that keep nothing else."""
+
+    posterior: grid.State
+
+
 class Variants(NamedTuple):
     """The rules for the two likelihoods."""
 
-    beta: Rules  # sums of log(1 - x) cannot be had from the statistics
+    beta: Rules  # the statistics do not hold the sums of log(1 - x)
     bernoulli: Rules
 
 
@@ -31,6 +43,36 @@ def variants_of(
         beta=Rules(init, select, update, estimate, resume=resume),
         bernoulli=Rules(init, select, update, estimate, rebuild, ("posterior",), resume),
     )
+
+
+def posterior_variants(select: Callable[..., int]) -> Variants:
+    """The rules of a policy that selects by the posterior and keeps nothing else."""
+    return variants_of(init, select, update, estimate, rebuild, resume)
+
+
+def init(setup: Setup) -> State:
+    """No reward yet: the prior."""
+    return State(grid.init(setup))
+
+
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Weigh the cells with one more reward."""
+    update_posterior(setup, stats, state.posterior, arm, reward)
+
+
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """The posterior from counts and sums."""
+    rebuild_posterior(setup, stats, state.posterior)
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Complete a saved posterior; False if it is not that of the statistics."""
+    return resume_posterior(setup, stats, state.posterior)
+
+
+def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """The posterior mean of the parameter; nan before any reward."""
+    return estimate_parameter(setup, stats, state.posterior)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

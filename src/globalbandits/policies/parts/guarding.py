@@ -1,10 +1,10 @@
 """The rules of `Guarded`: two policies, and a test of the model that decides which one plays.
 
-A fallback that can be rebuilt from statistics is left alone until it plays: then it is given
-all rewards at once. One that cannot learns from every reward.
+A fallback that can be rebuilt from statistics is rebuilt when it takes over. One that cannot is
+updated with every reward.
 
-`guard` builds them from the rules of the two policies, by closures; helpers that need no
-closure follow below it.
+`guard` builds the rules from those of the two policies as closures; the functions below it need
+no closure.
 """
 
 import math
@@ -23,8 +23,9 @@ from globalbandits.policies.base import Rules
 from globalbandits.policies.parts.nesting import resume_inside
 from globalbandits.statistics import Statistics, are_part, clear, count, no_statistics
 
-_FIRST_TEST = 8  # rewards
-_SPACING = 1.08  # each test comes this many times later than the one before
+_FIRST_TEST_REWARDS = 8
+# The number of rewards grows by this factor from one test to the next.
+_TEST_SPACING = 1.08
 
 
 class Setup(NamedTuple):
@@ -41,12 +42,12 @@ class State(NamedTuple):
     """Both policies' states, and what the tests need, all since the last restart."""
 
     since: Statistics  # of the rewards since the last restart
-    inner: Any  # no longer brought up to date once the model is refuted
-    fallback: Any  # as at first until the model is refuted, if it can be rebuilt
+    inner: Any  # not updated once the model is refuted
+    fallback: Any  # its first state until the model is refuted, if it can be rebuilt
     histogram: Histogram
     snapshots: Snapshots  # of the histogram
     next_test: IntArray  # (1,) after how many rewards the model is tested next
-    witness: FloatArray  # (1,) a theta that was not refuted when last looked at
+    witness: FloatArray  # (1,) a theta that the last test did not refute
     n_restarts: IntArray  # (1,)
     refuted: IntArray  # (1,) 1 once the fallback plays for good
 
@@ -71,7 +72,7 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
             fallback=fallback.init(setup.fallback),
             histogram=empty(n_arms),
             snapshots=no_snapshots(n_arms, DEFAULT_BINS),
-            next_test=np.full(1, _FIRST_TEST, np.int64),
+            next_test=np.full(1, _FIRST_TEST_REWARDS, np.int64),
             witness=np.full(1, 0.5 * (setup.tables.low + setup.tables.high)),
             n_restarts=np.zeros(1, np.int64),
             refuted=np.zeros(1, np.int64),
@@ -86,7 +87,7 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         return inner_select(setup.inner, state.since, state.inner, rng)
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-        """Who plays learns, and on schedule the model is tested."""
+        """Update the policy that plays, and test the model on schedule."""
         since = state.since
         count(since, arm, reward)
         refuted = state.refuted[0] == 1
@@ -95,24 +96,24 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         if refuted:
             return
         inner_update(setup.inner, since, state.inner, arm, reward)
-        note(state, arm, reward)
+        add_evidence(state, arm, reward)
         if since.total[0] < state.next_test[0]:
             return
         state.next_test[0] = next_test_after(since.total[0])
-        if survives(setup, state, inner_estimate(setup.inner, since, state.inner)):
+        if has_witness(setup, state, inner_estimate(setup.inner, since, state.inner)):
             return
         may_restart = can_restart and state.n_restarts[0] < setup.thresholds.shape[0] - 1
         if may_restart and change_explains(
             setup.tables, state.histogram.counts, state.snapshots, since.total[0]
         ):
-            begin_anew(state)
+            restart(state)
             rebuild_inner(setup.inner, since, state.inner)
         else:
             state.refuted[0] = 1
             rebuild_fallback(setup.fallback, since, state.fallback)
 
     def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-        """That of the policy that plays."""
+        """The estimate of the policy that plays."""
         if state.refuted[0] == 1:
             return fallback_estimate(setup.fallback, state.since, state.fallback)
         return inner_estimate(setup.inner, state.since, state.inner)
@@ -130,24 +131,24 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
 
 
 def rebuild_nothing(setup: Any, stats: Statistics, state: Any) -> None:
-    """Stands for the missing `rebuild` of a policy that learns from every reward."""
+    """The `rebuild` of a policy that has none; it does nothing."""
 
 
 def next_test_after(n_rewards: int) -> int:
-    """How many rewards there are at the test that follows one at ``n_rewards``.
+    """The number of rewards at the test that follows one at ``n_rewards``.
 
     >>> next_test_after(8), next_test_after(1000)
     (9, 1080)
     """
-    return math.ceil(_SPACING * n_rewards)
+    return math.ceil(_TEST_SPACING * n_rewards)
 
 
 def explores(exploration: float, n_rewards: int, u: float) -> bool:
-    """Whether to try any arm, with probability exploration * (n + 1)**(-1/3); u is uniform."""
+    """Whether to play a random arm: with probability exploration * (n + 1)**(-1/3), u uniform."""
     return u * u * u * (n_rewards + 1) < exploration * exploration * exploration
 
 
-def note(state: State, arm: int, reward: float) -> None:
+def add_evidence(state: State, arm: int, reward: float) -> None:
     """Add one reward, which has been counted, to the evidence."""
     counts = state.histogram.counts
     total = state.since.total[0]
@@ -155,14 +156,14 @@ def note(state: State, arm: int, reward: float) -> None:
     for slot in slots_of(total, EVERY):
         if slot >= 0:
             state.snapshots.times[slot] = total
-            # By loops, which compile much faster than the assignment of an array.
+            # Loops compile much faster than the assignment of an array.
             for row in range(counts.shape[0]):
                 for knot in range(counts.shape[1]):
                     state.snapshots.counts[slot, row, knot] = counts[row, knot]
 
 
-def survives(setup: Setup, state: State, estimate: float) -> bool:
-    """Whether some theta is not refuted: the last one that was not, the estimate, or any."""
+def has_witness(setup: Setup, state: State, estimate: float) -> bool:
+    """Whether some theta is not refuted; tries the last witness and the estimate first."""
     theta = find_witness(
         setup.tables,
         state.histogram.counts,
@@ -178,12 +179,12 @@ def survives(setup: Setup, state: State, estimate: float) -> bool:
     return True
 
 
-def begin_anew(state: State) -> None:
+def restart(state: State) -> None:
     """Empty statistics and evidence, and count a restart."""
     clear(state.since)
     state.histogram.counts.fill(0.0)
     state.snapshots.times.fill(0)
-    state.next_test[0] = _FIRST_TEST
+    state.next_test[0] = _FIRST_TEST_REWARDS
     state.n_restarts[0] += 1
 
 
@@ -196,7 +197,7 @@ def are_consistent(setup: Setup, stats: Statistics, state: State) -> bool:
         return False
     if refuted not in (0, 1) or not 0 <= n_restarts < setup.thresholds.shape[0]:
         return False
-    last = max(_FIRST_TEST, next_test_after(total))
+    last = max(_FIRST_TEST_REWARDS, next_test_after(total))
     if not (refuted or total < state.next_test[0]) or not 0 < state.next_test[0] <= last:
         return False
     if not setup.tables.low <= state.witness[0] <= setup.tables.high:

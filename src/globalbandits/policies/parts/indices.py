@@ -1,7 +1,6 @@
-"""What index policies share: a mean and a width per arm, and an index for the next round.
+"""The base of index policies: a mean, a width and an index per arm.
 
-The indices of all arms are brought up to date when a reward comes in, since they depend on
-the rewards only; a decision then reads the largest one.
+Indices depend on the rewards only. So `update` computes them, and `select` reads the largest.
 """
 
 import math
@@ -25,7 +24,7 @@ class Setup(NamedTuple):
 
 
 class Widths(NamedTuple):
-    """The two numbers of each arm's index that one reward changes."""
+    """A mean and a width per arm."""
 
     means: FloatArray  # (n_arms,) mean reward, 0 where N_k = 0
     widths: FloatArray  # (n_arms,) 1 / sqrt(N_k), 0 where N_k = 0
@@ -39,7 +38,7 @@ class State(NamedTuple):
     widths: FloatArray  # (n_arms,)
     played: IntArray  # (1,)
     indices: FloatArray  # (n_arms,) 0 until every arm has been played
-    memo: FloatArray  # (n_arms,) what the policy's index needs of the arm's own rewards
+    memo: FloatArray  # (n_arms,) a number per arm that the policy's `remember` sets
 
 
 def index_rules(
@@ -49,14 +48,14 @@ def index_rules(
     """Rules of a policy that plays every arm once, then the largest index.
 
     Args:
-        remember: ``remember(stats, state, arm)`` sets the memo of an arm that has rewards; its
-            mean and width are up to date. It may also change the mean.
-        score: ``score(setup, stats, state)`` sets the indices of all arms, once each of them
-            has a reward. Both are compiled.
+        remember: ``remember(stats, state, arm)`` sets the memo of an arm with rewards, after its
+            mean and width. It may also change the mean.
+        score: ``score(setup, stats, state)`` sets the indices of all arms. It is called once
+            every arm has a reward. Both functions are compiled.
     """
 
     def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-        renew(stats, state, arm)
+        update_arm(stats, state, arm)
         remember(stats, state, arm)
         if state.played[0] == setup.tables.n_arms:
             score(setup, stats, state)
@@ -89,20 +88,20 @@ def init(setup: base.Setup) -> State:
 def update_widths(
     setup: base.Setup, stats: Statistics, state: base.State, arm: int, reward: float
 ) -> None:
-    """Bring one arm's mean and width in line with its counts and sums."""
-    renew(stats, state, arm)
+    """Update the mean and width of the played arm."""
+    update_arm(stats, state, arm)
 
 
 def rebuild_widths(setup: base.Setup, stats: Statistics, state: base.State) -> None:
-    """Means and widths of all arms, whatever was there."""
+    """Compute the means and widths of all arms."""
     state.played[0] = 0
     for arm in range(setup.tables.n_arms):
         state.widths[arm] = 0.0
-        renew(stats, state, arm)
+        update_arm(stats, state, arm)
 
 
-def renew(stats: Statistics, state: base.State, arm: int) -> None:
-    """Mean and width of one arm; the state has the fields of `Widths`, perhaps others too."""
+def update_arm(stats: Statistics, state: base.State, arm: int) -> None:
+    """Update mean and width of one arm; the state has at least the fields of `Widths`."""
     count = stats.counts[arm]
     was_played = state.widths[arm] > 0.0
     if count > 0:
@@ -135,17 +134,17 @@ def first_unplayed(stats: Statistics) -> int:
 
 
 def ucb1_bonus(stats: Statistics) -> float:
-    """What UCB1 multiplies a width by: sqrt(2 log(t - 1)), with t - 1 rewards before time t."""
+    """UCB1's factor of a width: sqrt(2 log(t - 1)), with t - 1 rewards before time t."""
     return math.sqrt(2.0 * math.log(stats.total[0]))
 
 
 def no_estimate(setup: base.Setup, stats: Statistics, state: base.State) -> float:
-    """The policy has no parameter."""
+    """For policies that estimate no parameter: nan."""
     return math.nan
 
 
 def explain(setup: base.Setup, state: base.State) -> str:
-    """Why an index policy takes the arm it takes."""
+    """The reason of an index policy."""
     if state.played[0] < setup.tables.n_arms:
         return NOT_PLAYED
     largest = float(np.max(state.indices))

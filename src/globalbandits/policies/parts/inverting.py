@@ -1,11 +1,11 @@
-"""Policies that read a parameter off a mean need means that can be inverted."""
+"""The check that a model has invertible means."""
 
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 
 
 def require_inverses(tables: Tables, policy: str) -> None:
-    """Raise PolicyError unless every mean of the model tells the parameter.
+    """Raise PolicyError unless every mean of the model can be inverted.
 
     >>> from globalbandits.model import RewardModel
     >>> flat = RewardModel(lambda theta, x: x + 0 * theta, [0.2, 0.4], monotone=False)

@@ -1,9 +1,9 @@
-"""Least squares on features of the arms, brought up to date one reward at a time.
+"""Least squares on features of the arms, updated one reward at a time.
 
 With features u_k, ``M = ridge * 1 + sum_k N_k u_k u_k'`` is the matrix of the normal equations.
 One reward changes its inverse by the formula of Sherman and Morrison: O(r**2) for the matrix and
-O(n_arms r) for the arms. Rounding gathers, and where the inverse shrinks much it weighs more, so
-from time to time all is computed from the counts: see `is_due`.
+O(n_arms r) for the arms. Rounding errors accumulate, most where the inverse shrinks much, so
+everything is recomputed from the counts from time to time: see `is_rebuild_due`.
 """
 
 import math
@@ -15,16 +15,22 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.statistics import Statistics
 
 REBUILD_EVERY = 1000  # rewards
-_HARDLY_KNOWN = 100.0  # times the variance of one reward
 
-# Below this share of a diagonal entry, what is left of it is rounding.
-_LEAST_PIVOT = 1e-15
-_SLACK = 1e-9  # how far saved numbers may be from those computed afresh, times ...
-_SLACK_OF_CONDITION = 1e-11  # ... 1, and this much for each unit of M's condition number
+# A reward of an arm whose prediction has this many times the variance of one reward changes the
+# inverse so much that everything is recomputed.
+_REBUILD_VARIANCE = 100.0
+
+# A pivot below this share of its diagonal entry is rounding.
+_MIN_PIVOT = 1e-15
+
+# Saved numbers may differ from recomputed ones by the first, plus the second per unit of M's
+# condition number, relative to the largest number.
+_TOLERANCE = 1e-9
+_TOLERANCE_PER_CONDITION = 1e-11
 
 
 class Spread(NamedTuple):
-    """How little the rewards say about the arms' predictions."""
+    """The uncertainty of the arms' predictions."""
 
     inverse: FloatArray  # (r, r) M**-1
     variances: FloatArray  # (n_arms,) u_k' M**-1 u_k
@@ -32,7 +38,7 @@ class Spread(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for the work of one update; no number in it is needed by the next one."""
+    """Scratch arrays of one update."""
 
     matrix: FloatArray  # (r, r)
     vector: FloatArray  # (r,)
@@ -40,25 +46,25 @@ class Work(NamedTuple):
 
 
 def no_spread(features: FloatArray) -> Spread:
-    """All zero, for the time before M can be inverted."""
+    """All zero, for use before M can be inverted."""
     n, r = features.shape
     return Spread(np.zeros((r, r)), np.zeros(n), np.zeros(n))
 
 
-def room(features: FloatArray) -> Work:
-    """Room for as many features."""
+def no_work(features: FloatArray) -> Work:
+    """Scratch arrays for these features."""
     r = features.shape[1]
     return Work(np.zeros((r, r)), np.zeros(r), np.zeros(r))
 
 
-def clear(spread: Spread) -> None:
-    """Make all zero again."""
+def clear_spread(spread: Spread) -> None:
+    """Set everything to zero."""
     spread.inverse[:, :] = 0.0
     spread.variances[:] = 0.0
     spread.widths[:] = 0.0
 
 
-def measure(
+def compute_spread(
     features: FloatArray, counts: IntArray, ridge: float, spread: Spread, work: Work
 ) -> None:
     """Inverse and variances from the counts.
@@ -86,17 +92,17 @@ def measure(
         spread.widths[k] = math.sqrt(spread.variances[k])
 
 
-def is_due(stats: Statistics, spread: Spread, arm: int) -> bool:
-    """Whether all is to be computed from the counts now, after a reward of an arm."""
+def is_rebuild_due(stats: Statistics, spread: Spread, arm: int) -> bool:
+    """Whether everything is to be recomputed from the counts, after a reward of an arm."""
     total = stats.total[0]
     return bool(
         total % REBUILD_EVERY == 0
         or total & (total - 1) == 0
-        or spread.variances[arm] > _HARDLY_KNOWN
+        or spread.variances[arm] > _REBUILD_VARIANCE
     )
 
 
-def absorb(
+def add_reward(
     features: FloatArray,
     spread: Spread,
     work: Work,
@@ -104,10 +110,10 @@ def absorb(
     arm: int,
     error: float,
 ) -> float:
-    """Inverse, variances and predictions after one more reward of an arm with features u.
+    """Update inverse, variances and predictions with one more reward of an arm with features u.
 
     M**-1 becomes M**-1 - (M**-1 u)(M**-1 u)' / g with g = 1 + u' M**-1 u, which is returned. The
-    coefficients move along M**-1 u by the ``error`` of the arm's prediction over g.
+    coefficients move along M**-1 u by the ``error`` of the arm's prediction divided by g.
     """
     n, r = features.shape
     inverse, direction = spread.inverse, work.vector
@@ -171,13 +177,13 @@ def multiply(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
 def invert(matrix: FloatArray, out: FloatArray) -> None:
     """Inverse of a symmetric positive definite matrix by Cholesky; the matrix is overwritten.
 
-    Its lower triangle holds the inverse of the Cholesky factor afterwards. A pivot that rounding
-    has eaten up is replaced by the least one that would not be rounding.
+    Its lower triangle holds the inverse of the Cholesky factor afterwards. A pivot that is lost
+    to rounding is replaced by the smallest one that is not.
     """
     r = matrix.shape[0]
     # matrix = L L', L in the lower triangle; then L is replaced by its inverse.
     for j in range(r):
-        least = _LEAST_PIVOT * matrix[j, j]
+        least = _MIN_PIVOT * matrix[j, j]
         for k in range(j):
             matrix[j, j] -= matrix[j, k] * matrix[j, k]
         matrix[j, j] = math.sqrt(max(least, matrix[j, j]))
@@ -199,17 +205,17 @@ def invert(matrix: FloatArray, out: FloatArray) -> None:
                 out[i, j] += matrix[k, i] * matrix[k, j]
 
 
-def slack_of(features: FloatArray, counts: IntArray, ridge: float) -> float:
-    """How far saved numbers may be from those computed afresh, as a share of the largest.
+def tolerance_of(features: FloatArray, counts: IntArray, ridge: float) -> float:
+    """How far saved numbers may be from recomputed ones, relative to the largest.
 
     Rounding in an inverse is multiplied by the matrix's condition number.
     """
     matrix = ridge * np.eye(features.shape[1]) + (features.T * counts) @ features
-    return float(_SLACK + _SLACK_OF_CONDITION * np.linalg.cond(matrix))
+    return float(_TOLERANCE + _TOLERANCE_PER_CONDITION * np.linalg.cond(matrix))
 
 
 def resume(spread: Spread, fresh: Spread, slack: float) -> bool:
-    """Derive the widths of saved inverse and variances; False if these cannot be right."""
+    """Derive the widths from saved variances; False if the saved numbers are wrong."""
     spread.widths[:] = np.sqrt(np.maximum(spread.variances, 0.0))
     return is_near(spread.inverse, fresh.inverse, slack) and is_near(
         spread.variances, fresh.variances, slack
@@ -217,9 +223,9 @@ def resume(spread: Spread, fresh: Spread, slack: float) -> bool:
 
 
 def is_near(saved: FloatArray, fresh: FloatArray, slack: float) -> bool:
-    """Whether numbers differ by no more than the slack times the largest of them and 1.
+    """Whether numbers differ by at most the slack times the larger of 1 and the largest of them.
 
-    With a slack of 1 and more nothing is known of them, and all are taken: they only order arms.
+    With a slack of 1 or more the matrix is singular up to rounding; all numbers are accepted.
     """
     largest = max(1.0, float(np.max(np.abs(fresh))))
     return slack >= 1.0 or bool(np.all(np.abs(saved - fresh) <= slack * largest))

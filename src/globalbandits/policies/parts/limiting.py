@@ -1,8 +1,8 @@
 """The rules of `Limited`: another policy's choice, moved into the arms that may be played now.
 
-The limits are relative to the arm last learned from: what was observed decides, not what was
-asked. `select` leaves no trace, so any number of decisions may be open, and a log of rewards is
-enough to derive every decision again.
+Limits are relative to the arm of the last reward, not of the last decision. `select` changes no
+state, so any number of decisions may be open, and a log of rewards suffices to derive every
+decision again.
 """
 
 from functools import cache
@@ -31,11 +31,11 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """The inner policy's state, and where its last reward came from."""
+    """The inner policy's state, and the arm of the last reward."""
 
     inner: Any
-    last: IntArray  # (1,) the arm last learned from; the start before any reward
-    streak: IntArray  # (1,) how many of its rewards came one after the other
+    last: IntArray  # (1,) the arm of the last reward; the start before any reward
+    streak: IntArray  # (1,) the number of rewards of this arm without another in between
 
 
 @cache
@@ -55,11 +55,12 @@ def limit(inner: Rules) -> Rules:
         """The inner policy's arm, or the nearest one that may be played."""
         wanted = int(inner_select(setup.inner, stats, state.inner, rng))
         if not 0 <= wanted < setup.tables.n_arms:
-            return wanted  # no arm at all, which the engine reports
+            # Not an arm: the engine reports it.
+            return wanted
         return min(max(wanted, lowest(setup, state)), highest(setup, stats, state))
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-        """The inner policy learns; the limits move with the arm."""
+        """Update the inner policy; the limits move with the arm."""
         inner_update(setup.inner, stats, state.inner, arm, reward)
         if arm != state.last[0]:
             state.last[0] = arm
@@ -67,7 +68,7 @@ def limit(inner: Rules) -> Rules:
         state.streak[0] += 1
 
     def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-        """The inner policy's."""
+        """The inner policy's estimate."""
         return inner_estimate(setup.inner, stats, state.inner)
 
     def resume(setup: Setup, stats: Statistics, state: State) -> bool:

@@ -1,4 +1,4 @@
-"""Logistic regression on features of the arms, brought up to date one reward at a time."""
+"""Logistic regression on features of the arms, updated one reward at a time."""
 
 import copy
 import math
@@ -12,28 +12,31 @@ from globalbandits.policies.parts.features import first_unobserved
 from globalbandits.policies.parts.least_squares import (
     Spread,
     Work,
-    absorb,
-    clear,
+    add_reward,
+    clear_spread,
+    compute_spread,
     invert,
-    is_due,
-    measure,
+    is_rebuild_due,
     multiply,
     no_spread,
-    room,
-    slack_of,
+    no_work,
+    tolerance_of,
 )
 from globalbandits.policies.parts.least_squares import resume as resume_spread
 from globalbandits.statistics import Statistics
 
-KEPT = ("spread", "coefficients")  # the order of rewards shows in their last bits
+# Saved with a learner, because their last bits depend on the order of rewards.
+KEPT = ("spread", "coefficients")
 
-_RIDGE = 1e-3  # keeps the estimate finite while all rewards are 0, or all are 1
-_LONGEST_STEP = 4.0
-_SETTLED = 1e-6  # how far one more fit may move a saved prediction
+# Keeps the estimate finite while all rewards are 0, or all are 1.
+_RIDGE = 1e-3
+_MAX_NEWTON_STEP = 4.0
+# One more fit may move a saved prediction by at most this much.
+_PREDICTION_TOLERANCE = 1e-6
 
 
 class State(NamedTuple):
-    """The quasi-likelihood estimate, and how little the plays say about the predictions.
+    """The quasi-likelihood estimate, and the uncertainty of the predictions.
 
     The setup has `features` m_k, and a `design`: as many linearly independent arms.
     """
@@ -43,7 +46,7 @@ class State(NamedTuple):
     means: FloatArray  # (n_arms,) predictions g(m_k' coefficients)
     ready: IntArray  # (1,) 1 once all arms of the design are observed
     work: Work
-    solved: FloatArray  # (d, d) room for the work of one update
+    solved: FloatArray  # (d, d) scratch array of one update
 
 
 def init(setup: base.Setup) -> State:
@@ -54,18 +57,18 @@ def init(setup: base.Setup) -> State:
         coefficients=np.zeros(d),
         means=np.full(n, 0.5),
         ready=np.zeros(1, np.int64),
-        work=room(setup.features),
+        work=no_work(setup.features),
         solved=np.zeros((d, d)),
     )
 
 
 def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Widths by Sherman-Morrison, the estimate by Newton's method from the last one."""
-    if state.ready[0] == 0 or is_due(stats, state.spread, arm):
-        prepare(setup, stats, state)
+    if state.ready[0] == 0 or is_rebuild_due(stats, state.spread, arm):
+        compute_widths(setup, stats, state)
     else:
-        # The means are none of least squares: `fit` replaces them.
-        absorb(setup.features, state.spread, state.work, state.means, arm, 0.0)
+        # Only the spread is updated here; `fit` computes the means.
+        add_reward(setup.features, state.spread, state.work, state.means, arm, 0.0)
     fit(setup, stats, state)
 
 
@@ -73,17 +76,17 @@ def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
     """Widths and estimate from counts and sums."""
     for i in range(setup.features.shape[1]):
         state.coefficients[i] = 0.0
-    prepare(setup, stats, state)
+    compute_widths(setup, stats, state)
     fit(setup, stats, state)
 
 
-def prepare(setup: base.Setup, stats: Statistics, state: State) -> None:
+def compute_widths(setup: base.Setup, stats: Statistics, state: State) -> None:
     """M**-1 and the widths from the counts, once all arms of the design are observed."""
     state.ready[0] = 1 if first_unobserved(setup.design, stats) < 0 else 0
     if state.ready[0] == 1:
-        measure(setup.features, stats.counts, 0.0, state.spread, state.work)
+        compute_spread(setup.features, stats.counts, 0.0, state.spread, state.work)
     else:
-        clear(state.spread)
+        clear_spread(state.spread)
 
 
 def fit(setup: base.Setup, stats: Statistics, state: State) -> None:
@@ -98,7 +101,7 @@ def fit(setup: base.Setup, stats: Statistics, state: State) -> None:
         for i in range(d):
             length += work.solution[i] * work.solution[i]
         length = math.sqrt(length)
-        shrink = min(1.0, _LONGEST_STEP / length) if length > 0.0 else 1.0
+        shrink = min(1.0, _MAX_NEWTON_STEP / length) if length > 0.0 else 1.0
         for i in range(d):
             state.coefficients[i] += shrink * work.solution[i]
         if length < 1e-9:
@@ -141,12 +144,12 @@ def predict(setup: base.Setup, state: State) -> None:
 def resume(setup: base.Setup, stats: Statistics, state: State) -> bool:
     """Derive the predictions; whether saved numbers are those of the statistics, up to rounding.
 
-    Saved coefficients are right if Newton's method has nothing more to do.
+    Saved coefficients are right if one more run of Newton's method hardly moves them.
     """
     predict(setup, state)
     fresh = copy.deepcopy(state)
-    prepare(setup, stats, fresh)
+    compute_widths(setup, stats, fresh)
     fit(setup, stats, fresh)
-    settled = np.abs(fresh.means - state.means) <= _SETTLED
-    slack = slack_of(setup.features, stats.counts, 0.0) if state.ready[0] == 1 else 0.0
+    settled = np.abs(fresh.means - state.means) <= _PREDICTION_TOLERANCE
+    slack = tolerance_of(setup.features, stats.counts, 0.0) if state.ready[0] == 1 else 0.0
     return bool(np.all(settled)) and resume_spread(state.spread, fresh.spread, slack)

@@ -1,12 +1,12 @@
 """The rules of `Elastic` where the parameter may move: three posteriors, one of which decides.
 
-They are fitted to the same rewards, but two of them forget: a reward counts (1 - 1/W)**age for a
-window W. Before each reward every one of them predicts it, and keeps a score ::
+All are fitted to the same rewards, but two of them forget: a reward counts (1 - 1/W)**age for a
+window W. Each of them predicts every reward, and keeps a score ::
 
     score <- (1 - 1/1000) * score - (reward - prediction)**2 / (2 v) - penalty / 1000
 
-v being the variance of the arm's rewards, the penalty 9 nats for those that forget. The largest
-score decides: forgetting must have paid before it is done.
+where v is the variance of the arm's rewards and the penalty is 9 nats for those that forget. The
+posterior with the largest score decides, so one that forgets must have predicted better first.
 """
 
 from typing import Any, NamedTuple
@@ -17,33 +17,35 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.curve_errors import estimate_theta
 from globalbandits.policies.parts.elasticity import (
-    GROWTH,
+    FIT_GROWTH,
     Posterior,
     Setup,
-    fit_anew,
+    fit_all,
     no_posterior,
-    renew_if_old,
+    update_index_if_old,
 )
 from globalbandits.policies.parts.refitting import next_fit
 from globalbandits.policies.parts.sandwich import largest_of
 from globalbandits.statistics import Statistics, count
 
-WINDOWS = (0.0, 1000.0, 200.0)  # rounds; 0: never forgets
-MEMORY = 1000.0  # rounds that a score looks back
-PENALTY = 9.0  # nats
-STEP = 1.05  # of the rounds, or of the window's length, from one fit to the next
-FORGOTTEN = 1e-6  # rewards: less counts as none
+WINDOW_ROUNDS = (0.0, 1000.0, 200.0)  # 0 never forgets
+SCORE_ROUNDS = 1000.0  # memory of a score
+PENALTY_NATS = 9.0
+# Rounds grow by this factor, or by this share of the window, from one fit to the next.
+WINDOW_FIT_GROWTH = 1.05
+# A smaller weighted count is set to 0.
+MIN_COUNT = 1e-6
 
 
 class View(NamedTuple):
     """Rewards with their weights by age, and the posterior they lead to."""
 
-    seen: Statistics  # counts are sums of weights, no whole numbers
+    seen: Statistics  # counts are sums of weights, not whole numbers
     posterior: Posterior
 
 
 class State(NamedTuple):
-    """Three views, and how well they have predicted."""
+    """Three views, and the scores of their predictions."""
 
     still: View
     slow: View
@@ -52,7 +54,7 @@ class State(NamedTuple):
     deciding: IntArray  # (1,) which of them decides
 
 
-def no_weights(n_arms: int) -> Statistics:
+def no_weighted_statistics(n_arms: int) -> Statistics:
     """Nothing observed yet; counts may become fractions."""
     counts: Any = np.zeros(n_arms)
     total: Any = np.zeros(1)
@@ -60,16 +62,19 @@ def no_weights(n_arms: int) -> Statistics:
 
 
 def init(setup: Setup) -> State:
-    """No reward yet: all three are what the prior says."""
+    """No reward yet: three times the prior."""
     views = []
     n = setup.tables.n_arms
-    for _ in WINDOWS:
-        view = View(no_weights(n), no_posterior(setup, no_weights(n), no_weights(n)))
-        fit_anew(setup, view.seen, view.posterior, 0.0)
+    for _ in WINDOW_ROUNDS:
+        view = View(
+            no_weighted_statistics(n),
+            no_posterior(setup, no_weighted_statistics(n), no_weighted_statistics(n)),
+        )
+        fit_all(setup, view.seen, view.posterior, 0.0)
         view.posterior.due[0] = 1.0
         views.append(view)
     still, slow, fast = views
-    return State(still, slow, fast, np.zeros(len(WINDOWS)), np.zeros(1, np.int64))
+    return State(still, slow, fast, np.zeros(len(WINDOW_ROUNDS)), np.zeros(1, np.int64))
 
 
 def deciding(state: State) -> Posterior:
@@ -88,48 +93,52 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """All three are scored, then learn; the best one decides from now on."""
+    """Score all three views, update them, and let the best one decide."""
     precision = 0.5 / state.still.posterior.noise.variances[arm]
     rounds = float(stats.total[0])
     scores = state.scores
     for i in range(scores.shape[0]):
-        scores[i] *= 1.0 - 1.0 / MEMORY
-        if WINDOWS[i] > 0.0:
-            scores[i] -= PENALTY / MEMORY
-    scores[0] -= learn(setup, state.still, arm, reward, rounds, WINDOWS[0]) * precision
-    scores[1] -= learn(setup, state.slow, arm, reward, rounds, WINDOWS[1]) * precision
-    scores[2] -= learn(setup, state.fast, arm, reward, rounds, WINDOWS[2]) * precision
+        scores[i] *= 1.0 - 1.0 / SCORE_ROUNDS
+        if WINDOW_ROUNDS[i] > 0.0:
+            scores[i] -= PENALTY_NATS / SCORE_ROUNDS
+    scores[0] -= learn_reward(setup, state.still, arm, reward, rounds, WINDOW_ROUNDS[0]) * precision
+    scores[1] -= learn_reward(setup, state.slow, arm, reward, rounds, WINDOW_ROUNDS[1]) * precision
+    scores[2] -= learn_reward(setup, state.fast, arm, reward, rounds, WINDOW_ROUNDS[2]) * precision
     state.deciding[0] = largest_of(scores)
 
 
-def learn(setup: Setup, view: View, arm: int, reward: float, rounds: float, window: float) -> float:
-    """One view takes in a reward; returns the square of what it was off by."""
+def learn_reward(
+    setup: Setup, view: View, arm: int, reward: float, rounds: float, window: float
+) -> float:
+    """Add a reward to one view; returns the squared error of its prediction."""
     seen, posterior = view.seen, view.posterior
     error = reward - float(posterior.means[arm])
     longest = rounds
     if window > 0.0:
-        fade(seen, 1.0 - 1.0 / window)
+        discount(seen, 1.0 - 1.0 / window)
         longest = min(rounds, window)
     count(seen, arm, reward)
     if rounds >= posterior.due[0]:
-        fit_anew(setup, seen, posterior, rounds)
+        fit_all(setup, seen, posterior, rounds)
         if window > 0.0:
-            posterior.due[0] = rounds + max(1.0, next_fit(int(longest), STEP) - longest)
+            posterior.due[0] = rounds + max(
+                1.0, next_fit(int(longest), WINDOW_FIT_GROWTH) - longest
+            )
         else:
-            posterior.due[0] = next_fit(int(rounds), GROWTH)
+            posterior.due[0] = next_fit(int(rounds), FIT_GROWTH)
     else:
-        renew_if_old(setup, seen, posterior, arm)
+        update_index_if_old(setup, seen, posterior, arm)
     return error * error
 
 
-def fade(seen: Statistics, keep: float) -> None:
-    """All rewards count a little less, and none at last."""
+def discount(seen: Statistics, keep: float) -> None:
+    """Multiply the weights of all rewards by ``keep``."""
     total = 0.0
     for arm in range(seen.counts.shape[0]):
         seen.counts[arm] *= keep
         seen.sums[arm] *= keep
         seen.squares[arm] *= keep
-        if seen.counts[arm] < FORGOTTEN:
+        if seen.counts[arm] < MIN_COUNT:
             seen.counts[arm] = 0.0
             seen.sums[arm] = 0.0
             seen.squares[arm] = 0.0
@@ -138,7 +147,7 @@ def fade(seen: Statistics, keep: float) -> None:
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The posterior mean of the parameter, of the one that decides; nan before any reward."""
+    """The posterior mean of the parameter in the view that decides; nan before any reward."""
     if state.deciding[0] == 0:
         return estimate_theta(stats, state.still.posterior.fit)
     if state.deciding[0] == 1:
@@ -147,7 +156,7 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether the rewards of the three can be those of a learner with these statistics."""
+    """Whether a learner with these statistics can have these three views."""
     total = int(stats.total[0])
     slack = 1e-6 * (1.0 + total)
     if int(state.deciding[0]) != largest_of(state.scores) or not np.all(state.scores <= 0.0):
@@ -164,7 +173,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
             np.isfinite(view.posterior.indices) & np.isfinite(view.posterior.means)
         ):
             return False
-        if total > 0 and not total < view.posterior.due[0] <= GROWTH * total + 2.0:
+        if total > 0 and not total < view.posterior.due[0] <= FIT_GROWTH * total + 2.0:
             return False
     return True
 

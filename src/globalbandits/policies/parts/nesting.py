@@ -1,4 +1,4 @@
-"""A policy that works inside another one: its spec, its label, and its state restored."""
+"""A policy inside another one: its spec, its label, and the check of its saved state."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits._validation import require
-from globalbandits.errors import PolicyError
+from globalbandits._validation import require, show
+from globalbandits.errors import PolicyError, StateError
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.statistics import Statistics
 
-_RTOL, _ATOL = 1e-6, 1e-9  # how far kept numbers may be from those derived afresh
+# How far kept numbers may be from those derived from the statistics.
+_RTOL, _ATOL = 1e-6, 1e-9
 
 
 def as_policy(name: str, value: Any) -> Policy:
@@ -33,21 +34,26 @@ def label_around(policy: Any) -> str:
 
 
 class Around(Policy):
-    """What a policy around an `inner` one takes from it, whose state holds it as `inner` too."""
+    """Base of a policy around an `inner` one; setup and state have a field `inner` as well."""
 
     inner: Policy
 
     @property
     def compiled(self) -> bool:  # type: ignore[override]
-        """Whether the inner policy's rules can be."""
+        """Whether the inner policy's rules are compiled."""
         return self.inner.compiled
 
+    @property
+    def ignores_value(self) -> bool:  # type: ignore[override]
+        """What the inner policy declares."""
+        return self.inner.ignores_value
+
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The inner policy's reason; `limit` says when it did not decide."""
+        """The inner policy's reason; `limit` says what moved its choice."""
         return self.inner.reason(setup.inner, stats, state.inner)
 
     def observed(self, stats: Statistics, state: State) -> Statistics:
-        """What the inner policy decides by."""
+        """The statistics that the inner policy uses."""
         return self.inner.observed(stats, state.inner)
 
     @property
@@ -55,13 +61,9 @@ class Around(Policy):
         """The inner policy's label, and the parameters that are not default."""
         return label_around(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the inner policy as a dict."""
-        return super().to_dict() | {"inner": self.inner.to_dict()}
-
 
 def moved_twice(inside: str | None, outside: str) -> str:
-    """What moved a choice inside, if anything did, and then outside.
+    """The text for a choice that was moved outside, and perhaps inside before.
 
     >>> moved_twice(None, "moved up"), moved_twice("moved up", "moved down")
     ('moved up', 'moved up; then moved down')
@@ -70,21 +72,56 @@ def moved_twice(inside: str | None, outside: str) -> str:
 
 
 def resume_inside(rules: Rules, setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether a saved state can be that of a policy with these statistics.
+    """Whether a saved state can be that of an inner policy with these statistics.
 
-    All that follows from the statistics is derived again, so that only the kept fields are
-    used as they were saved.
+    Fields that follow from the statistics are derived again; only the kept ones are used as saved.
     """
+    derived = derive(rules, setup, stats)
     if rules.rebuild is not None:
-        derived = rules.init(setup)
-        rules.rebuild(setup, stats, derived)
         for name in derived._fields:
-            saved, fresh = getattr(state, name), getattr(derived, name)
             if name not in rules.kept:
-                copy_into(saved, fresh)
-            elif rules.resume is None and not are_close(saved, fresh):
-                return False
-    return rules.resume is None or rules.resume(setup, stats, state)
+                copy_into(getattr(state, name), getattr(derived, name))
+    try:
+        check_kept(rules, setup, stats, state, derived)
+    except StateError:
+        return False
+    return True
+
+
+def derive(rules: Rules, setup: Setup, stats: Statistics) -> State:
+    """The state that follows from the statistics; the first state where their order matters."""
+    state = rules.init(setup)
+    if rules.rebuild is not None:
+        rules.rebuild(setup, stats, state)
+    return state
+
+
+def check_kept(rules: Rules, setup: Setup, stats: Statistics, state: State, derived: State) -> None:
+    """Refuse kept fields that no learner with these statistics can have.
+
+    Args:
+        rules: the rules of the policy.
+        setup: the setup of the policy.
+        stats: the statistics, which have been checked.
+        state: the state with its kept fields in place; `Rules.resume` completes it.
+        derived: the result of `derive`, for comparison.
+
+    Raises:
+        StateError: if a field differs from the derived one by more than rounding, or if `resume`
+            refuses the state.
+    """
+    if rules.resume is None:
+        for name in rules.kept if rules.rebuild is not None else ():
+            check_close(f"kept.{name}", getattr(state, name), getattr(derived, name))
+        return
+    try:
+        with np.errstate(all="ignore"):
+            possible = rules.resume(setup, stats, state)
+    except (ArithmeticError, ValueError, IndexError):
+        # Fields that break the arithmetic of `resume` were not written by a learner.
+        possible = False
+    if not possible:
+        raise StateError("kept must be fields that these statistics can lead to, got others")
 
 
 def copy_into(target: Any, source: Any) -> None:
@@ -96,12 +133,13 @@ def copy_into(target: Any, source: Any) -> None:
             copy_into(mine, theirs)
 
 
-def are_close(one: Any, two: Any) -> bool:
-    """Whether arrays, or NamedTuples of arrays, agree up to rounding.
-
-    >>> are_close(np.array([1.0, np.nan]), np.array([1.0 + 1e-12, np.nan]))
-    True
-    """
-    if isinstance(one, np.ndarray):
-        return bool(np.allclose(one, two, rtol=_RTOL, atol=_ATOL, equal_nan=True))
-    return all(are_close(mine, theirs) for mine, theirs in zip(one, two, strict=True))
+def check_close(name: str, saved: Any, derived: Any) -> None:
+    """Refuse arrays, or NamedTuples of arrays, that differ by more than rounding."""
+    if hasattr(derived, "_fields"):
+        for field in derived._fields:
+            check_close(f"{name}.{field}", getattr(saved, field), getattr(derived, field))
+    elif not np.allclose(saved, derived, rtol=_RTOL, atol=_ATOL, equal_nan=True):
+        raise StateError(
+            f"{name} must follow from the statistics, got {show(saved.tolist())} "
+            f"for {show(derived.tolist())}"
+        )

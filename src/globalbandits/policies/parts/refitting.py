@@ -1,16 +1,17 @@
-"""Fits that are made seldom: when the next one is due, and what a saved one may be.
+"""The schedule of fits: when the next one is due, and which saved ones are possible.
 
-A policy that fits seldom keeps a copy of the statistics of its last fit. Everything else
-follows from that copy and the statistics of now. One that also renews single arms seldom keeps a
-second copy: of each arm's rewards when it was last renewed.
+A policy that does not fit after every reward keeps a copy of the statistics of its last fit. The
+rest of its state follows from that copy and the current statistics. A policy that also updates
+single arms on a schedule keeps a second copy: each arm's rewards at its last update.
 """
 
 import math
 
 from globalbandits.statistics import Statistics, are_part
 
-_EVERY_ROUND = 20  # rewards, up to which a fit is made every round
-_PLAYS = 1.01  # of the number of an arm's rewards, from one renewal to the next
+_FIT_EVERY_ROUND_UNTIL = 20  # rewards
+# An arm's number of rewards grows by this factor from one update of the arm to the next.
+_RENEWAL_GROWTH = 1.01
 
 
 def next_fit(n_rewards: int, growth: float) -> float:
@@ -22,7 +23,7 @@ def next_fit(n_rewards: int, growth: float) -> float:
     (4.0, 21.0, 1050.0)
     """
     total = float(n_rewards)
-    if n_rewards < _EVERY_ROUND:
+    if n_rewards < _FIT_EVERY_ROUND_UNTIL:
         return total + 1.0
     return max(total + 1.0, float(math.ceil(growth * total)))
 
@@ -43,16 +44,16 @@ def may_be_last_fit(fitted: Statistics, stats: Statistics, growth: float) -> boo
 
 
 def is_old(n_renewed: int, n_rewards: int) -> bool:
-    """Whether what was derived from so many rewards of its arm is to be derived again.
+    """Whether numbers derived from ``n_renewed`` rewards of an arm are out of date.
 
     >>> is_old(99, 100), is_old(1000, 1009), is_old(1000, 1010)
     (True, False, True)
     """
-    return n_rewards >= _PLAYS * n_renewed
+    return n_rewards >= _RENEWAL_GROWTH * n_renewed
 
 
 def note_renewal(renewed: Statistics, stats: Statistics, arm: int) -> None:
-    """Copy one arm's rewards into those of the renewals."""
+    """Copy one arm's statistics at its update."""
     renewed.total[0] += stats.counts[arm] - renewed.counts[arm]
     renewed.counts[arm] = stats.counts[arm]
     renewed.sums[arm] = stats.sums[arm]
@@ -62,7 +63,7 @@ def note_renewal(renewed: Statistics, stats: Statistics, arm: int) -> None:
 def may_be_renewals(
     fitted: Statistics, renewed: Statistics, stats: Statistics, growth: float
 ) -> bool:
-    """Whether a learner can have made its last fit and renewals with those statistics."""
+    """Whether a learner can have made its last fit and updates with those statistics."""
     if not may_be_last_fit(fitted, stats, growth):
         return False
     if not are_part(fitted, renewed) or not are_part(renewed, stats):

@@ -1,4 +1,4 @@
-"""Ridge regression on features of the arms, brought up to date one reward at a time."""
+"""Ridge regression on features of the arms, updated one reward at a time."""
 
 from typing import NamedTuple
 
@@ -9,19 +9,20 @@ from globalbandits.policies import base
 from globalbandits.policies.parts.least_squares import (
     Spread,
     Work,
-    absorb,
-    is_due,
+    add_reward,
+    compute_spread,
     is_near,
-    measure,
+    is_rebuild_due,
     no_spread,
+    no_work,
     predict,
-    room,
-    slack_of,
+    tolerance_of,
 )
 from globalbandits.policies.parts.least_squares import resume as resume_spread
 from globalbandits.statistics import Statistics
 
-KEPT = ("spread", "means")  # the order of rewards shows in their last bits
+# Saved with a learner, because their last bits depend on the order of rewards.
+KEPT = ("spread", "means")
 
 
 class State(NamedTuple):
@@ -39,28 +40,28 @@ class State(NamedTuple):
 def init(setup: base.Setup) -> State:
     """No reward yet."""
     n = setup.tables.n_arms
-    spread, work = no_spread(setup.features), room(setup.features)
-    measure(setup.features, np.zeros(n, np.int64), setup.ridge, spread, work)
+    spread, work = no_spread(setup.features), no_work(setup.features)
+    compute_spread(setup.features, np.zeros(n, np.int64), setup.ridge, spread, work)
     return State(spread, np.zeros(n), work)
 
 
 def update(
     setup: base.Setup, stats: Statistics, state: base.State, arm: int, reward: float
 ) -> None:
-    """Absorb one reward; from time to time all is rebuilt, so that rounding does not pile up.
+    """Add one reward; everything is rebuilt from time to time, so that rounding stays small.
 
-    The state has the fields of `State`, perhaps others too.
+    The state has at least the fields of `State`.
     """
-    if is_due(stats, state.spread, arm):
+    if is_rebuild_due(stats, state.spread, arm):
         rebuild(setup, stats, state)
     else:
         error = reward + setup.offset - state.means[arm]
-        absorb(setup.features, state.spread, state.work, state.means, arm, error)
+        add_reward(setup.features, state.spread, state.work, state.means, arm, error)
 
 
 def rebuild(setup: base.Setup, stats: Statistics, state: base.State) -> None:
     """The regression from counts and sums; M's inverse Cholesky factor in `work.matrix`."""
-    measure(setup.features, stats.counts, setup.ridge, state.spread, state.work)
+    compute_spread(setup.features, stats.counts, setup.ridge, state.spread, state.work)
     predict(setup.features, stats, setup.offset, state.spread, state.work, state.means)
 
 
@@ -68,7 +69,7 @@ def resume(setup: base.Setup, stats: Statistics, state: base.State) -> bool:
     """Whether saved numbers are those of the statistics, up to rounding."""
     fresh = init(setup)
     rebuild(setup, stats, fresh)
-    slack = slack_of(setup.features, stats.counts, setup.ridge)
+    slack = tolerance_of(setup.features, stats.counts, setup.ridge)
     return resume_spread(state.spread, fresh.spread, slack) and is_near(
         state.means, fresh.means, slack
     )

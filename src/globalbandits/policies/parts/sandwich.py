@@ -1,12 +1,12 @@
-"""The sandwich: an arm's own rewards set a floor and a ceiling to whatever is thought of it.
+"""The sandwich: a floor and a ceiling for an arm's index, from its own rewards.
 
 For an arm with N rewards of mean m, and rewards of variance at most v, ::
 
     floor   = m + sqrt(v / N) * psi(eps * t / N)
     ceiling = m + sqrt(v / N) * psi(10 * t / N)
 
-The arm with the largest ``min(max(anything, floor), ceiling)`` is played. Then a good arm is not
-given up and a bad one not played on, whatever "anything" is: docs/elastic.md has the lemma.
+The arm with the largest ``min(max(index, floor), ceiling)`` is played. Then no good arm is given up
+and no bad one is kept, for any index: docs/elastic.md has the lemma.
 """
 
 import math
@@ -15,13 +15,14 @@ from globalbandits._types import FloatArray
 from globalbandits.policies.parts.gittins import psi_log
 from globalbandits.statistics import Statistics
 
-GENEROUS = 10.0  # how many times the rounds so far the ceiling looks ahead
+CEILING_LOOKAHEAD = 10.0  # times the rounds so far
 LARGEST_VARIANCE = 0.25  # of rewards in [0, 1]
-SURE = 1e-4  # eps of the floor that makes a policy sure to learn, and costs next to nothing
+# The eps of the floor in the proof; it costs almost nothing.
+PROVED_CAUTION = 1e-4
 
 
 def own_bonus(variance: float, count: int, ahead: float) -> float:
-    """What an arm is worth above its own mean, for a horizon and without any curve.
+    """The bonus of an arm above its own mean, for a horizon and without a curve.
 
     >>> round(own_bonus(0.25, 100, 1000.0), 4)
     0.0991
@@ -29,17 +30,17 @@ def own_bonus(variance: float, count: int, ahead: float) -> float:
     return math.sqrt(variance / count) * psi_log(ahead / count)
 
 
-def squeeze(index: float, own: float, least: float, most: float) -> float:
+def clamp(index: float, own: float, least: float, most: float) -> float:
     """An index between an arm's own mean plus ``least`` and plus ``most``.
 
-    >>> squeeze(0.9, 0.5, 0.1, 0.2), squeeze(0.5, 0.5, 0.1, 0.2)
+    >>> clamp(0.9, 0.5, 0.1, 0.2), clamp(0.5, 0.5, 0.1, 0.2)
     (0.7, 0.6)
     """
     return min(max(index, own + least), own + most)
 
 
-def wide_variance(stats: Statistics, arm: int, variance: float) -> float:
-    """The variance of an arm with rewards, not below what its own few rewards leave open."""
+def cautious_variance(stats: Statistics, arm: int, variance: float) -> float:
+    """A cautious variance of an arm with rewards: few own rewards leave a large one possible."""
     count = stats.counts[arm]
     own = stats.sums[arm] / count
     squares = max(0.0, stats.squares[arm] - stats.sums[arm] * own)

@@ -1,8 +1,8 @@
 """The rules of `Safe`: another policy's choice, between floors and ceilings.
 
-The choice of the inner policy stands for an index of infinity, every other arm for one of minus
-infinity. Between floor and ceiling that is: the choice is played unless its ceiling is below the
-largest floor, whose arm is then played.
+The inner policy's choice has the index infinity, every other arm minus infinity. Clamped between
+floors and ceilings this means: the choice is played unless its ceiling is below the largest floor;
+then the arm with that floor is.
 """
 
 import math
@@ -15,12 +15,12 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules
 from globalbandits.policies.parts.learned_noise import (
-    APART,
+    DIFFERENT_ARMS,
     Noise,
     guess_mean,
     learn_noise,
     no_noise,
-    renew_variance,
+    update_variance,
 )
 from globalbandits.policies.parts.nesting import resume_inside
 from globalbandits.policies.parts.refitting import (
@@ -30,17 +30,18 @@ from globalbandits.policies.parts.refitting import (
     note_renewal,
 )
 from globalbandits.policies.parts.sandwich import (
-    GENEROUS,
+    CEILING_LOOKAHEAD,
+    cautious_variance,
     is_forced,
     largest_of,
     own_bonus,
-    wide_variance,
 )
 from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics, assign, no_statistics
 
-GROWTH = 1.07  # of the number of rewards, from one renewal of all arms to the next
-MIDDLE = 0.5  # of the rewards' range: a guess of a mean
+# The number of rewards grows by this factor from one update of all bounds to the next.
+RENEWAL_GROWTH = 1.07
+FIRST_GUESS = 0.5  # of a mean on the unit scale
 
 
 class Setup(NamedTuple):
@@ -49,16 +50,16 @@ class Setup(NamedTuple):
     tables: Tables
     inner: Any
     caution: float  # eps, of an arm
-    variance: float  # at least that of any arm's rewards; 0 if it is learned
+    variance: float  # upper bound for every arm's rewards; 0 if it is learned
 
 
 class State(NamedTuple):
-    """The inner policy's state, the bounds, and which rewards they are from."""
+    """The inner policy's state, the bounds, and the rewards they were computed from."""
 
     inner: Any
-    fitted: Statistics  # the rewards when all bounds were last renewed
-    renewed: Statistics  # each arm's rewards when its bounds were
-    due: FloatArray  # (1,) the number of rewards at which all of them are renewed
+    fitted: Statistics  # the rewards at the last update of all bounds
+    renewed: Statistics  # each arm's rewards at the last update of its bounds
+    due: FloatArray  # (1,) the number of rewards at the next update of all bounds
     noise: Noise
     floors: FloatArray  # (n_arms,)
     ceilings: FloatArray  # (n_arms,)
@@ -84,43 +85,44 @@ def secure(inner: Rules) -> Rules:
             ceilings=np.zeros(n),
             highest=np.zeros(1, np.int64),
         )
-        renew_all(setup, no_statistics(n), state)
+        update_all_bounds(setup, no_statistics(n), state)
         return state
 
     def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
         """The inner policy's arm unless another one's floor is above its ceiling."""
         wanted = int(inner_select(setup.inner, stats, state.inner, rng))
         if not 0 <= wanted < setup.tables.n_arms:
-            return wanted  # no arm at all, which the engine reports
+            # Not an arm: the engine reports it.
+            return wanted
         highest = int(state.highest[0])
         return highest if state.ceilings[wanted] < state.floors[highest] else wanted
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-        """The inner policy learns; bounds are renewed where they have grown old."""
+        """Update the inner policy, and the bounds that are out of date."""
         inner_update(setup.inner, stats, state.inner, arm, reward)
         if stats.total[0] >= state.due[0]:
-            renew_all(setup, stats, state)
+            update_all_bounds(setup, stats, state)
         elif is_old(state.renewed.counts[arm], stats.counts[arm]):
             note_renewal(state.renewed, stats, arm)
-            renew_bounds(setup, state, arm)
+            update_bounds(setup, state, arm)
             state.highest[0] = largest_of(state.floors)
 
     def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-        """The inner policy's."""
+        """The inner policy's estimate."""
         return inner_estimate(setup.inner, stats, state.inner)
 
     def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
         """The inner policy's state and all bounds."""
         inner_rebuild(setup.inner, stats, state.inner)  # type: ignore[misc]
-        renew_all(setup, stats, state)
+        update_all_bounds(setup, stats, state)
 
     def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         """Whether the inner policy and the bounds can be where they were saved."""
-        if not may_be_renewals(state.fitted, state.renewed, stats, GROWTH):
+        if not may_be_renewals(state.fitted, state.renewed, stats, RENEWAL_GROWTH):
             return False
-        learn(setup, state)
+        learn_noise_level(setup, state)
         for arm in range(setup.tables.n_arms):
-            renew_bounds(setup, state, arm)
+            update_bounds(setup, state, arm)
         state.highest[0] = largest_of(state.floors)
         return resume_inside(inner, setup.inner, stats, state.inner)
 
@@ -130,31 +132,31 @@ def secure(inner: Rules) -> Rules:
     return Rules(init, select, update, estimate, rebuild, kept=kept, resume=resume)
 
 
-def renew_all(setup: Setup, stats: Statistics, state: State) -> None:
-    """The bounds of all arms, whatever was there."""
+def update_all_bounds(setup: Setup, stats: Statistics, state: State) -> None:
+    """Compute the bounds of all arms."""
     assign(state.fitted, stats)
     assign(state.renewed, stats)
-    learn(setup, state)
+    learn_noise_level(setup, state)
     for arm in range(stats.counts.shape[0]):
-        renew_bounds(setup, state, arm)
+        update_bounds(setup, state, arm)
     state.highest[0] = largest_of(state.floors)
 
 
-def learn(setup: Setup, state: State) -> None:
-    """How noisy rewards are, if nobody says, and when all bounds are looked at again."""
+def learn_noise_level(setup: Setup, state: State) -> None:
+    """Learn the variances, unless one is given, and schedule the next update of all bounds."""
     fitted = state.fitted
-    state.due[0] = next_fit(fitted.total[0], GROWTH)
+    state.due[0] = next_fit(fitted.total[0], RENEWAL_GROWTH)
     if setup.variance > 0.0:
         return
     for arm in range(fitted.counts.shape[0]):
-        state.noise.guesses[arm] = guess_mean(fitted, arm, MIDDLE)
-    learn_noise(fitted, state.noise, APART)
+        state.noise.guesses[arm] = guess_mean(fitted, arm, FIRST_GUESS)
+    learn_noise(fitted, state.noise, DIFFERENT_ARMS)
 
 
-def renew_bounds(setup: Setup, state: State, arm: int) -> None:
+def update_bounds(setup: Setup, state: State, arm: int) -> None:
     """Floor and ceiling of one arm, from its own rewards.
 
-    Without a reward there is no floor, until the arm is to be played at last, nor a ceiling.
+    An arm without a reward has no ceiling. Its floor is infinite once it must be played.
     """
     stats = state.renewed
     rounds = float(state.fitted.total[0]) + 1.0
@@ -167,10 +169,10 @@ def renew_bounds(setup: Setup, state: State, arm: int) -> None:
     variance = setup.variance
     wide = setup.variance
     if variance == 0.0:
-        renew_variance(stats, state.noise, APART, arm)
+        update_variance(stats, state.noise, DIFFERENT_ARMS, arm)
         variance = state.noise.variances[arm]
-        wide = wide_variance(stats, arm, variance)
+        wide = cautious_variance(stats, arm, variance)
     least = own_bonus(variance, count, setup.caution * rounds)
-    most = max(least, own_bonus(wide, count, GENEROUS * rounds))
+    most = max(least, own_bonus(wide, count, CEILING_LOOKAHEAD * rounds))
     state.floors[arm] = worth_within(setup.tables, arm, own - least, own + least)
     state.ceilings[arm] = worth_within(setup.tables, arm, own - most, own + most)

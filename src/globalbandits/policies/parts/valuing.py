@@ -1,9 +1,9 @@
-"""What arms are worth by what is known of their means, for models with a value.
+"""What arms are worth, given their means or bounds of them, for models with a value.
 
-Every function gives back the mean itself, to the last bit, where a model has no value. Means are
-on the unit reward scale, results on the unit scale of worth. A mean or a bound may lie beyond
-[0, 1]: a value that is a rising straight line for every arm is continued there, so that a policy
-decides as it would with rewards that have been rescaled; any other value ends at 0 and 1.
+Without a value every function returns the mean itself, to the last bit. Means are on the unit
+reward scale, results on the unit scale of worth. A mean or a bound may lie outside [0, 1]. A value
+that rises linearly for every arm is extended there, so that a policy decides as it would with
+rescaled rewards. Any other value is constant outside [0, 1].
 """
 
 import math
@@ -14,12 +14,13 @@ from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, evaluate, largest_value
 from globalbandits.policies.parts.choice import choose_upper_bound
 
-TIE = 1e-9  # of the worth range: what decides between arms that can be worth as much
-_HALVINGS = 40
+# Factor of the worth of an interval's middle, which orders arms with equal largest worths.
+TIE_BREAKER = 1e-9
+_BISECTIONS = 40
 
 
 def worth_of(tables: Tables, arm: int, mean: float) -> float:
-    """What a decision for the arm is worth if its mean is this: for means that are drawn.
+    """What a decision for the arm is worth if its mean is ``mean``.
 
     >>> from globalbandits.model import demand
     >>> worth_of(demand.linear([0.4, 0.8], cost=0.3).tables, 1, 0.5)
@@ -35,9 +36,9 @@ def worth_of(tables: Tables, arm: int, mean: float) -> float:
 def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
     """The most a decision for the arm can be worth if its mean lies in [low, high].
 
-    A value with a peak, such as a target, is often largest inside the intervals of several arms,
-    which would all be equal. So a tiny part of the worth of the interval's middle is added: of
-    arms that can be worth as much, the one that is likely to be goes first.
+    The intervals of several arms may contain the peak of a value, such as a target; their largest
+    worths would all be equal. So a tiny part of the worth of the interval's middle is added, which
+    prefers the arm that is likelier to be at the peak.
 
     >>> from globalbandits.model import dose
     >>> trial = dose.power([0.1, 0.3], target=0.25).tables
@@ -49,7 +50,7 @@ def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
     if tables.affine_increasing:
         return float(tables.value_slope[arm] * high + tables.value_offset[arm])
     middle = evaluate(tables.value, arm, 0.5 * (low + high))
-    return largest_value(tables, arm, low, high) + TIE * middle
+    return largest_value(tables, arm, low, high) + TIE_BREAKER * middle
 
 
 def choose_by_worth(
@@ -97,7 +98,7 @@ def bound_of(
 def largest_bound(
     tables: Tables, means: FloatArray, shift: float, widths: FloatArray, bonus: float
 ) -> float:
-    """The largest bound of all arms, for a person to read; plain Python."""
+    """The largest bound of all arms, for explanations; plain Python."""
     arms = range(tables.n_arms)
     return max(bound_of(tables, means, shift, widths, bonus, arm) for arm in arms)
 
@@ -105,9 +106,9 @@ def largest_bound(
 def nearest_below(tables: Tables, arm: int, mean: float, worth: float) -> float:
     """The largest mean in [0, mean] that is worth this much or more; -1 if there is none.
 
-    The mean itself must be worth less. The value rises from there to the left only towards a
-    peak or towards 0: the first of these that is high enough has the mean that is looked for
-    between itself and the one before.
+    The mean itself must be worth less. To the left of it the value rises only towards a peak or
+    towards 0. The result lies between the first of these points that is worth enough and the
+    point before it.
     """
     if tables.affine_increasing:
         return -1.0
@@ -142,7 +143,7 @@ def nearest_above(tables: Tables, arm: int, mean: float, worth: float) -> float:
 
 def bisect_worth(tables: Tables, arm: int, inside: float, outside: float, worth: float) -> float:
     """The mean nearest to ``outside`` that is worth this much; ``inside`` is, ``outside`` not."""
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         middle = 0.5 * (inside + outside)
         if evaluate(tables.value, arm, middle) >= worth:
             inside = middle
@@ -152,7 +153,7 @@ def bisect_worth(tables: Tables, arm: int, inside: float, outside: float, worth:
 
 
 def unit_scale(tables: Tables) -> str:
-    """The name of the scale that indices are on.
+    """The name of the scale of indices, for explanations.
 
     >>> from globalbandits.model import demand
     >>> unit_scale(demand.linear([0.4, 0.8]).tables)

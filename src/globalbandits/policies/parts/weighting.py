@@ -1,8 +1,8 @@
-"""WAGP's estimate: the arms' own estimates, weighted by how often the arms were played.
+"""WAGP's estimate: the arms' own estimates, weighted by their numbers of rewards.
 
 ``theta-hat = sum_k (N_k / t) * inverse_k(mean reward of arm k)``. One reward changes one term of
-the sum. The terms are kept as whole grains of the domain (2**-50 of its length), in two
-integers each, so that sums are exact: the order of rewards leaves no trace in them.
+the sum. Terms are whole numbers of grains (2**-50 of the domain's length), held in two integers
+each. Sums of integers are exact, so the estimate does not depend on the order of rewards.
 """
 
 import math
@@ -14,10 +14,11 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, evaluate, evaluate_segment, find_segment, is_inside
 from globalbandits.statistics import Statistics
 
-_BITS = 25  # of each of the two integers
+_BITS = 25  # per integer
 _HALF = 1 << _BITS
 _GRAINS = 1 << (2 * _BITS)  # in the domain
-_CLOSE = 1024.0  # grains: far more than rounding, far less than a region of the domain
+# Far more than rounding, far less than a region of the domain.
+_EDGE_MARGIN_GRAINS = 1024.0
 
 
 class Estimates(NamedTuple):
@@ -44,15 +45,15 @@ def no_group_estimates(n_arms: int, n_groups: int) -> Estimates:
     return no_estimates(n_arms)._replace(weighted=np.zeros((n_groups, 2), np.int64))
 
 
-def weigh(tables: Tables, stats: Statistics, own: Estimates, arm: int) -> None:
-    """Bring one arm's estimate and the sum in line with the arm's counts and sums."""
+def update_estimate(tables: Tables, stats: Statistics, own: Estimates, arm: int) -> None:
+    """Update one arm's estimate and the weighted sum from the arm's counts and sums."""
     upper, lower = own.parts[arm, 0], own.parts[arm, 1]
-    weigh_part(tables, tables.low, tables.high, stats, own, arm)
+    update_term(tables, tables.low, tables.high, stats, own, arm)
     own.weighted[0] += own.parts[arm, 0] - upper
     own.weighted[1] += own.parts[arm, 1] - lower
 
 
-def weigh_in_group(
+def update_group_estimate(
     tables: Tables,
     low: float,
     high: float,
@@ -61,17 +62,17 @@ def weigh_in_group(
     arm: int,
     group: int,
 ) -> None:
-    """`weigh` for an arm of a group whose parameter lies in [low, high]."""
+    """`update_estimate` for an arm of a group whose parameter lies in [low, high]."""
     upper, lower = own.parts[arm, 0], own.parts[arm, 1]
-    weigh_part(tables, low, high, stats, own, arm)
+    update_term(tables, low, high, stats, own, arm)
     own.weighted[group, 0] += own.parts[arm, 0] - upper
     own.weighted[group, 1] += own.parts[arm, 1] - lower
 
 
-def weigh_part(
+def update_term(
     tables: Tables, low: float, high: float, stats: Statistics, own: Estimates, arm: int
 ) -> None:
-    """Bring one arm's estimate and its part of the sum in line with counts and sums."""
+    """Update one arm's estimate and its term of the weighted sum."""
     count = stats.counts[arm]
     upper = 0
     lower = 0
@@ -80,7 +81,8 @@ def weigh_part(
         own.thetas[arm] = theta
         position = as_grains(low, high, theta)
         grains = 0
-        if position > 0.0:  # not for nan
+        # The comparison is false for nan.
+        if position > 0.0:
             grains = int(min(position, float(_GRAINS)))
         upper = count * (grains >> _BITS)
         lower = count * (grains & (_HALF - 1))
@@ -91,19 +93,19 @@ def weigh_part(
     own.parts[arm, 1] = lower
 
 
-def weigh_all(tables: Tables, stats: Statistics, own: Estimates) -> None:
-    """All arms' estimates from counts and sums, whatever was there."""
+def rebuild_estimates(tables: Tables, stats: Statistics, own: Estimates) -> None:
+    """Compute all estimates and the weighted sum from counts and sums."""
     own.weighted[0] = 0
     own.weighted[1] = 0
     for arm in range(tables.n_arms):
         own.segments[arm] = -1
         own.parts[arm, 0] = 0
         own.parts[arm, 1] = 0
-        weigh(tables, stats, own, arm)
+        update_estimate(tables, stats, own, arm)
 
 
 def invert(tables: Tables, own: Estimates, arm: int, mean: float) -> float:
-    """`evaluate` of the arm's inverse; the segment it was read from last is tried first."""
+    """The arm's inverse at a mean; tries the segment of the last call first."""
     curves = tables.inverse
     segment = own.segments[arm]
     if segment >= 0 and is_inside(curves, segment, mean):
@@ -117,30 +119,33 @@ def invert(tables: Tables, own: Estimates, arm: int, mean: float) -> float:
 
 
 def as_grains(low: float, high: float, theta: float) -> float:
-    """How far a parameter lies inside a domain, in grains."""
+    """The distance of a parameter from the left end of the domain, in grains."""
     return (theta - low) * (_GRAINS / (high - low))
 
 
 def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bool:
     """Whether the weighted estimate certainly lies between two points given by `as_grains`.
 
-    It may say no where the estimate lies very close to one of them. There is no division in it,
-    unlike in `weighted_mean`.
+    False for an estimate very close to one of them. Cheaper than `weighted_mean`: no division.
     """
     grains = own.weighted[0] * float(_HALF) + own.weighted[1]
     n_rewards = float(stats.total[0])
-    return bool((float(low) + _CLOSE) * n_rewards < grains < (float(high) - _CLOSE) * n_rewards)
+    return bool(
+        (float(low) + _EDGE_MARGIN_GRAINS) * n_rewards
+        < grains
+        < (float(high) - _EDGE_MARGIN_GRAINS) * n_rewards
+    )
 
 
 def weighted_mean(tables: Tables, stats: Statistics, own: Estimates) -> float:
     """The weighted estimate theta-hat_t, kept inside the domain; nan before any reward."""
     if stats.total[0] == 0:
         return math.nan
-    return mean_of(tables.low, tables.high, own.weighted[0], own.weighted[1], stats.total[0])
+    return mean_of_grains(tables.low, tables.high, own.weighted[0], own.weighted[1], stats.total[0])
 
 
-def mean_of(low: float, high: float, upper: int, lower: int, n_rewards: int) -> float:
-    """The parameter at a number of grains shared by some rewards."""
+def mean_of_grains(low: float, high: float, upper: int, lower: int, n_rewards: int) -> float:
+    """The parameter at the average number of grains per reward, kept inside the domain."""
     grains = (upper * float(_HALF) + lower) / n_rewards
     theta = low + (high - low) * (grains / _GRAINS)
     return float(min(max(theta, low), high))

@@ -1,4 +1,4 @@
-"""Elastic: the model's curves are believed as far as the rewards agree with them."""
+"""Elastic: trust the model's curves as far as the rewards agree with them."""
 
 import dataclasses
 import math
@@ -11,12 +11,12 @@ from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts import moving
 from globalbandits.policies.parts.curve_grid import (
-    MOST_PARTS,
+    MAX_PRIOR_PARTS,
     N_SCALES,
     as_numbers,
     as_weights,
     build_prior,
-    usual_weights,
+    default_weights,
 )
 from globalbandits.policies.parts.elasticity import (
     Posterior,
@@ -28,65 +28,72 @@ from globalbandits.policies.parts.elasticity import (
     select,
     update,
 )
-from globalbandits.policies.parts.learned_noise import APART
+from globalbandits.policies.parts.learned_noise import DIFFERENT_ARMS
 from globalbandits.policies.parts.valuing import unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-# How likely a curve is badly wrong, as far as anybody says; in games of at least so many rounds.
-_USUAL, _LONG = 0.12, 1e4
-_LEAST_EAGER = 0.5  # share of the index's bonus in the shortest games
+# Default prior probability that one curve is badly wrong, and the horizon in rounds from which it
+# applies in full.
+DEFAULT_EXCEPTION_PROBABILITY = 0.12
+LONG_HORIZON = 1e4
 
-_STILL = Rules(init, select, update, estimate, rebuild, ("fitted", "renewed"), resume)
-_MOVING = Rules(moving.init, moving.select, moving.update, moving.estimate, resume=moving.resume)
+# Factor of the index's bonus in the shortest games; it rises to 1 at the long horizon.
+SHORTEST_GAME_BONUS = 0.5
+
+_STATIONARY_RULES = Rules(init, select, update, estimate, rebuild, ("fitted", "renewed"), resume)
+_DRIFTING_RULES = Rules(
+    moving.init, moving.select, moving.update, moving.estimate, resume=moving.resume
+)
 
 
 @register("elastic")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Elastic(Policy):
-    """Believe the curves as far as the rewards agree with them, and explore for what is left.
+    """Trust the curves as far as the rewards agree with them, and explore the rest.
 
-    The mean of arm k is ``mu_k(theta) + b_k`` with errors ``b_k`` of an unknown common size;
-    at most one arm is an exception, whose curve is badly wrong or says nothing at all. The
-    posterior of parameter and size gives every arm a mean m and a variance c, and the largest
-    Gittins index ``m + sqrt(c) * psi(h * c / v)`` is played, h being the number of rounds so
-    far. Beside it every arm has the index it would deserve as an exception; the larger of the
-    two counts. Last, an arm's own rewards set a floor and a ceiling to its index. No arm needs a
-    first pull. See docs/elastic.md for what was measured.
+    The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` have an unknown common size; at
+    most one arm is an exception, whose curve is badly wrong or carries no information. The
+    posterior of parameter and size gives every arm a mean m and a variance c. The arm with the
+    largest Gittins index ``m + sqrt(c) * psi(h * c / v)`` is played, where h is the number of
+    rounds so far and v the variance of a reward. Each arm also has the index it would have as
+    the exception; the larger of the two counts. Finally an arm's own rewards set a floor and a
+    ceiling for its index. No arm needs a first play. See docs/elastic.md for measurements.
 
-    Value: exact for rising lines. For any other one an approximation: the index is the most that
-    a mean no farther from the posterior's than the bonus can be worth. On six problems with a
-    target, regret was that of policies on a grid of the parameter (docs/policies.md).
+    Value: exact for values that rise linearly with the mean. For others it is an approximation:
+    the index is the largest worth of a mean within the bonus of the posterior mean. On six
+    problems with a target, regret was that of policies on a grid of the parameter
+    (docs/policies.md).
 
     Args:
-        horizon: the number of rounds there will be, if that is known. Exploring then ends in
-            time, and there is less of it in games below 10**4 rounds: the shortest have half
-            the bonus, and hardly test single arms. None for an open end.
-        exception: the prior probability that some arm's curve is badly wrong, in [0, 1),
-            shared by all arms; 0 for never. None for .12, and less where a horizon below 10**4
-            leaves little time to gain from it: .12 * horizon / 10**4.
-        caution: how much is paid so that a good arm is not given up, at least 0: the chance,
-            shared by all arms, that a curve is a little off, which sets the floor. Larger
-            values mean fewer runs that stay with the wrong arm. That has a price which no
-            policy can avoid: where the curves are right, a factor e more costs about 9
-            rewards (12 prices, 10**4 rounds). 0 for users who trust their curves. None for
-            three times the default of `exception`.
+        horizon: the number of rounds, if it is known. Exploration then ends in time. Games
+            below 10**4 rounds explore less: the shortest use half the bonus and hardly test
+            single arms. None if the end is open.
+        exception: the prior probability, in [0, 1), that some arm's curve is badly wrong, shared
+            by all arms. None for .12, or .12 * horizon / 10**4 for a horizon below 10**4, which
+            leaves less time to gain from finding the exception.
+        caution: the prior chance, shared by all arms and at least 0, that a curve is slightly
+            wrong. It sets the floor. With larger values fewer runs stay with a wrong arm; where
+            the curves are right, a factor e more costs about 9 rewards (12 prices, 10**4 rounds),
+            a price that no policy can avoid. Use 0 if you trust your curves. None for three times
+            the default of `exception`.
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
-            deviations on the unit reward scale), such as history suggests; None puts four
-            fifths of the weight on 0, and in short games little on large ones.
+            deviations on the unit reward scale), for example from history. None puts four
+            fifths of the weight on 0, and in short games little on large sizes.
         theta_prior: weights of up to 20 equal parts of the parameter's domain, from left to
-            right, such as the number of earlier cases in each; straight lines lead from
-            one part's middle to the next. None for equal ones.
-        arm_errors: how large each arm's error is expected to be beside the others', at least
-            0; an error's standard deviation is that many times the common size. None for 1.
-        proved: from round 10**4 on, add a floor and a ceiling that hold for any rewards in
-            [0, 1], from an arm's own rewards alone, and play every arm once. Then regret is
-            sub-linear whatever the means are; docs/elastic.md has the proof and what it costs.
+            right, such as the number of earlier cases in each. The prior is linear between the
+            middles of the parts. None for equal weights.
+        arm_errors: the expected size of each arm's error relative to the common size, at least
+            0. None for 1.
+        proved: from round 10**4 on, add a floor and a ceiling that are valid for any rewards in
+            [0, 1], from an arm's own rewards alone, and play every arm once. Regret is then
+            sub-linear for all means; docs/elastic.md has the proof and the cost.
         drift: the parameter may move. Two more posteriors forget, after about 1,000 and 200
-            rounds, and whichever of the three has lately predicted rewards best decides. Costs
-            next to nothing where nothing moves, but a decision takes several times as long.
+            rounds, and the one of the three that has predicted recent rewards best decides.
+            It costs almost no regret where nothing moves, but a decision takes several times
+            as long.
 
     >>> Elastic().label, Elastic(horizon=1000).label
     ('Elastic', 'Elastic(horizon=1000)')
@@ -104,7 +111,7 @@ class Elastic(Policy):
     @property
     def rules(self) -> Rules:  # type: ignore[override]
         """With a drift the order of rewards matters: there is no forgetting and no merging."""
-        return _MOVING if self.drift else _STILL
+        return _DRIFTING_RULES if self.drift else _STATIONARY_RULES
 
     def __post_init__(self) -> None:
         """Check every parameter."""
@@ -128,7 +135,7 @@ class Elastic(Policy):
         if self.prior is not None:
             checked["prior"] = as_weights("prior", self.prior, N_SCALES, N_SCALES)
         if self.theta_prior is not None:
-            checked["theta_prior"] = as_weights("theta_prior", self.theta_prior, 1, MOST_PARTS)
+            checked["theta_prior"] = as_weights("theta_prior", self.theta_prior, 1, MAX_PRIOR_PARTS)
         if self.arm_errors is not None:
             errors = as_numbers("arm_errors", self.arm_errors, "one number per arm")
             right = min(errors, default=0.0) >= 0.0
@@ -142,24 +149,28 @@ class Elastic(Policy):
         right = self.arm_errors is None or len(self.arm_errors) == model.n_arms
         rule = f"have one entry for each of the {model.n_arms} arms"
         require(right, "arm_errors", rule, self.arm_errors, PolicyError)
-        share = min(1.0, (self.horizon or _LONG) / _LONG)  # of a long game
-        weights = self.prior or usual_weights(share)
+        share = min(1.0, (self.horizon or LONG_HORIZON) / LONG_HORIZON)
+        weights = self.prior or default_weights(share)
         prior = build_prior(model, weights, self.theta_prior or (1.0,), self.arm_errors)
-        exception = _USUAL * share if self.exception is None else self.exception
-        caution = 3.0 * _USUAL * share if self.caution is None else self.caution
+        exception = (
+            DEFAULT_EXCEPTION_PROBABILITY * share if self.exception is None else self.exception
+        )
+        caution = (
+            3.0 * DEFAULT_EXCEPTION_PROBABILITY * share if self.caution is None else self.caution
+        )
         return Setup(
             tables=model.tables,
             prior=prior,
-            pooling=APART,
+            pooling=DIFFERENT_ARMS,
             exception=exception / model.n_arms,
             caution=caution / model.n_arms,
             horizon=float(self.horizon or 0),
-            eagerness=_LEAST_EAGER + (1.0 - _LEAST_EAGER) * share,
+            eagerness=SHORTEST_GAME_BONUS + (1.0 - SHORTEST_GAME_BONUS) * share,
             proved=self.proved,
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: Any) -> str:
-        """The index and how far the curves are believed."""
+        """The index and the expected size of the curves' errors."""
         shown = self._deciding(state)
         scale = float(shown.fit.scale_weights @ setup.prior.scales)
         return (
@@ -170,7 +181,7 @@ class Elastic(Policy):
     def details(self, setup: Setup, stats: Statistics, state: Any) -> dict[str, Any]:
         """Posterior weights of the errors' sizes, and every arm's posterior mean and index."""
         shown = self._deciding(state)
-        window = {"window": moving.WINDOWS[int(state.deciding[0])]} if self.drift else {}
+        window = {"window": moving.WINDOW_ROUNDS[int(state.deciding[0])]} if self.drift else {}
         return window | {
             "scale_weights": dict(
                 zip(setup.prior.scales.tolist(), shown.fit.scale_weights.tolist(), strict=True)
@@ -180,5 +191,5 @@ class Elastic(Policy):
         }
 
     def _deciding(self, state: Any) -> Posterior:
-        """The posterior that decides: of three where the parameter may move."""
+        """The posterior that decides: one of three where the parameter may move."""
         return moving.deciding(state) if self.drift else state

@@ -1,4 +1,4 @@
-"""A structured policy under guard: its model is tested while it is used."""
+"""Guarded: test the model of a structured policy, and change the policy if it is refuted."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
@@ -23,27 +23,29 @@ _WAGP, _ELASTIC = WAGP(), Elastic()
 @register("guarded")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Guarded(Policy):
-    """Play a structured policy, test its model all the while, and leave it when it is refuted.
+    """Play a structured policy, test its model, and switch to a fallback if it is refuted.
 
-    With probability ``exploration * t**(-1/3)`` round t plays any arm: rewards of a single arm
-    can never refute a model. Over T rounds that is about ``1.5 * exploration * T**(2/3)``
-    plays, each of which costs the mean gap of the arms (`exploration_cost`).
+    Round t plays a random arm with probability ``exploration * t**(-1/3)``, because rewards of a
+    single arm can never refute a model. Over T rounds that is about ``1.5 * exploration *
+    T**(2/3)`` plays, each of which costs the mean gap of the arms (`exploration_cost`).
 
-    When no theta is left that explains all arms (the spike-and-slab process, at false-alarm
-    rate ``alpha`` over all time), the fallback takes over for good, with all rewards since the last
-    restart. A restart is this: if a change of theta explains the rewards better than a wrong
-    model does, the inner policy starts again with nothing, at most ``restarts`` times. The model
-    is tested by what is observed. Value: what both policies make of it.
+    The test is the spike-and-slab process, with false-alarm rate ``alpha`` over all time. When no
+    theta is left that explains all arms, there are two cases. If a change of theta explains the
+    rewards better than a wrong model, the inner policy restarts without rewards, at most
+    ``restarts`` times. Otherwise the fallback takes over for good, with all rewards since the last
+    restart. The model is tested by what is observed. Value: as the two policies use it.
 
-    It is an alarm, and a remedy for a parameter that jumps. It does not protect against
-    wrong arms: random plays find them late. Use `Elastic`, or `Safe` around the policy.
+    Use it as an alarm, and for a parameter that jumps. It does not protect against a wrong arm:
+    random plays find one late. For that use `Elastic`, or `Safe` around the policy.
 
     Args:
-        inner: the structured policy; may be given without its name.
-        fallback: a policy that trusts the model less, or does without it.
-        alpha: probability of ever leaving or restarting if the model is right and theta stays.
-        exploration: how much to explore, 0 or more; at 0 the model may never be testable.
-        restarts: how often a change of theta is believed; 0 for never.
+        inner: the structured policy; may be given by position.
+        fallback: a policy that trusts the model less, or does not use it.
+        alpha: the probability of ever switching or restarting if the model is right and theta
+            does not change.
+        exploration: the factor of the exploration probability, at least 0; at 0 the model may
+            never become testable.
+        restarts: how many changes of theta lead to a restart; 0 for none.
 
     >>> from globalbandits.policies import WAGP
     >>> Guarded(WAGP()).label
@@ -76,8 +78,13 @@ class Guarded(Policy):
         """Whether the rules of both policies can be."""
         return self.inner.compiled and self.fallback.compiled
 
+    @property
+    def ignores_value(self) -> bool:  # type: ignore[override]
+        """What the inner policy declares."""
+        return self.inner.ignores_value
+
     def setup(self, model: "RewardModel") -> Setup:
-        """Both policies' setups, and alpha shared out over the restarts."""
+        """The setups of both policies, and alpha divided among the restarts."""
         starts = np.arange(1.0, self.restarts + 2.0)
         shares = 1.0 / (starts * (starts + 1.0)) if self.restarts else np.ones(1)
         return Setup(
@@ -104,7 +111,7 @@ class Guarded(Policy):
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """Whether this is one of the random plays, or what moved the choice inside."""
+        """Whether this is a random play, or what moved the choice of the inner policy."""
         if state.refuted[0] == 1:
             return self.fallback.limit(setup.fallback, state.since, state.fallback, rng)
         if explores(setup.exploration, state.since.total[0], rng.random()):
@@ -112,7 +119,7 @@ class Guarded(Policy):
         return self.inner.limit(setup.inner, state.since, state.inner, rng)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """Whether the model is refuted, and how often theta was believed to have moved."""
+        """Whether the model is refuted, and the number of restarts."""
         return {"refuted": bool(state.refuted[0]), "restarts": int(state.n_restarts[0])}
 
     def observed(self, stats: Statistics, state: State) -> Statistics:
@@ -125,8 +132,3 @@ class Guarded(Policy):
     def label(self) -> str:
         """The inner policy's label, and the parameters that are not default."""
         return label_around(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as a plain dict, with the policies as dicts."""
-        policies = {"inner": self.inner.to_dict(), "fallback": self.fallback.to_dict()}
-        return super().to_dict() | policies

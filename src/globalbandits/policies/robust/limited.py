@@ -31,22 +31,21 @@ _WAGP = WAGP()
 @register("limited")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limited(Around):
-    """Play what another policy chooses, as far as limits in the arms' order allow.
+    """Play the choice of another policy, moved to the nearest arm that limits allow.
 
-    A choice outside of the limits becomes the nearest arm inside. The first decision is for
-    ``start``. Steps and cohorts are counted from the arm last learned from, not from the last
-    decision: rewards may come late, several decisions may be open, and none of them goes
-    further than what has been observed permits. With one decision at a time the two are the
-    same. The order of rewards matters, so a learner can neither forget nor be merged.
+    The first decision is for ``start``. Steps and cohorts are counted from the arm of the last
+    reward, not of the last decision. So no decision goes further than the observations permit,
+    even when rewards are late and several decisions are open. With one decision at a time the
+    two are the same. The order of rewards matters: a learner can neither forget nor be merged.
 
     Args:
-        inner: the policy whose choice is limited; may be given without its name.
-        largest_step: how many arms away from the last one, up or down; None for any.
-        no_skipping: do not go up past an arm without a reward.
+        inner: the policy whose choice is limited; may be given by position.
+        largest_step: the largest distance from the last arm, up or down; None for any.
+        no_skipping: whether an arm without a reward must be played before higher arms.
         start: the first arm; ``low`` by default.
         low: the lowest arm that may be played, an index.
-        high: the highest one; the last arm by default.
-        cohort: how many rewards of an arm are observed before another one may be chosen.
+        high: the highest arm that may be played; the last arm by default.
+        cohort: the number of rewards of an arm that are observed before another arm is chosen.
 
     >>> from globalbandits.policies import WAGP
     >>> Limited(WAGP(), cohort=3).label
@@ -84,6 +83,11 @@ class Limited(Around):
         """The inner policy's rules inside limits."""
         return limit(self.inner.rules)
 
+    @property
+    def ignores_value(self) -> bool:  # type: ignore[override]
+        """Bounds on the arms may exclude the arm that is worth most."""
+        return self.inner.ignores_value or self.low > 0 or self.high is not None
+
     def setup(self, model: "RewardModel") -> Setup:
         """The inner policy's setup, and the limits as indices of the model's arms."""
         last = model.n_arms - 1
@@ -105,7 +109,7 @@ class Limited(Around):
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """Which limit moved the inner policy's choice, and from where; and what did inside."""
+        """The limit that moved the inner policy's choice, and what moved it inside."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
         low, high = lowest(setup, state), highest(setup, stats, state)

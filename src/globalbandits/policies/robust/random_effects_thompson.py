@@ -11,8 +11,8 @@ from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.parts.curve_errors import Fit, estimate_theta, fit_errors, no_fit
 from globalbandits.policies.parts.curve_grid import (
+    EQUAL_WEIGHTS,
     N_SCALES,
-    UNIFORM,
     Prior,
     as_weights,
     build_prior,
@@ -20,12 +20,12 @@ from globalbandits.policies.parts.curve_grid import (
 )
 from globalbandits.policies.parts.curve_scan import block_size
 from globalbandits.policies.parts.learned_noise import (
-    ALIKE,
+    SIMILAR_ARMS,
     Noise,
     Pooling,
     learn_noise,
     no_noise,
-    renew_variance,
+    update_variance,
 )
 from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
 from globalbandits.policies.parts.valuing import worth_of
@@ -34,7 +34,7 @@ from globalbandits.statistics import Statistics, assign, no_statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-GROWTH = 1.05  # of the number of rewards, from one fit to the next
+FIT_GROWTH = 1.05  # of the number of rewards, from one fit to the next
 
 
 class Setup(NamedTuple):
@@ -113,7 +113,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
     else:
-        renew_variance(stats, state.noise, setup.pooling, arm)
+        update_variance(stats, state.noise, setup.pooling, arm)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
@@ -125,7 +125,7 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 def refit(setup: Setup, state: State) -> None:
     """Everything, from the statistics of the last fit."""
     fitted = state.fitted
-    state.due[0] = next_fit(fitted.total[0], GROWTH)
+    state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
     guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
     learn_noise(fitted, state.noise, setup.pooling)
     fit_errors(setup.prior, 0.0, fitted, state.noise.variances, state.fit)
@@ -133,11 +133,11 @@ def refit(setup: Setup, state: State) -> None:
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """The last fit again, then the variances with the rewards that have come since."""
-    if not may_be_last_fit(state.fitted, stats, GROWTH):
+    if not may_be_last_fit(state.fitted, stats, FIT_GROWTH):
         return False
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
-        renew_variance(stats, state.noise, setup.pooling, arm)
+        update_variance(stats, state.noise, setup.pooling, arm)
     return True
 
 
@@ -174,7 +174,7 @@ class RandomEffectsThompson(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model on a grid."""
-        return Setup(model.tables, build_prior(model, self.prior or UNIFORM), ALIKE)
+        return Setup(model.tables, build_prior(model, self.prior or EQUAL_WEIGHTS), SIMILAR_ARMS)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """A draw, and the parameter it is drawn around."""

@@ -1,4 +1,4 @@
-"""Another policy made safe: the arms' own rewards set a floor and a ceiling to its choices."""
+"""Safe: floors and ceilings from the arms' own rewards limit the choices of another policy."""
 
 import copy
 import dataclasses
@@ -25,27 +25,28 @@ _WAGP = WAGP()
 @register("safe")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Safe(Around):
-    """Play another policy's choice, unless the arms' own rewards speak clearly against it.
+    """Play another policy's choice, unless the arms' own rewards clearly contradict it.
 
     An arm with N rewards of mean m has the floor ``m + sqrt(v/N) psi(eps t / N)`` and the
-    ceiling ``m + sqrt(v/N) psi(10 t / N)``. The choice is played while its ceiling is not below
-    the largest floor; else the arm of that floor is. From round 1/eps on an arm without rewards
-    has an infinite floor. All of this is renewed when t has grown by 7 %, or N by 1 %. With a
-    ``variance`` that bounds every arm's rewards, regret is sub-linear whatever the means are
-    and whatever the inner policy does (docs/elastic.md). Means must stay as they are: where they
-    move, an arm's old rewards keep the inner policy from following. A saved state holds the
-    inner policy's; forgetting and merging work where they do for it.
+    ceiling ``m + sqrt(v/N) psi(10 t / N)``. If the ceiling of the chosen arm is below the largest
+    floor, the arm with that floor is played instead. From round 1/eps on an arm without rewards
+    has an infinite floor. Bounds are computed again when t has grown by 7 % or N by 1 %.
 
-    Value: exact for rising lines. For any other one bounds are the most that a mean as near to
-    the arm's own can be worth; the proof does not cover it.
+    If ``variance`` bounds the variance of every arm's rewards, regret is sub-linear for all means
+    and all inner policies (docs/elastic.md). Means must not change over time: old rewards of an
+    arm would keep the inner policy from following. A learner can forget and be merged if the inner
+    policy can.
+
+    Value: exact for values that rise linearly with the mean. For others a bound is the largest
+    worth of a mean that near to the arm's own; the proof does not cover this.
 
     Args:
-        inner: the policy to be made safe; may be given without its name.
-        caution: eps times the number of arms, positive. More finds wrong curves sooner, and
-            costs more where they are right.
-        variance: v above, on the unit reward scale: of a Normal whose tails bound those of
-            every arm's rewards (sub-Gaussian). 1/4 holds for any rewards; less must be known.
-            None to learn it, which costs less and is not proved.
+        inner: the policy to be made safe; may be given by position.
+        caution: eps times the number of arms, positive. Larger values find wrong curves sooner
+            and cost more where the curves are right.
+        variance: v above, on the unit reward scale: rewards of every arm are sub-Gaussian with
+            this variance. 1/4 is valid for all rewards; a smaller value must be known. None to
+            learn it, which costs less and is not covered by the proof.
 
     >>> from globalbandits.policies import WAGP
     >>> Safe(WAGP()).label, Safe(WAGP(), variance=None).label
@@ -83,7 +84,7 @@ class Safe(Around):
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """Which bound moved the inner policy's choice, and from where; and what did inside."""
+        """The bound that moved the inner policy's choice, and what moved it inside."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
         highest = int(state.highest[0])
@@ -100,7 +101,7 @@ class Safe(Around):
         return moved_twice(inside, moved)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """The bounds of every arm (None: no bound yet), and the inner policy's own numbers."""
+        """The bounds of every arm, None where there is none yet, and the inner policy's details."""
         bounds = {
             name: [value if np.isfinite(value) else None for value in values.tolist()]
             for name, values in (("floors", state.floors), ("ceilings", state.ceilings))

@@ -9,7 +9,7 @@ from globalbandits._types import FloatArray
 from globalbandits.policies.base import register
 from globalbandits.policies.parts import grid
 from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.grid import Setup, average
+from globalbandits.policies.parts.grid import Setup, average_worths
 from globalbandits.policies.parts.grid import estimate as estimate_parameter
 from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
 from globalbandits.policies.parts.grid import update as update_posterior
@@ -29,7 +29,7 @@ class State(NamedTuple):
 def init(setup: Setup) -> State:
     """No reward yet: the prior."""
     state = State(grid.init(setup), np.zeros(setup.tables.n_arms))
-    average(setup, state.posterior, state.values)
+    average_worths(setup, state.posterior, state.values)
     return state
 
 
@@ -41,20 +41,20 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Weigh the cells with one more reward, and average the arms' worths."""
     update_posterior(setup, stats, state.posterior, arm, reward)
-    average(setup, state.posterior, state.values)
+    average_worths(setup, state.posterior, state.values)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     """Posterior and averages from counts and sums."""
     rebuild_posterior(setup, stats, state.posterior)
-    average(setup, state.posterior, state.values)
+    average_worths(setup, state.posterior, state.values)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
     """Complete a saved posterior, and average; False if it is not that of the statistics."""
     fits = resume_posterior(setup, stats, state.posterior)
     if fits:
-        average(setup, state.posterior, state.values)
+        average_worths(setup, state.posterior, state.values)
     return fits
 
 
@@ -68,22 +68,23 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 class GridGreedy(Gridded):
     """Play the arm with the largest posterior mean of what it is worth.
 
-    The posterior lives on the middles of equal cells of the domain; see `parts.grid`. This is
-    the one-step optimal Bayes rule; nothing is added for exploration, because every arm
-    teaches about all. That holds for monotone means. On a model with ``monotone=False`` an arm may
-    look the same at two parameters, and a greedy policy may stay with it for ever: there use
-    `IDS` or `GridThompson`. Value: any; the posterior is of what is observed, and means are of
-    worth.
+    The posterior is on the middles of equal cells of the domain; see `parts.grid`. This is the
+    one-step optimal Bayes rule. It needs no exploration if means are monotone, because rewards of
+    every arm are informative about all. On a model with ``monotone=False`` an arm may have the
+    same mean at two parameters, and a greedy policy may never leave it: use `IDS` or
+    `GridThompson` there.
+
+    Value: any. The posterior is of what is observed; the means are of worth.
 
     Args:
-        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
-            in [0, 1]: it finds theta whatever the noise. ``"beta"`` for rewards that are surely
-            Beta(1, (1 - m) / m) with mean m, the noise of the paper: a little sharper there, and
-            wrong for good under other noises. With ``"beta"`` a learner can neither forget nor
-            be merged.
+        likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for
+            others in [0, 1]; the estimate converges to theta for every noise. ``"beta"`` is for
+            rewards that are Beta(1, (1 - m) / m) with mean m, the noise of the paper. It is
+            slightly sharper there and inconsistent under other noises, and a learner can neither
+            forget nor be merged.
         cells: number of cells, from 2 to 1,000,000.
-        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
-            the domain; uniform by default.
+        prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
+            uniform by default.
 
     >>> GridGreedy(likelihood="beta").label
     "GridGreedy(likelihood='beta')"

@@ -1,31 +1,14 @@
 """The best arm at the posterior mean of the parameter."""
 
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.policies.base import register
-from globalbandits.policies.parts import grid
 from globalbandits.policies.parts.grid import Setup, posterior_mean
-from globalbandits.policies.parts.grid import estimate as estimate_parameter
-from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
-from globalbandits.policies.parts.grid import update as update_posterior
-from globalbandits.policies.parts.grid_saving import resume as resume_posterior
-from globalbandits.policies.parts.gridded import Gridded, variants_of
+from globalbandits.policies.parts.gridded import Gridded, State, posterior_variants
 from globalbandits.statistics import Statistics
-
-
-class State(NamedTuple):
-    """The posterior."""
-
-    posterior: grid.State
-
-
-def init(setup: Setup) -> State:
-    """No reward yet: the prior."""
-    return State(grid.init(setup))
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
@@ -35,26 +18,6 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
 
 
-def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Weigh the cells with one more reward."""
-    update_posterior(setup, stats, state.posterior, arm, reward)
-
-
-def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """The posterior from counts and sums."""
-    rebuild_posterior(setup, stats, state.posterior)
-
-
-def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Complete a saved posterior; False if it is not that of the statistics."""
-    return resume_posterior(setup, stats, state.posterior)
-
-
-def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The posterior mean of the parameter; nan before any reward."""
-    return estimate_parameter(setup, stats, state.posterior)
-
-
 @register("grid_plug_in")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GridPlugIn(Gridded):
@@ -62,23 +25,23 @@ class GridPlugIn(Gridded):
 
     On a dose model with a target this is the rule of the continual reassessment method
     (O'Quigley, Pepe and Fisher 1990): the dose whose response at the posterior mean is nearest
-    to the target. The posterior lives on the middles of equal cells of the domain; see
-    `parts.grid`. Put it into `Limited` for cohorts and for doses that must not be skipped. Value:
-    any.
+    to the target. The posterior is on the middles of equal cells of the domain; see
+    `parts.grid`. Use `Limited` around it for cohorts and for doses that must not be skipped.
+    Value: any.
 
     Args:
-        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
-            in [0, 1]; ``"beta"`` for rewards that are surely Beta(1, (1 - m) / m) with mean m,
+        likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for
+            others in [0, 1]; ``"beta"`` is for rewards that are Beta(1, (1 - m) / m) with mean m,
             the noise of the paper. With ``"beta"`` a learner can neither forget nor be merged.
         cells: number of cells, from 2 to 1,000,000.
-        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
-            the domain; uniform by default.
+        prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
+            uniform by default.
 
     >>> GridPlugIn(prior=(0.0, 1.34)).label
     'GridPlugIn(prior=(0.0, 1.34))'
     """
 
-    variants = variants_of(init, select, update, estimate, rebuild, resume)
+    variants = posterior_variants(select)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The posterior mean."""

@@ -10,7 +10,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import register
 from globalbandits.policies.parts import grid
-from globalbandits.policies.parts.grid import average, build, unit_means, weighted_sum
+from globalbandits.policies.parts.grid import average_worths, build, unit_means, weighted_sum
 from globalbandits.policies.parts.grid import estimate as estimate_parameter
 from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
 from globalbandits.policies.parts.grid import update as update_posterior
@@ -21,12 +21,12 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-# Probabilities and regrets below this share are rounding of the posterior's sums.
-_NOTHING = 1e-12
+# Smaller regrets are rounding of the posterior's sums.
+_MIN_REGRET = 1e-12
 
 
 class Setup(NamedTuple):
-    """The grid's setup, the means, and runs of cells with the same best arm."""
+    """The grid's setup, the means, and the runs of cells that have the same best arm."""
 
     tables: Tables
     grid: grid.Setup
@@ -37,7 +37,7 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """The posterior on the grid, and the mixture of two arms it asks for."""
+    """The posterior on the grid, and the mixture of two arms that follows from it."""
 
     posterior: grid.State
     values: FloatArray  # (n_arms,) posterior means of the arms' worths
@@ -51,7 +51,7 @@ class State(NamedTuple):
 
 
 def init(setup: Setup) -> State:
-    """No reward yet: all cells weigh the same."""
+    """No reward yet: the prior."""
     n, n_winners = setup.tables.n_arms, int(setup.winner.max()) + 1
     state = State(
         posterior=grid.init(setup.grid),
@@ -102,7 +102,7 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 def plan(setup: Setup, state: State) -> None:
     """Regrets and gains under the posterior, and the best mixture."""
-    average(setup.grid, state.posterior, state.values)
+    average_worths(setup.grid, state.posterior, state.values)
     inform(setup, state)
     mix(state)
 
@@ -123,7 +123,8 @@ def inform(setup: Setup, state: State) -> None:
         if first > last:
             continue
         winner = setup.winner[run]
-        if state.shares[winner] == 0.0:  # an arm may be best in several runs
+        # An arm may be best in several runs; the first one starts its sums.
+        if state.shares[winner] == 0.0:
             for arm in range(n):
                 state.parts[winner, arm] = 0.0
         for cell in range(first, last + 1):
@@ -141,7 +142,7 @@ def inform(setup: Setup, state: State) -> None:
                 state.gains[arm] += share / mass * surprise * surprise
     for arm in range(n):
         regret = top / mass - state.values[arm]
-        state.regrets[arm] = regret if regret > _NOTHING else 0.0
+        state.regrets[arm] = regret if regret > _MIN_REGRET else 0.0
 
 
 def mix(state: State) -> None:
@@ -191,21 +192,22 @@ class IDS(Gridded):
 
     Under the posterior on a grid (see `parts.grid`), arm k has the expected regret ``D_k =
     E[largest worth] - E[worth of k]`` and the gain ``V_k = Var(E[mean of k | which arm is
-    best])``; the mixture minimises ``D**2 / V`` of its averages (Russo and Van Roy 2014, the
-    variance-based ratio, which bounds the one with mutual information from above and needs no
-    distribution of rewards beyond the posterior; checked in public code). Some best mixture has
-    at most two arms. An arm without regret is played at once. Value: any; regret is of worth,
-    the gain is about the mean of what is observed.
+    best])``. The mixture minimises ``D**2 / V`` of its averages. This is the variance-based ratio
+    of Russo and Van Roy (2014), an upper bound of the one with mutual information that needs no
+    distribution of rewards beyond the posterior; it was checked in public code. Some optimal
+    mixture has at most two arms. An arm without expected regret is played at once.
+
+    Value: any. Regret is of worth; the gain is about the mean of what is observed.
 
     Args:
-        likelihood: ``"bernoulli"`` for rewards 0 and 1, and as a quasi-likelihood for any others
-            in [0, 1]: it finds theta whatever the noise. ``"beta"`` for rewards that are surely
-            Beta(1, (1 - m) / m) with mean m, the noise of the paper: a little sharper there, and
-            wrong for good under other noises. With ``"beta"`` a learner can neither forget nor
-            be merged.
+        likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for
+            others in [0, 1]; the estimate converges to theta for every noise. ``"beta"`` is for
+            rewards that are Beta(1, (1 - m) / m) with mean m, the noise of the paper. It is
+            slightly sharper there and inconsistent under other noises, and a learner can neither
+            forget nor be merged.
         cells: number of cells of the grid, from 2 to 1,000,000.
-        prior: mean and standard deviation of a normal prior of theta, cut off at the ends of
-            the domain; uniform by default.
+        prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
+            uniform by default.
 
     >>> IDS(cells=500).label
     'IDS(cells=500)'

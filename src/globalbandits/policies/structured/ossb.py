@@ -19,7 +19,7 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.divergence import coin_loss
+from globalbandits.policies.parts.divergence import bernoulli_loss
 from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.statistics import Statistics
 
@@ -106,7 +106,7 @@ def distance(setup: Setup, stats: Statistics, theta: float) -> float:
             mu = evaluate(setup.tables.mean, arm, theta)
             mu = min(max(mu, _CLIP), 1.0 - _CLIP)
             rest = stats.counts[arm] - stats.sums[arm]
-            value += coin_loss(stats.sums[arm], rest, math.log(mu), math.log(1.0 - mu))
+            value += bernoulli_loss(stats.sums[arm], rest, math.log(mu), math.log(1.0 - mu))
     return value
 
 

@@ -16,9 +16,9 @@ from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.inverting import require_inverses
 from globalbandits.policies.parts.weighting import (
     Estimates,
-    mean_of,
+    mean_of_grains,
     no_group_estimates,
-    weigh_in_group,
+    update_group_estimate,
 )
 from globalbandits.statistics import Statistics
 
@@ -105,13 +105,13 @@ def weigh_arm(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
     """Bring one arm's estimate and its group's sum in line with the arm's counts and sums."""
     group = setup.group_of[arm]
     low, high = setup.lows[group], setup.highs[group]
-    weigh_in_group(setup.tables, low, high, stats, state.own, arm, group)
+    update_group_estimate(setup.tables, low, high, stats, state.own, arm, group)
 
 
 def group_estimate(setup: Setup, state: State, group: int) -> float:
     """WAGP's weighted estimate from the rewards of one group, which must have some."""
     upper, lower = state.own.weighted[group, 0], state.own.weighted[group, 1]
-    return mean_of(setup.lows[group], setup.highs[group], upper, lower, state.plays[group])
+    return mean_of_grains(setup.lows[group], setup.highs[group], upper, lower, state.plays[group])
 
 
 def locate(setup: Setup, state: State, group: int) -> None:

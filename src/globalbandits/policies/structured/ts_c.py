@@ -2,25 +2,18 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from globalbandits._validation import as_positive
-from globalbandits.errors import PolicyError
-from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.confidence import Setup, build, explain
+from globalbandits.policies.base import Rules, register
+from globalbandits.policies.parts.confidence import ConfidenceSetPolicy, Setup, explain
 from globalbandits.policies.parts.valuing import worth_of
 from globalbandits.policies.parts.variance_choice import (
-    as_number_or_learned,
     draw_student,
     learn_variances,
 )
 from globalbandits.policies.structured.ucb_c import State, estimate, init, rebuild, update
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
@@ -49,7 +42,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 @register("ts_c")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TSC(Policy):
+class TSC(ConfidenceSetPolicy):
     """Thompson sampling, restricted to the arms best for some parameter the rewards allow.
 
     The competitive arms are those of `UCBC`; among them the largest of the draws
@@ -70,15 +63,7 @@ class TSC(Policy):
     variance: float | str = 0.25
 
     rules = Rules(init, select, update, estimate, rebuild)
-
-    def __post_init__(self) -> None:
-        """Check the two factors."""
-        object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
-        object.__setattr__(self, "variance", as_number_or_learned(self.variance))
-
-    def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables and the radius."""
-        return build(model, 2.0 * self.alpha, self.variance)
+    log_factor = 2.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""

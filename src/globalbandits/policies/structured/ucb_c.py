@@ -2,27 +2,22 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_positive
-from globalbandits.errors import PolicyError
 from globalbandits.model.tables import find_cell
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Rules, register
 from globalbandits.policies.parts import confidence
 from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.confidence import Setup, build, explain, is_empty
+from globalbandits.policies.parts.confidence import ConfidenceSetPolicy, Setup, explain, is_empty
 from globalbandits.policies.parts.confidence import estimate as estimate_parameter
 from globalbandits.policies.parts.confidence import rebuild as rebuild_set
 from globalbandits.policies.parts.confidence import update as update_set
 from globalbandits.policies.parts.valuing import worth_within
-from globalbandits.policies.parts.variance_choice import LEARNED, as_number_or_learned
+from globalbandits.policies.parts.variance_choice import LEARNED
 from globalbandits.statistics import Statistics, no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 class State(NamedTuple):
@@ -110,7 +105,7 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 @register("ucb_c")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class UCBC(Policy):
+class UCBC(ConfidenceSetPolicy):
     """UCB, restricted to the arms that are best for some parameter the rewards allow.
 
     With ``r_k = sqrt(2 * alpha * variance * log(t) / N_k)`` the confidence set is ``{theta:
@@ -139,15 +134,7 @@ class UCBC(Policy):
     variance: float | str = LEARNED
 
     rules = Rules(init, select, update, estimate, rebuild)
-
-    def __post_init__(self) -> None:
-        """Check the two factors."""
-        object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
-        object.__setattr__(self, "variance", as_number_or_learned(self.variance))
-
-    def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables and the radius."""
-        return build(model, 2.0 * self.alpha, self.variance)
+    log_factor = 2.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and how many arms compete."""

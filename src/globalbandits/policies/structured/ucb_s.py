@@ -2,19 +2,16 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from globalbandits._validation import as_positive
-from globalbandits.errors import PolicyError
 from globalbandits.model.tables import choose_in_cell, evaluate, find_cell
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Rules, register
 from globalbandits.policies.parts.choice import choose_largest
 from globalbandits.policies.parts.confidence import (
+    ConfidenceSetPolicy,
     Setup,
     State,
-    build,
     estimate,
     explain,
     init,
@@ -23,11 +20,7 @@ from globalbandits.policies.parts.confidence import (
     update,
 )
 from globalbandits.policies.parts.valuing import worth_within
-from globalbandits.policies.parts.variance_choice import as_number_or_learned
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
@@ -77,7 +70,7 @@ def choose_within(setup: Setup, state: State, rng: np.random.Generator) -> int:
 
 @register("ucb_s")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class UCBS(Policy):
+class UCBS(ConfidenceSetPolicy):
     """Play the arm that could be best by most: ``argmax_k sup over Theta_t of mu_k``.
 
     The confidence set is ``Theta_t = {theta: |mu_k(theta) - mean_k| <= sqrt(alpha * variance *
@@ -100,15 +93,7 @@ class UCBS(Policy):
     variance: float | str = 0.25
 
     rules = Rules(init, select, update, estimate, rebuild)
-
-    def __post_init__(self) -> None:
-        """Check the two factors."""
-        object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
-        object.__setattr__(self, "variance", as_number_or_learned(self.variance))
-
-    def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables and the radius."""
-        return build(model, self.alpha, self.variance)
+    log_factor = 1.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The confidence set and the largest index."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 # A weight that has decayed below this is as good as none, and would soon be zero.
-_FORGOTTEN = 1e-200
+_MIN_WEIGHT = 1e-200
 
 _RTOL = 1e-6  # how far rounding may take apart what should be equal
 
@@ -66,7 +66,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
         state.weights[other] *= setup.discount
         state.rewards[other] *= setup.discount
         state.widths[other] *= slower
-        if state.weights[other] < _FORGOTTEN:
+        if state.weights[other] < _MIN_WEIGHT:
             state.widths[other] = 0.0
     state.weights[arm] += 1.0
     state.rewards[arm] += reward
@@ -86,7 +86,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         return False
     if not np.all((rewards >= 0.0) & (rewards <= weights + slack)):
         return False
-    alive = weights >= _FORGOTTEN
+    alive = weights >= _MIN_WEIGHT
     means, widths = np.zeros_like(weights), np.zeros_like(weights)
     np.divide(rewards, weights, out=means, where=alive)
     np.divide(1.0, np.sqrt(weights), out=widths, where=alive)

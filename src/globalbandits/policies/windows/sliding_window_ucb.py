@@ -17,7 +17,7 @@ from globalbandits.policies.parts.indices import (
     init_widths,
     no_estimate,
     rebuild_widths,
-    renew,
+    update_arm,
 )
 from globalbandits.policies.parts.valuing import choose_by_worth
 from globalbandits.statistics import Statistics, are_part, count, no_statistics, uncount
@@ -68,13 +68,13 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
     if stats.total[0] > setup.window:
         oldest = state.arms[place]
         uncount(state.recent, oldest, state.rewards[place])
-        renew(state.recent, state.bounds, oldest)
+        update_arm(state.recent, state.bounds, oldest)
     state.arms[place] = arm
     state.rewards[place] = reward
     count(state.recent, arm, reward)
     if place == setup.window - 1:
         resum(setup, state)
-    renew(state.recent, state.bounds, arm)
+    update_arm(state.recent, state.bounds, arm)
 
 
 def resum(setup: Setup, state: State) -> None:

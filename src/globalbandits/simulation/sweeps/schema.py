@@ -3,7 +3,8 @@
 import dataclasses
 from typing import Any
 
-from globalbandits.environments.parts import _REGISTRY as PARTS
+from globalbandits import _registry
+from globalbandits.environments import Bias, Drift, Noise
 from globalbandits.model.catalogue import families, parameters_of, short_names
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import registered
@@ -130,18 +131,18 @@ def _environment() -> dict[str, Any]:
         family: {
             "anyOf": [{"enum": list(known)}, *(_part(kind, part) for kind, part in known.items())]
         }
-        for family, known in PARTS.items()
+        for family in (Noise.family, Drift.family, Bias.family)
+        if (known := _registry.registered(family))
     }
     truth = {"anyOf": [_NUMBERS, {"type": "object", "required": ["theta"]}]}
     return _table({"theta": {"anyOf": [_NUMBER, people]}, "truth": truth} | parts)
 
 
 def _part(kind: str, part: Any) -> dict[str, Any]:
-    fields = dataclasses.fields(part)
-    required = [field.name for field in fields if field.default is dataclasses.MISSING]
-    return _table(
-        {"kind": {"const": kind}} | {field.name: {} for field in fields}, ["kind", *required]
-    )
+    parameters = _registry.parameters_of(part)
+    required = [name for name, is_required in parameters.items() if is_required]
+    properties: dict[str, Any] = {name: {} for name in parameters}
+    return _table({"kind": {"const": kind}} | properties, ["kind", *required])
 
 
 def _policy(kind: str) -> dict[str, Any]:

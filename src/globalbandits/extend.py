@@ -1,0 +1,106 @@
+"""What authors of policies, noises, drifts, biases, model families and stores need.
+
+Names in this module are stable; the modules behind it may move. Every function that reads
+`Tables` or `Statistics` is in the subset of Python that Numba compiles, so the rules of a policy
+may call it. See docs/howto/own-policy.md for a policy, and CONTRIBUTING.md for the others.
+
+>>> from globalbandits.extend import Policy, TablesOnly, no_estimate, register, stateless
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from globalbandits._registry import register
+from globalbandits.environments.bias import Bias
+from globalbandits.environments.drift import Drift, DriftRules
+from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.errors import ModelError, PolicyError, ScenarioError, StoreError
+from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.tables import (
+    Curves,
+    Envelope,
+    Tables,
+    choose_in_cell,
+    evaluate,
+    find_cell,
+    suboptimality_distance,
+)
+from globalbandits.policies.base import Policy, Rules, stateless
+from globalbandits.policies.parts.choice import choose_largest
+from globalbandits.policies.parts.indices import Setup as TablesOnly
+from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.policies.parts.valuing import choose_by_worth, worth_of, worth_within
+from globalbandits.statistics import (
+    Statistics,
+    are_part,
+    assign,
+    clear,
+    count,
+    no_statistics,
+    uncount,
+)
+
+if TYPE_CHECKING:
+    from globalbandits.service.stores import CheckedStore, Store, Transaction, records
+    from globalbandits.testing import check_policy
+
+__all__ = [
+    "Bias",
+    "CheckedStore",
+    "Curves",
+    "Drift",
+    "DriftRules",
+    "Envelope",
+    "ModelError",
+    "Noise",
+    "NoiseRules",
+    "Policy",
+    "PolicyError",
+    "RewardModel",
+    "Rules",
+    "ScenarioError",
+    "Statistics",
+    "Store",
+    "StoreError",
+    "Tables",
+    "TablesOnly",
+    "Transaction",
+    "are_part",
+    "assign",
+    "check_policy",
+    "choose_by_worth",
+    "choose_in_cell",
+    "choose_largest",
+    "clear",
+    "count",
+    "evaluate",
+    "find_cell",
+    "no_estimate",
+    "no_statistics",
+    "records",
+    "register",
+    "stateless",
+    "suboptimality_distance",
+    "uncount",
+    "worth_of",
+    "worth_within",
+]
+
+# Loaded when first used: writing a policy needs neither a store nor the simulator.
+_LAZY = {
+    "CheckedStore": "globalbandits.service.stores",
+    "Store": "globalbandits.service.stores",
+    "Transaction": "globalbandits.service.stores",
+    "check_policy": "globalbandits.testing",
+    "records": "globalbandits.service.stores",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
