@@ -22,6 +22,7 @@ from globalbandits.lab.league.scenarios import Scenario, load_scenarios
 from globalbandits.lab.league.standings import Cell, Standings, rank
 from globalbandits.policies import Policy
 from globalbandits.simulation.simulate import require_all_runs, simulate
+from globalbandits.simulation.spreading import available_cores
 
 Tick = Callable[[str, str], None]
 
@@ -131,7 +132,7 @@ def compile_ahead(policies: Sequence[str], tick: Tick) -> None:
         policies: labels of the league, or ``module:Object`` names.
         tick: called with ("compiled", policy) when one of them is compiled.
     """
-    with ProcessPoolExecutor(_n_cores(), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(available_cores(), mp_context=get_context("spawn")) as pool:
         jobs = {pool.submit(_compile, name): name for name in policies}
         for job in as_completed(jobs):
             job.result()
@@ -161,9 +162,5 @@ def _play(scenario: Scenario, policy: Policy, runs: int, seed: int, threads: int
     seconds = time.perf_counter() - started
     result = require_all_runs(played, runs)
     final = np.asarray(result.dataset["regret"].isel(policy=0, time=-1).values, dtype=np.float64)
-    cores = min(threads or _n_cores(), runs)
+    cores = min(threads or available_cores(), runs)
     return Game(final, seconds * cores / (runs * scenario.horizon) * 1e9)
-
-
-def _n_cores() -> int:
-    return os.cpu_count() or 1
