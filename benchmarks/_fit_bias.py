@@ -35,7 +35,7 @@ def found_in_sparse_histories() -> None:
         for groups in (10, 20, 50, 200):
             found = []
             for seed in range(100, 116):
-                history = gb.histories.expo(groups, 20, seed=seed, rho=rho, uneven=True)
+                history = gb.histories.exponential_demand(groups, 20, seed=seed, rho=rho, uneven=True)
                 panel, _ = panels_from_rows(history, Wanted("group", "arm", "reward"))
                 found.append(fit_shared(panel, arm_scale(panel.arms)).bias_scale)
             sizes = np.array(found)

@@ -35,7 +35,7 @@ def _small(monkeypatch):
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
     path = tmp_path_factory.mktemp("fit") / "history.csv"
-    rows = gb.histories.expo(groups=12, rewards=70, seed=3, rho=0.02)
+    rows = gb.histories.exponential_demand(groups=12, rewards=70, seed=3, rho=0.02)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["store", "price", "sold"])
@@ -101,7 +101,7 @@ def test_quick_leaves_the_simulation_out(history, capsys, tmp_path):
 
 def test_groups_and_arms_are_named_as_in_the_file(tmp_path, capsys):
     """A code with zeros is a text, and so is a number among texts."""
-    rows = gb.histories.expo(groups=12, rewards=70, seed=3, rho=0.02)
+    rows = gb.histories.exponential_demand(groups=12, rewards=70, seed=3, rho=0.02)
     stores = [f"{store:02d}" if store < 9 else f"A{store}" for store in range(12)]
     path = tmp_path / "codes.csv"
     with path.open("w", newline="") as file:

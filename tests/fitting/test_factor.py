@@ -43,7 +43,7 @@ def assert_same_fit(first, second, arms=slice(None)):
 
 @pytest.fixture(scope="module")
 def history():
-    return histories.expo(30, 60, seed=7, rho=0.02, uneven=True)
+    return histories.exponential_demand(30, 60, seed=7, rho=0.02, uneven=True)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_exact_curves_are_found_to_be_nearly_exact():
 
 def test_the_noise_of_other_rewards_is_found():
     phis = [
-        shared_fit(histories.expo(50, 42, seed=seed, concentration=5.0), (0.0, 1.0)).phi.mean()
+        shared_fit(histories.exponential_demand(50, 42, seed=seed, concentration=5.0), (0.0, 1.0)).phi.mean()
         for seed in SEEDS
     ]
     assert np.mean(phis) == pytest.approx(1 / 6, abs=3 * 0.005)
@@ -146,7 +146,7 @@ def test_the_curves_are_found():
     levels = np.linspace(0.05, 0.95, 19)
     theta = np.exp(np.log(0.22) + 0.35 * stats.norm.ppf(levels))
     for seed in SEEDS:
-        fitted = shared_fit(histories.expo(100, 140, seed=seed))
+        fitted = shared_fit(histories.exponential_demand(100, 140, seed=seed))
         z = z_at(fitted, (1 - levels - 0.005) / 0.99)  # more is sold where theta is small
         curves = 1 / (1 + np.exp(-(fitted.a + z[:, None] * fitted.c)))
         true = np.exp(-theta[:, None] * np.arange(2.0, 9.0))
@@ -169,7 +169,7 @@ def test_the_share_is_large_with_structure_and_small_without(world, low, high):
 
 def test_every_arm_for_itself_has_the_variation_between_groups():
     """Its bias is the standard deviation of the true means, over many groups."""
-    history = histories.free(400, 700, seed=1)
+    history = histories.unstructured(400, 700, seed=1)
     panel = panel_of(history)
     alone = fit_independent(panel, arm_scale(panel.arms))
     assert alone.c.tolist() == [0.0] * 7
@@ -179,14 +179,14 @@ def test_every_arm_for_itself_has_the_variation_between_groups():
 
 
 def test_all_alike_has_no_variation():
-    panel = panel_of(histories.same(30, 140, seed=1))
+    panel = panel_of(histories.identical_groups(30, 140, seed=1))
     alike = fit_same(panel, arm_scale(panel.arms))
     assert alike.bias_scale == 0.0
     np.testing.assert_allclose(alike.curves[0], panel.pooled, atol=0.02)
 
 
 def test_many_groups_are_fitted_on_some_and_finished_on_all(monkeypatch):
-    panel = panel_of(histories.expo(900, 40, seed=5, rho=0.02))
+    panel = panel_of(histories.exponential_demand(900, 40, seed=5, rho=0.02))
     scale = arm_scale(panel.arms)
     whole = fit_shared(panel, scale)
     monkeypatch.setattr(factor, "MANY_GROUPS", 600)
@@ -199,7 +199,7 @@ def test_many_groups_are_fitted_on_some_and_finished_on_all(monkeypatch):
 
 
 def test_an_arm_that_never_sells_stays_finite():
-    history = histories.expo(20, 140, seed=3)
+    history = histories.exponential_demand(20, 140, seed=3)
     history["reward"][history["arm"] == 8.0] = 0.0
     fitted = shared_fit(history)
     assert np.isfinite(fitted.a).all()

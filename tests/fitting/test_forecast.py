@@ -18,7 +18,7 @@ from tests.fitting.panels import COLUMNS
 
 @pytest.fixture(scope="module")
 def found():
-    history = gb.histories.expo(groups=12, rewards=70, seed=2, rho=0.02)
+    history = gb.histories.exponential_demand(groups=12, rewards=70, seed=2, rho=0.02)
     return gb.fit(history, **COLUMNS, cost=1.0, verdict=False)
 
 

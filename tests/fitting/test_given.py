@@ -29,7 +29,7 @@ def wrong_curves():
 
 
 def test_right_curves_are_kept_and_named():
-    found = fit(histories.expo(8, 140, seed=5), **COLUMNS, curves=right_curves(), verdict=False)
+    found = fit(histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=right_curves(), verdict=False)
     assert found.chosen == "given"
     assert found.model.fingerprint == right_curves().fingerprint
     assert any(note.startswith("your curves are kept") for note in found.notes)
@@ -41,7 +41,7 @@ def test_right_curves_are_kept_and_named():
 
 
 def test_theta_of_groups_is_the_model_s_own():
-    history = histories.expo(30, 700, seed=6)
+    history = histories.exponential_demand(30, 700, seed=6)
     rows = {**history, "day": np.arange(30 * 700) % 10}
     found = fit(rows, **COLUMNS, curves=right_curves(), time="day", verdict=False)
     assert ("last third", "given - independent") in found.scores.index
@@ -52,14 +52,14 @@ def test_theta_of_groups_is_the_model_s_own():
 
 
 def test_wrong_curves_are_not_kept():
-    found = fit(histories.expo(40, 280, seed=5), **COLUMNS, curves=wrong_curves(), verdict=False)
+    found = fit(histories.exponential_demand(40, 280, seed=5), **COLUMNS, curves=wrong_curves(), verdict=False)
     assert found.chosen == "shared"
     assert any(note.startswith("your curves are not kept") for note in found.notes)
     assert found.model.domain == (0.0, 1.0)
 
 
 def test_a_policy_for_given_curves_takes_their_bias():
-    history = histories.expo(20, 140, seed=5, rho=0.02)
+    history = histories.exponential_demand(20, 140, seed=5, rho=0.02)
     found = fit(history, **COLUMNS, curves=right_curves(), verdict=False)
     assert (found.chosen, found.verdict.action) == ("given", "elastic")
     weights = np.array(found.policy.prior)
@@ -69,7 +69,7 @@ def test_a_policy_for_given_curves_takes_their_bias():
 
 def test_given_curves_are_valued_as_asked_for():
     """The user's model stays as it is, or says the same with another worth."""
-    history = histories.expo(8, 140, seed=5)
+    history = histories.exponential_demand(8, 140, seed=5)
     plain = fit(history, **COLUMNS, curves=right_curves(), cost=1.0, verdict=False)
     assert plain.chosen == "given"
     np.testing.assert_allclose(plain.model.means(0.2), right_curves().means(0.2))
@@ -86,7 +86,7 @@ def test_given_curves_are_valued_as_asked_for():
 
 
 def test_groups_of_given_curves_are_drawn_in_the_models_order():
-    history = histories.expo(8, 140, seed=5)
+    history = histories.exponential_demand(8, 140, seed=5)
     turned = gb.RewardModel(
         lambda theta, price: np.exp(-theta * price), [*PRICES[::-1], 9.0], (0.02, 1.0)
     )
@@ -105,7 +105,7 @@ def test_a_fixed_arm_is_compared_with_arms_that_have_no_history_too():
         lambda theta, price: np.exp(-theta * price), [9.0, *PRICES], (0.02, 1.0),
         value=lambda sold, price: price**3 * sold,
     )  # fmt: skip
-    found = fit(histories.expo(8, 140, seed=5), **COLUMNS, curves=curves, verdict=False)
+    found = fit(histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=curves, verdict=False)
     assert found.model is curves
     fixed = found.knowing.fixed
     got = foresee(
@@ -119,7 +119,7 @@ def test_a_fixed_arm_is_compared_with_arms_that_have_no_history_too():
 
 
 def test_curves_that_do_not_fit_the_history_are_refused():
-    panel = panel_of(histories.expo(5, 70, seed=1))
+    panel = panel_of(histories.exponential_demand(5, 70, seed=1))
     fewer = gb.RewardModel(lambda theta, price: np.exp(-theta * price), PRICES[:3], (0.02, 1.0))
     with pytest.raises(FitError, match=r"curves must have the history's arm 5.0, has: 2.0, 3.0"):
         read_curves(fewer, panel)
@@ -131,6 +131,6 @@ def test_curves_that_do_not_fit_the_history_are_refused():
         read_curves(revenue, panel)
     with pytest.raises(FitError, match="arms must be left out where curves are kept"):
         fit(
-            histories.expo(8, 140, seed=5), **COLUMNS, curves=right_curves(), verdict=False,
+            histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=right_curves(), verdict=False,
             arms=[2.0, 3.0],
         )  # fmt: skip

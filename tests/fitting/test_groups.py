@@ -15,7 +15,7 @@ from tests.fitting.panels import coin_panel, panel_of
 
 @pytest.fixture(scope="module")
 def history():
-    return histories.expo(80, 140, seed=3, rho=0.02)
+    return histories.exponential_demand(80, 140, seed=3, rho=0.02)
 
 
 @pytest.fixture(scope="module")

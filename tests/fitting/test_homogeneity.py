@@ -13,7 +13,7 @@ from tests.oracles import fitting as oracle
 
 
 def test_the_statistic_is_that_of_contingency_tables():
-    panel = panel_of(histories.expo(12, 70, seed=5, uneven=True))
+    panel = panel_of(histories.exponential_demand(12, 70, seed=5, uneven=True))
     found = check_homogeneity(panel)
     assert (found.statistic, found.freedom) == pytest.approx(
         oracle.homogeneity(panel.sums.tolist(), panel.counts.tolist())
@@ -22,7 +22,7 @@ def test_the_statistic_is_that_of_contingency_tables():
 
 @pytest.mark.parametrize("rewards", [3_500, 35_000], ids=["exact moments", "large"])
 def test_with_large_cells_it_is_pearsons_test(rewards):
-    panel = panel_of(histories.same(30, rewards, seed=3))
+    panel = panel_of(histories.identical_groups(30, rewards, seed=3))
     found = check_homogeneity(panel)
     expected = stats.chi2.sf(found.statistic, found.freedom)
     assert found.p_value == pytest.approx(expected, rel=0.02)
@@ -48,7 +48,7 @@ def test_groups_that_are_alike_are_called_alike(how):
     rewards = 20 if how.get("uneven") else 140
     alike = [
         not check_homogeneity(
-            panel_of(histories.same(20, rewards, seed=seed, **how), (0.0, 1.0))
+            panel_of(histories.identical_groups(20, rewards, seed=seed, **how), (0.0, 1.0))
         ).differ()
         for seed in range(200)
     ]

@@ -16,7 +16,7 @@ from tests.fitting.panels import coin_panel, panel_of
 
 @pytest.fixture(scope="module")
 def panel():
-    return panel_of(histories.expo(50, 280, seed=2))
+    return panel_of(histories.exponential_demand(50, 280, seed=2))
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def test_the_page_holds_the_numbers_of_the_fit(page, found):
 
 
 def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
-    history = gb.histories.same(groups=8, rewards=70, seed=2)
+    history = gb.histories.identical_groups(groups=8, rewards=70, seed=2)
     plain = gb.fit(history, **COLUMNS, verdict=False)
     text = plain.report(tmp_path / "plain.html").read_text("utf-8")
     assert "Play " in text
@@ -100,7 +100,7 @@ def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
 
 def test_what_cannot_be_told_is_not_given_as_a_number(tmp_path, monkeypatch):
     monkeypatch.setattr(scoring, "N_FOLDS", 2)
-    history = gb.histories.expo(groups=30, rewards=7, seed=1, concentration=5.0)
+    history = gb.histories.exponential_demand(groups=30, rewards=7, seed=1, concentration=5.0)
     single = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)
     text = single.report(tmp_path / "single.html").read_text("utf-8")
     assert "cannot be told: every group has one reward per arm" in text
@@ -143,7 +143,7 @@ def test_figures_show_the_fit_and_take_axes(found):
 
 @pytest.mark.parametrize("concentration", [None, 5.0])
 def test_plausible_means_are_those_that_rewards_leave_open(concentration):
-    history = gb.histories.expo(
+    history = gb.histories.exponential_demand(
         groups=10, rewards=140, seed=4, rho=0.02, concentration=concentration
     )
     fit = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)

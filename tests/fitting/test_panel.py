@@ -58,7 +58,7 @@ def test_a_table_of_means_is_the_same_panel():
 
 
 def test_a_table_of_coins_needs_no_variance_and_is_known_as_coins():
-    rows = pd.DataFrame(histories.expo(8, 60, seed=1))
+    rows = pd.DataFrame(histories.exponential_demand(8, 60, seed=1))
     table = rows.groupby(["group", "arm"])["reward"].agg(n="count", mean="mean", variance="var")
     first = panel_of(rows)
     for columns in (["n", "mean"], ["n", "mean", "variance"]):
@@ -95,7 +95,7 @@ def test_ties_in_time_stay_together():
 
 
 def test_a_million_rows_take_about_a_second():
-    history = histories.expo(500, 2_000, seed=1)
+    history = histories.exponential_demand(500, 2_000, seed=1)
     rows = {**history, "group": np.array([f"store {g}" for g in range(500)])[history["group"]]}
     started = time.process_time()
     panel = panel_of(rows)

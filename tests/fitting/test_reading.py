@@ -27,7 +27,7 @@ READERS = {"pandas": panels_by_pandas, "duckdb": panels_by_duckdb}
 
 @pytest.fixture(scope="module")
 def frame():
-    history = histories.expo(40, 2_500, seed=1, uneven=True)  # 100,000 rows
+    history = histories.exponential_demand(40, 2_500, seed=1, uneven=True)  # 100,000 rows
     rng = np.random.default_rng(2)
     return pd.DataFrame(
         {

@@ -16,7 +16,7 @@ from tests.fitting.panels import panel_of
 
 
 def test_a_bias_that_has_not_settled_is_named(monkeypatch):
-    panel = panel_of(histories.expo(30, 140, seed=1))
+    panel = panel_of(histories.exponential_demand(30, 140, seed=1))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     hasty = climb(panel, scale, starts(panel, 1)[0], 1)
     assert about_fit(panel, scale, hasty, hasty, worth) == []
@@ -27,14 +27,14 @@ def test_a_bias_that_has_not_settled_is_named(monkeypatch):
 
 def test_a_fit_that_used_all_steps_is_usually_settled():
     """At 150 steps the bias hardly moves: no remark."""
-    panel = panel_of(histories.expo(50, 140, seed=100, rho=0.02))
+    panel = panel_of(histories.exponential_demand(50, 140, seed=100, rho=0.02))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     fitted = fit_shared(panel, scale)._replace(n_steps=150)
     assert about_fit(panel, scale, fitted, fitted, worth) == []
 
 
 def test_errors_of_large_panels_come_from_some_groups(monkeypatch):
-    panel = panel_of(histories.expo(160, 35, seed=1, rho=0.02))
+    panel = panel_of(histories.exponential_demand(160, 35, seed=1, rho=0.02))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     fits = fit_shared(panel, scale), fit_independent(panel, scale)
 

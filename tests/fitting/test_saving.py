@@ -16,7 +16,7 @@ def _two_folds(monkeypatch):
     monkeypatch.setattr(scoring, "N_FOLDS", 2)
 
 
-HISTORY = gb.histories.expo(groups=8, rewards=70, seed=2)
+HISTORY = gb.histories.exponential_demand(groups=8, rewards=70, seed=2)
 
 
 @pytest.mark.parametrize(

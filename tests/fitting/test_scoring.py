@@ -25,7 +25,7 @@ from tests.oracles import fitting as oracle
 
 @pytest.mark.parametrize("concentration", [None, 5.0], ids=["coins", "continuous"])
 def test_scores_are_integrals_over_the_groups_own_means(concentration):
-    history = histories.expo(3, 12, seed=4, uneven=True, concentration=concentration)
+    history = histories.exponential_demand(3, 12, seed=4, uneven=True, concentration=concentration)
     panel = panel_of(history, (0.0, 1.0))
     fitted = starts(panel, 1)[0]
     keep = slice(0, None, 12)  # six points of the grid: integrals take their time
@@ -47,7 +47,7 @@ def test_scores_are_integrals_over_the_groups_own_means(concentration):
 
 
 def test_exact_coins_have_the_binomial_score():
-    panel = panel_of(histories.expo(5, 40, seed=1))
+    panel = panel_of(histories.exponential_demand(5, 40, seed=1))
     fitted = starts(panel, 1)[0]._replace(rho=np.zeros(7))
     nearly = fitted._replace(rho=np.full(7, 1e-7))
     np.testing.assert_allclose(log_scores(panel, fitted), log_scores(panel, nearly), rtol=1e-3)
@@ -62,7 +62,7 @@ def test_every_group_is_held_out_once():
 
 
 def test_one_number_wins_where_there_is_one():
-    panel = panel_of(histories.expo(50, 140, seed=10, rho=0.02))
+    panel = panel_of(histories.exponential_demand(50, 140, seed=10, rho=0.02))
     found = score_groups(panel, arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0)))
     assert found.over_independent().clear
     assert found.over_independent().mean > 3 * found.over_independent().se
@@ -72,7 +72,7 @@ def test_one_number_wins_where_there_is_one():
 def test_nothing_is_won_where_there_is_none():
     differences = []
     for seed in range(10, 12):
-        panel = panel_of(histories.free(50, 140, seed=seed))
+        panel = panel_of(histories.unstructured(50, 140, seed=seed))
         found = score_groups(panel, arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0)))
         differences.append(found.over_independent())
     mean = np.mean([each.mean for each in differences])
@@ -83,7 +83,7 @@ def test_nothing_is_won_where_there_is_none():
 
 def test_scores_depend_on_the_seed_only_through_the_folds(monkeypatch):
     monkeypatch.setattr(scoring, "N_FOLDS", 4)
-    panel = panel_of(histories.expo(12, 70, seed=2))
+    panel = panel_of(histories.exponential_demand(12, 70, seed=2))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     first, again, other = (
         score_groups(panel, scale, worth, seed=seed).log_scores["shared"] for seed in (3, 3, 4)
@@ -97,7 +97,7 @@ def test_large_panels_are_scored_on_some_groups(monkeypatch):
     monkeypatch.setattr(scoring, "MANY_GROUPS", 100)
     monkeypatch.setattr(factor, "SAMPLED_GROUPS", 60)
     monkeypatch.setattr(scoring, "N_FOLDS", 2)
-    panel = panel_of(histories.expo(120, 21, seed=2))
+    panel = panel_of(histories.exponential_demand(120, 21, seed=2))
     found = score_groups(panel, arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0)))
     assert found.log_scores["shared"].shape == (60,)
 
@@ -117,7 +117,7 @@ def test_the_users_curves_are_kept_unless_others_are_clearly_better():
 
 
 def test_halves_of_coins_add_up_and_have_the_right_mean():
-    panel = panel_of(histories.expo(4, 63, seed=3))
+    panel = panel_of(histories.exponential_demand(4, 63, seed=3))
     rng = np.random.default_rng(0)
     first_sums = []
     for _ in range(2_000):

@@ -74,7 +74,7 @@ def test_a_step_raises_the_penalised_likelihood(panel, rho, tau, labels):
 
 
 def test_responsibilities_are_those_of_the_plain_loop():
-    panel = panel_of(histories.expo(6, 30, seed=4, uneven=True))
+    panel = panel_of(histories.exponential_demand(6, 30, seed=4, uneven=True))
     fitted = starts(panel, 1)[0]
     expected = oracle.responsibilities(
         panel.counts, panel.means, fitted.a, fitted.c, fitted.rho, fitted.phi, fitted.grid,
@@ -145,7 +145,7 @@ def test_arms_borrow_thirty_groups_worth_of_rho_and_none_becomes_exact():
 
 
 def test_phi_is_the_noise_within_cells():
-    history = histories.expo(200, 42, seed=2, concentration=5.0)
+    history = histories.exponential_demand(200, 42, seed=2, concentration=5.0)
     panel = panel_of(history, (0.0, 1.0))
     start = flat_start(panel)
     posteriors = np.ones((200, 1))
@@ -174,7 +174,7 @@ def test_the_population_keeps_its_variance_when_it_is_smoothed():
 
 
 def test_edf_of_free_arms_is_two_and_of_a_straight_line_less():
-    panel = panel_of(histories.expo(60, 700, seed=3))
+    panel = panel_of(histories.exponential_demand(60, 700, seed=3))
     scale = arm_scale(panel.arms)
     start = starts(panel, 1)[0]
     free = one_step(panel, start._replace(shrinkage=Shrinkage(1e4, 1e4)), scale)

@@ -18,7 +18,7 @@ from tests.fitting.panels import panel_of
 
 @pytest.fixture(scope="module")
 def fitted():
-    panel = panel_of(histories.two(40, 140, seed=3))
+    panel = panel_of(histories.two_segments(40, 140, seed=3))
     return fit_shared(panel, arm_scale(panel.arms))
 
 
@@ -48,7 +48,7 @@ def test_quantiles_and_z_are_inverses(fitted):
 
 
 def test_intervals_cover_the_true_number():
-    history = histories.expo(200, 140, seed=11)
+    history = histories.exponential_demand(200, 140, seed=11)
     panel = panel_of(history)
     fitted = fit_shared(panel, arm_scale(panel.arms))
     scale = quantile_scale(fitted)
