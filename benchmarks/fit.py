@@ -17,7 +17,9 @@ COLUMNS: dict[str, Any] = {"group": "group", "arm": "arm", "reward": "reward"}
 
 def run() -> list[Row]:
     """Processor seconds; what is compiled is compiled before."""
-    history = gb.histories.exponential_demand(groups=N_GROUPS, rewards=N_ROWS // N_GROUPS, seed=1, rho=0.02)
+    history = gb.histories.exponential_demand(
+        groups=N_GROUPS, rewards=N_ROWS // N_GROUPS, seed=1, rho=0.02
+    )
     work = f"{N_ROWS:,} rows, {N_GROUPS} groups, 7 arms"
     names = np.array([f"store {number}" for number in range(N_GROUPS)])
     texts = {**history, "group": names[history["group"]]}

@@ -9,8 +9,8 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.cli.app import main
-from globalbandits.fitting import prospects, scoring
-from globalbandits.fitting.candidates import candidates
+from globalbandits.fitting.assessment import forecast, scores
+from globalbandits.fitting.assessment.forecast import candidate_policies
 
 NAMES = ("Elastic(history)", "IndependentGittins", "WAGP")
 
@@ -24,11 +24,11 @@ def run(arguments):
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Two folds, three candidates: the documents' examples have all of them."""
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
     monkeypatch.setattr(
-        prospects,
-        "candidates",
-        lambda *which: {n: p for n, p in candidates(*which).items() if n in NAMES},
+        forecast,
+        "candidate_policies",
+        lambda *which: {n: p for n, p in candidate_policies(*which).items() if n in NAMES},
     )
 
 

@@ -5,23 +5,23 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from globalbandits.fitting import factor, histories
-from globalbandits.fitting.aggregation import panel_from_table
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.factor import (
-    MOST_STEPS,
-    climb,
+from globalbandits.fitting import histories
+from globalbandits.fitting.assessment.scores import explained_share
+from globalbandits.fitting.decision_value import Worth
+from globalbandits.fitting.estimation import factor_model
+from globalbandits.fitting.estimation.curve_model import z_at
+from globalbandits.fitting.estimation.factor_model import (
+    MAX_STEPS,
+    fit_identical,
     fit_independent,
-    fit_same,
     fit_shared,
-    upright_fit,
+    initial_populations,
+    run_em,
+    with_rising_steepest_arm,
 )
-from globalbandits.fitting.likelihood import log_scores
-from globalbandits.fitting.share import explained_share
-from globalbandits.fitting.sources import leave_out
-from globalbandits.fitting.start import starts
-from globalbandits.fitting.theta import z_at
-from globalbandits.fitting.worth import Worth
+from globalbandits.fitting.estimation.group_posterior import log_scores
+from globalbandits.fitting.estimation.offered_arms import arm_scale
+from globalbandits.fitting.panel.rows import leave_out_groups, panel_from_table
 from tests.fitting.panels import panel_of
 
 SEEDS = range(100, 108)
@@ -70,7 +70,7 @@ def test_an_empty_group_does_not_matter(history, fitted):
     table = frame.groupby(["group", "arm"])["reward"].agg(n="count", mean="mean").reset_index()
     panel = panel_from_table(table, group="group", arm="arm")
     assert panel.n_groups == 30
-    kept, _ = leave_out(panel, None, ())
+    kept, _ = leave_out_groups(panel, None, ())
     assert kept.n_groups == 29
     expected = shared_fit(frame.dropna())
     assert_same_fit(expected, fit_shared(kept, arm_scale(kept.arms)))
@@ -79,9 +79,10 @@ def test_an_empty_group_does_not_matter(history, fitted):
 def test_the_sign_of_the_shared_number_does_not_matter(history, fitted):
     panel = panel_of(history)
     scale = arm_scale(panel.arms)
-    start = starts(panel, 1)[0]
+    start = initial_populations(panel, 1)[0]
     mirrored = start._replace(c=-start.c, curves=start.curves[::-1])
-    ends = [upright_fit(climb(panel, scale, each, MOST_STEPS)) for each in (start, mirrored)]
+    fits = [run_em(panel, scale, each, MAX_STEPS) for each in (start, mirrored)]
+    ends = [with_rising_steepest_arm(each) for each in fits]
     assert_same_fit(*ends)
     assert ends[0].c[np.argmax(np.abs(ends[0].c))] > 0
 
@@ -95,7 +96,7 @@ def test_a_start_that_ends_below_the_best_is_given_up():
     )
     panel = panel_of(history)
     scale = arm_scale(panel.arms, labels=True)
-    ends = [climb(panel, scale, start, MOST_STEPS) for start in starts(panel, 3)]
+    ends = [run_em(panel, scale, start, MAX_STEPS) for start in initial_populations(panel, 3)]
     first, second, third = (log_scores(panel, end).sum() for end in ends)
     best = max(first, second, third)
     assert first < best - 5
@@ -134,7 +135,9 @@ def test_exact_curves_are_found_to_be_nearly_exact():
 
 def test_the_noise_of_other_rewards_is_found():
     phis = [
-        shared_fit(histories.exponential_demand(50, 42, seed=seed, concentration=5.0), (0.0, 1.0)).phi.mean()
+        shared_fit(
+            histories.exponential_demand(50, 42, seed=seed, concentration=5.0), (0.0, 1.0)
+        ).phi.mean()
         for seed in SEEDS
     ]
     assert np.mean(phis) == pytest.approx(1 / 6, abs=3 * 0.005)
@@ -180,7 +183,7 @@ def test_every_arm_for_itself_has_the_variation_between_groups():
 
 def test_all_alike_has_no_variation():
     panel = panel_of(histories.identical_groups(30, 140, seed=1))
-    alike = fit_same(panel, arm_scale(panel.arms))
+    alike = fit_identical(panel, arm_scale(panel.arms))
     assert alike.bias_scale == 0.0
     np.testing.assert_allclose(alike.curves[0], panel.pooled, atol=0.02)
 
@@ -189,10 +192,10 @@ def test_many_groups_are_fitted_on_some_and_finished_on_all(monkeypatch):
     panel = panel_of(histories.exponential_demand(900, 40, seed=5, rho=0.02))
     scale = arm_scale(panel.arms)
     whole = fit_shared(panel, scale)
-    monkeypatch.setattr(factor, "MANY_GROUPS", 600)
-    monkeypatch.setattr(factor, "SAMPLED_GROUPS", 300)
+    monkeypatch.setattr(factor_model, "MAX_GROUPS_IN_FULL", 600)
+    monkeypatch.setattr(factor_model, "SAMPLED_GROUPS", 300)
     quick = fit_shared(panel, scale, seed=2)
-    assert 10 < quick.n_steps <= MOST_STEPS + factor.LAST_STEPS
+    assert 10 < quick.n_steps <= MAX_STEPS + factor_model.FINAL_STEPS
     assert np.sqrt(np.mean((quick.means - whole.means) ** 2)) < 0.005
     assert quick.bias_scale == pytest.approx(whole.bias_scale, abs=0.015)
     assert fit_shared(panel, scale, seed=2).a.tolist() == quick.a.tolist()

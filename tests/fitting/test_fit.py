@@ -6,17 +6,17 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import bootstrap, fit, histories, prospects, scoring
-from globalbandits.fitting.candidates import candidates
-from globalbandits.fitting.prior import error_prior
-from globalbandits.fitting.verdict import OBSERVATIONAL
+from globalbandits.fitting import fit, histories
+from globalbandits.fitting.assessment import forecast, scores, standard_errors
+from globalbandits.fitting.assessment.forecast import candidate_policies, error_prior
+from globalbandits.fitting.assessment.verdict import OBSERVATIONAL
 from tests.fitting.panels import COLUMNS, rows_of
 
 
 @pytest.fixture(autouse=True)
 def _two_folds(monkeypatch):
     """Folds take most of the time; tests of scores with all ten are in test_scoring.py."""
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -25,10 +25,10 @@ def _few_policies():
     names = ("Elastic(history)", "IndependentGittins", "WAGP")
 
     def few(*which):
-        return {n: p for n, p in candidates(*which).items() if n in names}
+        return {n: p for n, p in candidate_policies(*which).items() if n in names}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prospects, "candidates", few)
+        patch.setattr(forecast, "candidate_policies", few)
         yield
 
 
@@ -251,7 +251,10 @@ def test_continuous_rewards_in_their_own_units():
 
 def test_time_can_reverse_the_ranking():
     """Curves that hold for two thirds of the time, then every arm goes its own way."""
-    early, late = histories.exponential_demand(40, 140, seed=1), histories.unstructured(40, 70, seed=2)
+    early, late = (
+        histories.exponential_demand(40, 140, seed=1),
+        histories.unstructured(40, 70, seed=2),
+    )
     mixed = {name: np.concatenate([early[name], late[name]]) for name in early}
     day = np.concatenate([np.zeros(40 * 140), np.ones(40 * 70)])
     steady = quick({**early, "day": np.arange(40 * 140) % 9}, time="day")
@@ -355,7 +358,7 @@ def test_a_time_must_leave_something_to_fit(shops):
 
 def test_errors_are_those_of_the_offered_arms(monkeypatch):
     """A new arm is known less well than the history's: so is what is not known of its bias."""
-    monkeypatch.setattr(bootstrap, "N_REFITS", 3)
+    monkeypatch.setattr(standard_errors, "N_REFITS", 3)
     history = histories.exponential_demand(12, 70, seed=3, rho=0.02)
     plain, wider = (
         fit(history, **COLUMNS, horizon=5, runs=2, arms=arms)
@@ -465,7 +468,7 @@ def small_history(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_small_histories_give_a_model_and_finite_numbers(seed, monkeypatch):
-    monkeypatch.setattr(bootstrap, "N_REFITS", 2)
+    monkeypatch.setattr(standard_errors, "N_REFITS", 2)
     found = fit(small_history(seed), **COLUMNS, reward_range=(0.0, 1.0), horizon=20, runs=2)
     assert np.isfinite(found.model.means(np.linspace(0, 1, 5))).all()
     assert np.isfinite(found.arms.to_numpy(float)).all()

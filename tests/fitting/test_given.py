@@ -5,10 +5,15 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import fit, histories, scoring
-from globalbandits.fitting.forecast import Playing, foresee, world_of
-from globalbandits.fitting.given import read_curves
-from globalbandits.fitting.population import draw_groups
+from globalbandits.fitting import fit, histories
+from globalbandits.fitting.assessment import scores
+from globalbandits.fitting.assessment.forecast import (
+    ForecastSettings,
+    forecast_regret,
+    groups_environment,
+)
+from globalbandits.fitting.estimation.factor_model import read_curves
+from globalbandits.fitting.estimation.population import draw_groups
 from tests.fitting.panels import COLUMNS, panel_of
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
@@ -17,7 +22,7 @@ PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 @pytest.fixture(autouse=True)
 def _two_folds(monkeypatch):
     """Folds take most of the time; tests of scores with all ten are in test_scoring.py."""
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
 
 
 def right_curves():
@@ -29,7 +34,12 @@ def wrong_curves():
 
 
 def test_right_curves_are_kept_and_named():
-    found = fit(histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=right_curves(), verdict=False)
+    found = fit(
+        histories.exponential_demand(8, 140, seed=5),
+        **COLUMNS,
+        curves=right_curves(),
+        verdict=False,
+    )
     assert found.chosen == "given"
     assert found.model.fingerprint == right_curves().fingerprint
     assert any(note.startswith("your curves are kept") for note in found.notes)
@@ -52,7 +62,12 @@ def test_theta_of_groups_is_the_model_s_own():
 
 
 def test_wrong_curves_are_not_kept():
-    found = fit(histories.exponential_demand(40, 280, seed=5), **COLUMNS, curves=wrong_curves(), verdict=False)
+    found = fit(
+        histories.exponential_demand(40, 280, seed=5),
+        **COLUMNS,
+        curves=wrong_curves(),
+        verdict=False,
+    )
     assert found.chosen == "shared"
     assert any(note.startswith("your curves are not kept") for note in found.notes)
     assert found.model.domain == (0.0, 1.0)
@@ -93,7 +108,7 @@ def test_groups_of_given_curves_are_drawn_in_the_models_order():
     found = fit(history, **COLUMNS, curves=turned, verdict=False)
     assert found.model is turned
     drawn = draw_groups(found.fitted, 3, np.random.default_rng(0))
-    env = world_of(drawn, found.fitted, turned, found.offered, found.theta_scale)
+    env = groups_environment(drawn, found.fitted, turned, found.offered, found.theta_scale)
     shifts = np.array(env.theta.shifts)
     means = turned.means(np.array(env.theta.samples)) + shifts
     np.testing.assert_allclose(means[:, :7][:, ::-1], drawn.means, atol=1e-9)
@@ -105,17 +120,19 @@ def test_a_fixed_arm_is_compared_with_arms_that_have_no_history_too():
         lambda theta, price: np.exp(-theta * price), [9.0, *PRICES], (0.02, 1.0),
         value=lambda sold, price: price**3 * sold,
     )  # fmt: skip
-    found = fit(histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=curves, verdict=False)
+    found = fit(
+        histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=curves, verdict=False
+    )
     assert found.model is curves
-    fixed = found.knowing.fixed
-    got = foresee(
+    fixed = found.information.fixed
+    got = forecast_regret(
         found.fitted, curves, found.worth, found.theta_scale,
         {"IndependentGittins": gb.FixedArm(curves.arms.index(found.offered[fixed]))},
-        Playing(horizon=5, runs=300),
+        ForecastSettings(horizon=5, runs=300),
     )  # fmt: skip
     exact, simulated = got.means[got.fixed][-1], got.means["IndependentGittins"][-1]
     assert abs(exact - simulated) < 4 * got.errors["IndependentGittins"][-1]
-    assert exact > 1.2 * 5 * found.knowing.total
+    assert exact > 1.2 * 5 * found.information.total
 
 
 def test_curves_that_do_not_fit_the_history_are_refused():
@@ -131,6 +148,6 @@ def test_curves_that_do_not_fit_the_history_are_refused():
         read_curves(revenue, panel)
     with pytest.raises(FitError, match="arms must be left out where curves are kept"):
         fit(
-            histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=right_curves(), verdict=False,
-            arms=[2.0, 3.0],
+            histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=right_curves(),
+            arms=[2.0, 3.0], verdict=False,
         )  # fmt: skip

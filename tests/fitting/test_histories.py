@@ -58,7 +58,9 @@ def test_other_rewards_have_a_sixth_of_a_coins_variance():
 
 
 def test_uneven_histories_leave_arms_out():
-    tried = pd.DataFrame(histories.exponential_demand(200, 20, seed=1, uneven=True)).groupby("group")["arm"]
+    tried = pd.DataFrame(histories.exponential_demand(200, 20, seed=1, uneven=True)).groupby(
+        "group"
+    )["arm"]
     assert tried.nunique().min() >= 1
     assert tried.nunique().mean() < 5
     assert (tried.size() == 20).all()

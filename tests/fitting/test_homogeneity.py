@@ -7,7 +7,11 @@ import pytest
 from scipy import stats
 
 from globalbandits.fitting import histories
-from globalbandits.fitting.homogeneity import Homogeneity, check_homogeneity, coin_moments
+from globalbandits.fitting.assessment.homogeneity import (
+    Homogeneity,
+    bernoulli_moments,
+    check_homogeneity,
+)
 from tests.fitting.panels import coin_panel, panel_of
 from tests.oracles import fitting as oracle
 
@@ -36,7 +40,7 @@ def test_the_moments_are_those_of_all_ways_to_place_the_ones():
         x = np.bincount(owners[list(places)], minlength=4)
         expected = np.array(counts) * ones / 7
         found.append(np.sum((x - expected) ** 2 / expected / (1 - ones / 7)))
-    mean, variance = coin_moments(np.array(counts, float), ones)
+    mean, variance = bernoulli_moments(np.array(counts, float), ones)
     assert mean == pytest.approx(np.mean(found))
     assert variance == pytest.approx(np.var(found))
 

@@ -74,12 +74,12 @@ def fit_shared(panel: Panel, scale: ArmScale, *, seed: int = 0) -> FittedPopulat
     """
     if panel.n_groups > MAX_GROUPS_IN_FULL:
         sampled = fit_shared(sample_groups(panel, seed), scale)
-        return _with_rising_steepest_arm(run_em(panel, scale, sampled, FINAL_STEPS))
+        return with_rising_steepest_arm(run_em(panel, scale, sampled, FINAL_STEPS))
     tried = [
         run_em(panel, scale, start, TRIAL_STEPS) for start in initial_populations(panel, N_STARTS)
     ]
     best = max(tried, key=lambda fitted: float(log_scores(panel, fitted).sum()))
-    return _with_rising_steepest_arm(run_em(panel, scale, best, MAX_STEPS - TRIAL_STEPS))
+    return with_rising_steepest_arm(run_em(panel, scale, best, MAX_STEPS - TRIAL_STEPS))
 
 
 def fit_independent(panel: Panel, scale: ArmScale) -> FittedPopulation:
@@ -310,8 +310,7 @@ def improve_curves(
         update_tau(vector, covariance[block, block], scale)
         for vector, block in ((a, slice(0, n_arms)), (c, slice(n_arms, 2 * n_arms)))
     ]
-    curves = curve_table(a, c, fitted.grid)
-    return fitted._replace(a=a, c=c, curves=curves, shrinkage=Shrinkage(*taus), edf=edf)
+    return fitted.with_curves(a, c)._replace(shrinkage=Shrinkage(*taus), edf=edf)
 
 
 def update_tau(vector: FloatArray, covariance: FloatArray, scale: ArmScale) -> float:
@@ -417,7 +416,7 @@ def update_rho(
     return np.asarray(np.clip(shrunk, min(floor, MAX_RHO), MAX_RHO))
 
 
-def _with_rising_steepest_arm(fitted: FittedPopulation) -> FittedPopulation:
+def with_rising_steepest_arm(fitted: FittedPopulation) -> FittedPopulation:
     """Return the same population, with the sign of z for which the steepest arm rises."""
     if not _steepest_falls(fitted.c):
         return fitted

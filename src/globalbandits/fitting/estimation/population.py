@@ -74,6 +74,10 @@ class FittedPopulation(NamedTuple):
         """Mean of each arm over the population, on the unit scale."""
         return np.asarray(self.weights @ self.curves)
 
+    def with_curves(self, a: FloatArray, c: FloatArray) -> "FittedPopulation":
+        """Return the same population with other curves."""
+        return self._replace(a=a, c=c, curves=curve_table(a, c, self.grid))
+
     def with_bias_scale(self, bias_scale: float) -> "FittedPopulation":
         """Return the same population with groups' own errors of another size."""
         factor = (bias_scale / self.bias_scale) ** 2

@@ -12,16 +12,21 @@ import pandas as pd
 import pytest
 
 from globalbandits.errors import FitError
-from globalbandits.fitting import histories, reading
-from globalbandits.fitting.aggregation import Wanted, panels_from_rows
-from globalbandits.fitting.duck import panels_by_duckdb
-from globalbandits.fitting.growing import MOST_ARMS
-from globalbandits.fitting.reading import panels_by_pandas, panels_from_file
-from globalbandits.fitting.texts import as_values
+from globalbandits.fitting import histories
+from globalbandits.fitting.panel import files as history_files
+from globalbandits.fitting.panel.checks import MAX_ARMS
+from globalbandits.fitting.panel.files import panels_by_duckdb, panels_from_file, read_csv
+from globalbandits.fitting.panel.rows import HistoryColumns, as_values, panels_from_rows
 
 duckdb = pytest.importorskip("duckdb")
 
-WANTED = Wanted("store", "price", "sold", "day")
+WANTED = HistoryColumns("store", "price", "sold", "day")
+
+
+def panels_by_pandas(path, columns):
+    return panels_from_rows(read_csv(path, columns), columns)
+
+
 READERS = {"pandas": panels_by_pandas, "duckdb": panels_by_duckdb}
 
 
@@ -66,18 +71,16 @@ def assert_same_panels(found, expected):
     [("pandas", "csv"), ("pandas", "tsv"), ("pandas", "csv.gz"), ("duckdb", "csv"),
      ("duckdb", "tsv"), ("duckdb", "csv.gz"), ("duckdb", "parquet")],
 )  # fmt: skip
-def test_a_file_gives_the_panel_of_its_rows(frame, files, reader, ending, monkeypatch):
-    monkeypatch.setattr(reading, "CHUNK", 7_001)  # many blocks
+def test_a_file_gives_the_panel_of_its_rows(frame, files, reader, ending):
     assert_same_panels(READERS[reader](files[ending], WANTED), panels_from_rows(frame, WANTED))
 
 
 def test_the_path_chooses_the_reader(files, monkeypatch):
     with_duckdb = panels_from_file(files["csv"], WANTED)
-    monkeypatch.setattr(reading, "find_spec", lambda name: None)
-    seen = []
-    assert_same_panels(panels_from_file(files["csv"], WANTED, seen.append), with_duckdb)
-    assert seen == [100_000]
-    with pytest.raises(FitError, match=r"reading 'history.parquet' needs DuckDB: pip install"):
+    monkeypatch.setattr(history_files, "find_spec", lambda name: None)
+    assert_same_panels(panels_from_file(files["csv"], WANTED), with_duckdb)
+    needed = r"reading 'history.parquet' needs DuckDB: pip install 'globalbandits\[files\]'"
+    with pytest.raises(FitError, match=needed):
         panels_from_file(files["parquet"], WANTED)
 
 
@@ -106,9 +109,9 @@ def written(tmp_path, lines):
         (["a,2,1,1", "a,2,3.5,2"], {"reward_range": (0, 1)},
          "reward must lie in [0, 1], row 1 has 3.5: give reward_range=(low, high)"),
         (["a,2,1,1", "a,2,much,2"], {}, "reward must be numbers, got a column with other values"),
-        (["a,2,1,1", ",2,1,2"], {}, "group must not be missing, "),
-        (["a,2,1,1", "a,,1,2"], {}, "arm must not be missing, "),
-        (["a,2,1,1", "a,2,1,"], {}, "time must not be missing, column 'day' has empty rows"),
+        (["a,2,1,1", ",2,1,2"], {}, "group must not be missing, row 1 has nan"),
+        (["a,2,1,1", "a,,1,2"], {}, "arm must not be missing, row 1 has nan"),
+        (["a,2,1,1", "a,2,1,"], {}, "time must not be missing, row 1 has nan"),
         (["a,2,1,1", "a,2,1,1"], {}, "time must have at least two values, has only 1"),
         (["a,2,1,02.01.2024", "a,2,1,13.12.2023"], {},
          "time must be numbers, dates, or texts that sort as 2024-03-09 does, got texts such as"),
@@ -142,7 +145,7 @@ def test_names_of_columns_and_files_may_hold_anything(tmp_path):
     path = tmp_path / 'it\'s "odd".csv'
     frame = pd.DataFrame({'the "store"': [1, 2], "pri'ce": [1, 1], "sold; DROP": [0, 1]})
     frame.to_csv(path, index=False)
-    wanted = Wanted('the "store"', "pri'ce", "sold; DROP")
+    wanted = HistoryColumns('the "store"', "pri'ce", "sold; DROP")
     for read in READERS.values():
         assert read(path, wanted)[0].sums.tolist() == [[0], [1]]
 
@@ -156,7 +159,7 @@ def test_arms_that_hardly_repeat_are_refused(reader, tmp_path):
 
 @pytest.mark.parametrize("reader", READERS)
 def test_arms_without_end_are_refused_while_reading(reader, tmp_path):
-    path = written(tmp_path, [f"a,{n},1,{n}" for n in range(MOST_ARMS + 1)])
+    path = written(tmp_path, [f"a,{n},1,{n}" for n in range(MAX_ARMS + 1)])
     with pytest.raises(FitError, match="arms must be few enough to repeat, got more than 100000"):
         READERS[reader](path, WANTED._replace(time=None))
 
@@ -195,7 +198,7 @@ def test_sums_do_not_depend_on_which_thread_adds_first(tmp_path):
     frame = pd.DataFrame({"store": 1, "price": 2, "sold": digits / 2**52})
     path = tmp_path / "history.parquet"
     duckdb.sql(f"COPY (SELECT * FROM frame) TO '{path}' (ROW_GROUP_SIZE 2048)")
-    panel, _ = panels_by_duckdb(path, Wanted("store", "price", "sold", None, (0.0, 1.0)))
+    panel, _ = panels_by_duckdb(path, HistoryColumns("store", "price", "sold", None, (0.0, 1.0)))
     assert panel.sums.tolist() == [[sum(digits.tolist()) / 2**52]]
     assert panel.squares.item() == pytest.approx(float((frame["sold"] ** 2).sum()), rel=1e-12)
 
@@ -225,9 +228,11 @@ def test_decimals_of_a_database_are_numbers(tmp_path):
         "SELECT 7 AS store, CAST(2.5 AS DECIMAL(6, 2)) AS price, CAST(1 AS DECIMAL(3, 1)) AS sold"
     )
     duckdb.sql(f"COPY ({query}) TO '{path}'")
-    panel, _ = panels_by_duckdb(path, Wanted("store", "price", "sold"))
+    panel, _ = panels_by_duckdb(path, HistoryColumns("store", "price", "sold"))
     frame = {"store": [7], "price": [Decimal("2.50")], "sold": [Decimal(1)]}
-    assert_same_panels([panel], [panels_from_rows(frame, Wanted("store", "price", "sold"))[0]])
+    assert_same_panels(
+        [panel], [panels_from_rows(frame, HistoryColumns("store", "price", "sold"))[0]]
+    )
     assert panel.arms == (2.5,)
     assert type(panel.arms[0]) is float
 
@@ -242,9 +247,8 @@ def test_values_of_typed_files_stay_what_they_are():
 SOAK = """
 import json, sys, time
 import duckdb, numpy, pandas
-from globalbandits.fitting.aggregation import Wanted
-from globalbandits.fitting.reading import panels_by_pandas
-from globalbandits.fitting.duck import panels_by_duckdb
+from globalbandits.fitting.panel.rows import HistoryColumns
+from globalbandits.fitting.panel.files import panels_by_duckdb, panels_from_rows, read_csv
 
 def peak():  # of this process alone; getrusage counts that of the one that started it too
     with open("/proc/self/status") as file:
@@ -252,8 +256,11 @@ def peak():  # of this process alone; getrusage counts that of the one that star
 
 path, reader = sys.argv[1:]
 before, started = peak(), time.process_time()
-read = {"pandas": panels_by_pandas, "duckdb": panels_by_duckdb}[reader]
-panel, _ = read(path, Wanted("store", "price", "sold"))
+columns = HistoryColumns("store", "price", "sold")
+if reader == "pandas":
+    panel, _ = panels_from_rows(read_csv(path, columns), columns)
+else:
+    panel, _ = panels_by_duckdb(path, columns)
 seconds = time.process_time() - started
 print(json.dumps([panel.n_rewards, float(panel.sums.sum()), seconds, (peak() - before) / 1024]))
 """

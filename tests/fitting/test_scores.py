@@ -3,22 +3,24 @@
 import numpy as np
 import pytest
 
-from globalbandits.fitting import factor, histories, scoring
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.factor import fit_shared
-from globalbandits.fitting.halves import halves_values, split_halves
-from globalbandits.fitting.likelihood import log_scores
-from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.scoring import (
+from globalbandits.fitting import histories
+from globalbandits.fitting.assessment import scores
+from globalbandits.fitting.assessment.scores import (
     Difference,
     Scores,
     choose_curves,
     difference,
-    folds,
+    half_split_values,
+    random_folds,
     score_groups,
+    split_halves,
 )
-from globalbandits.fitting.start import starts
-from globalbandits.fitting.worth import Worth
+from globalbandits.fitting.decision_value import Worth
+from globalbandits.fitting.estimation import factor_model
+from globalbandits.fitting.estimation.factor_model import fit_shared, initial_populations
+from globalbandits.fitting.estimation.group_posterior import log_scores
+from globalbandits.fitting.estimation.offered_arms import arm_scale
+from globalbandits.fitting.panel import Panel
 from tests.fitting.panels import panel_of
 from tests.oracles import fitting as oracle
 
@@ -27,7 +29,7 @@ from tests.oracles import fitting as oracle
 def test_scores_are_integrals_over_the_groups_own_means(concentration):
     history = histories.exponential_demand(3, 12, seed=4, uneven=True, concentration=concentration)
     panel = panel_of(history, (0.0, 1.0))
-    fitted = starts(panel, 1)[0]
+    fitted = initial_populations(panel, 1)[0]
     keep = slice(0, None, 12)  # six points of the grid: integrals take their time
     fitted = fitted._replace(
         rho=np.linspace(0.05, 0.2, panel.n_arms),
@@ -48,17 +50,17 @@ def test_scores_are_integrals_over_the_groups_own_means(concentration):
 
 def test_exact_coins_have_the_binomial_score():
     panel = panel_of(histories.exponential_demand(5, 40, seed=1))
-    fitted = starts(panel, 1)[0]._replace(rho=np.zeros(7))
+    fitted = initial_populations(panel, 1)[0]._replace(rho=np.zeros(7))
     nearly = fitted._replace(rho=np.full(7, 1e-7))
     np.testing.assert_allclose(log_scores(panel, fitted), log_scores(panel, nearly), rtol=1e-3)
 
 
 def test_every_group_is_held_out_once():
-    parts = folds(37, np.random.default_rng(1))
+    parts = random_folds(37, np.random.default_rng(1))
     assert len(parts) == 10
     assert sorted(np.concatenate(parts).tolist()) == list(range(37))
     assert {part.size for part in parts} == {3, 4}
-    assert [part.size for part in folds(4, np.random.default_rng(1))] == [1] * 4
+    assert [part.size for part in random_folds(4, np.random.default_rng(1))] == [1] * 4
 
 
 def test_one_number_wins_where_there_is_one():
@@ -82,7 +84,7 @@ def test_nothing_is_won_where_there_is_none():
 
 
 def test_scores_depend_on_the_seed_only_through_the_folds(monkeypatch):
-    monkeypatch.setattr(scoring, "N_FOLDS", 4)
+    monkeypatch.setattr(scores, "N_FOLDS", 4)
     panel = panel_of(histories.exponential_demand(12, 70, seed=2))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     first, again, other = (
@@ -94,9 +96,9 @@ def test_scores_depend_on_the_seed_only_through_the_folds(monkeypatch):
 
 
 def test_large_panels_are_scored_on_some_groups(monkeypatch):
-    monkeypatch.setattr(scoring, "MANY_GROUPS", 100)
-    monkeypatch.setattr(factor, "SAMPLED_GROUPS", 60)
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(scores, "MAX_GROUPS_IN_FULL", 100)
+    monkeypatch.setattr(factor_model, "SAMPLED_GROUPS", 60)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
     panel = panel_of(histories.exponential_demand(120, 21, seed=2))
     found = score_groups(panel, arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0)))
     assert found.log_scores["shared"].shape == (60,)
@@ -173,7 +175,9 @@ def test_the_value_in_the_other_half_is_that_of_the_chosen_arm():
     panel = panel_of(history)
     scale = arm_scale(panel.arms)
     fitted = fit_shared(panel, scale)
-    values = halves_values(panel, fitted, fitted, panel.pooled, Worth(panel.arms, (0.0, 1.0)), rng)
+    values = half_split_values(
+        panel, fitted, fitted, panel.pooled, Worth(panel.arms, (0.0, 1.0)), rng
+    )
     shared, independent, raw, pooled = values.mean(axis=0)
     assert shared == pytest.approx(0.9, abs=0.03)
     assert independent == shared

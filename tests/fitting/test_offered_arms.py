@@ -7,10 +7,14 @@ import pytest
 
 from globalbandits.errors import FitError
 from globalbandits.fitting import histories
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.factor import fit_shared
-from globalbandits.fitting.fitted import curve_table
-from globalbandits.fitting.offer import as_offered, neighbour_error, offer_arms
+from globalbandits.fitting.estimation.factor_model import fit_shared
+from globalbandits.fitting.estimation.offered_arms import (
+    arm_scale,
+    check_offered_arms,
+    interpolation_error,
+    offer_arms,
+)
+from globalbandits.fitting.estimation.population import curve_table
 from tests.fitting.panels import coin_panel, panel_of
 
 
@@ -60,7 +64,7 @@ def test_a_new_arm_is_close_to_the_truth_and_less_sure(panel, fitted):
     offered = offer_arms(known, arms, fewer, scale)
     error = offered.curves[:, 1] - fitted.curves[:, 3]
     assert np.sqrt(fitted.weights @ error**2) < 0.03
-    usual = neighbour_error(known, np.array(fewer.arms), np.arange(6))
+    usual = interpolation_error(known, np.array(fewer.arms), np.arange(6))
     between = (known.bias[2] ** 2 + known.bias[3] ** 2) / 2
     assert offered.bias[1] ** 2 == pytest.approx(between + usual**2)
     assert offered.bias[1] > offered.bias[[0, 2]].min()
@@ -80,12 +84,12 @@ def test_the_error_of_neighbours_is_measured_where_it_is_known(fitted):
     exact = fitted._replace(
         a=straight, c=1 + straight, curves=curve_table(straight, 1 + straight, fitted.grid)
     )
-    assert neighbour_error(exact, np.arange(7.0), np.arange(7)) == pytest.approx(0, abs=1e-12)
+    assert interpolation_error(exact, np.arange(7.0), np.arange(7)) == pytest.approx(0, abs=1e-12)
     bent = exact._replace(a=straight**2, curves=curve_table(straight**2, 1 + straight, exact.grid))
-    assert neighbour_error(bent, np.arange(7.0), np.arange(7)) > 0.01
+    assert interpolation_error(bent, np.arange(7.0), np.arange(7)) > 0.01
     two = exact._replace(a=exact.a[:2], c=exact.c[:2], curves=exact.curves[:, :2])
     apart = np.sqrt(two.weights @ (two.curves[:, 0] - two.curves[:, 1]) ** 2)
-    assert neighbour_error(two, np.arange(2.0), np.arange(2)) == pytest.approx(apart / 2)
+    assert interpolation_error(two, np.arange(2.0), np.arange(2)) == pytest.approx(apart / 2)
 
 
 @pytest.mark.parametrize(
@@ -101,20 +105,24 @@ def test_the_error_of_neighbours_is_measured_where_it_is_known(fitted):
 )  # fmt: skip
 def test_arms_that_cannot_be_offered_are_refused(panel, arms, message):
     with pytest.raises(FitError) as caught:
-        as_offered(arms, replace(panel, arm_name="price"), arm_scale(panel.arms))
+        check_offered_arms(arms, replace(panel, arm_name="price"), arm_scale(panel.arms))
     assert str(caught.value) == message
 
 
 def test_arms_may_be_named_by_their_texts(panel):
-    assert as_offered(["2", "4.5", "8.0"], panel, arm_scale(panel.arms)) == (2, 4.5, 8.0)
+    assert check_offered_arms(["2", "4.5", "8.0"], panel, arm_scale(panel.arms)) == (2, 4.5, 8.0)
     codes = coin_panel([[5, 5]] * 3, [[1, 4]] * 3, arms=("07", "12"))
-    assert as_offered(["12", "07"], codes, arm_scale(codes.arms)) == ("12", "07")
+    assert check_offered_arms(["12", "07"], codes, arm_scale(codes.arms)) == ("12", "07")
 
 
 def test_labels_cannot_be_new():
     panel = coin_panel([[5, 5]] * 3, [[1, 4]] * 3, arms=("a", "b"))
     scale = arm_scale(panel.arms)
-    assert as_offered(None, panel, scale) == as_offered("labels", panel, scale) == ("a", "b")
-    assert as_offered(["b", "a"], panel, scale) == ("b", "a")
+    assert (
+        check_offered_arms(None, panel, scale)
+        == check_offered_arms("labels", panel, scale)
+        == ("a", "b")
+    )
+    assert check_offered_arms(["b", "a"], panel, scale) == ("b", "a")
     with pytest.raises(FitError, match="arm 'c' must be one of the history's: 'a', 'b'"):
-        as_offered(["a", "c"], panel, scale)
+        check_offered_arms(["a", "c"], panel, scale)

@@ -9,18 +9,21 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import prospects, scoring
-from globalbandits.fitting import replay as replaying
-from globalbandits.fitting.candidates import candidates
-from globalbandits.fitting.groups import arm_means, posterior_weights
-from globalbandits.fitting.replay import N_DRAWS, plausible_groups
+from globalbandits.fitting import result
+from globalbandits.fitting.assessment import forecast, scores
+from globalbandits.fitting.assessment.forecast import (
+    N_DRAWS_PER_GROUP,
+    candidate_policies,
+    plausible_groups,
+)
+from globalbandits.fitting.estimation.group_posterior import arm_means, posterior_weights
 from tests.fitting.panels import COLUMNS
 
 NAMES = ("Elastic(history)", "IndependentGittins", "WAGP")
 
 
 def few(*which):
-    return {name: policy for name, policy in candidates(*which).items() if name in NAMES}
+    return {name: policy for name, policy in candidate_policies(*which).items() if name in NAMES}
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +32,8 @@ def found():
     names = np.array([f"<shop {number}>" for number in range(24)])
     rows = {**history, "group": names[history["group"]]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "N_FOLDS", 2)
-        patch.setattr(prospects, "candidates", few)
+        patch.setattr(scores, "N_FOLDS", 2)
+        patch.setattr(forecast, "candidate_policies", few)
         return gb.fit(rows, **COLUMNS, horizon=50, runs=20)
 
 
@@ -82,7 +85,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(page):
 def test_the_page_holds_the_numbers_of_the_fit(page, found):
     text = " ".join(Reader(page).texts)
     assert f"One number explains {found.share:.0%}" in text
-    assert f"{found.knowing.total:.3g}" in text
+    assert f"{found.information.total:.3g}" in text
     for name in (*NAMES, found.forecast.fixed):
         assert name in text
         assert f"{found.forecast.means[name][-1]:.4g} ±" in text
@@ -99,7 +102,7 @@ def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
 
 
 def test_what_cannot_be_told_is_not_given_as_a_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
     history = gb.histories.exponential_demand(groups=30, rewards=7, seed=1, concentration=5.0)
     single = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)
     text = single.report(tmp_path / "single.html").read_text("utf-8")
@@ -149,7 +152,7 @@ def test_plausible_means_are_those_that_rewards_leave_open(concentration):
     fit = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)
     rng = np.random.default_rng(3)
     draws = [plausible_groups(fit.panel, fit.fitted, rng).means for _ in range(50)]
-    means = np.concatenate([each.reshape(10, N_DRAWS, 7) for each in draws], axis=1)
+    means = np.concatenate([each.reshape(10, N_DRAWS_PER_GROUP, 7) for each in draws], axis=1)
     expected = arm_means(fit.panel, fit.fitted, posterior_weights(fit.panel, fit.fitted))
     error = means.std(axis=1) / np.sqrt(means.shape[1])
     assert (np.abs(means.mean(axis=1) - expected) < 5 * error + 2e-3).all()
@@ -160,7 +163,7 @@ def test_plausible_means_are_those_that_rewards_leave_open(concentration):
 
 
 def test_a_replay_knows_nothing_of_the_groups_it_plays(found, monkeypatch):
-    monkeypatch.setattr(replaying, "candidates", few)
+    monkeypatch.setattr(forecast, "candidate_policies", few)
     fitted, played = [], []
 
     def learn(panel, scale):
@@ -171,9 +174,9 @@ def test_a_replay_knows_nothing_of_the_groups_it_plays(found, monkeypatch):
         played.append(set(panel.groups))
         return real_draw(panel, *rest)
 
-    real_fit, real_draw = replaying.fit_shared, replaying.plausible_groups
-    monkeypatch.setattr(replaying, "fit_shared", learn)
-    monkeypatch.setattr(replaying, "plausible_groups", draw)
+    real_fit, real_draw = result.fit_shared, forecast.plausible_groups
+    monkeypatch.setattr(result, "fit_shared", learn)
+    monkeypatch.setattr(forecast, "plausible_groups", draw)
     first = found.replay(40, runs=10, seed=1)
     assert [a | b for a, b in zip(fitted, played, strict=True)] == [set(found.panel.groups)] * 2
     assert all(a.isdisjoint(b) for a, b in zip(fitted, played, strict=True))

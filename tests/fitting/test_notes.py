@@ -3,25 +3,30 @@
 import numpy as np
 import pytest
 
-from globalbandits.fitting import bootstrap, factor, histories, remarks
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.bootstrap import bootstrap_errors
-from globalbandits.fitting.factor import climb, fit_independent, fit_shared
-from globalbandits.fitting.knowing import arm_facts
-from globalbandits.fitting.remarks import about_fit
-from globalbandits.fitting.start import starts
-from globalbandits.fitting.steps import with_curves
-from globalbandits.fitting.worth import Worth
+from globalbandits.fitting import histories
+from globalbandits.fitting.assessment import notes, standard_errors
+from globalbandits.fitting.assessment.notes import notes_on_fit
+from globalbandits.fitting.assessment.standard_errors import bootstrap_errors
+from globalbandits.fitting.assessment.value_of_information import arm_facts
+from globalbandits.fitting.decision_value import Worth
+from globalbandits.fitting.estimation import factor_model
+from globalbandits.fitting.estimation.factor_model import (
+    fit_independent,
+    fit_shared,
+    initial_populations,
+    run_em,
+)
+from globalbandits.fitting.estimation.offered_arms import arm_scale
 from tests.fitting.panels import panel_of
 
 
 def test_a_bias_that_has_not_settled_is_named(monkeypatch):
     panel = panel_of(histories.exponential_demand(30, 140, seed=1))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
-    hasty = climb(panel, scale, starts(panel, 1)[0], 1)
-    assert about_fit(panel, scale, hasty, hasty, worth) == []
-    monkeypatch.setattr(remarks, "MOST_STEPS", 1)
-    (note,) = about_fit(panel, scale, hasty, hasty, worth)
+    hasty = run_em(panel, scale, initial_populations(panel, 1)[0], 1)
+    assert notes_on_fit(panel, scale, hasty, hasty, worth) == []
+    monkeypatch.setattr(notes, "MAX_STEPS", 1)
+    (note,) = notes_on_fit(panel, scale, hasty, hasty, worth)
     assert note.startswith("the bias still moves after 1 steps, from 0.")
 
 
@@ -30,7 +35,7 @@ def test_a_fit_that_used_all_steps_is_usually_settled():
     panel = panel_of(histories.exponential_demand(50, 140, seed=100, rho=0.02))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     fitted = fit_shared(panel, scale)._replace(n_steps=150)
-    assert about_fit(panel, scale, fitted, fitted, worth) == []
+    assert notes_on_fit(panel, scale, fitted, fitted, worth) == []
 
 
 def test_errors_of_large_panels_come_from_some_groups(monkeypatch):
@@ -42,8 +47,8 @@ def test_errors_of_large_panels_come_from_some_groups(monkeypatch):
         return bootstrap_errors(panel, scale, worth, *fits, lambda refit: (refit, worth), seed=1)
 
     whole = errors()
-    monkeypatch.setattr(bootstrap, "MANY_GROUPS", 100)
-    monkeypatch.setattr(factor, "SAMPLED_GROUPS", 40)
+    monkeypatch.setattr(standard_errors, "MAX_GROUPS_IN_FULL", 100)
+    monkeypatch.setattr(factor_model, "SAMPLED_GROUPS", 40)
     some = errors()
     # Of 40 groups they would be twice as large; they are made as small as those of 160.
     assert some.bias_scale == pytest.approx(whole.bias_scale, rel=0.7)
@@ -54,9 +59,9 @@ def test_flat_arms_are_named():
     panel = panel_of(histories.paper(30, 140, seed=1))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     fitted = fit_shared(panel, scale)
-    flat = with_curves(fitted, fitted.a, fitted.c * [1.0, 1e-6, 1.0])
-    assert about_fit(panel, scale, fitted, fitted, worth) == []
-    assert about_fit(panel, scale, fitted, flat, worth) == [
+    flat = fitted.with_curves(fitted.a, fitted.c * [1.0, 1e-6, 1.0])
+    assert notes_on_fit(panel, scale, fitted, fitted, worth) == []
+    assert notes_on_fit(panel, scale, fitted, flat, worth) == [
         "arm 1.0 is flat: its mean hardly depends on the group, so it tells nothing"
     ]
 
