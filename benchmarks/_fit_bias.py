@@ -25,9 +25,9 @@ from globalbandits.fitting.panel.rows import HistoryColumns, panels_from_rows
 
 # World, groups, rewards per group, whether only some arms are tried, what a decision is worth.
 CASES: tuple[tuple[str, int, int, bool, dict[str, Any]], ...] = (
-    ("expo", 10, 20, True, PRICES),
-    ("expo", 30, 20, True, PRICES),
-    ("expo", 20, 140, False, PRICES),
+    ("exponential_demand", 10, 20, True, PRICES),
+    ("exponential_demand", 30, 20, True, PRICES),
+    ("exponential_demand", 20, 140, False, PRICES),
     ("emax", 20, 140, False, DOSES),
 )
 

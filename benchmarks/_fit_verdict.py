@@ -29,14 +29,14 @@ DOSES: dict[str, Any] = {
 }
 # World, groups, size of the groups' own errors, what a decision is worth.
 CASES: tuple[tuple[str, int, float, dict[str, Any]], ...] = (
-    ("expo", 20, 0.0, PRICES),
-    ("expo", 20, 0.02, PRICES),
-    ("expo", 50, 0.02, PRICES),
-    ("expo", 200, 0.0, PRICES),
+    ("exponential_demand", 20, 0.0, PRICES),
+    ("exponential_demand", 20, 0.02, PRICES),
+    ("exponential_demand", 50, 0.02, PRICES),
+    ("exponential_demand", 200, 0.0, PRICES),
     ("emax", 20, 0.02, DOSES),
-    ("size", 20, 0.0, PRICES),
-    ("free", 50, 0.0, PRICES),
-    ("same", 20, 0.0, PRICES),
+    ("traffic_only", 20, 0.0, PRICES),
+    ("unstructured", 50, 0.0, PRICES),
+    ("identical_groups", 20, 0.0, PRICES),
     ("paper", 20, 0.0, {}),
     ("paper", 50, 0.0, {}),
 )
@@ -59,7 +59,7 @@ def compare(
         found = gb.fit(history, group="group", arm="arm", reward="reward", **options)
         env = fresh_world(found, world, rho, 1_000 + seed)
         policies = candidate_policies(expected_bias_scale(found.fitted, found.errors), found.model)
-        fixed = found.offered[found.information.fixed]
+        fixed = found.offered[found.value_of_information.fixed]
         everyone = policies | {"fixed": gb.FixedArm(found.model.arms.index(fixed))}
         _, runs = simulate_groups(env, everyone, ForecastSettings(seed=seed))
         forecast = found.forecast

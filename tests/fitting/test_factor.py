@@ -116,10 +116,10 @@ def bias_scales(world, rewards, n_groups=50, reward_range=None, **how):
 @pytest.mark.parametrize(
     ("world", "rewards", "how", "expected", "spread"),
     [
-        ("expo", 140, {"rho": 0.02}, 0.065, 0.006),
+        ("exponential_demand", 140, {"rho": 0.02}, 0.065, 0.006),
         ("emax", 140, {"rho": 0.02}, 0.062, 0.006),
-        ("expo", 20, {"rho": 0.02, "uneven": True}, 0.086, 0.026),
-        ("expo", 42, {"rho": 0.02, "concentration": 5.0}, 0.063, 0.005),
+        ("exponential_demand", 20, {"rho": 0.02, "uneven": True}, 0.086, 0.026),
+        ("exponential_demand", 42, {"rho": 0.02, "concentration": 5.0}, 0.063, 0.005),
     ],
 )
 def test_the_bias_is_found_within_three_standard_deviations(world, rewards, how, expected, spread):
@@ -129,8 +129,11 @@ def test_the_bias_is_found_within_three_standard_deviations(world, rewards, how,
 
 
 def test_exact_curves_are_found_to_be_nearly_exact():
-    assert bias_scales("expo", 140).mean() < 0.022 + 3 * 0.006
-    assert bias_scales("expo", 42, reward_range=(0.0, 1.0), concentration=5.0).mean() < 0.035
+    assert bias_scales("exponential_demand", 140).mean() < 0.022 + 3 * 0.006
+    assert (
+        bias_scales("exponential_demand", 42, reward_range=(0.0, 1.0), concentration=5.0).mean()
+        < 0.035
+    )
 
 
 def test_the_noise_of_other_rewards_is_found():
@@ -157,7 +160,9 @@ def test_the_curves_are_found():
     assert np.sqrt(np.mean(errors)) < 0.03
 
 
-@pytest.mark.parametrize(("world", "low", "high"), [("expo", 0.85, 1.0), ("free", 0.0, 0.3)])
+@pytest.mark.parametrize(
+    ("world", "low", "high"), [("exponential_demand", 0.85, 1.0), ("unstructured", 0.0, 0.3)]
+)
 def test_the_share_is_large_with_structure_and_small_without(world, low, high):
     shares = []
     for seed in SEEDS:

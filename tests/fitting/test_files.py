@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from globalbandits.errors import FitError
-from globalbandits.fitting import histories
+from globalbandits.fitting import fit, histories
 from globalbandits.fitting.panel import files as history_files
 from globalbandits.fitting.panel.checks import MAX_ARMS
 from globalbandits.fitting.panel.files import panels_by_duckdb, panels_from_file, read_csv
@@ -82,6 +82,13 @@ def test_the_path_chooses_the_reader(files, monkeypatch):
     needed = r"reading 'history.parquet' needs DuckDB: pip install 'globalbandits\[files\]'"
     with pytest.raises(FitError, match=needed):
         panels_from_file(files["parquet"], WANTED)
+
+
+def test_progress_is_called_with_the_rows_of_a_file(files):
+    seen = []
+    columns = {"group": "store", "arm": "price", "reward": "sold"}
+    fit(files["parquet"], **columns, verdict=False, progress=seen.append)
+    assert seen == [100_000]
 
 
 def test_files_that_are_none_are_refused(tmp_path):
@@ -248,29 +255,23 @@ SOAK = """
 import json, sys, time
 import duckdb, numpy, pandas
 from globalbandits.fitting.panel.rows import HistoryColumns
-from globalbandits.fitting.panel.files import panels_by_duckdb, panels_from_rows, read_csv
+from globalbandits.fitting.panel.files import panels_by_duckdb
 
 def peak():  # of this process alone; getrusage counts that of the one that started it too
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
 
-path, reader = sys.argv[1:]
+path = sys.argv[1]
 before, started = peak(), time.process_time()
-columns = HistoryColumns("store", "price", "sold")
-if reader == "pandas":
-    panel, _ = panels_from_rows(read_csv(path, columns), columns)
-else:
-    panel, _ = panels_by_duckdb(path, columns)
+panel, _ = panels_by_duckdb(path, HistoryColumns("store", "price", "sold"))
 seconds = time.process_time() - started
 print(json.dumps([panel.n_rewards, float(panel.sums.sum()), seconds, (peak() - before) / 1024]))
 """
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc here")
-@pytest.mark.parametrize(
-    ("reader", "ending"), [("pandas", "csv"), ("duckdb", "csv"), ("duckdb", "parquet")]
-)
-def test_memory_does_not_grow_with_the_file(reader, ending, tmp_path, record_property):
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_memory_does_not_grow_with_the_file(ending, tmp_path, record_property):
     """10^5 rows here; 10^7 with GLOBALBANDITS_SOAK=1 (a CSV file of 190 MB).
 
     Held in memory, 10^7 rows of a store's name and two numbers take more than 500 MB.
@@ -281,14 +282,12 @@ def test_memory_does_not_grow_with_the_file(reader, ending, tmp_path, record_pro
     query = f"""SELECT 'store ' || (i * 7919 % 500) AS store, 2 + i * 104729 % 7 AS price,
         (hash(i) % 3 = 0)::INT AS sold FROM range({n_rows}) AS rows(i)"""
     duckdb.sql(f"COPY ({query}) TO '{path}'")
-    done = subprocess.run(
-        [sys.executable, "-c", SOAK, str(path), reader], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", SOAK, str(path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     n_rewards, total, seconds, megabytes = json.loads(done.stdout)
     record_property("seconds", seconds)
     record_property("megabytes", megabytes)
-    print(f"{reader} {ending}: {n_rows} rows in {seconds:.1f} CPU s, {megabytes:.0f} MB more")
+    print(f"{ending}: {n_rows} rows in {seconds:.1f} CPU s, {megabytes:.0f} MB more")
     assert n_rewards == n_rows
     assert total == pytest.approx(n_rows / 3, rel=0.02)
     assert megabytes < 400

@@ -113,7 +113,7 @@ def test_everything_but_the_time_depends_on_the_seed_only(shops):
     first, again = (fit(small, **COLUMNS, seed=4, horizon=30, runs=5) for _ in range(2))
     assert first.errors == again.errors
     assert first.scores.equals(again.scores)
-    assert first.knowing == again.knowing
+    assert first.value_of_information == again.value_of_information
     assert first.curves.means.tolist() == again.curves.means.tolist()
 
 

@@ -72,15 +72,15 @@ def test_the_noise_is_that_of_the_outcome(found, measured):
 
 
 def test_the_fixed_arm_needs_no_simulation(found):
-    fixed = gb.FixedArm(found.information.fixed)
+    fixed = gb.FixedArm(found.value_of_information.fixed)
     got = forecast_regret(
         found.fitted, found.model, found.worth, found.theta_scale,
         {"IndependentGittins": gb.UCB1(), "simulated": fixed},
         ForecastSettings(horizon=50, runs=400),
     )  # fmt: skip
-    always = f"always {found.offered[found.information.fixed]!r}"
+    always = f"always {found.offered[found.value_of_information.fixed]!r}"
     assert got.fixed == always
-    assert got.means[always][-1] == pytest.approx(50 * found.information.total, rel=1e-12)
+    assert got.means[always][-1] == pytest.approx(50 * found.value_of_information.total, rel=1e-12)
     difference = got.means["simulated"][-1] - got.means[always][-1]
     assert abs(difference) < 4 * got.errors["simulated"][-1]
     assert got.errors[always][-1] < got.errors["simulated"][-1]

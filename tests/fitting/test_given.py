@@ -97,7 +97,7 @@ def test_given_curves_are_valued_as_asked_for():
     )  # fmt: skip
     valued = fit(history, **COLUMNS, curves=own, verdict=False)
     assert valued.model is own
-    assert valued.knowing == plain.knowing
+    assert valued.value_of_information == plain.value_of_information
 
 
 def test_groups_of_given_curves_are_drawn_in_the_models_order():
@@ -124,7 +124,7 @@ def test_a_fixed_arm_is_compared_with_arms_that_have_no_history_too():
         histories.exponential_demand(8, 140, seed=5), **COLUMNS, curves=curves, verdict=False
     )
     assert found.model is curves
-    fixed = found.information.fixed
+    fixed = found.value_of_information.fixed
     got = forecast_regret(
         found.fitted, curves, found.worth, found.theta_scale,
         {"IndependentGittins": gb.FixedArm(curves.arms.index(found.offered[fixed]))},
@@ -132,7 +132,7 @@ def test_a_fixed_arm_is_compared_with_arms_that_have_no_history_too():
     )  # fmt: skip
     exact, simulated = got.means[got.fixed][-1], got.means["IndependentGittins"][-1]
     assert abs(exact - simulated) < 4 * got.errors["IndependentGittins"][-1]
-    assert exact > 1.2 * 5 * found.information.total
+    assert exact > 1.2 * 5 * found.value_of_information.total
 
 
 def test_curves_that_do_not_fit_the_history_are_refused():

@@ -7,7 +7,15 @@ import pytest
 from globalbandits.errors import FitError
 from globalbandits.fitting import histories
 
-WORLDS = ["emax", "expo", "free", "paper", "same", "size", "two"]
+WORLDS = [
+    "emax",
+    "exponential_demand",
+    "unstructured",
+    "paper",
+    "identical_groups",
+    "traffic_only",
+    "two_segments",
+]
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -26,8 +34,8 @@ def test_a_history_is_a_dict_of_columns_that_depends_on_its_seed(world):
 
 
 def test_curves_are_those_of_the_names():
-    expo, emax, paper = (world(5, seed=3) for world in (histories.expo, histories.emax,
-                                                        histories.paper))  # fmt: skip
+    worlds = (histories.exponential_demand, histories.emax, histories.paper)
+    expo, emax, paper = (world(5, seed=3) for world in worlds)
     theta = expo.theta[:, None]
     np.testing.assert_allclose(expo.curves, np.exp(-theta * np.arange(2, 9)))
     doses = np.array([0.5, 1, 2, 4, 8, 16])

@@ -61,7 +61,12 @@ def test_groups_that_are_alike_are_called_alike(how):
 
 
 def test_groups_that_differ_are_called_so():
-    for world in (histories.expo, histories.emax, histories.free, histories.two):
+    for world in (
+        histories.exponential_demand,
+        histories.emax,
+        histories.unstructured,
+        histories.two_segments,
+    ):
         assert check_homogeneity(panel_of(world(20, 140, seed=2))).p_value < 1e-3
 
 

@@ -85,7 +85,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(page):
 def test_the_page_holds_the_numbers_of_the_fit(page, found):
     text = " ".join(Reader(page).texts)
     assert f"One number explains {found.share:.0%}" in text
-    assert f"{found.information.total:.3g}" in text
+    assert f"{found.value_of_information.total:.3g}" in text
     for name in (*NAMES, found.forecast.fixed):
         assert name in text
         assert f"{found.forecast.means[name][-1]:.4g} ±" in text

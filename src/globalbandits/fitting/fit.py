@@ -186,7 +186,7 @@ def fit(
         homogeneity=homogeneity,
         held_out=held_out,
         later=later,
-        information=information,
+        value_of_information=information,
         facts=arm_facts(final, offered_worth),
         errors=None,
         verdict=decide(facts),

@@ -78,7 +78,7 @@ class Fit:
         homogeneity: The test whether groups differ at all.
         held_out: Scores of groups that a fit had not seen.
         later: Scores of the last third of the time, or None.
-        information: Value of information about a group, per round.
+        value_of_information: Worth per round of knowing the group, beyond the best fixed arm.
         facts: Information per reward and probability of being best, per arm.
         errors: Standard errors over groups, or None with ``verdict=False``.
         verdict: What to deploy.
@@ -96,7 +96,7 @@ class Fit:
     homogeneity: Homogeneity
     held_out: Scores
     later: Scores | None
-    information: ValueOfInformation
+    value_of_information: ValueOfInformation
     facts: ArmFacts
     errors: StandardErrors | None
     verdict: Verdict
@@ -160,7 +160,7 @@ class Fit:
         if self.verdict.action == "wagp":
             return WAGP()
         if self.verdict.action == "fixed":
-            return FixedArm(self.model.arms.index(self.offered[self.information.fixed]))
+            return FixedArm(self.model.arms.index(self.offered[self.value_of_information.fixed]))
         return history_policy(expected_bias_scale(self.fitted, self.errors))
 
     @cached_property
@@ -334,9 +334,9 @@ class Fit:
             "bias_scale": self.bias_scale,
             "held_out": _score_dict(self.held_out.over_independent(self.chosen)),
             "worth_of_knowing": {
-                "fixed_arm": self.offered[self.information.fixed],
-                "total": self.information.total,
-                "through_one_number": self.information.through,
+                "fixed_arm": self.offered[self.value_of_information.fixed],
+                "total": self.value_of_information.total,
+                "through_one_number": self.value_of_information.through,
             },
             "arms": _row_dicts(self.arms, "arm"),
             "groups": _row_dicts(self.groups, "group"),
@@ -470,7 +470,7 @@ class Fit:
             errors=self.errors,
             held_out=self.held_out.over_independent(self.chosen),
             later=None if self.later is None else self.later.over_independent(self.chosen),
-            information=self.information,
+            information=self.value_of_information,
             arms=self.arms,
             groups=self.groups,
             forecast=None if self.prospects is None else self.prospects.forecast,

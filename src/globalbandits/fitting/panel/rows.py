@@ -90,12 +90,11 @@ def panels_from_rows(frame: Any, columns: HistoryColumns) -> tuple[Panel, Panel 
     found = RewardCounts(*counts.tolist())
 
     def first_row(wrong: str) -> tuple[int, float]:
-        is_wrong = {
-            "infinite": np.isinf,
-            "missing or infinite": lambda values: ~np.isfinite(values),
-            "outside": lambda values: (values < low) | (values > high),
-        }[wrong]
-        row = int(np.argmax(is_wrong(rewards)))
+        if wrong == "outside":
+            found_wrong = (rewards < low) | (rewards > high)
+        else:
+            found_wrong = np.isinf(rewards) if wrong == "infinite" else ~np.isfinite(rewards)
+        row = int(np.argmax(found_wrong))
         return row, float(rewards[row])
 
     check_rewards(found, columns.reward_range, columns.dropna, first_row)
