@@ -13,18 +13,21 @@ import numpy as np
 
 import globalbandits as gb
 from benchmarks._fit_verdict import DOSES, PRICES, fresh_world
-from globalbandits.fitting.aggregation import Wanted, panels_from_rows
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.bootstrap import error_size
-from globalbandits.fitting.candidates import history_policy
-from globalbandits.fitting.factor import fit_shared
-from globalbandits.fitting.forecast import Playing, simulate_groups
+from globalbandits.fitting.assessment.forecast import (
+    ForecastSettings,
+    history_policy,
+    simulate_groups,
+)
+from globalbandits.fitting.assessment.standard_errors import expected_bias_scale
+from globalbandits.fitting.estimation.factor_model import fit_shared
+from globalbandits.fitting.estimation.offered_arms import arm_scale
+from globalbandits.fitting.panel.rows import HistoryColumns, panels_from_rows
 
 # World, groups, rewards per group, whether only some arms are tried, what a decision is worth.
 CASES: tuple[tuple[str, int, int, bool, dict[str, Any]], ...] = (
-    ("expo", 10, 20, True, PRICES),
-    ("expo", 30, 20, True, PRICES),
-    ("expo", 20, 140, False, PRICES),
+    ("exponential_demand", 10, 20, True, PRICES),
+    ("exponential_demand", 30, 20, True, PRICES),
+    ("exponential_demand", 20, 140, False, PRICES),
     ("emax", 20, 140, False, DOSES),
 )
 
@@ -35,8 +38,10 @@ def found_in_sparse_histories() -> None:
         for groups in (10, 20, 50, 200):
             found = []
             for seed in range(100, 116):
-                history = gb.histories.expo(groups, 20, seed=seed, rho=rho, uneven=True)
-                panel, _ = panels_from_rows(history, Wanted("group", "arm", "reward"))
+                history = gb.histories.exponential_demand(
+                    groups, 20, seed=seed, rho=rho, uneven=True
+                )
+                panel, _ = panels_from_rows(history, HistoryColumns("group", "arm", "reward"))
                 found.append(fit_shared(panel, arm_scale(panel.arms)).bias_scale)
             sizes = np.array(found)
             rms = np.sqrt(np.mean(sizes**2))
@@ -61,11 +66,11 @@ def compare_priors() -> None:
             sizes = tuple((found.fitted.bias / found.bias_scale).tolist())
             policies = {
                 "bias": plain,
-                "bias and error": history_policy(error_size(found.fitted, found.errors)),
+                "bias and error": history_policy(expected_bias_scale(found.fitted, found.errors)),
                 "per arm": dataclasses.replace(plain, arm_errors=sizes),
             }
             env = fresh_world(found, world, 0.02, 1_000 + seed)
-            _, runs = simulate_groups(env, policies, Playing(seed=seed))
+            _, runs = simulate_groups(env, policies, ForecastSettings(seed=seed))
             rows.append([runs[name][:, -1].mean() for name in policies])
         regret = np.array(rows)
         against = regret[:, 1:] - regret[:, :1]

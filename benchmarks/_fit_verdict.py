@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 
 import globalbandits as gb
-from globalbandits.fitting.bootstrap import error_size
-from globalbandits.fitting.candidates import candidates
-from globalbandits.fitting.forecast import Playing, simulate_groups
+from globalbandits.fitting.assessment.forecast import (
+    ForecastSettings,
+    candidate_policies,
+    simulate_groups,
+)
+from globalbandits.fitting.assessment.standard_errors import expected_bias_scale
 
 SHOWN = ("WAGP", "Elastic(history)", "Elastic", "RandomEffectsThompson(history)",
          "IndependentGittins")  # fmt: skip
@@ -26,14 +29,14 @@ DOSES: dict[str, Any] = {
 }
 # World, groups, size of the groups' own errors, what a decision is worth.
 CASES: tuple[tuple[str, int, float, dict[str, Any]], ...] = (
-    ("expo", 20, 0.0, PRICES),
-    ("expo", 20, 0.02, PRICES),
-    ("expo", 50, 0.02, PRICES),
-    ("expo", 200, 0.0, PRICES),
+    ("exponential_demand", 20, 0.0, PRICES),
+    ("exponential_demand", 20, 0.02, PRICES),
+    ("exponential_demand", 50, 0.02, PRICES),
+    ("exponential_demand", 200, 0.0, PRICES),
     ("emax", 20, 0.02, DOSES),
-    ("size", 20, 0.0, PRICES),
-    ("free", 50, 0.0, PRICES),
-    ("same", 20, 0.0, PRICES),
+    ("traffic_only", 20, 0.0, PRICES),
+    ("unstructured", 50, 0.0, PRICES),
+    ("identical_groups", 20, 0.0, PRICES),
     ("paper", 20, 0.0, {}),
     ("paper", 50, 0.0, {}),
 )
@@ -55,10 +58,10 @@ def compare(
         history = getattr(gb.histories, world)(groups=n_groups, seed=seed, rho=rho)
         found = gb.fit(history, group="group", arm="arm", reward="reward", **options)
         env = fresh_world(found, world, rho, 1_000 + seed)
-        policies = candidates(error_size(found.fitted, found.errors), found.model)
-        fixed = found.offered[found.knowing.fixed]
+        policies = candidate_policies(expected_bias_scale(found.fitted, found.errors), found.model)
+        fixed = found.offered[found.value_of_information.fixed]
         everyone = policies | {"fixed": gb.FixedArm(found.model.arms.index(fixed))}
-        _, runs = simulate_groups(env, everyone, Playing(seed=seed))
+        _, runs = simulate_groups(env, everyone, ForecastSettings(seed=seed))
         forecast = found.forecast
         rows = {
             name: (float(forecast.means[name][-1]), float(runs[name][:, -1].mean()))

@@ -17,7 +17,9 @@ COLUMNS: dict[str, Any] = {"group": "group", "arm": "arm", "reward": "reward"}
 
 def run() -> list[Row]:
     """Processor seconds; what is compiled is compiled before."""
-    history = gb.histories.expo(groups=N_GROUPS, rewards=N_ROWS // N_GROUPS, seed=1, rho=0.02)
+    history = gb.histories.exponential_demand(
+        groups=N_GROUPS, rewards=N_ROWS // N_GROUPS, seed=1, rho=0.02
+    )
     work = f"{N_ROWS:,} rows, {N_GROUPS} groups, 7 arms"
     names = np.array([f"store {number}" for number in range(N_GROUPS)])
     texts = {**history, "group": names[history["group"]]}
@@ -28,7 +30,7 @@ def run() -> list[Row]:
         path = Path(folder) / "history.csv"
         history.save(path)
         rows.append(timed("fit: CSV file, no verdict", path, 8.0, work))
-    small = gb.histories.expo(groups=50, seed=1, rho=0.02)
+    small = gb.histories.exponential_demand(groups=50, seed=1, rho=0.02)
     gb.fit(small, **COLUMNS, cost=1.0, horizon=10, runs=2)  # compiles
     start = time.process_time()
     gb.fit(small, **COLUMNS, cost=1.0)

@@ -9,8 +9,8 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.cli.app import main
-from globalbandits.fitting import prospects, scoring
-from globalbandits.fitting.candidates import candidates
+from globalbandits.fitting.assessment import forecast, scores
+from globalbandits.fitting.assessment.forecast import candidate_policies
 
 NAMES = ("Elastic(history)", "IndependentGittins", "WAGP")
 
@@ -24,18 +24,18 @@ def run(arguments):
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Two folds, three candidates: the documents' examples have all of them."""
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
     monkeypatch.setattr(
-        prospects,
-        "candidates",
-        lambda *which: {n: p for n, p in candidates(*which).items() if n in NAMES},
+        forecast,
+        "candidate_policies",
+        lambda *which: {n: p for n, p in candidate_policies(*which).items() if n in NAMES},
     )
 
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
     path = tmp_path_factory.mktemp("fit") / "history.csv"
-    rows = gb.histories.expo(groups=12, rewards=70, seed=3, rho=0.02)
+    rows = gb.histories.exponential_demand(groups=12, rewards=70, seed=3, rho=0.02)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["store", "price", "sold"])
@@ -101,7 +101,7 @@ def test_quick_leaves_the_simulation_out(history, capsys, tmp_path):
 
 def test_groups_and_arms_are_named_as_in_the_file(tmp_path, capsys):
     """A code with zeros is a text, and so is a number among texts."""
-    rows = gb.histories.expo(groups=12, rewards=70, seed=3, rho=0.02)
+    rows = gb.histories.exponential_demand(groups=12, rewards=70, seed=3, rho=0.02)
     stores = [f"{store:02d}" if store < 9 else f"A{store}" for store in range(12)]
     path = tmp_path / "codes.csv"
     with path.open("w", newline="") as file:

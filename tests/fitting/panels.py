@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from globalbandits.fitting.aggregation import Wanted, panels_from_rows
 from globalbandits.fitting.panel import Panel
+from globalbandits.fitting.panel.rows import HistoryColumns, panels_from_rows
 
 COLUMNS = {"group": "group", "arm": "arm", "reward": "reward"}
 
 
 def panel_of(history, reward_range=None):
-    return panels_from_rows(history, Wanted(**COLUMNS, reward_range=reward_range))[0]
+    return panels_from_rows(history, HistoryColumns(**COLUMNS, reward_range=reward_range))[0]
 
 
 def coin_panel(counts, successes, arms=None):

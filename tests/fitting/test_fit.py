@@ -6,17 +6,17 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import bootstrap, fit, histories, prospects, scoring
-from globalbandits.fitting.candidates import candidates
-from globalbandits.fitting.prior import error_prior
-from globalbandits.fitting.verdict import OBSERVATIONAL
+from globalbandits.fitting import fit, histories
+from globalbandits.fitting.assessment import forecast, scores, standard_errors
+from globalbandits.fitting.assessment.forecast import candidate_policies, error_prior
+from globalbandits.fitting.assessment.verdict import OBSERVATIONAL
 from tests.fitting.panels import COLUMNS, rows_of
 
 
 @pytest.fixture(autouse=True)
 def _two_folds(monkeypatch):
     """Folds take most of the time; tests of scores with all ten are in test_scoring.py."""
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -25,10 +25,10 @@ def _few_policies():
     names = ("Elastic(history)", "IndependentGittins", "WAGP")
 
     def few(*which):
-        return {n: p for n, p in candidates(*which).items() if n in names}
+        return {n: p for n, p in candidate_policies(*which).items() if n in names}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prospects, "candidates", few)
+        patch.setattr(forecast, "candidate_policies", few)
         yield
 
 
@@ -38,7 +38,7 @@ def quick(history, **options):
 
 @pytest.fixture(scope="module")
 def shops():
-    return histories.expo(50, 140, seed=3, rho=0.02)
+    return histories.exponential_demand(50, 140, seed=3, rho=0.02)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_everything_but_the_time_depends_on_the_seed_only(shops):
     first, again = (fit(small, **COLUMNS, seed=4, horizon=30, runs=5) for _ in range(2))
     assert first.errors == again.errors
     assert first.scores.equals(again.scores)
-    assert first.knowing == again.knowing
+    assert first.value_of_information == again.value_of_information
     assert first.curves.means.tolist() == again.curves.means.tolist()
 
 
@@ -159,7 +159,7 @@ def test_rows_of_another_world_are_refused(found, rows, message):
 
 
 def test_groups_that_do_not_differ_name_the_arm():
-    same = quick(histories.same(20, 140, seed=1))
+    same = quick(histories.identical_groups(20, 140, seed=1))
     assert same.verdict.action == "fixed"
     assert same.verdict.sentences[0] == "Groups do not differ measurably: play 2.0."
     assert np.isnan(same.share)
@@ -169,14 +169,14 @@ def test_groups_that_do_not_differ_name_the_arm():
 
 
 def test_arms_without_structure_are_played_for_themselves():
-    free = quick(histories.free(50, 140, seed=3))
+    free = quick(histories.unstructured(50, 140, seed=3))
     assert free.verdict.action == "independent"
     assert "deploy IndependentGittins" in str(free.verdict).replace("Deploy", "deploy")
     assert free.policy == gb.IndependentGittins()
 
 
 def test_few_groups_are_not_to_be_relied_on():
-    few, many = (quick(histories.expo(n, 140, seed=3)).verdict for n in (20, 50))
+    few, many = (quick(histories.exponential_demand(n, 140, seed=3)).verdict for n in (20, 50))
     assert "With 20 groups, do not rely on policies that cannot unlearn a curve" in str(few)
     assert "do not rely" not in str(many)
     assert few.sentences[-1] == many.sentences[-1] == OBSERVATIONAL
@@ -184,7 +184,7 @@ def test_few_groups_are_not_to_be_relied_on():
 
 def test_a_value_decides_and_the_outcome_is_fitted():
     """Sold with a price as value, or revenue as reward: the same regions where n is large."""
-    history = histories.expo(60, 14_000, seed=4)
+    history = histories.exponential_demand(60, 14_000, seed=4)
     revenue = {**history, "reward": history["reward"] * history["arm"]}
     outcome = quick(history, value=lambda sold, price: price * sold)
     money = quick(revenue, reward_range=(0.0, 8.0))
@@ -203,7 +203,7 @@ def test_offset_and_cost_reach_the_model():
     np.testing.assert_allclose(
         priced.model.worth(0.5) - plain.model.worth(0.5), list(penalty.values()), atol=1e-9
     )
-    shops = quick(histories.expo(30, 140, seed=2), cost=1.5)
+    shops = quick(histories.exponential_demand(30, 140, seed=2), cost=1.5)
     assert shops.model.worth_range == (0.0, 6.5)
     # Errors are those of what is observed, whatever it is worth.
     assert shops.policy.prior == error_prior(shops.bias_scale)
@@ -239,7 +239,7 @@ def test_a_file_gives_the_same_fit(shops, tmp_path):
 
 
 def test_continuous_rewards_in_their_own_units():
-    history = histories.expo(40, 42, seed=2, rho=0.02, concentration=5.0)
+    history = histories.exponential_demand(40, 42, seed=2, rho=0.02, concentration=5.0)
     plain = quick(history, reward_range=(0.0, 1.0))
     money = quick({**history, "reward": 100 + 50 * history["reward"]}, reward_range=(100.0, 150.0))
     assert plain.share == pytest.approx(money.share, abs=1e-6)
@@ -251,7 +251,10 @@ def test_continuous_rewards_in_their_own_units():
 
 def test_time_can_reverse_the_ranking():
     """Curves that hold for two thirds of the time, then every arm goes its own way."""
-    early, late = histories.expo(40, 140, seed=1), histories.free(40, 70, seed=2)
+    early, late = (
+        histories.exponential_demand(40, 140, seed=1),
+        histories.unstructured(40, 70, seed=2),
+    )
     mixed = {name: np.concatenate([early[name], late[name]]) for name in early}
     day = np.concatenate([np.zeros(40 * 140), np.ones(40 * 70)])
     steady = quick({**early, "day": np.arange(40 * 140) % 9}, time="day")
@@ -355,8 +358,8 @@ def test_a_time_must_leave_something_to_fit(shops):
 
 def test_errors_are_those_of_the_offered_arms(monkeypatch):
     """A new arm is known less well than the history's: so is what is not known of its bias."""
-    monkeypatch.setattr(bootstrap, "N_REFITS", 3)
-    history = histories.expo(12, 70, seed=3, rho=0.02)
+    monkeypatch.setattr(standard_errors, "N_REFITS", 3)
+    history = histories.exponential_demand(12, 70, seed=3, rho=0.02)
     plain, wider = (
         fit(history, **COLUMNS, horizon=5, runs=2, arms=arms)
         for arms in (None, [2.0, 2.5, 3.5, 4.5])
@@ -402,7 +405,7 @@ def test_arms_that_never_or_always_sold_are_named():
 
 
 def test_one_reward_per_cell_makes_the_bias_an_upper_bound():
-    history = histories.expo(30, 7, seed=1, concentration=5.0)
+    history = histories.exponential_demand(30, 7, seed=1, concentration=5.0)
     found = quick(history, reward_range=(0.0, 1.0))
     assert note_of(found, "noise and bias cannot be told apart: every group has one reward per arm")
     assert "cannot be told" in str(found)
@@ -410,7 +413,7 @@ def test_one_reward_per_cell_makes_the_bias_an_upper_bound():
 
 
 def test_rows_without_a_reward_are_counted():
-    history = histories.expo(10, 70, seed=1)
+    history = histories.exponential_demand(10, 70, seed=1)
     history["reward"][[3, 17]] = np.nan
     with pytest.raises(FitError, match="reward must be finite, row 3 has nan"):
         quick(history)
@@ -418,14 +421,14 @@ def test_rows_without_a_reward_are_counted():
 
 
 def test_negative_values_are_named():
-    found = quick(histories.expo(20, 140, seed=1), cost=2.5)
+    found = quick(histories.exponential_demand(20, 140, seed=1), cost=2.5)
     assert note_of(found, "value of arm 2.0 is negative: it is worth less the higher its mean is")
     slope = np.diff(found.model.worth(np.array([0.2, 0.8])), axis=0)[0]
     assert slope[0] < 0 < slope[1]
 
 
 def test_groups_that_do_not_fit_are_listed_not_dropped():
-    rows = pd.DataFrame(histories.expo(40, 280, seed=2))
+    rows = pd.DataFrame(histories.exponential_demand(40, 280, seed=2))
     odd = rows["group"] == 11
     rows.loc[odd, "reward"] = (rows.loc[odd, "arm"] % 2).to_numpy()
     found = quick(rows)
@@ -465,7 +468,7 @@ def small_history(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_small_histories_give_a_model_and_finite_numbers(seed, monkeypatch):
-    monkeypatch.setattr(bootstrap, "N_REFITS", 2)
+    monkeypatch.setattr(standard_errors, "N_REFITS", 2)
     found = fit(small_history(seed), **COLUMNS, reward_range=(0.0, 1.0), horizon=20, runs=2)
     assert np.isfinite(found.model.means(np.linspace(0, 1, 5))).all()
     assert np.isfinite(found.arms.to_numpy(float)).all()

@@ -5,20 +5,26 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import forecast as forecasting
-from globalbandits.fitting import prospects, scoring
-from globalbandits.fitting.bootstrap import Errors, error_size
-from globalbandits.fitting.candidates import candidates
-from globalbandits.fitting.forecast import Forecast, Playing, foresee, simulate_groups, world_of
-from globalbandits.fitting.population import draw_groups
-from globalbandits.fitting.prospects import look_ahead, with_bias
-from globalbandits.fitting.verdict import TRUSTED_GROUPS
+from globalbandits.fitting.assessment import forecast as forecasting
+from globalbandits.fitting.assessment import scores
+from globalbandits.fitting.assessment.forecast import (
+    MIN_GROUPS_TO_TRUST_CURVES,
+    Forecast,
+    ForecastSettings,
+    candidate_policies,
+    forecast_new_groups,
+    forecast_regret,
+    groups_environment,
+    simulate_groups,
+)
+from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
+from globalbandits.fitting.estimation.population import draw_groups
 from tests.fitting.panels import COLUMNS
 
 
 @pytest.fixture(scope="module")
 def found():
-    history = gb.histories.expo(groups=12, rewards=70, seed=2, rho=0.02)
+    history = gb.histories.exponential_demand(groups=12, rewards=70, seed=2, rho=0.02)
     return gb.fit(history, **COLUMNS, cost=1.0, verdict=False)
 
 
@@ -39,7 +45,7 @@ def drawn_of(fit, number):
 
 
 def world(fit, drawn):
-    return world_of(drawn, fit.fitted, fit.model, fit.offered, fit.theta_scale)
+    return groups_environment(drawn, fit.fitted, fit.model, fit.offered, fit.theta_scale)
 
 
 @pytest.mark.parametrize("name", ["found", "measured"])
@@ -66,15 +72,15 @@ def test_the_noise_is_that_of_the_outcome(found, measured):
 
 
 def test_the_fixed_arm_needs_no_simulation(found):
-    fixed = gb.FixedArm(found.knowing.fixed)
-    got = foresee(
+    fixed = gb.FixedArm(found.value_of_information.fixed)
+    got = forecast_regret(
         found.fitted, found.model, found.worth, found.theta_scale,
         {"IndependentGittins": gb.UCB1(), "simulated": fixed},
-        Playing(horizon=50, runs=400),
+        ForecastSettings(horizon=50, runs=400),
     )  # fmt: skip
-    always = f"always {found.offered[found.knowing.fixed]!r}"
+    always = f"always {found.offered[found.value_of_information.fixed]!r}"
     assert got.fixed == always
-    assert got.means[always][-1] == pytest.approx(50 * found.knowing.total, rel=1e-12)
+    assert got.means[always][-1] == pytest.approx(50 * found.value_of_information.total, rel=1e-12)
     difference = got.means["simulated"][-1] - got.means[always][-1]
     assert abs(difference) < 4 * got.errors["simulated"][-1]
     assert got.errors[always][-1] < got.errors["simulated"][-1]
@@ -128,51 +134,51 @@ def test_a_difference_within_its_error_is_no_break_even():
 
 
 def test_policies_that_cannot_play_a_model_are_left_out(found):
-    assert set(candidates(0.05, found.model)) == {
+    assert set(candidate_policies(0.05, found.model)) == {
         "Elastic(history)", "Elastic", "RandomEffectsThompson(history)", "IndependentGittins",
         "IDS", "WAGP", "ThompsonSampling",
     }  # fmt: skip
     turning = gb.RewardModel(lambda t, p: 0.2 + p * t * (1 - t), [0.3, 0.6], monotone=False)
-    assert "WAGP" not in candidates(0.05, turning)
+    assert "WAGP" not in candidate_policies(0.05, turning)
 
 
 def test_a_larger_bias_is_simulated_where_curves_may_be_exact(found, monkeypatch):
     played = []
 
-    def record(fitted, model, worth, scale, policies, playing):
+    def record(fitted, model, worth, scale, policies, settings):
         played.append((fitted.bias_scale, sorted(policies)))
         times = np.array([1, 10])
         ends = {name: 1.0 if name == "WAGP" else 9.0 for name in policies}
         runs = {name: np.full((2, 2), end) for name, end in ends.items()}
         return Forecast(times, runs, "always 1", np.full(9, 1.0))
 
-    monkeypatch.setattr(prospects, "foresee", record)
+    monkeypatch.setattr(forecasting, "forecast_regret", record)
     size = found.bias_scale
-    errors = Errors(0.1, 0.1, 0.1, 0.1, 2 * size)
+    errors = StandardErrors(0.1, 0.1, 0.1, 0.1, 2 * size)
     parts = (found.fitted, found.model, found.worth, found.theta_scale, errors)
-    few = look_ahead(*parts, TRUSTED_GROUPS - 1, Playing())
+    few = forecast_new_groups(*parts, MIN_GROUPS_TO_TRUST_CURVES - 1, ForecastSettings())
     assert few.cautious is None
     assert len(played) == 1
-    many = look_ahead(*parts, TRUSTED_GROUPS, Playing())
+    many = forecast_new_groups(*parts, MIN_GROUPS_TO_TRUST_CURVES, ForecastSettings())
     assert many.cautious is not None
     assert played[2][0] == pytest.approx(2 * size, rel=1e-6)
     assert played[2][1] == ["Elastic(history)", "WAGP"]
 
 
 def test_a_larger_bias_keeps_the_noise_of_coins_one(found):
-    wider = with_bias(found.fitted, 1.5 * found.bias_scale)
+    wider = found.fitted.with_bias_scale(1.5 * found.bias_scale)
     assert wider.bias_scale == pytest.approx(1.5 * found.bias_scale)
     np.testing.assert_allclose(wider.phi + wider.rho, 1.0)
 
 
 def test_the_verdict_of_a_fit_rests_on_the_forecast(monkeypatch, capsys):
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
-    monkeypatch.setattr(forecasting, "N_DRAWN", 500)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
+    monkeypatch.setattr(forecasting, "N_DRAWN_GROUPS", 500)
     names = ("Elastic(history)", "IndependentGittins", "WAGP")
     monkeypatch.setattr(
-        prospects,
-        "candidates",
-        lambda *which: {n: p for n, p in candidates(*which).items() if n in names},
+        forecasting,
+        "candidate_policies",
+        lambda *which: {n: p for n, p in candidate_policies(*which).items() if n in names},
     )
     history = gb.histories.paper(groups=20, rewards=90, seed=1)
     options = {"horizon": 60, "runs": 30, "seed": 5}
@@ -217,11 +223,13 @@ def test_wrong_simulations_are_refused(options, message):
 
 def test_what_is_not_known_of_the_bias_counts_as_bias(found):
     """A sparse history may happen to show no errors: Elastic must not take curves for exact."""
-    errors = Errors(0.1, 0.04, 0.1, 0.1, 0.1)
+    errors = StandardErrors(0.1, 0.04, 0.1, 0.1, 0.1)
     none = found.fitted._replace(rho=np.full(7, 1e-9))
-    assert error_size(none, None) < 1e-4
-    assert error_size(none, errors) == pytest.approx(0.04, rel=1e-3)
-    assert error_size(found.fitted, errors) == pytest.approx(np.hypot(found.bias_scale, 0.04))
+    assert expected_bias_scale(none, None) < 1e-4
+    assert expected_bias_scale(none, errors) == pytest.approx(0.04, rel=1e-3)
+    assert expected_bias_scale(found.fitted, errors) == pytest.approx(
+        np.hypot(found.bias_scale, 0.04)
+    )
 
 
 def test_an_interrupted_simulation_interrupts(monkeypatch):
@@ -233,4 +241,4 @@ def test_an_interrupted_simulation_interrupts(monkeypatch):
     monkeypatch.setattr("globalbandits.simulation.simulate", interrupted)
     env = gb.Environment(gb.demand.linear([0.4, 0.6]), theta=0.4)
     with pytest.raises(KeyboardInterrupt):
-        simulate_groups(env, {"any": gb.Uniform()}, Playing(horizon=20, runs=3))
+        simulate_groups(env, {"any": gb.Uniform()}, ForecastSettings(horizon=20, runs=3))

@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 
 from globalbandits.fitting import histories
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.factor import fit_independent, fit_shared
-from globalbandits.fitting.groups import arm_means, find_misfits, posterior_weights
-from globalbandits.fitting.population import draw_groups
+from globalbandits.fitting.estimation.factor_model import fit_independent, fit_shared
+from globalbandits.fitting.estimation.group_posterior import (
+    arm_means,
+    find_misfits,
+    posterior_weights,
+)
+from globalbandits.fitting.estimation.offered_arms import arm_scale
+from globalbandits.fitting.estimation.population import draw_groups
 from tests.fitting.panels import coin_panel, panel_of
 
 
 @pytest.fixture(scope="module")
 def history():
-    return histories.expo(80, 140, seed=3, rho=0.02)
+    return histories.exponential_demand(80, 140, seed=3, rho=0.02)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,15 @@ import pytest
 from globalbandits.errors import FitError
 from globalbandits.fitting import histories
 
-WORLDS = ["emax", "expo", "free", "paper", "same", "size", "two"]
+WORLDS = [
+    "emax",
+    "exponential_demand",
+    "unstructured",
+    "paper",
+    "identical_groups",
+    "traffic_only",
+    "two_segments",
+]
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -26,19 +34,19 @@ def test_a_history_is_a_dict_of_columns_that_depends_on_its_seed(world):
 
 
 def test_curves_are_those_of_the_names():
-    expo, emax, paper = (world(5, seed=3) for world in (histories.expo, histories.emax,
-                                                        histories.paper))  # fmt: skip
+    worlds = (histories.exponential_demand, histories.emax, histories.paper)
+    expo, emax, paper = (world(5, seed=3) for world in worlds)
     theta = expo.theta[:, None]
     np.testing.assert_allclose(expo.curves, np.exp(-theta * np.arange(2, 9)))
     doses = np.array([0.5, 1, 2, 4, 8, 16])
     np.testing.assert_allclose(emax.curves, doses / (emax.theta[:, None] + doses))
     t = paper.theta
     np.testing.assert_allclose(paper.curves, np.array([1 - t**0.5, 0.8 * t, t**2]).T)
-    assert (histories.same(5).curves == histories.same(5).curves[0]).all()
+    assert (histories.identical_groups(5).curves == histories.identical_groups(5).curves[0]).all()
 
 
 def test_errors_have_the_size_that_was_asked_for():
-    history = histories.expo(3_000, 7, seed=1, rho=0.02)
+    history = histories.exponential_demand(3_000, 7, seed=1, rho=0.02)
     spread = (history.means - history.curves) ** 2
     expected = 0.02 * history.curves * (1 - history.curves)
     assert spread.mean() == pytest.approx(expected.mean(), rel=0.03)
@@ -51,14 +59,16 @@ def test_rewards_follow_the_means():
 
 
 def test_other_rewards_have_a_sixth_of_a_coins_variance():
-    history = histories.same(2, 70_000, seed=1, concentration=5.0)
+    history = histories.identical_groups(2, 70_000, seed=1, concentration=5.0)
     found = pd.DataFrame(history).groupby("arm")["reward"].var()
     mean = history.means[0]
     np.testing.assert_allclose(found, mean * (1 - mean) / 6, rtol=0.05)
 
 
 def test_uneven_histories_leave_arms_out():
-    tried = pd.DataFrame(histories.expo(200, 20, seed=1, uneven=True)).groupby("group")["arm"]
+    tried = pd.DataFrame(histories.exponential_demand(200, 20, seed=1, uneven=True)).groupby(
+        "group"
+    )["arm"]
     assert tried.nunique().min() >= 1
     assert tried.nunique().mean() < 5
     assert (tried.size() == 20).all()
@@ -75,12 +85,12 @@ def test_uneven_histories_leave_arms_out():
 )
 def test_wrong_histories_are_refused(options, message):
     with pytest.raises(FitError) as caught:
-        histories.expo(**options)
+        histories.exponential_demand(**options)
     assert str(caught.value) == message
 
 
 def test_a_history_is_saved_as_a_file_with_the_names_of_the_tutorial(tmp_path):
-    history = histories.expo(4, 21, seed=3)
+    history = histories.exponential_demand(4, 21, seed=3)
     history.save(tmp_path / "history.csv")
     read = pd.read_csv(tmp_path / "history.csv")
     assert list(read.columns) == ["store", "price", "sold"]

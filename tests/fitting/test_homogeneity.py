@@ -7,13 +7,17 @@ import pytest
 from scipy import stats
 
 from globalbandits.fitting import histories
-from globalbandits.fitting.homogeneity import Homogeneity, check_homogeneity, coin_moments
+from globalbandits.fitting.assessment.homogeneity import (
+    Homogeneity,
+    bernoulli_moments,
+    check_homogeneity,
+)
 from tests.fitting.panels import coin_panel, panel_of
 from tests.oracles import fitting as oracle
 
 
 def test_the_statistic_is_that_of_contingency_tables():
-    panel = panel_of(histories.expo(12, 70, seed=5, uneven=True))
+    panel = panel_of(histories.exponential_demand(12, 70, seed=5, uneven=True))
     found = check_homogeneity(panel)
     assert (found.statistic, found.freedom) == pytest.approx(
         oracle.homogeneity(panel.sums.tolist(), panel.counts.tolist())
@@ -22,7 +26,7 @@ def test_the_statistic_is_that_of_contingency_tables():
 
 @pytest.mark.parametrize("rewards", [3_500, 35_000], ids=["exact moments", "large"])
 def test_with_large_cells_it_is_pearsons_test(rewards):
-    panel = panel_of(histories.same(30, rewards, seed=3))
+    panel = panel_of(histories.identical_groups(30, rewards, seed=3))
     found = check_homogeneity(panel)
     expected = stats.chi2.sf(found.statistic, found.freedom)
     assert found.p_value == pytest.approx(expected, rel=0.02)
@@ -36,7 +40,7 @@ def test_the_moments_are_those_of_all_ways_to_place_the_ones():
         x = np.bincount(owners[list(places)], minlength=4)
         expected = np.array(counts) * ones / 7
         found.append(np.sum((x - expected) ** 2 / expected / (1 - ones / 7)))
-    mean, variance = coin_moments(np.array(counts, float), ones)
+    mean, variance = bernoulli_moments(np.array(counts, float), ones)
     assert mean == pytest.approx(np.mean(found))
     assert variance == pytest.approx(np.var(found))
 
@@ -48,7 +52,7 @@ def test_groups_that_are_alike_are_called_alike(how):
     rewards = 20 if how.get("uneven") else 140
     alike = [
         not check_homogeneity(
-            panel_of(histories.same(20, rewards, seed=seed, **how), (0.0, 1.0))
+            panel_of(histories.identical_groups(20, rewards, seed=seed, **how), (0.0, 1.0))
         ).differ()
         for seed in range(200)
     ]
@@ -57,7 +61,12 @@ def test_groups_that_are_alike_are_called_alike(how):
 
 
 def test_groups_that_differ_are_called_so():
-    for world in (histories.expo, histories.emax, histories.free, histories.two):
+    for world in (
+        histories.exponential_demand,
+        histories.emax,
+        histories.unstructured,
+        histories.two_segments,
+    ):
         assert check_homogeneity(panel_of(world(20, 140, seed=2))).p_value < 1e-3
 
 

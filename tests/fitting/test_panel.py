@@ -9,12 +9,17 @@ import pytest
 
 from globalbandits.errors import FitError
 from globalbandits.fitting import histories
-from globalbandits.fitting.aggregation import Wanted, late_rows, panel_from_table, panels_from_rows
+from globalbandits.fitting.panel.rows import (
+    HistoryColumns,
+    late_rows,
+    panel_from_table,
+    panels_from_rows,
+)
 from tests.fitting.panels import COLUMNS, panel_of
 from tests.oracles import fitting as oracle
 
 SHOPS = {"store": ["b", "a", "a", "b"], "price": [3, 2, 2, 2], "sold": [1, 0, 1, 1]}
-WANTED = Wanted("store", "price", "sold")
+WANTED = HistoryColumns("store", "price", "sold")
 
 
 def random_rows(rng, n=300):
@@ -58,7 +63,7 @@ def test_a_table_of_means_is_the_same_panel():
 
 
 def test_a_table_of_coins_needs_no_variance_and_is_known_as_coins():
-    rows = pd.DataFrame(histories.expo(8, 60, seed=1))
+    rows = pd.DataFrame(histories.exponential_demand(8, 60, seed=1))
     table = rows.groupby(["group", "arm"])["reward"].agg(n="count", mean="mean", variance="var")
     first = panel_of(rows)
     for columns in (["n", "mean"], ["n", "mean", "variance"]):
@@ -77,13 +82,13 @@ def test_rewards_at_the_ends_of_any_range_are_coins():
 
 def test_missing_rewards_can_be_left_out_and_are_counted():
     rows = {"group": [1, 1, 2], "arm": [1, 2, 1], "reward": [1.0, np.nan, 0.0]}
-    panel, _ = panels_from_rows(rows, Wanted(**COLUMNS, dropna=True))
+    panel, _ = panels_from_rows(rows, HistoryColumns(**COLUMNS, dropna=True))
     assert (panel.dropped, panel.n_rewards) == (1, 2)
 
 
 def test_the_last_third_of_the_time_is_told_apart():
     rows = SHOPS | {"day": ["2024-01-03", "2024-01-01", "2024-01-02", "2024-01-01"]}
-    whole, late = panels_from_rows(rows, Wanted("store", "price", "sold", "day"))
+    whole, late = panels_from_rows(rows, HistoryColumns("store", "price", "sold", "day"))
     # Half of the rows are of the first day, three quarters of the first two.
     assert late.counts.tolist() == [[1, 0], [0, 1]]
     assert whole.without(late).counts.tolist() == [[1, 0], [1, 0]]
@@ -95,7 +100,7 @@ def test_ties_in_time_stay_together():
 
 
 def test_a_million_rows_take_about_a_second():
-    history = histories.expo(500, 2_000, seed=1)
+    history = histories.exponential_demand(500, 2_000, seed=1)
     rows = {**history, "group": np.array([f"store {g}" for g in range(500)])[history["group"]]}
     started = time.process_time()
     panel = panel_of(rows)

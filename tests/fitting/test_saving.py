@@ -7,16 +7,16 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.fitting import scoring
+from globalbandits.fitting.assessment import scores
 from tests.fitting.panels import COLUMNS
 
 
 @pytest.fixture(autouse=True)
 def _two_folds(monkeypatch):
-    monkeypatch.setattr(scoring, "N_FOLDS", 2)
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
 
 
-HISTORY = gb.histories.expo(groups=8, rewards=70, seed=2)
+HISTORY = gb.histories.exponential_demand(groups=8, rewards=70, seed=2)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from globalbandits.fitting import histories, steps
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.fitted import GRID, Shrinkage
-from globalbandits.fitting.start import build, flat_start, starts
+from globalbandits.fitting import histories
+from globalbandits.fitting.estimation import factor_model
+from globalbandits.fitting.estimation.factor_model import (
+    initial_independent,
+    initial_population,
+    initial_populations,
+)
+from globalbandits.fitting.estimation.offered_arms import arm_scale
+from globalbandits.fitting.estimation.population import GRID, Shrinkage
 from tests.fitting.panels import coin_panel, panel_of
 from tests.oracles import fitting as oracle
 
@@ -33,9 +38,9 @@ def arguments(panel, fitted, scale):
 
 def one_step(panel, fitted, scale):
     """New curves with everything else as it was."""
-    posteriors = steps.responsibilities(panel, fitted)
-    counts = steps.effective_counts(panel, fitted.rho, fitted.phi)
-    found = steps.improve_curves(
+    posteriors = factor_model.responsibilities(panel, fitted)
+    counts = factor_model.effective_counts(panel, fitted.rho, fitted.phi)
+    found = factor_model.improve_curves(
         posteriors.T @ counts, posteriors.T @ (counts * panel.means), fitted, scale
     )
     return found._replace(shrinkage=fitted.shrinkage)
@@ -61,7 +66,7 @@ def panels(draw):
 def test_a_step_raises_the_penalised_likelihood(panel, rho, tau, labels):
     scale = arm_scale(panel.arms, labels=labels)
     a, c = np.linspace(-2, 1, panel.n_arms), np.linspace(0.3, 2.5, panel.n_arms)
-    start = build(panel, a, c, GRID[::6])._replace(
+    start = initial_population(panel, a, c, GRID[::6])._replace(
         rho=np.full(panel.n_arms, rho),
         phi=np.full(panel.n_arms, 1 - rho),
         shrinkage=Shrinkage(tau, 2 * tau),
@@ -74,13 +79,13 @@ def test_a_step_raises_the_penalised_likelihood(panel, rho, tau, labels):
 
 
 def test_responsibilities_are_those_of_the_plain_loop():
-    panel = panel_of(histories.expo(6, 30, seed=4, uneven=True))
-    fitted = starts(panel, 1)[0]
+    panel = panel_of(histories.exponential_demand(6, 30, seed=4, uneven=True))
+    fitted = initial_populations(panel, 1)[0]
     expected = oracle.responsibilities(
         panel.counts, panel.means, fitted.a, fitted.c, fitted.rho, fitted.phi, fitted.grid,
         fitted.weights,
     )  # fmt: skip
-    np.testing.assert_allclose(steps.responsibilities(panel, fitted), expected, atol=1e-13)
+    np.testing.assert_allclose(factor_model.responsibilities(panel, fitted), expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("labels", [False, True])
@@ -89,8 +94,8 @@ def test_steps_end_where_a_general_optimiser_does(labels):
     successes = [[7, 2, 1], [1, 1, 0], [11, 4, 3], [0, 7, 6], [2, 1, 0], [8, 1, 4]]
     panel = coin_panel(counts, successes)
     scale = arm_scale(panel.arms, labels=labels)
-    start = starts(panel, 1)[0]._replace(grid=GRID[::6], weights=np.full(11, 1 / 11))
-    fitted = steps.with_curves(start, start.a, start.c)._replace(shrinkage=Shrinkage(0.3, 0.5))
+    start = initial_populations(panel, 1)[0]._replace(grid=GRID[::6], weights=np.full(11, 1 / 11))
+    fitted = start.with_curves(start.a, start.c)._replace(shrinkage=Shrinkage(0.3, 0.5))
     for _ in range(600):
         fitted = one_step(panel, fitted, scale)
     found = np.concatenate([fitted.a, fitted.c])
@@ -107,8 +112,10 @@ def test_rho_is_the_likeliest_random_effect_on_a_balanced_panel():
     expected = oracle.random_effect(means.tolist(), n, centre, phi)
     panel = coin_panel(np.full((40, 1), n), n * means[:, None])
     panel = dataclasses.replace(panel, binary=False)
-    cells = steps.Residuals((panel.means - centre) ** 2, np.full((40, 1), centre * (1 - centre)))
-    above, below = steps.rho_moments(panel, cells, np.array([0.1]), np.array([phi]), edf=0.0)
+    cells = factor_model.Residuals(
+        (panel.means - centre) ** 2, np.full((40, 1), centre * (1 - centre))
+    )
+    above, below = factor_model.rho_moments(panel, cells, np.array([0.1]), np.array([phi]), edf=0.0)
     assert above[0] / below[0] == pytest.approx(expected, abs=1e-7)
 
 
@@ -119,17 +126,17 @@ def test_rho_of_coins_takes_their_noise_off():
     variance = np.full((4, 1), f * (1 - f))
     squared = variance * (1 / counts + rho * (1 - 1 / counts))
     panel = coin_panel(counts, counts * f)
-    above, below = steps.rho_moments(
-        panel, steps.Residuals(squared, variance), np.array([0.2]), np.array([0.8]), edf=0.0
+    above, below = factor_model.rho_moments(
+        panel, factor_model.Residuals(squared, variance), np.array([0.2]), np.array([0.8]), edf=0.0
     )
     assert above[0] / below[0] == pytest.approx(rho, abs=1e-12)
 
 
 def test_single_coins_say_nothing_about_errors():
     panel = coin_panel([[1, 1], [1, 1], [1, 1]], [[1, 0], [1, 1], [0, 0]])
-    cells = steps.residuals(panel, np.ones((3, 1)), np.array([[0.5, 0.5]]))
-    rho = steps.renew_rho(panel, cells, np.full(2, 0.1), np.full(2, 0.9), 1.0)
-    assert rho.tolist() == [steps.RHO_FLOOR] * 2
+    cells = factor_model.residuals(panel, np.ones((3, 1)), np.array([[0.5, 0.5]]))
+    rho = factor_model.update_rho(panel, cells, np.full(2, 0.1), np.full(2, 0.9), 1.0)
+    assert rho.tolist() == [factor_model.MIN_RHO] * 2
 
 
 def test_arms_borrow_thirty_groups_worth_of_rho_and_none_becomes_exact():
@@ -137,21 +144,21 @@ def test_arms_borrow_thirty_groups_worth_of_rho_and_none_becomes_exact():
     variance = np.full((10, 2), 0.25)
     squared = np.column_stack([np.full(10, 0.25 / 50), np.full(10, 0.25 / 50 + 0.05)])
     own = np.array([0.0, 0.05 / (0.25 * 0.98)])
-    cells = steps.Residuals(squared, variance)
-    rho = steps.renew_rho(panel, cells, np.full(2, 0.1), np.full(2, 0.9), 0.0)
+    cells = factor_model.Residuals(squared, variance)
+    rho = factor_model.update_rho(panel, cells, np.full(2, 0.1), np.full(2, 0.9), 0.0)
     everywhere = own.mean()
     expected = np.maximum((10 * own + 30 * everywhere) / 40, everywhere / 4)
     np.testing.assert_allclose(rho, expected, rtol=1e-9)
 
 
 def test_phi_is_the_noise_within_cells():
-    history = histories.expo(200, 42, seed=2, concentration=5.0)
+    history = histories.exponential_demand(200, 42, seed=2, concentration=5.0)
     panel = panel_of(history, (0.0, 1.0))
-    start = flat_start(panel)
+    start = initial_independent(panel)
     posteriors = np.ones((200, 1))
-    cells = steps.residuals(panel, posteriors, start.curves)
-    phi = steps.renew_phi(
-        panel, steps.Residuals(cells.squared, history.means * (1 - history.means))
+    cells = factor_model.residuals(panel, posteriors, start.curves)
+    phi = factor_model.update_phi(
+        panel, factor_model.Residuals(cells.squared, history.means * (1 - history.means))
     )
     # A Beta with parameters that sum to 5 has a sixth of a coin's variance.
     assert phi == pytest.approx(np.full(7, 1 / 6), rel=0.1)
@@ -162,8 +169,8 @@ def test_the_population_keeps_its_variance_when_it_is_smoothed():
     posteriors = rng.dirichlet(np.full(GRID.size, 0.05), 5_000)
     average = posteriors.mean(axis=0)
     panel = coin_panel([[1, 1]] * 2, [[1, 0]] * 2)
-    fitted = build(panel, np.zeros(2), np.ones(2), GRID)
-    weights = steps.renew_weights(posteriors, fitted)
+    fitted = initial_population(panel, np.zeros(2), np.ones(2), GRID)
+    weights = factor_model.update_weights(posteriors, fitted)
     assert weights.sum() == pytest.approx(1.0)
 
     def variance(w):
@@ -174,9 +181,9 @@ def test_the_population_keeps_its_variance_when_it_is_smoothed():
 
 
 def test_edf_of_free_arms_is_two_and_of_a_straight_line_less():
-    panel = panel_of(histories.expo(60, 700, seed=3))
+    panel = panel_of(histories.exponential_demand(60, 700, seed=3))
     scale = arm_scale(panel.arms)
-    start = starts(panel, 1)[0]
+    start = initial_populations(panel, 1)[0]
     free = one_step(panel, start._replace(shrinkage=Shrinkage(1e4, 1e4)), scale)
     tight = one_step(panel, start._replace(shrinkage=Shrinkage(1e-4, 1e-4)), scale)
     assert free.edf == pytest.approx(2.0, abs=0.01)

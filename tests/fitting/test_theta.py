@@ -5,20 +5,25 @@ import pytest
 from scipy import stats
 
 from globalbandits.fitting import histories
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.factor import fit_shared
-from globalbandits.fitting.fitted import GRID, curve_table
-from globalbandits.fitting.groups import posterior_weights
-from globalbandits.fitting.modelling import build_model
-from globalbandits.fitting.population import draw_groups
-from globalbandits.fitting.theta import FLAT, below_edges, quantile_scale, tabulate, z_at
-from globalbandits.fitting.worth import Worth
+from globalbandits.fitting.decision_value import Worth
+from globalbandits.fitting.estimation.curve_model import (
+    MIN_RISE,
+    below_edges,
+    build_model,
+    quantile_scale,
+    tabulate,
+    z_at,
+)
+from globalbandits.fitting.estimation.factor_model import fit_shared
+from globalbandits.fitting.estimation.group_posterior import posterior_weights
+from globalbandits.fitting.estimation.offered_arms import arm_scale
+from globalbandits.fitting.estimation.population import GRID, curve_table, draw_groups
 from tests.fitting.panels import panel_of
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    panel = panel_of(histories.two(40, 140, seed=3))
+    panel = panel_of(histories.two_segments(40, 140, seed=3))
     return fit_shared(panel, arm_scale(panel.arms))
 
 
@@ -48,7 +53,7 @@ def test_quantiles_and_z_are_inverses(fitted):
 
 
 def test_intervals_cover_the_true_number():
-    history = histories.expo(200, 140, seed=11)
+    history = histories.exponential_demand(200, 140, seed=11)
     panel = panel_of(history)
     fitted = fit_shared(panel, arm_scale(panel.arms))
     scale = quantile_scale(fitted)
@@ -64,7 +69,7 @@ def test_a_group_without_rewards_has_the_population(fitted):
     scale = quantile_scale(fitted)
     found = scale.quantiles(fitted.weights[None], np.array([0.25, 0.5, 0.75]))
     np.testing.assert_allclose(found, [[0.25, 0.5, 0.75]], atol=0.005)
-    assert scale.domain == (0.0, 1.0)
+    assert (scale.edges[0], scale.edges[-1]) == (0.0, 1.0)
 
 
 def with_curves(fitted, a, c):
@@ -79,7 +84,7 @@ def test_a_flat_arm_is_given_a_small_rise_and_flagged(fitted):
     table = tabulate(with_curves(fitted, [0.0, -1.0, 1.0], [1.0, 1e-6, -1e-6]))
     assert table.flat == (False, True, True)
     rises = table.means[-1] - table.means[0]
-    assert rises[1:] == pytest.approx([FLAT, -FLAT])
+    assert rises[1:] == pytest.approx([MIN_RISE, -MIN_RISE])
     assert table.means[32, 1] == pytest.approx(1 / (1 + np.e), abs=1e-6)
 
 

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from globalbandits.errors import FitError
-from globalbandits.fitting.fitted import GRID, Fitted, Shrinkage, curve_table, normal_weights
-from globalbandits.fitting.knowing import arm_facts, worth_of_knowing
-from globalbandits.fitting.population import draw_groups
-from globalbandits.fitting.worth import Worth
+from globalbandits.fitting.assessment.value_of_information import arm_facts, value_of_information
+from globalbandits.fitting.decision_value import Worth
+from globalbandits.fitting.estimation.population import (
+    GRID,
+    FittedPopulation,
+    Shrinkage,
+    curve_table,
+    draw_groups,
+    normal_weights,
+)
 
 UNIT = (0.0, 1.0)
 
@@ -15,7 +21,7 @@ UNIT = (0.0, 1.0)
 def population(a, c, rho=1e-6, phi=None):
     a, c = np.array(a, float), np.array(c, float)
     rho = np.full(a.size, rho)
-    return Fitted(
+    return FittedPopulation(
         a=a,
         c=c,
         rho=rho,
@@ -92,7 +98,7 @@ def test_drawn_groups_have_the_population_s_moments():
 def test_the_worth_of_knowing_is_that_of_a_plain_integral():
     """Two arms that cross at z = 0, without errors: E max - max E on the grid."""
     fitted = population([0.0, 0.0], [1.0, -1.0])
-    knowing = worth_of_knowing(fitted, Worth((1, 2), UNIT))
+    knowing = value_of_information(fitted, Worth((1, 2), UNIT))
     exact = float(fitted.weights @ fitted.curves.max(axis=1)) - 0.5
     spread = float(np.sqrt(fitted.weights @ (fitted.curves.max(axis=1) - 0.5) ** 2))
     assert knowing.total == pytest.approx(exact, abs=4 * spread / np.sqrt(4_000))
@@ -100,7 +106,9 @@ def test_the_worth_of_knowing_is_that_of_a_plain_integral():
 
 
 def test_the_number_tells_nothing_where_only_errors_decide():
-    knowing = worth_of_knowing(population([0.0, 0.0], [0.5, 0.5], rho=0.05), Worth((1, 2), UNIT))
+    knowing = value_of_information(
+        population([0.0, 0.0], [0.5, 0.5], rho=0.05), Worth((1, 2), UNIT)
+    )
     assert knowing.total > 0.03
     assert abs(knowing.through) < 0.01
 

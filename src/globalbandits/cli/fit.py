@@ -85,8 +85,7 @@ def fit(
     from rich.console import Console
 
     from globalbandits.fitting import fit as fit_history
-    from globalbandits.fitting.page import check_page_path
-    from globalbandits.fitting.words import describe
+    from globalbandits.fitting.report import check_page_path
     from globalbandits.model.writing import check_model_path
     from globalbandits.plots import check_figure_path
 
@@ -121,7 +120,7 @@ def fit(
     if json:
         print(_as_json(found))
     else:
-        print(describe(found, max(60, min(Console().width, 110))))
+        print(found.describe(max(60, min(Console().width, 110))))
     _write(found, out, page, plot)
 
 
@@ -131,7 +130,7 @@ def _offered(text: str) -> list[Any]:
 
 
 def _is_watched() -> bool:
-    """Whether somebody sees what is said on standard error."""
+    """Say whether standard error is a terminal."""
     return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
@@ -150,9 +149,8 @@ def _write(found: "Fit", out: Path | None, page: Path | None, plot: Path | None)
     if page is not None:
         written["page"] = found.report(page)
     if plot is not None:
-        from globalbandits.fitting.pictures import draw_all
         from globalbandits.plots import save_figure
 
-        written["figure"] = save_figure(draw_all(found), plot)
+        written["figure"] = save_figure(found.plot(), plot)
     for what, path in written.items():
         typer.echo(f"{what}: {path}", err=True)

@@ -1,7 +1,8 @@
-"""From history to a model: `fit`."""
+"""`fit`: from the history of many groups to the model of a new one."""
 
 import dataclasses
 import logging
+import os
 import sys
 import time as clock
 import warnings
@@ -11,27 +12,49 @@ from typing import Any
 
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import FitError
-from globalbandits.fitting.aggregation import Wanted
-from globalbandits.fitting.arms import arm_scale
-from globalbandits.fitting.bootstrap import bootstrap_errors
-from globalbandits.fitting.checks import ENOUGH_GROUPS, check_panel, check_several, few_groups
-from globalbandits.fitting.factor import fit_independent, fit_shared
-from globalbandits.fitting.forecast import as_playing
-from globalbandits.fitting.given import fit_given, read_curves, value_of
-from globalbandits.fitting.homogeneity import check_homogeneity
-from globalbandits.fitting.knowing import arm_facts, worth_of_knowing
-from globalbandits.fitting.offer import as_offered, offer_arms
-from globalbandits.fitting.prospects import look_ahead
-from globalbandits.fitting.reading import Progress
-from globalbandits.fitting.remarks import remarks
+from globalbandits.fitting.assessment.forecast import ForecastSettings, forecast_new_groups
+from globalbandits.fitting.assessment.homogeneity import check_homogeneity
+from globalbandits.fitting.assessment.notes import write_notes
+from globalbandits.fitting.assessment.scores import (
+    choose_curves,
+    explained_share,
+    score_groups,
+    score_later,
+)
+from globalbandits.fitting.assessment.standard_errors import bootstrap_errors
+from globalbandits.fitting.assessment.value_of_information import arm_facts, value_of_information
+from globalbandits.fitting.assessment.verdict import VerdictFacts, decide
+from globalbandits.fitting.decision_value import Offset, Value, Worth
+from globalbandits.fitting.estimation.curve_model import linear_scale, own_value, quantile_scale
+from globalbandits.fitting.estimation.factor_model import (
+    fit_given,
+    fit_independent,
+    fit_shared,
+    read_curves,
+)
+from globalbandits.fitting.estimation.offered_arms import (
+    arm_scale,
+    check_offered_arms,
+    offer_arms,
+)
+from globalbandits.fitting.panel import Panel
+from globalbandits.fitting.panel.checks import (
+    MIN_GROUPS_WITHOUT_ORDER,
+    check_enough_groups,
+    check_panel,
+    few_groups_warning,
+)
+from globalbandits.fitting.panel.files import panels_from_file
+from globalbandits.fitting.panel.rows import (
+    HistoryColumns,
+    leave_out_groups,
+    panel_from_table,
+    panels_from_rows,
+)
 from globalbandits.fitting.result import Fit
-from globalbandits.fitting.scoring import choose_curves, score_groups, score_later
-from globalbandits.fitting.share import explained_share
-from globalbandits.fitting.sources import leave_out, read_history
-from globalbandits.fitting.theta import quantile_scale, straight_scale
-from globalbandits.fitting.verdict import Facts, decide
-from globalbandits.fitting.worth import Offset, Value, Worth
 from globalbandits.model import RewardModel
+
+Progress = Callable[[int], None]
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,37 +80,37 @@ def fit(
     seed: int = 0,
     progress: Progress | bool = False,
 ) -> Fit:
-    """Learn from many groups what a new group's model is, and what it is worth.
+    """Learn the model of a new group from the history of many groups, and what it is worth.
 
     Args:
         history: One reward per row: a pandas or polars frame, a dict of arrays, or the path of
             a CSV or Parquet file. Without ``reward``: one row per group and arm, with the
             columns n, mean and variance, as a GROUP BY gives it.
-        group: Name of the column that tells groups apart: stores, patients, markets.
-        arm: Name of the column of what was decided: prices, doses, labels.
-        reward: Name of the column of what was observed.
-        value: ``value(mean, arm)``: what a decision is worth, a function, or a formula such as
-            ``"(arm - 3.10) * mean"``; None: the mean reward.
-        offset: What an arm is worth beside that: a number, ``offset(arm)``, or a dict by arm.
+        group: Name of the column of the groups: stores, patients, markets.
+        arm: Name of the column of the decisions: prices, doses, labels.
+        reward: Name of the column of the observed rewards.
+        value: What a decision is worth: a function ``value(mean, arm)``, or a formula such as
+            ``"(arm - 3.10) * mean"``; None for the mean reward.
+        offset: Added to the value: a number, ``offset(arm)``, or a dict by arm.
         cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
-        reward_range: The lowest and the highest a reward can be; needed unless they are 0 or 1.
+        reward_range: The lowest and the highest possible reward; needed unless they are 0 and 1.
         arms: None for the history's arms; "labels" for arms whose numbers mean nothing; a list
             for some of them, or for new ones between them.
-        curves: Your own model, to be tested against the history, and used if it holds.
-        time: Name of a column of times: the fit is then also tested on the last third of it.
+        curves: Your own model. It is tested against the history, and used if it fits.
+        time: Name of a column of times. The fit is then also tested on the last third of it.
         exclude: Groups to leave out.
-        dropna: Whether rows without a reward are left out instead of refused.
-        verdict: Whether to compute standard errors over groups, and to simulate what policies
-            would lose in a new group; most of the time goes there.
-        horizon: For how many rounds a new group is to be played.
-        runs: How many new groups are simulated.
+        dropna: Whether to leave out rows without a reward; by default they are an error.
+        verdict: Whether to compute standard errors over groups and to simulate what policies
+            would lose in a new group. This takes most of the time.
+        horizon: Number of rounds that a new group is played.
+        runs: Number of new groups to simulate.
         seed: Of folds, draws and splits.
-        progress: True to show on standard error what is being done; a function is called with
-            the number of rows read so far, for files read in blocks.
+        progress: True to print the current step on standard error. A function is called with
+            the number of rows once a file has been read.
 
     Examples:
         >>> from globalbandits.fitting import fit, histories
-        >>> history = histories.expo(groups=20, seed=1)
+        >>> history = histories.exponential_demand(groups=20, seed=1)
         >>> found = fit(history, group="group", arm="arm", reward="reward", cost=1.0,
         ...             verdict=False)
         >>> found.model.n_arms, found.share > 0.5
@@ -100,26 +123,32 @@ def fit(
         require(named, name, "be the name of a column", column, FitError)
     right = curves is None or isinstance(curves, RewardModel)
     require(right, "curves", "be a RewardModel", curves, FitError)
-    say = stages(progress)
-    playing = as_playing(horizon, runs, seed, progress is True)
-    wanted = Wanted(group, arm, reward, time, reward_range, dropna)
+    settings = ForecastSettings.checked(horizon, runs, seed, progress is True)
+
+    def say(step: str) -> None:
+        _LOG.info(step)
+        if progress is True:
+            print(step, file=sys.stderr, flush=True)
+
     say("reading the history")
-    rows_read = (lambda rows: say(f"{rows:,} rows")) if progress is True else None
-    panel, late = read_history(history, wanted, progress if callable(progress) else rows_read)
-    panel, late = leave_out(panel, late, exclude)
+    columns = HistoryColumns(group, arm, reward, time, reward_range, dropna)
+    panel, late = _read_history(history, columns)
+    if callable(progress) and isinstance(history, (str, os.PathLike)):
+        progress(panel.n_rewards + panel.dropped)
+    panel, late = leave_out_groups(panel, late, exclude)
     scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
-    offered = as_offered(arms, panel, scale)
-    own_value = curves is not None and value is None and cost is None and offset is None
-    if curves is not None and own_value:
-        value = value_of(curves)
+    offered = check_offered_arms(arms, panel, scale)
+    has_own_value = curves is not None and value is None and cost is None and offset is None
+    if curves is not None and has_own_value:
+        value = own_value(curves)
     valued = partial(Worth, reward_range=panel.reward_range, value=value, offset=offset, cost=cost)
     worth, offered_worth = valued(panel.arms), valued(offered)
     offered_worth.check()
-    check_panel(panel, scale)
+    check_panel(panel, scale.ordered)
     if late is not None:
-        check_several(panel.without(late), "time", "in its first two thirds")
-    if panel.n_groups < ENOUGH_GROUPS and not scale.ordered:
-        warnings.warn(few_groups(panel.n_groups), stacklevel=2)
+        check_enough_groups(panel.without(late), "time", "in its first two thirds")
+    if panel.n_groups < MIN_GROUPS_WITHOUT_ORDER and not scale.ordered:
+        warnings.warn(few_groups_warning(panel.n_groups), stacklevel=2)
 
     say(f"fitting {panel.n_groups} groups, {panel.n_arms} arms, {panel.n_rewards} rewards")
     given = None if curves is None else read_curves(curves, panel)
@@ -132,19 +161,19 @@ def fit(
     if given is not None and chosen == "given":
         require(offered == panel.arms, "arms", "be left out where curves are kept", arms, FitError)
         used = fit_given(panel, scale, given)
-        theta_scale = straight_scale(used, given.domain)
+        theta_scale = linear_scale(used, given.domain)
     else:
         used, theta_scale = shared, quantile_scale(shared)
     share = explained_share(used, independent, worth)
     final = offer_arms(used, offered, panel, scale)
-    knowing = worth_of_knowing(final, offered_worth, seed)
-    facts = Facts(
+    information = value_of_information(final, offered_worth, seed)
+    facts = VerdictFacts(
         homogeneity,
         share,
         held_out.over_independent(chosen),
         None if later is None else later.over_independent(chosen),
-        knowing,
-        offered[knowing.fixed],
+        information,
+        offered[information.fixed],
         panel.n_groups,
     )
     found = Fit(
@@ -157,16 +186,16 @@ def fit(
         homogeneity=homogeneity,
         held_out=held_out,
         later=later,
-        knowing=knowing,
+        value_of_information=information,
         facts=arm_facts(final, offered_worth),
         errors=None,
         verdict=decide(facts),
-        notes=tuple(remarks(panel, scale, used, final, offered_worth, held_out)),
+        notes=tuple(write_notes(panel, scale, used, final, offered_worth, held_out)),
         seconds=clock.perf_counter() - started,
         columns=(arm, reward),
         given_model=curves if chosen == "given" else None,
         ordered=scale.ordered,
-        own_value=own_value,
+        own_value=has_own_value,
     )
     if not verdict:
         return found
@@ -181,8 +210,8 @@ def fit(
         seed,
     )
     say(f"simulating {runs} new groups")
-    prospects = look_ahead(
-        final, found.model, offered_worth, theta_scale, errors, panel.n_groups, playing
+    prospects = forecast_new_groups(
+        final, found.model, offered_worth, theta_scale, errors, panel.n_groups, settings
     )
     return dataclasses.replace(
         found,
@@ -194,12 +223,16 @@ def fit(
     )
 
 
-def stages(progress: Progress | bool) -> Callable[[str], None]:
-    """Says in the log what is being done, and on standard error if that is asked for."""
-
-    def say(what: str) -> None:
-        _LOG.info(what)
-        if progress is True:
-            print(what, file=sys.stderr, flush=True)
-
-    return say
+def _read_history(history: Any, columns: HistoryColumns) -> tuple[Panel, Panel | None]:
+    """Return the panel of a history, and that of the last third of the time if there are times."""
+    if isinstance(history, (str, os.PathLike)):
+        require(columns.reward is not None, "reward", "be given for a file", None, FitError)
+        return panels_from_file(history, columns)
+    if columns.reward is not None:
+        return panels_from_rows(history, columns)
+    rule = "be left out where rows are aggregated"
+    require(columns.time is None, "time", rule, columns.time, FitError)
+    table = panel_from_table(
+        history, group=columns.group, arm=columns.arm, reward_range=columns.reward_range
+    )
+    return table, None

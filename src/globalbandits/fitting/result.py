@@ -1,4 +1,4 @@
-"""The result of a fit: model, policy, verdict, and what they rest on."""
+"""`Fit`: what `fit` returns. It has the model, the policy, the verdict and their reasons."""
 
 import dataclasses
 import os
@@ -11,25 +11,47 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.errors import FitError
-from globalbandits.fitting.bootstrap import Errors, error_size
-from globalbandits.fitting.candidates import history_policy
-from globalbandits.fitting.fitted import Fitted
-from globalbandits.fitting.forecast import Forecast, as_playing
-from globalbandits.fitting.given import tabulate_given
-from globalbandits.fitting.groups import posterior_weights
-from globalbandits.fitting.homogeneity import Homogeneity
-from globalbandits.fitting.knowing import ArmFacts, Knowing
-from globalbandits.fitting.modelling import build_model, save_model, value_given
+from globalbandits.fitting.assessment.forecast import (
+    CURVE_TRUSTING,
+    ELASTIC_HISTORY,
+    INDEPENDENT,
+    Forecast,
+    ForecastSettings,
+    Prospects,
+    history_policy,
+    replay_groups,
+)
+from globalbandits.fitting.assessment.homogeneity import Homogeneity
+from globalbandits.fitting.assessment.scores import Difference, Scores, difference
+from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
+from globalbandits.fitting.assessment.value_of_information import ArmFacts, ValueOfInformation
+from globalbandits.fitting.assessment.verdict import Verdict
+from globalbandits.fitting.decision_value import Worth
+from globalbandits.fitting.estimation.curve_model import (
+    CurveTable,
+    ThetaScale,
+    build_model,
+    quantile_scale,
+    revalue_given,
+    save_model,
+    tabulate,
+    tabulate_given,
+)
+from globalbandits.fitting.estimation.factor_model import fit_given, fit_shared, read_curves
+from globalbandits.fitting.estimation.group_posterior import (
+    INTERVAL_LEVELS,
+    GroupPosterior,
+    arm_means,
+    find_misfits,
+    group_panel,
+    group_posterior,
+    posterior_weights,
+)
+from globalbandits.fitting.estimation.offered_arms import arm_scale
+from globalbandits.fitting.estimation.population import FittedPopulation
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.posterior import GroupPosterior, group_panel, read_posterior
-from globalbandits.fitting.prospects import Prospects
-from globalbandits.fitting.scoring import Scores
-from globalbandits.fitting.summary import summarize
-from globalbandits.fitting.tables import arms_table, groups_table, scores_table
-from globalbandits.fitting.theta import CurveTable, ThetaScale, tabulate
-from globalbandits.fitting.verdict import Verdict
-from globalbandits.fitting.words import describe
-from globalbandits.fitting.worth import Worth
+from globalbandits.fitting.report import Report, check_page_path
+from globalbandits.plots.labels import short_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,31 +61,34 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
     from globalbandits.policies import Policy
 
+PRINT_WIDTH = 110  # characters
+MAX_POLICY_LABEL = 32  # characters in a figure
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Fit:
-    """What history says; `print` it for the verdict in words.
+    """What the history says; `print` it for the verdict in words.
 
     Attributes:
         panel: Counts, sums and squares per group and offered arm.
         fitted: The population: curves, weights, noise and bias of the offered arms.
-        chosen: "shared", or "given" where the user's own curves were kept.
-        share: How much of the difference between groups one number explains; nan if groups do
-            not differ.
-        homogeneity: Whether groups differ at all.
+        chosen: "shared", or "given" if the user's own curves were kept.
+        share: Share of the difference between groups that one number explains; nan if groups
+            do not differ.
+        homogeneity: The test whether groups differ at all.
         held_out: Scores of groups that a fit had not seen.
         later: Scores of the last third of the time, or None.
-        knowing: Worth of knowing the group, per round.
+        value_of_information: Worth per round of knowing the group, beyond the best fixed arm.
         facts: Information per reward and probability of being best, per arm.
-        errors: Standard errors over groups, or None where they were not asked for.
+        errors: Standard errors over groups, or None with ``verdict=False``.
         verdict: What to deploy.
-        notes: What else a user should know.
-        seconds: How long it took.
-        prospects: What policies lose in new groups, or None where it was not asked for.
+        notes: What else you should know.
+        seconds: Duration of the fit.
+        prospects: What policies lose in new groups, or None with ``verdict=False``.
     """
 
     panel: Panel
-    fitted: Fitted
+    fitted: FittedPopulation
     chosen: str
     worth: Worth
     theta_scale: ThetaScale
@@ -71,15 +96,15 @@ class Fit:
     homogeneity: Homogeneity
     held_out: Scores
     later: Scores | None
-    knowing: Knowing
+    value_of_information: ValueOfInformation
     facts: ArmFacts
-    errors: Errors | None
+    errors: StandardErrors | None
     verdict: Verdict
     notes: tuple[str, ...]
     seconds: float
     columns: tuple[str, str | None]  # names of the columns of arms and rewards
     given_model: "RewardModel | None" = None
-    ordered: bool = True  # whether the arms' numbers mean something
+    ordered: bool = True  # whether the arms are numbers with an order
     own_value: bool = False  # whether worth is that of the given model
     ready_model: "RewardModel | None" = None
     prospects: Prospects | None = None
@@ -122,12 +147,12 @@ class Fit:
         if self.ready_model is not None:
             return self.ready_model
         if self.given_model is not None:
-            return value_given(self.given_model, self.offered, self.worth, self.own_value)
+            return revalue_given(self.given_model, self.offered, self.worth, self.own_value)
         return build_model(self.curves, self.offered, self.worth)
 
     @cached_property
     def policy(self) -> "Policy":
-        """What to deploy."""
+        """The policy that the verdict recommends."""
         from globalbandits.policies import WAGP, FixedArm, IndependentGittins
 
         if self.verdict.action == "independent":
@@ -135,21 +160,21 @@ class Fit:
         if self.verdict.action == "wagp":
             return WAGP()
         if self.verdict.action == "fixed":
-            return FixedArm(self.model.arms.index(self.offered[self.knowing.fixed]))
-        return history_policy(error_size(self.fitted, self.errors))
+            return FixedArm(self.model.arms.index(self.offered[self.value_of_information.fixed]))
+        return history_policy(expected_bias_scale(self.fitted, self.errors))
 
     @cached_property
     def regret(self) -> "pd.DataFrame":
         """What policies lose in a new group: one row per policy and number of rounds.
 
-        Simulated in groups drawn from the fitted population, their own errors included; the
+        It is simulated in groups drawn from the fitted population, with errors of their own. The
         policy that loses least comes first. Columns are the mean regret and its standard error.
         """
         return self.forecast.frame
 
     @property
     def forecast(self) -> Forecast:
-        """What `regret` is made of: runs, break-even horizons."""
+        """The simulation behind `regret`, with its runs and break-even horizons."""
         if self.prospects is None:
             raise FitError("regret must be simulated first: fit with verdict=True")
         return self.prospects.forecast
@@ -163,95 +188,320 @@ class Fit:
     def groups(self) -> "pd.DataFrame":
         """One row per group: theta with its interval, the best arm, and how well it fits.
 
-        ``misfit_p`` is small where a group does not lie on the curves; ``misfit`` says whether
-        that is beyond chance given the number of groups; ``arms_off`` counts its single arms.
+        ``misfit_p`` is small if a group does not lie on the curves; ``misfit`` says whether that
+        is significant given the number of groups; ``arms_off`` counts its single arms.
         """
-        return groups_table(self)
+        import pandas as pd
+
+        low, middle, high = self.theta_scale.quantiles(self.posteriors, INTERVAL_LEVELS).T
+        misfit = find_misfits(self.panel, self.fitted, self.posteriors)
+        best = self.worth(self._group_means).argmax(axis=1)
+        return pd.DataFrame(
+            {
+                "rewards": self.panel.counts.sum(axis=1).astype(np.int64),
+                "arms": self.panel.tried.sum(axis=1),
+                "theta": middle,
+                "low": low,
+                "high": high,
+                "best": [self.offered[arm] for arm in best],
+                "misfit_p": misfit.p_values,
+                "arms_off": misfit.arms_off,
+                "misfit": misfit.groups,
+            },
+            index=pd.Index(self.panel.groups, name="group", tupleize_cols=False),
+        )
+
+    @cached_property
+    def _group_means(self) -> FloatArray:
+        """Expected mean of every arm in every group, on the unit scale."""
+        return arm_means(self.panel, self.fitted, self.posteriors)
 
     @cached_property
     def arms(self) -> "pd.DataFrame":
         """One row per arm: rewards, mean, information, probability of being best, bias, noise."""
-        return arms_table(self)
+        import pandas as pd
+
+        low, _ = self.panel.reward_range
+        return pd.DataFrame(
+            {
+                "rewards": self.panel.counts.sum(axis=0).astype(np.int64),
+                "groups": self.panel.tried.sum(axis=0),
+                "mean": low + self._width * self.fitted.means,
+                "informativeness": self.facts.information,
+                "best": self.facts.best,
+                "bias": self.bias,
+                "noise": self.noise,
+                "uninformative": self.curves.flat,
+                "stalls": self.facts.stalls,
+            },
+            index=pd.Index(self.offered, name="arm", tupleize_cols=False),
+        )
 
     @cached_property
     def scores(self) -> "pd.DataFrame":
         """Comparisons on data that the fits had not seen: mean per group, and standard error."""
-        return scores_table(self)
+        import pandas as pd
+
+        rows: dict[tuple[str, str], Difference] = {}
+        for label, found in (("held-out groups", self.held_out), ("last third", self.later)):
+            if found is None:
+                continue
+            for name in found.log_scores:
+                if name != "independent":
+                    rows[label, f"{name} - independent"] = found.over_independent(name)
+        values = self.held_out.values
+        for name in ("shared", "raw", "pooled"):
+            rows["value in the other half", f"{name} - independent"] = difference(
+                values[name], values["independent"]
+            )
+        return pd.DataFrame(
+            [tuple(row) for row in rows.values()],
+            index=pd.MultiIndex.from_tuples(rows, names=["score", "comparison"]),
+            columns=["difference", "se", "groups"],
+        )
 
     def posterior(self, rows: Any) -> GroupPosterior:
-        """What is known about a group with these rewards.
+        """Return what is known about a group with these rewards.
 
         Args:
-            rows: Rows of one group, with the columns of arms and rewards that the history had,
-                or a table of it with the columns n, mean and variance.
+            rows: Rows of one group, with the history's columns of arms and rewards, or a table
+                with the columns n, mean and variance.
         """
         panel = group_panel(rows, self.panel, *self.columns)
-        return read_posterior(panel, self.fitted, self.theta_scale, self.worth)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model into a file that `globalbandits.load_model` and the command line read.
-
-        A value that is a Python function must be a straight line in the mean: the file holds
-        data, no code. Anything else can be a formula, a text.
-        """
-        save_model(self.model, self.curves.theta, path)
-
-    def to_dict(self) -> dict[str, Any]:
-        """What was found as plain data, the policy's spec included; the model is for `save`."""
-        return summarize(self)
+        return group_posterior(panel, self.fitted, self.theta_scale, self.worth)
 
     def replay(
         self, horizon: int = 1_000, *, runs: int = 200, seed: int = 0, progress: bool = False
     ) -> "pd.DataFrame":
-        """What policies would have lost in the history's own groups: a frame like `regret`.
+        """Return what policies would have lost in the history's own groups, as in `regret`.
 
-        The groups are split into halves at random. Policies play the groups of one half with
-        curves and bias from the other half, and the other way round. What a group's arms really
-        earn is drawn from what its rewards leave open.
+        The groups are split into random halves. Policies play the groups of each half with curves
+        and bias from the other half. The true means of a group are drawn from their posterior,
+        given its rewards.
 
         Args:
             horizon: Rounds of a run.
-            runs: How many runs, half of them in either half.
+            runs: Number of runs, half of them in either half.
             seed: Of split, draws and runs.
             progress: Whether to show a bar.
         """
-        from globalbandits.fitting.replay import replay
+        settings = ForecastSettings.checked(horizon, runs, seed, progress)
+        return replay_groups(self.panel, self.fitted, self.worth, self._learn_from, settings).frame
 
-        return replay(self, as_playing(horizon, runs, seed, progress)).frame
+    def _learn_from(self, panel: Panel) -> "tuple[FittedPopulation, RewardModel, ThetaScale]":
+        """Learn population, model and theta from a part of the groups."""
+        scale = arm_scale(panel.arms, labels=not self.ordered)
+        if self.given_model is not None:
+            given = read_curves(self.given_model, self.panel)
+            return fit_given(panel, scale, given), self.model, self.theta_scale
+        learned = fit_shared(panel, scale)
+        model = build_model(tabulate(learned), self.offered, self.worth)
+        return learned, model, quantile_scale(learned)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into a file for `globalbandits.load_model` and the command line.
+
+        The file holds data and no code: a value that is a Python function must be linear in the
+        mean. Write any other value as a formula.
+        """
+        save_model(self.model, self.curves.theta, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings and the policy's specification as plain data.
+
+        The model is not included; `save` writes it.
+        """
+        found, errors = self.homogeneity, self.errors
+        whole: dict[str, Any] = {
+            "n_groups": self.panel.n_groups,
+            "n_rewards": self.panel.n_rewards,
+            "binary": self.panel.binary,
+            "reward_range": list(self.panel.reward_range),
+            "verdict": {
+                "action": self.verdict.action,
+                "policy": self.verdict.policy,
+                "runner_up": self.verdict.runner_up,
+                "sentences": list(self.verdict.sentences),
+            },
+            "policy": self.policy.to_dict(),
+            "curves": self.chosen,
+            "homogeneity": {
+                "statistic": found.statistic,
+                "freedom": found.freedom,
+                "p_value": found.p_value,
+            },
+            "share": self.share,
+            "bias_scale": self.bias_scale,
+            "held_out": _score_dict(self.held_out.over_independent(self.chosen)),
+            "worth_of_knowing": {
+                "fixed_arm": self.offered[self.value_of_information.fixed],
+                "total": self.value_of_information.total,
+                "through_one_number": self.value_of_information.through,
+            },
+            "arms": _row_dicts(self.arms, "arm"),
+            "groups": _row_dicts(self.groups, "group"),
+            "notes": list(self.notes),
+            "seconds": self.seconds,
+        }
+        if self.later is not None:
+            whole["last_third"] = _score_dict(self.later.over_independent(self.chosen))
+        if errors is not None:
+            whole["standard_errors"] = errors._asdict()
+        if self.prospects is not None:
+            forecast = self.forecast
+            whole["new_group"] = {
+                "rounds": forecast.times.tolist(),
+                "runs": forecast.n_runs,
+                "regret": {
+                    name: {
+                        "mean": means.tolist(),
+                        "se": forecast.errors[name].tolist(),
+                        "break_even": forecast.break_even(name),
+                    }
+                    for name, means in forecast.means.items()
+                },
+            }
+        return whole
 
     def plot_curves(self, ax: "Axes | None" = None) -> "Figure":
-        """Curves with bands of the bias, and the groups as dots."""
-        from globalbandits.fitting.pictures import draw_curves
+        """Draw the curves with bands of the bias, and the groups as dots.
 
-        return draw_curves(self, ax)
+        The groups' means are shrunk to the curves where rewards are few.
+        """
+        from globalbandits.plots import Cells, group_curves_figure
+
+        low, _ = self.panel.reward_range
+        cells = Cells(
+            self.groups["theta"].to_numpy(),
+            low + self._width * self._group_means,
+            self.panel.counts,
+        )
+        return group_curves_figure(
+            self.curves.theta,
+            low + self._width * self.curves.means,
+            self.bias,
+            cells,
+            [short_label(arm) for arm in self.offered],
+            xlabel=self._theta_label,
+            ylabel="mean reward",
+            limits=self.panel.reward_range,
+            axes=ax,
+        )
 
     def plot_groups(self, ax: "Axes | None" = None) -> "Figure":
-        """Theta of the groups with 90 % intervals, coloured by the best arm."""
-        from globalbandits.fitting.pictures import draw_groups
+        """Draw theta of the groups with 90 % intervals, coloured by the best arm."""
+        from globalbandits.plots import group_intervals_figure
 
-        return draw_groups(self, ax)
+        rows = self.groups
+        return group_intervals_figure(
+            [short_label(name) for name in rows.index],
+            rows["low"],
+            rows["theta"],
+            rows["high"],
+            np.array([self.offered.index(arm) for arm in rows["best"]]),
+            [short_label(arm) for arm in self.offered],
+            xlabel=self._theta_label,
+            axes=ax,
+        )
 
     def plot_regret(self, ax: "Axes | None" = None) -> "Figure":
-        """Regret of policies in a new group over rounds, with break-even marks."""
-        from globalbandits.fitting.pictures import draw_regret
+        """Draw the regret of policies in a new group with 95 % bands and break-even marks."""
+        from globalbandits.plots import Line, group_regret_figure
 
-        return draw_regret(self, ax)
+        forecast = self.forecast
+        lines = []
+        for name, means in forecast.means.items():
+            half = 1.96 * forecast.errors[name]
+            lines.append(
+                Line(
+                    short_label(name, MAX_POLICY_LABEL),
+                    forecast.times,
+                    means,
+                    means - half,
+                    means + half,
+                    reference=name in (INDEPENDENT, forecast.fixed),
+                )
+            )
+        using_curves = (ELASTIC_HISTORY, *CURVE_TRUSTING, forecast.fixed)
+        marks = {}
+        for name in using_curves:
+            rounds = forecast.break_even(name) if name in forecast.means else None
+            if rounds is not None:
+                marks[short_label(name, MAX_POLICY_LABEL)] = float(rounds)
+        return group_regret_figure(lines, marks, axes=ax)
+
+    def plot(self) -> "Figure":
+        """Draw curves, groups and, if it was simulated, regret in one figure."""
+        from globalbandits.plots.style import new_row, styled
+
+        draws = [self.plot_curves, self.plot_groups]
+        if self.prospects is not None:
+            draws.append(self.plot_regret)
+        with styled():
+            figure, panels = new_row(5.4 * len(draws), 4.2, len(draws))
+            for draw, axes in zip(draws, panels, strict=True):
+                draw(axes)
+        return figure
+
+    @property
+    def _theta_label(self) -> str:
+        return "θ: share of groups below" if self.given_model is None else "parameter θ"
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write all of it as one HTML page, the verdict in words first; returns the path."""
-        from globalbandits.fitting.page import write_page
+        """Write one HTML page, the verdict in words first; return the path."""
+        # A wrong path is refused before the figures are drawn.
+        target = check_page_path(path)
+        figures = {"curves": self.plot_curves(), "groups": self.plot_groups()}
+        if self.prospects is not None:
+            figures["regret"] = self.plot_regret()
+        return self._report.write_page(target, figures)
 
-        return write_page(self, path)
+    def describe(self, width: int = PRINT_WIDTH) -> str:
+        """Return the printout with lines of at most this width."""
+        return self._report.text(width)
+
+    @property
+    def _report(self) -> Report:
+        return Report(
+            panel=self.panel,
+            homogeneity=self.homogeneity,
+            share=self.share,
+            bias_scale=self.bias_scale,
+            errors=self.errors,
+            held_out=self.held_out.over_independent(self.chosen),
+            later=None if self.later is None else self.later.over_independent(self.chosen),
+            information=self.value_of_information,
+            arms=self.arms,
+            groups=self.groups,
+            forecast=None if self.prospects is None else self.prospects.forecast,
+            notes=self.notes,
+            verdict=self.verdict,
+            seconds=self.seconds,
+            given=self.given_model is not None,
+        )
 
     def __str__(self) -> str:
-        return describe(self)
+        return self.describe()
 
     def _repr_html_(self) -> str:
-        """In a notebook the printout, as it is."""
-        return f"<pre>{escape(describe(self))}</pre>"
+        """Show the printout in a notebook."""
+        return f"<pre>{escape(self.describe())}</pre>"
 
     def __repr__(self) -> str:
         return (
             f"Fit({self.panel.n_groups} groups, {self.panel.n_arms} arms, share {self.share:.2f}, "
             f"bias {self.bias_scale:.3f}, {self.verdict.action!r})"
         )
+
+
+def _score_dict(found: Difference) -> dict[str, Any]:
+    return {"log_score": found.mean, "se": found.se, "groups": found.n_groups}
+
+
+def _row_dicts(frame: "pd.DataFrame", label: str) -> list[dict[str, Any]]:
+    """Return the rows of a frame as plain data, with the index under a label."""
+    columns = {name: frame[name].tolist() for name in frame.columns}
+    return [
+        {label: index} | {name: column[place] for name, column in columns.items()}
+        for place, index in enumerate(frame.index.tolist())
+    ]

@@ -1,0 +1,462 @@
+"""What policies would lose: simulations of new groups, and replays of the history's own groups."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_integer
+from globalbandits.errors import FitError, PolicyError
+from globalbandits.fitting.assessment.scores import Difference
+from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
+from globalbandits.fitting.assessment.value_of_information import (
+    N_DRAWN_GROUPS,
+    value_of_information,
+)
+from globalbandits.fitting.decision_value import Worth
+from globalbandits.fitting.estimation.curve_model import ThetaScale
+from globalbandits.fitting.estimation.group_posterior import posterior_weights
+from globalbandits.fitting.estimation.population import (
+    CURVE_MARGIN,
+    MIN_DRAWN_RHO,
+    DrawnGroups,
+    FittedPopulation,
+    draw_groups,
+)
+from globalbandits.fitting.panel import Panel
+from globalbandits.fitting.panel.checks import check_enough_groups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from globalbandits.environments import Environment
+    from globalbandits.model import RewardModel
+    from globalbandits.policies import Elastic, Policy
+
+N_CHECKPOINTS = 12
+MAX_HORIZON = 10_000_000  # rounds
+N_DRAWS_PER_GROUP = 20  # plausible sets of means of each group in a replay
+
+# Names of the policies that a forecast compares.
+ELASTIC_HISTORY = "Elastic(history)"
+INDEPENDENT = "IndependentGittins"
+WAGP_NAME = "WAGP"
+# These policies take the curves for true, whatever the rewards are.
+CURVE_TRUSTING = (WAGP_NAME, "IDS")
+IDS_CELLS = 500  # of the parameter; the regret is that of 2,000 cells at a quarter of the time
+REPLAY_FIXED_ARM = "one arm always"
+
+# The policies in CURVE_TRUSTING and a fixed arm are recommended only with this many groups, and
+# only if they lose less than this share of what Elastic(history) loses.
+MIN_GROUPS_TO_TRUST_CURVES = 50
+MAX_SHARE_OF_ELASTIC_REGRET = 0.5
+
+# The prior of Elastic(history): log-normal weights around the bias scale.
+PRIOR_LOG_SPREAD = 0.7
+MIN_PRIOR_WEIGHT = 0.001
+EXACT_PRIOR_WEIGHT = 0.01  # of curves without errors
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Forecast:
+    """Regret of policies over time, in units of worth.
+
+    Attributes:
+        times: Rounds: shape (n_times,); the last one is the horizon.
+        runs: Regret of every policy in every simulated group: shape (n_runs, n_times) each. All
+            policies play the same groups with the same random numbers, so differences are paired.
+        fixed: Name of the best fixed arm, ``"always 5.0"``.
+        fixed_gaps: Regret per round of the best fixed arm in every group drawn from the
+            population. It needs no simulation.
+    """
+
+    times: IntArray
+    runs: dict[str, FloatArray]
+    fixed: str
+    fixed_gaps: FloatArray
+
+    @property
+    def horizon(self) -> int:
+        """The last of the times."""
+        return int(self.times[-1])
+
+    @property
+    def n_runs(self) -> int:
+        """Number of simulated groups."""
+        return len(next(iter(self.runs.values())))
+
+    @cached_property
+    def means(self) -> dict[str, FloatArray]:
+        """Mean regret over time; the policy with the least at the horizon comes first."""
+        found = {name: runs.mean(axis=0) for name, runs in self.runs.items()}
+        found[self.fixed] = float(self.fixed_gaps.mean()) * self.times
+        return dict(sorted(found.items(), key=lambda each: float(each[1][-1])))
+
+    @cached_property
+    def errors(self) -> dict[str, FloatArray]:
+        """Standard errors of the means."""
+        found = {
+            name: _standard_error(self.runs[name]) for name in self.means if name != self.fixed
+        }
+        return found | {self.fixed: _standard_error(self.fixed_gaps[:, None] * self.times)}
+
+    def beyond(self, name: str, other: str) -> Difference:
+        """Return a policy's regret minus another's at the horizon; paired if both were run."""
+        means, errors = self._differences(name, other)
+        return Difference(float(means[-1]), float(errors[-1]), self.n_runs)
+
+    def break_even(self, name: str, other: str = INDEPENDENT) -> int | None:
+        """Return the time from which a policy loses more than another, up to the horizon.
+
+        The difference must exceed one standard error. None if it does not at the horizon.
+        """
+        if other not in self.means or name == other:
+            return None
+        means, errors = self._differences(name, other)
+        level = np.flatnonzero(means <= errors)
+        first = 0 if level.size == 0 else int(level[-1]) + 1
+        return int(self.times[first]) if first < self.times.size else None
+
+    def far_below_elastic(self, names: Sequence[str]) -> str | None:
+        """Return the policy that loses least, if it loses less than half of what Elastic does.
+
+        Elastic is Elastic(history). Policies that were not run are left out.
+        """
+        ends = {name: float(self.means[name][-1]) for name in names if name in self.means}
+        if not ends or ELASTIC_HISTORY not in self.means:
+            return None
+        least = min(ends, key=lambda name: ends[name])
+        limit = MAX_SHARE_OF_ELASTIC_REGRET * float(self.means[ELASTIC_HISTORY][-1])
+        return least if ends[least] < limit else None
+
+    def _differences(self, name: str, other: str) -> tuple[FloatArray, FloatArray]:
+        """Return mean differences over time and their standard errors."""
+        means = np.asarray(self.means[name] - self.means[other])
+        if self.fixed in (name, other):
+            return means, np.hypot(self.errors[name], self.errors[other])
+        return means, _standard_error(self.runs[name] - self.runs[other])
+
+    @cached_property
+    def frame(self) -> "pd.DataFrame":
+        """One row per policy and time: mean regret and its standard error."""
+        import pandas as pd
+
+        index = pd.MultiIndex.from_product(
+            [list(self.means), self.times.tolist()], names=["policy", "rounds"]
+        )
+        columns = {
+            "regret": np.concatenate(list(self.means.values())),
+            "se": np.concatenate([self.errors[name] for name in self.means]),
+        }
+        return pd.DataFrame(columns, index=index)
+
+
+def _standard_error(values: FloatArray) -> FloatArray:
+    """Return the standard error of the mean over the first axis."""
+    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))
+
+
+class Prospects(NamedTuple):
+    """The forecasts for new groups that a verdict uses."""
+
+    forecast: Forecast
+    cautious: Forecast | None  # with the bias at its 90 % quantile; None if no rule needs it
+
+
+class ForecastSettings(NamedTuple):
+    """How a forecast is simulated."""
+
+    horizon: int = 1_000
+    runs: int = 200
+    seed: int = 0
+    progress: bool = False  # whether to show a bar
+
+    @classmethod
+    def checked(
+        cls, horizon: object, runs: object, seed: object, progress: bool
+    ) -> "ForecastSettings":
+        """Return the settings, or raise an error that names the wrong one."""
+        return cls(
+            horizon=as_integer("horizon", horizon, 1, FitError, maximum=MAX_HORIZON),
+            runs=as_integer("runs", runs, 2, FitError),
+            seed=as_integer("seed", seed, 0, FitError),
+            progress=progress,
+        )
+
+
+def error_prior(bias_scale: float) -> tuple[float, ...]:
+    """Return the weights of `Elastic`'s error sizes: log-normal around the bias scale.
+
+    The weight of size s is ``exp(-(ln(s / bias_scale) / 0.7)² / 2)``, at least .001. Exact
+    curves, s = 0, have the weight .01.
+
+    >>> [round(weight, 3) for weight in error_prior(0.04)]
+    [0.01, 0.001, 0.012, 0.141, 0.613, 1.0, 0.613, 0.141, 0.012]
+    """
+    from globalbandits.policies.parts.curve_grid import SCALES
+
+    centre = max(bias_scale, 1e-6)
+
+    def weight(size: float) -> float:
+        if size == 0:
+            return EXACT_PRIOR_WEIGHT
+        density = math.exp(-0.5 * (math.log(size / centre) / PRIOR_LOG_SPREAD) ** 2)
+        return round(max(MIN_PRIOR_WEIGHT, density), 4)
+
+    return tuple(weight(size) for size in SCALES)
+
+
+def history_policy(bias_scale: float) -> "Elastic":
+    """Return Elastic with the error sizes that the history shows."""
+    from globalbandits.policies import Elastic
+
+    return Elastic(prior=error_prior(bias_scale))
+
+
+def candidate_policies(bias_scale: float, model: "RewardModel") -> "dict[str, Policy]":
+    """Return the policies to compare by name, without those that cannot play the model.
+
+    Args:
+        bias_scale: Rms size of the curves' errors on the unit scale.
+        model: What they play.
+    """
+    from globalbandits.policies import (
+        IDS,
+        WAGP,
+        Elastic,
+        IndependentGittins,
+        RandomEffectsThompson,
+        ThompsonSampling,
+    )
+
+    every: dict[str, Policy] = {
+        ELASTIC_HISTORY: history_policy(bias_scale),
+        "Elastic": Elastic(),
+        "RandomEffectsThompson(history)": RandomEffectsThompson(prior=error_prior(bias_scale)),
+        INDEPENDENT: IndependentGittins(),
+        "IDS": IDS(cells=IDS_CELLS),
+        WAGP_NAME: WAGP(),
+        "ThompsonSampling": ThompsonSampling(),
+    }
+
+    def can_play(policy: "Policy") -> bool:
+        try:
+            policy.setup(model)
+        except PolicyError:
+            return False
+        return True
+
+    return {name: policy for name, policy in every.items() if can_play(policy)}
+
+
+def forecast_new_groups(
+    fitted: FittedPopulation,
+    model: "RewardModel",
+    worth: Worth,
+    scale: ThetaScale,
+    errors: StandardErrors,
+    n_groups: int,
+    settings: ForecastSettings,
+) -> Prospects:
+    """Simulate the candidate policies in new groups.
+
+    Policies that trust the curves are also simulated with a larger bias, if a rule of the verdict
+    could choose them.
+
+    Args:
+        fitted: The population, with the offered arms.
+        model: Its model.
+        worth: Of the offered arms.
+        scale: Theta at the population's points.
+        errors: Of the fit; they say how large the bias may be.
+        n_groups: Of the history.
+        settings: How to simulate.
+    """
+    policies = candidate_policies(expected_bias_scale(fitted, errors), model)
+    forecast = forecast_regret(fitted, model, worth, scale, policies, settings)
+    cautious = None
+    trusting = forecast.far_below_elastic([WAGP_NAME, forecast.fixed])
+    if n_groups >= MIN_GROUPS_TO_TRUST_CURVES and trusting is not None:
+        few = {name: policies[name] for name in (ELASTIC_HISTORY, WAGP_NAME) if name in policies}
+        biased = fitted.with_bias_scale(max(errors.bias_scale_high, fitted.bias_scale))
+        cautious = forecast_regret(biased, model, worth, scale, few, settings)
+    return Prospects(forecast, cautious)
+
+
+def forecast_regret(
+    fitted: FittedPopulation,
+    model: "RewardModel",
+    worth: Worth,
+    scale: ThetaScale,
+    policies: "Mapping[str, Policy]",
+    settings: ForecastSettings,
+) -> Forecast:
+    """Simulate policies in new groups of a population.
+
+    Args:
+        fitted: The population.
+        model: What policies believe.
+        worth: Of the population's arms.
+        scale: Theta at the population's points.
+        policies: By name.
+        settings: How to simulate.
+    """
+    drawn = draw_groups(fitted, N_DRAWN_GROUPS, np.random.default_rng(settings.seed))
+    true = worth(drawn.means)
+    fixed = int(true.mean(axis=0).argmax())
+    env = groups_environment(drawn, fitted, model, worth.arms, scale)
+    times, runs = simulate_groups(env, policies, settings)
+    gaps = fixed_arm_gaps(fixed, true, env, worth.arms)
+    return Forecast(times, runs, fixed_arm_name(worth.arms[fixed]), gaps)
+
+
+def fixed_arm_gaps(
+    fixed: int, true: FloatArray, env: "Environment", arms: Sequence[Any]
+) -> FloatArray:
+    """Return what one arm loses per round in every group: shape (n_groups,).
+
+    Args:
+        fixed: The arm, an index of ``arms``.
+        true: Worth of the groups' arms: shape (n_groups, n_arms).
+        env: The groups' environment; its model may have arms that the history lacks.
+        arms: Of the history.
+    """
+    from globalbandits.environments import Population
+
+    best, population = true.max(axis=1), env.theta
+    others = [place for place, arm in enumerate(env.model.arms) if arm not in arms]
+    if others and isinstance(population, Population) and population.samples is not None:
+        best = np.maximum(best, env.model.worth(population.samples)[:, others].max(axis=1))
+    return np.asarray(best - true[:, fixed])
+
+
+def fixed_arm_name(arm: Any) -> str:
+    """Return the name of a fixed arm among the policies."""
+    return f"always {arm!r}"
+
+
+def simulate_groups(
+    env: "Environment", policies: "Mapping[str, Policy]", settings: ForecastSettings
+) -> tuple[IntArray, dict[str, FloatArray]]:
+    """Return times, and the regret of every policy in every run: shape (n_runs, n_times)."""
+    from globalbandits.simulation import simulate
+    from globalbandits.simulation.simulate import require_all_runs
+
+    played = simulate(
+        env,
+        policies,
+        settings.horizon,
+        settings.runs,
+        settings.seed,
+        checkpoints=N_CHECKPOINTS,
+        spacing="log",
+        progress=settings.progress,
+    )
+    result = require_all_runs(played, settings.runs)
+    regret = result.dataset["regret"]
+    times = np.asarray(result.dataset["time"].values)
+    return times, {name: np.asarray(regret.sel(policy=name).values) for name in policies}
+
+
+def groups_environment(
+    drawn: DrawnGroups,
+    fitted: FittedPopulation,
+    model: "RewardModel",
+    arms: Sequence[Any],
+    scale: ThetaScale,
+) -> "Environment":
+    """Return an environment whose runs have one of the drawn groups each.
+
+    Args:
+        drawn: The groups.
+        fitted: The population they come from, with its noise.
+        model: What policies believe.
+        arms: The arms of groups and population.
+        scale: Theta at the points of the groups.
+    """
+    from globalbandits.environments import BernoulliNoise, Environment, Population, ScaledCoinNoise
+
+    places = [model.arms.index(arm) for arm in arms]
+    middles = np.clip(0.5 * (scale.edges[1:] + scale.edges[:-1]), *model.domain)
+    theta = middles[drawn.points]
+    low, high = model.reward_range
+    shifts = np.zeros((theta.size, model.n_arms))
+    curves = model.means(theta)[:, places]
+    shifts[:, places] = low + (high - low) * drawn.means - curves
+    population = Population(samples=theta.tolist(), shifts=shifts.tolist())
+    if fitted.binary:
+        return Environment(model, theta=population, noise=BernoulliNoise())
+    shares = np.full(model.n_arms, float(fitted.phi.mean()))
+    shares[places] = fitted.phi
+    return Environment(model, theta=population, noise=ScaledCoinNoise(tuple(shares.tolist())))
+
+
+def replay_groups(
+    panel: Panel,
+    fitted: FittedPopulation,
+    worth: Worth,
+    learn: "Callable[[Panel], tuple[FittedPopulation, RewardModel, ThetaScale]]",
+    settings: ForecastSettings,
+) -> Forecast:
+    """Play the groups of each half of a history with what is learned from the other half.
+
+    The true means of a group are known only as far as its rewards tell: every run draws plausible
+    means of one group, given its rewards and the fit to the whole history.
+
+    Args:
+        panel: The history.
+        fitted: The fit to all of it.
+        worth: Of the arms.
+        learn: Learns population, model and theta from half of the groups.
+        settings: How to simulate.
+    """
+    order = np.random.default_rng(settings.seed).permutation(panel.n_groups)
+    halves = order[: panel.n_groups // 2], order[panel.n_groups // 2 :]
+    for half in halves:
+        check_enough_groups(panel.take(half), "replay", "in each half of the history")
+    runs: list[dict[str, FloatArray]] = []
+    gaps: list[FloatArray] = []
+    for number, (half, other) in enumerate((halves, halves[::-1])):
+        seed = settings.seed + number
+        learned, model, theta_scale = learn(panel.take(np.sort(other)))
+        drawn = plausible_groups(panel.take(half), fitted, np.random.default_rng(seed))
+        env = groups_environment(drawn, learned, model, panel.arms, theta_scale)
+        policies = candidate_policies(learned.bias_scale, model)
+        half_settings = settings._replace(runs=max(2, settings.runs // 2), seed=seed)
+        times, found = simulate_groups(env, policies, half_settings)
+        fixed = value_of_information(learned, worth, seed).fixed
+        runs.append(found)
+        gaps.append(fixed_arm_gaps(fixed, worth(drawn.means), env, panel.arms))
+    both = {name: np.concatenate([each[name] for each in runs]) for name in runs[0]}
+    return Forecast(times, both, REPLAY_FIXED_ARM, np.concatenate(gaps))
+
+
+def plausible_groups(
+    panel: Panel, fitted: FittedPopulation, rng: np.random.Generator
+) -> DrawnGroups:
+    """Draw twenty plausible sets of true means for each group, given its rewards.
+
+    A point of the population is drawn from the group's posterior, then every arm's mean from a
+    Beta in which the curve weighs (1 - rho) / rho rewards, and n rewards weigh n / phi.
+    """
+    weights = posterior_weights(panel, fitted)
+    below = np.cumsum(weights, axis=1)
+    u = rng.random((panel.n_groups, N_DRAWS_PER_GROUP)) * below[:, -1:]
+    points = np.stack(
+        [np.searchsorted(row, each, side="right") for row, each in zip(below, u, strict=True)]
+    ).ravel()
+    rho = np.maximum(fitted.rho, MIN_DRAWN_RHO)
+    curves = fitted.curves[points]
+    strength = (1.0 - rho) / rho
+    inside = np.clip(curves, CURVE_MARGIN, 1.0 - CURVE_MARGIN)
+    effective = panel.counts if panel.binary else panel.counts / fitted.phi
+    counts = np.repeat(effective, N_DRAWS_PER_GROUP, axis=0)
+    mean = np.repeat(panel.means, N_DRAWS_PER_GROUP, axis=0)
+    means = rng.beta(
+        strength * inside + counts * mean, strength * (1.0 - inside) + counts * (1.0 - mean)
+    )
+    return DrawnGroups(points.astype(np.int64), curves, means)

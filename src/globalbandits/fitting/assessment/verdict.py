@@ -1,0 +1,143 @@
+"""The verdict: rules in a fixed order decide what to deploy, and give the reasons in words."""
+
+from typing import Any, NamedTuple
+
+from globalbandits.fitting.assessment.forecast import (
+    CURVE_TRUSTING,
+    ELASTIC_HISTORY,
+    INDEPENDENT,
+    MIN_GROUPS_TO_TRUST_CURVES,
+    WAGP_NAME,
+    Forecast,
+    fixed_arm_name,
+)
+from globalbandits.fitting.assessment.homogeneity import Homogeneity
+from globalbandits.fitting.assessment.scores import Difference
+from globalbandits.fitting.assessment.value_of_information import ValueOfInformation
+
+NEGLIGIBLE_SHARE = 0.05  # of the value of information
+OBSERVATIONAL = (
+    "History is observational: if arms were chosen by what was expected of them, the curves "
+    "carry that choice, and no fit can see it."
+)
+
+
+class Verdict(NamedTuple):
+    """What to deploy, and why."""
+
+    action: str  # "fixed", "independent", "elastic" or "wagp"
+    policy: str  # its name, as in `Fit.regret`
+    runner_up: str
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+class VerdictFacts(NamedTuple):
+    """What the rules of the verdict use."""
+
+    homogeneity: Homogeneity  # whether groups differ at all
+    share: float  # of the differences that one number explains
+    score: Difference  # held-out log score beyond every arm for itself
+    later: Difference | None  # the same in the last third of the time, if there are times
+    information: ValueOfInformation  # about a group
+    fixed_arm: Any  # the best arm if nothing is known about a group
+    n_groups: int
+    forecast: Forecast | None = None  # regret in new groups, if it was simulated
+    cautious: Forecast | None = None  # the same with the bias at its 90 % quantile
+
+
+def decide(facts: VerdictFacts) -> Verdict:
+    """Apply the rules."""
+    action, policy, reasons = _choose(facts)
+    runner_up = _runner_up(facts, policy)
+    sentences = [*reasons, *_regret_sentences(facts, action, policy, runner_up)]
+    information, later = facts.information, facts.later
+    if action == "elastic" and information.through <= NEGLIGIBLE_SHARE * information.total:
+        gained = " What can be gained lies in the groups' own errors."
+        sentences.append(
+            f"For the decision the one number is worth next to nothing: {facts.fixed_arm!r} is "
+            f"best, or as good as best, whatever it is.{gained if information.total > 0 else ''}"
+        )
+    if later is not None and later.mean < 0 < facts.score.mean:
+        sentences.append(
+            "Time reverses this: in the last third of the time every arm for itself does "
+            f"better, by {-later.mean:.2f} ± {later.se:.2f} per group."
+        )
+    if facts.n_groups < MIN_GROUPS_TO_TRUST_CURVES and action == "fixed":
+        sentences.append(f"With {facts.n_groups} groups small differences stay unseen.")
+    elif facts.n_groups < MIN_GROUPS_TO_TRUST_CURVES:
+        sentences.append(
+            f"With {facts.n_groups} groups, do not rely on policies that cannot unlearn a curve "
+            "(WAGP, IDS, a fixed arm): their forecasts are often wrong by a factor of three."
+        )
+    return Verdict(action, policy, runner_up, (*sentences, OBSERVATIONAL))
+
+
+def _choose(facts: VerdictFacts) -> tuple[str, str, list[str]]:
+    """Return action, policy and reasons."""
+    fixed = fixed_arm_name(facts.fixed_arm)
+    if not facts.homogeneity.differ():
+        return (
+            "fixed",
+            fixed,
+            [
+                f"Groups do not differ measurably: play {facts.fixed_arm!r}.",
+                f"If you expect a new group to differ after all, take {ELASTIC_HISTORY}.",
+            ],
+        )
+    if facts.share == 0.0:
+        text = "Arms tell nothing about each other: deploy IndependentGittins."
+        return "independent", INDEPENDENT, [text]
+    if not facts.score.clear:
+        text = (
+            "Arms tell little about each other: on held-out groups one number does not do "
+            "better than every arm for itself. Deploy IndependentGittins."
+        )
+        return "independent", INDEPENDENT, [text]
+    exact = None
+    if facts.cautious is not None and facts.n_groups >= MIN_GROUPS_TO_TRUST_CURVES:
+        exact = facts.cautious.far_below_elastic([WAGP_NAME, fixed])
+    if exact is not None:
+        text = (
+            f"Curves are so nearly exact that {exact} loses less than half of what Elastic does, "
+            f"even with a bias at its upper 90 % point: deploy {exact}."
+        )
+        return ("wagp" if exact == WAGP_NAME else "fixed"), exact, [text]
+    text = (
+        "One number explains groups that the fit has not seen: deploy Elastic with the "
+        "bias that history shows."
+    )
+    return "elastic", ELASTIC_HISTORY, [text]
+
+
+def _runner_up(facts: VerdictFacts, policy: str) -> str:
+    """Return the best of the other policies; with few groups only one that can unlearn a curve."""
+    if facts.forecast is None or not facts.homogeneity.differ():
+        return INDEPENDENT if policy == ELASTIC_HISTORY else ELASTIC_HISTORY
+    few = facts.n_groups < MIN_GROUPS_TO_TRUST_CURVES
+    left_out = {policy, *((*CURVE_TRUSTING, facts.forecast.fixed) if few else ())}
+    return next(name for name in facts.forecast.means if name not in left_out)
+
+
+def _regret_sentences(facts: VerdictFacts, action: str, policy: str, runner_up: str) -> list[str]:
+    """Say what is lost in a new group. A forecast has no meaning if groups do not differ."""
+    forecast = facts.forecast
+    if forecast is None or not facts.homogeneity.differ():
+        return []
+    end, error = forecast.means[policy][-1], forecast.errors[policy][-1]
+    behind = forecast.beyond(runner_up, policy)
+    found = [
+        f"In {forecast.horizon} rounds of a new group it is expected to lose {end:.3g} ± "
+        f"{error:.2g} against the group's best arm; the runner-up, {runner_up}, loses "
+        f"{_more_or_less(behind)}."
+    ]
+    if action in ("elastic", "wagp") and runner_up != INDEPENDENT and INDEPENDENT in forecast.means:
+        alone = forecast.beyond(INDEPENDENT, policy)
+        found.append(f"Learning every arm for itself loses {_more_or_less(alone)}.")
+    return found
+
+
+def _more_or_less(found: Difference) -> str:
+    return f"{abs(found.mean):.3g} ± {found.se:.2g} {'more' if found.mean >= 0 else 'less'}"

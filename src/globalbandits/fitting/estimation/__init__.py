@@ -1,0 +1,1 @@
+"""The fit itself: a population of groups that share one number each."""
