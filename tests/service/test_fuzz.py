@@ -10,11 +10,11 @@ from http.client import HTTPConnection
 
 import pytest
 
-from globalbandits.service.core import Options
+from globalbandits.service.log.replay import replay
 from globalbandits.service.openapi import problems_of
-from globalbandits.service.replay import replay
 from globalbandits.service.routes import OPERATIONS
-from globalbandits.service.stores import MemoryStore
+from globalbandits.service.service import ServiceOptions
+from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving
 from tests.service.worlds import MODEL, WAGP
 
@@ -76,9 +76,9 @@ def text_of(body, luck):
 @pytest.mark.parametrize("seed", [0])
 def test_nearly_right_requests_have_documented_answers(seed):
     luck = random.Random(seed)
-    store = MemoryStore()
+    store = SQLiteStore(":memory:")
     operations = [found for found in OPERATIONS if not found.path.endswith(("stream", "evidence"))]
-    options = Options(compiled=False, most_bandits=5, sweep_seconds=0.2, most_open=200_000)
+    options = ServiceOptions(compiled=False, most_bandits=5, sweep_seconds=0.2, most_open=200_000)
     options = options._replace(rate=1e9, burst=1e9, token=SECRET)
     seen = {}
     with serving(store, options) as (service, url):

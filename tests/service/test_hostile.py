@@ -7,9 +7,9 @@ import logging
 import pytest
 
 from globalbandits.service import running
-from globalbandits.service.core import Options
 from globalbandits.service.running import JSONLines
-from globalbandits.service.stores import MemoryStore
+from globalbandits.service.service import ServiceOptions
+from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import exchange, serving, talking
 from tests.service.worlds import MODEL, WAGP
 
@@ -20,7 +20,7 @@ SHOP = "/v1/bandits/shop"
 @pytest.fixture(scope="module")
 def server():
     with (
-        serving(MemoryStore(), Options(compiled=False)) as (service, url),
+        serving(SQLiteStore(":memory:"), ServiceOptions(compiled=False)) as (service, url),
         talking(url) as http,
     ):
         http.put(SHOP, json=WAGP)

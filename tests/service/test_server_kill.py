@@ -12,7 +12,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.service import calls
-from globalbandits.service.replay import replay
+from globalbandits.service.log.replay import replay
 from globalbandits.service.running import bind
 from globalbandits.service.stores import SQLiteStore
 from tests.service.driver import BANDITS, bandit_of, reward_of

@@ -5,9 +5,12 @@ import math
 from typing import Any
 
 from globalbandits.policies.learner import Explanation
-from globalbandits.service.appending import Decided, Told
-from globalbandits.service.bandit import Bandit
-from globalbandits.service.clock import as_text
+from globalbandits.service.evidence_reader import plain
+from globalbandits.service.log.append import DecisionResult, EventResult, Outcome
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.clock import as_text
+from globalbandits.service.log.replay import Redecision
+from globalbandits.service.log.settings import plain_arm
 from globalbandits.service.messages import (
     ArmOut,
     BanditOut,
@@ -16,10 +19,6 @@ from globalbandits.service.messages import (
     SettingsOut,
     TokenOut,
 )
-from globalbandits.service.past import Past
-from globalbandits.service.readings import plain
-from globalbandits.service.settings import plain_arm
-from globalbandits.service.stores.outcomes import Outcome
 from globalbandits.service.stores.records import Decision, TokenRow
 from globalbandits.service.web import Refused
 
@@ -42,13 +41,13 @@ def decision_out(bandit: Bandit, decision: Decision, replayed: bool) -> Decision
     )
 
 
-def decided_out(bandit: Bandit, decided: Decided) -> tuple[int, DecisionOut]:
+def decided_out(bandit: Bandit, decided: DecisionResult) -> tuple[int, DecisionOut]:
     """A decision and its status: 201 for a new one, 200 for one that was there."""
     out = decision_out(bandit, decided.decision, decided.replayed)
     return (200 if decided.replayed else 201), out
 
 
-def told_out(decision_id: str, told: Told, *, retracting: bool = False) -> RewardOut:
+def told_out(decision_id: str, told: EventResult, *, retracting: bool = False) -> RewardOut:
     """What became of a reward, or of a retraction.
 
     Raises:
@@ -118,7 +117,7 @@ def explanation_out(explanation: Explanation) -> dict[str, Any]:
     return said | {"text": str(explanation)}
 
 
-def why_out(past: Past) -> dict[str, Any]:
+def why_out(past: Redecision) -> dict[str, Any]:
     """Why a past decision was made."""
     return {
         "shown_because": past.choice.why,

@@ -14,9 +14,9 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from globalbandits.errors import GlobalBanditsError
-from globalbandits.service.core import Service
 from globalbandits.service.openapi import document
 from globalbandits.service.routes import OPERATIONS, Operation
+from globalbandits.service.service import Service
 from globalbandits.service.tokens import MAIN, Identity
 from globalbandits.service.web import (
     JSON,

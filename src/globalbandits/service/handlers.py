@@ -19,10 +19,9 @@ from globalbandits.service.answers import (
     told_out,
     why_out,
 )
-from globalbandits.service.appending import Ask, Decided, Tell
-from globalbandits.service.bandit import Bandit
-from globalbandits.service.clock import as_text
-from globalbandits.service.core import Service
+from globalbandits.service.log.append import DecisionResult, NewDecision, NewEvent
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.clock import as_text
 from globalbandits.service.messages import (
     BanditsOut,
     DecisionAnswer,
@@ -35,8 +34,8 @@ from globalbandits.service.messages import (
     RewardsOut,
     WaitOut,
 )
-from globalbandits.service.stores.outcomes import learned_from, state_of
-from globalbandits.service.stores.records import Event
+from globalbandits.service.service import Service
+from globalbandits.service.stores.records import Event, decision_state, learned_event
 from globalbandits.service.web import (
     EVENTS,
     NDJSON,
@@ -63,18 +62,20 @@ async def decide(service: Service, request: Request) -> Answer:
     request_id = request.body.request_id
     decided = await _made_before(service, bandit, request_id)
     if decided is None:
-        decided = await service.store(service.log.ask(bandit, request_id))
+        decided = await service.store(service.log.new_decision(bandit, request_id))
     service.metrics.decided(decided)
     return Answer(*decided_out(bandit, decided))
 
 
-async def _made_before(service: Service, bandit: Bandit, request_id: str | None) -> Decided | None:
+async def _made_before(
+    service: Service, bandit: Bandit, request_id: str | None
+) -> DecisionResult | None:
     """The decision of a request, where no new ones are made; None where they are."""
     paused = bandit.settings.mode == "paused"
     if not paused and bandit.n_open < service.options.most_open:
         return None
     try:
-        return await asyncio.to_thread(service.log.made_before, bandit, request_id)
+        return await asyncio.to_thread(service.log.existing_decision, bandit, request_id)
     except ConflictError:
         if paused:
             raise
@@ -86,7 +87,7 @@ async def reward(service: Service, request: Request) -> Answer:
     """Learn a reward."""
     bandit = await service.bandit(request.params["name"], request.who.tenant)
     id = request.params["id"]
-    told = await service.store(service.log.tell(bandit, id, request.body.reward))
+    told = await service.store(service.log.new_reward(bandit, id, request.body.reward))
     service.metrics.told(told)
     return Answer(200, told_out(id, told))
 
@@ -95,21 +96,21 @@ async def retract(service: Service, request: Request) -> Answer:
     """Take back what was learned from a decision."""
     bandit = await service.bandit(request.params["name"], request.who.tenant)
     id = request.params["id"]
-    told = await service.store(service.log.retraction(bandit, id))
+    told = await service.store(service.log.new_retraction(bandit, id))
     return Answer(200, told_out(id, told, retracting=True))
 
 
 async def decide_many(service: Service, request: Request) -> Answer:
     """Make many decisions in one commit."""
     answers: list[DecisionAnswer | None] = []
-    asks: list[tuple[int, Bandit, Ask]] = []
+    asks: list[tuple[int, Bandit, NewDecision]] = []
     for place, item in enumerate(request.body.items):
         answers.append(None)
         try:
             bandit = await service.bandit(item.bandit, request.who.tenant)
             known = await _made_before(service, bandit, item.request_id)
             if known is None:
-                asks.append((place, bandit, service.log.ask(bandit, item.request_id)))
+                asks.append((place, bandit, service.log.new_decision(bandit, item.request_id)))
             else:
                 answers[place] = _decision_answer(bandit, known)
         except (GlobalBanditsError, Refused) as error:
@@ -122,7 +123,7 @@ async def decide_many(service: Service, request: Request) -> Answer:
     return Answer(200, DecisionsOut(items=[answer for answer in answers if answer is not None]))
 
 
-def _decision_answer(bandit: Bandit, decided: Decided) -> DecisionAnswer:
+def _decision_answer(bandit: Bandit, decided: DecisionResult) -> DecisionAnswer:
     status, out = decided_out(bandit, decided)
     return DecisionAnswer(status=status, decision=out)
 
@@ -130,12 +131,12 @@ def _decision_answer(bandit: Bandit, decided: Decided) -> DecisionAnswer:
 async def reward_many(service: Service, request: Request) -> Answer:
     """Learn many rewards in one commit."""
     answers: list[RewardAnswer | None] = []
-    tells: list[tuple[int, Tell]] = []
+    tells: list[tuple[int, NewEvent]] = []
     for place, item in enumerate(request.body.items):
         answers.append(None)
         try:
             bandit = await service.bandit(item.bandit, request.who.tenant)
-            tells.append((place, service.log.tell(bandit, item.decision_id, item.reward)))
+            tells.append((place, service.log.new_reward(bandit, item.decision_id, item.reward)))
         except (GlobalBanditsError, Refused) as error:
             problem = refused(error).problem
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
@@ -218,14 +219,14 @@ def _past(service: Service, request: Request, with_reasons: bool) -> Answer:
     bandit = None if found is None else log.bandit_of(found.bandit)
     if found is None or bandit is None or bandit.row.tenant != request.who.tenant:
         raise UnknownError(f"decision must be one of this store's, got {id!r}")
-    held = log.store.held(id)
-    learned = learned_from(held)
+    held = log.store.stored_events(id)
+    learned = learned_event(held)
     why = None
     if with_reasons:
         why = why_out(log.explain(bandit.row.name, id, bandit.row.tenant))
     out = PastOut(
         decision=decision_out(bandit, found, True),
-        state=state_of(held),
+        state=decision_state(held),
         reward=None if learned is None else learned.value,
         why=why,
     )

@@ -7,7 +7,7 @@ from globalbandits.model import RewardModel
 from globalbandits.model.catalogue import families, parameters_of
 from globalbandits.policies.base import registered
 from globalbandits.service.answers import decision_out
-from globalbandits.service.core import Service
+from globalbandits.service.log.settings import build_model, canonical_json, plain_arm
 from globalbandits.service.messages import WaitOut
 from globalbandits.service.picture_messages import (
     CatalogueOut,
@@ -20,9 +20,8 @@ from globalbandits.service.picture_messages import (
     RegionOut,
 )
 from globalbandits.service.pictures import curves
-from globalbandits.service.settings import build_model, plain_arm
-from globalbandits.service.stores.outcomes import learned_from, state_of
-from globalbandits.service.texts import plain_json
+from globalbandits.service.service import Service
+from globalbandits.service.stores.records import decision_state, learned_event
 from globalbandits.service.web import Answer, Request, as_number
 
 MOST_DECISIONS = 100
@@ -39,7 +38,7 @@ async def preview(service: Service, request: Request) -> Answer:
     """The curves of a model that nobody has stored."""
 
     def build() -> CurvesOut:
-        return _curves(build_model(plain_json(request.body.model)))
+        return _curves(build_model(canonical_json(request.body.model)))
 
     return Answer(200, await asyncio.to_thread(build))
 
@@ -70,12 +69,12 @@ async def list_decisions(service: Service, request: Request) -> Answer:
     def read() -> list[LatestDecision]:
         found = []
         for row in store.latest(bandit.row.id, limit):
-            held = store.held(row.id)
-            learned = learned_from(held)
+            held = store.stored_events(row.id)
+            learned = learned_event(held)
             found.append(
                 LatestDecision(
                     decision=decision_out(bandit, row, True),
-                    state=state_of(held),
+                    state=decision_state(held),
                     reward=None if learned is None else learned.value,
                 )
             )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from globalbandits.service.messages import Arm, DecisionOut, Incoming, Outgoing
-from globalbandits.service.stores.outcomes import State
+from globalbandits.service.stores.records import State
 
 
 class PreviewIn(Incoming):

@@ -59,8 +59,8 @@ def trace(
         known: versions that need not be computed again.
     """
     from globalbandits.evidence import Evidence
-    from globalbandits.service.readings import plain
-    from globalbandits.service.settings import build_model
+    from globalbandits.service.evidence_reader import plain
+    from globalbandits.service.log.settings import build_model
 
     evidence = Evidence(build_model(model))
     wanted = set(marks(len(events))) - set(known)

@@ -6,7 +6,6 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta
 
 from globalbandits.service import handlers, picture_handlers, token_handlers
-from globalbandits.service.core import Service
 from globalbandits.service.messages import (
     BanditIn,
     BanditOut,
@@ -39,6 +38,7 @@ from globalbandits.service.picture_messages import (
     LatestOut,
     PreviewIn,
 )
+from globalbandits.service.service import Service
 from globalbandits.service.web import EVENTS, LARGEST_BATCH, LARGEST_BODY, NDJSON, TEXT
 from globalbandits.service.web import Answer as Answer
 from globalbandits.service.web import Request as Request

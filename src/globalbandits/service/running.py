@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from globalbandits.errors import ServiceError
 from globalbandits.service.app import make_app
-from globalbandits.service.core import Options, Service
+from globalbandits.service.service import Service, ServiceOptions
 from globalbandits.service.stores.base import Store
 from globalbandits.service.tokens import check_given
 from globalbandits.service.web import PROBLEM
@@ -141,7 +141,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_reachable(host: str, store: Store, options: Options) -> None:
+def check_reachable(host: str, store: Store, options: ServiceOptions) -> None:
     """Refuse to be reachable from elsewhere where everybody may do everything."""
     check_given(options.token)
     if not is_loopback(host) and options.token is None and not store.tokens():
@@ -182,7 +182,7 @@ def set_up_logging() -> None:
         logger.propagate = False
 
 
-def run(store: Store, options: Options, listening: socket.socket) -> None:
+def run(store: Store, options: ServiceOptions, listening: socket.socket) -> None:
     """Serve until a signal comes, then store what waits and close the store."""
     set_up_logging()
     make_server(Service(store, options)).run(sockets=[listening])

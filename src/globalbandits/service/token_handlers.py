@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 from globalbandits.errors import ConflictError, UnknownError
 from globalbandits.service.answers import token_fields, token_out
-from globalbandits.service.core import Service
+from globalbandits.service.log.writer import Change
 from globalbandits.service.messages import NewTokenOut, TokensOut
+from globalbandits.service.service import Service
 from globalbandits.service.stores.base import Transaction
 from globalbandits.service.tokens import new_token
 from globalbandits.service.web import Answer, Request
-from globalbandits.service.writer import Change
 
 
 async def create_token(service: Service, request: Request) -> Answer:

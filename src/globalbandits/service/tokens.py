@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from globalbandits._validation import require, require_known
 from globalbandits.errors import ServiceError
+from globalbandits.service.log.identifiers import as_name
 from globalbandits.service.stores.records import TokenRow
-from globalbandits.service.texts import as_name
 
 ROLES = ("read", "write", "admin")  # each may do what those before it may
 MAIN = "main"  # the tenant of whoever needs no token, or was given one at the start

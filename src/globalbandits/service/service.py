@@ -1,4 +1,4 @@
-"""The service without its routes: the log, on an event loop, with tokens, limits and readings."""
+"""The service without its routes: the log on an event loop, with tokens, limits and evidence."""
 
 import asyncio
 import logging
@@ -8,35 +8,48 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from globalbandits.errors import GlobalBanditsError, StoreAway
-from globalbandits.service.appending import Ask, Tell
-from globalbandits.service.bandit import Bandit
-from globalbandits.service.clock import Clock
-from globalbandits.service.histories import Histories
+from globalbandits.errors import GlobalBanditsError, StoreUnavailable
+from globalbandits.service.evidence_history import EvidenceHistory
+from globalbandits.service.evidence_reader import EvidenceReader
 from globalbandits.service.log import Log
+from globalbandits.service.log.append import NewDecision, NewEvent
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.clock import Clock
+from globalbandits.service.log.sweeper import Sweeper
+from globalbandits.service.log.writer import AnswerFuture, answer_all
 from globalbandits.service.metrics import Metrics
-from globalbandits.service.rates import Rates
-from globalbandits.service.readings import Readings
+from globalbandits.service.rate_limiter import RateLimiter
 from globalbandits.service.stores.base import Store
-from globalbandits.service.sweeper import Sweeper
 from globalbandits.service.tokens import Tokens
 from globalbandits.service.web import Refused
-from globalbandits.service.writer import Answer, answer_all
 
 _LOGGER = logging.getLogger("globalbandits.service")
-_FAULT_SECONDS = 2.0
-_SAVE_EVERY = 300.0  # seconds between snapshots of all that has changed
-LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_FAULT_SECONDS = 2.0  # how long a failed commit counts as a fault of the store
+_SAVE_SECONDS = 300.0  # between snapshots of all bandits that have changed
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-class Options(NamedTuple):
-    """What an operator may set about a whole service."""
+class ServiceOptions(NamedTuple):
+    """The options of a service.
 
-    token: str | None = None  # opens everything of the main tenant
-    hosts: frozenset[str] = LOCAL  # names it answers to where no token is needed
-    most_bandits: int = 100  # of a tenant
-    most_open: int = 100_000  # decisions of a bandit without a reward
-    rate: float = 10_000.0  # requests of a token a second
+    Attributes:
+        token: a token with the role admin in the main tenant.
+        hosts: the host names that need no token.
+        most_bandits: the largest number of bandits of a tenant.
+        most_open: the largest number of open decisions of a bandit.
+        rate: requests per second of a token.
+        burst: requests at once of a token, after a time without any.
+        most_streams: the largest number of open event streams.
+        sweep_seconds: the time between two sweeps for defaults.
+        reading_seconds: the time between two readings of a bandit's evidence.
+        compiled: as in `Learner`.
+    """
+
+    token: str | None = None
+    hosts: frozenset[str] = LOCAL_HOSTS
+    most_bandits: int = 100
+    most_open: int = 100_000
+    rate: float = 10_000.0
     burst: float = 20_000.0
     most_streams: int = 100
     sweep_seconds: float = 1.0
@@ -45,18 +58,18 @@ class Options(NamedTuple):
 
 
 class Service:
-    """What handlers work with. It belongs to one event loop, from `start` to `stop`.
+    """The object that request handlers use. It belongs to one event loop from `start` to `stop`.
 
     Args:
-        store: where the log is.
-        options: limits and the like.
-        clock: what time it is.
+        store: the store of the log.
+        options: limits and other options.
+        clock: the clock.
     """
 
     def __init__(
-        self, store: Store, options: Options | None = None, clock: Clock | None = None
+        self, store: Store, options: ServiceOptions | None = None, clock: Clock | None = None
     ) -> None:
-        self.options = Options() if options is None else options
+        self.options = ServiceOptions() if options is None else options
         self.metrics = Metrics()
         self.log = Log(
             store,
@@ -66,27 +79,27 @@ class Service:
             observe=self.metrics.commit,
         )
         self.tokens = Tokens(store.tokens(), self.log.clock.now, self.options.token)
-        self.rates = Rates(self.options.rate, self.options.burst)
-        self.readings = Readings(self.options.reading_seconds)
-        self.histories = Histories(store, self.readings, self.options.reading_seconds)
+        self.rates = RateLimiter(self.options.rate, self.options.burst)
+        self.readings = EvidenceReader(self.options.reading_seconds)
+        self.histories = EvidenceHistory(store, self.readings, self.options.reading_seconds)
         self.sweeper = Sweeper(self.log)
         self.draining = False
         self.n_streams = 0
-        # States of the past take long for some policies, and threads are few.
+        # Recomputing a past state takes long for some policies, and there are few threads.
         self.rebuilding = asyncio.Semaphore(2)
-        self._fault = (-math.inf, "")  # when a commit failed last, and what it said
-        self._away = ""  # what the last sweep said, if it failed
+        self._commit_fault = (-math.inf, "")  # the time and the text of the last failed commit
+        self._sweep_fault = ""  # the error text of the last sweep, if it failed
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._loading: dict[tuple[str, str], asyncio.Task[Bandit]] = {}
 
     async def start(self) -> None:
-        """Begin to sweep and to save."""
+        """Start the periodic tasks."""
         self._loop = asyncio.get_running_loop()
         self._tasks = [asyncio.create_task(self._sweep()), asyncio.create_task(self._save())]
 
     async def stop(self) -> None:
-        """Store what waits, keep snapshots, close the store."""
+        """Store what is waiting, save all bandits, and close the store."""
         self.draining = True
         for task in self._tasks:
             task.cancel()
@@ -94,11 +107,11 @@ class Service:
         await asyncio.to_thread(self.readings.close)
         await asyncio.to_thread(self.log.close)
 
-    def _notify(self, answers: Sequence[tuple[Answer, Any]]) -> None:
-        """On the writer's thread: answers for the loop go there together."""
-        faults = [answer for _, answer in answers if isinstance(answer, StoreAway)]
+    def _notify(self, answers: Sequence[tuple[AnswerFuture, Any]]) -> None:
+        """Set answers. Runs on the writer's thread; futures of the loop are set on the loop."""
+        faults = [answer for _, answer in answers if isinstance(answer, StoreUnavailable)]
         if faults:
-            self._fault = time.monotonic(), str(faults[0])
+            self._commit_fault = time.monotonic(), str(faults[0])
         for_loop = [pair for pair in answers if isinstance(pair[0], asyncio.Future)]
         answer_all([pair for pair in answers if not isinstance(pair[0], asyncio.Future)])
         if for_loop and self._loop is not None and not self._loop.is_closed():
@@ -106,19 +119,19 @@ class Service:
 
     @property
     def store_fault(self) -> str:
-        """Why nothing can be stored, as far as is known; nothing if it can, or may be tried.
+        """Why the store is unavailable; an empty string if it is available.
 
-        A commit that failed is forgotten in a moment. But a sweep reads the store again and again,
-        also where nobody asks for anything.
+        A failed commit counts for two seconds. Without requests, the periodic sweeps find out
+        whether the store is available.
         """
-        at, text = self._fault
-        return self._away or (text if time.monotonic() - at < _FAULT_SECONDS else "")
+        at, text = self._commit_fault
+        return self._sweep_fault or (text if time.monotonic() - at < _FAULT_SECONDS else "")
 
     async def bandit(self, name: str, tenant: str) -> Bandit:
-        """A bandit; loading one does not hold up the others."""
+        """The bandit of this name. Loading it does not block requests for others."""
         if self.log.is_loaded(name, tenant):
             return self.log.bandit(name, tenant)
-        # One thread loads it however many ask: there are few, and others need them.
+        # All requests for a bandit share one thread that loads it: there are few threads.
         key = tenant, name
         loading = self._loading.get(key)
         if loading is None:
@@ -127,14 +140,14 @@ class Service:
             loading.add_done_callback(lambda _: self._loading.pop(key))
         return await asyncio.shield(loading)
 
-    async def store(self, work: Ask | Tell) -> Any:
-        """Have something stored and learned."""
+    async def store(self, work: NewDecision | NewEvent) -> Any:
+        """Store a decision or an event, and return its result."""
         assert self._loop is not None
         future: Any = self.log.writer.submit(work, self._loop.create_future)
         return await future
 
-    async def store_all(self, works: Sequence[Ask | Tell]) -> list[Any]:
-        """Have many things stored and learned, in one commit."""
+    async def store_all(self, works: Sequence[NewDecision | NewEvent]) -> list[Any]:
+        """Store decisions and events in one commit, and return their results."""
         assert self._loop is not None
         if not works:
             return []
@@ -143,7 +156,7 @@ class Service:
         return answers
 
     def check_open(self, bandit: Bandit) -> None:
-        """Refuse one more decision where too many are open."""
+        """Refuse a decision if the bandit has too many open ones."""
         if bandit.n_open >= self.options.most_open:
             raise Refused(
                 429,
@@ -155,13 +168,13 @@ class Service:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(self.options.sweep_seconds)
-            self._away = await self._try(self.sweeper.sweep)
+            self._sweep_fault = await self._try(self.sweeper.sweep)
             if self.log.store.shared:
                 await self._try(self._read_tokens)
             self.metrics.sweeping.set(0 if self.sweeper.paused else 1)
 
     def _read_tokens(self) -> None:
-        """Tokens that were made or taken back at another server of the store."""
+        """Read tokens that another server of the store has created or revoked."""
         self.tokens.replace(self.log.store.tokens())
 
     async def _save(self) -> None:
@@ -170,26 +183,30 @@ class Service:
             await asyncio.sleep(self.options.sweep_seconds)
             seconds += self.options.sweep_seconds
             await self._try(self.log.save_due)
-            if seconds >= _SAVE_EVERY:
+            if seconds >= _SAVE_SECONDS:
                 seconds = 0.0
                 for bandit in self.log.loaded():
                     await self._try(partial(self._save_one, bandit))
 
     def _save_one(self, bandit: Bandit) -> None:
-        """Wait until it is stored: a thousand at once would stand before every request."""
+        """Save a bandit and wait. A thousand snapshots at once would delay every request."""
         saved = self.log.save(bandit)
         if saved is not None:
             saved.result()
 
     async def _try(self, work: Callable[[], object]) -> str:
-        """Do what is done again and again; what went wrong. The same is not logged every time."""
+        """Run one periodic task and return its error text, or an empty string.
+
+        An unchanged error is logged once.
+        """
         try:
             await asyncio.to_thread(work)
         except GlobalBanditsError as error:
-            if str(error) != self._away:
+            if str(error) != self._sweep_fault:
                 _LOGGER.warning("%s", error)
             return str(error)
-        except Exception as error:  # a mistake of ours; but defaults must not end with it
+        except Exception as error:
+            # A bug must not end the task.
             _LOGGER.exception("%r failed", work)
             return repr(error)
         return ""
