@@ -6,7 +6,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import PolicyError, ServiceError, StateError, StoreError
 from globalbandits.service.log.bandit import Bandit
-from globalbandits.service.log.settings import Settings, allowed_arms, canonical_json, arm_index
+from globalbandits.service.log.settings import Settings, allowed_arms, arm_index, canonical_json
 from globalbandits.service.stores.records import BanditRow, Event, SettingRow, StoredEvent
 from tests.service.worlds import ARMS, MODEL
 

@@ -15,7 +15,7 @@ import globalbandits as gb
 from globalbandits.errors import ServiceError, StoreUnavailable
 from globalbandits.service import handlers
 from globalbandits.service.log.load import load
-from globalbandits.service.log.replay import make_again, replay
+from globalbandits.service.log.replay import redecide, replay
 from globalbandits.service.log.retention import prune
 from globalbandits.service.running import check_reachable, is_loopback
 from globalbandits.service.service import ServiceOptions
@@ -526,7 +526,7 @@ def test_a_store_that_is_away_is_503_and_comes_back():
         store.unavailable = False
         answer = http.post("/v1/bandits/shop/decisions", json={"request_id": "r"})
         assert answer.status_code == 201
-        service._fault = (service._fault[0] - 10, service._fault[1])
+        service._commit_fault = (service._commit_fault[0] - 10, service._commit_fault[1])
         assert http.get("/ready").status_code == 200
         service.draining = True
         problem(http.get("/ready"), 503, "about to stop")
@@ -543,7 +543,7 @@ def test_a_store_that_cannot_be_read_is_noticed_where_nobody_asks(caplog, monkey
             return super().overdue(after, upto, limit)
 
     monkeypatch.setattr(logging.getLogger("globalbandits.service"), "propagate", True)
-    with own(ServiceOptions(compiled=False, sweep_seconds=0.02), Silent()) as (_, _, http):
+    with own(ServiceOptions(compiled=False, sweep_seconds=0.02), Silent(":memory:")) as (_, _, http):
 
         def becomes(status):
             until = time.monotonic() + 30
@@ -617,9 +617,8 @@ def test_a_stream_ends_when_the_service_stops():
     assert service.n_streams == 0
 
 
-def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
-    store = SQLiteStore(":memory:")
-    with serving(store, ServiceOptions(compiled=False)) as (service, _):
+def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch, tmp_path):
+    with serving(SQLiteStore(tmp_path / "log.db"), ServiceOptions(compiled=False)) as (service, _):
         service.log.create("large", WAGP)
         service.log.create("small", WAGP)
     go = threading.Event()
@@ -630,6 +629,7 @@ def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
         return load(store, row, **options)
 
     monkeypatch.setattr("globalbandits.service.log.log.load", slowly)
+    store = SQLiteStore(tmp_path / "log.db")
     with serving(store, ServiceOptions(compiled=False)) as (_, url), talking(url) as http:
         statuses = []
         ask = partial(_send, url, "POST", "/v1/bandits/large/decisions", statuses)
@@ -651,7 +651,7 @@ def test_many_who_ask_why_do_not_hold_up_others(monkeypatch):
 
     def slowly(*arguments):
         go.wait()
-        return make_again(*arguments)
+        return redecide(*arguments)
 
     monkeypatch.setattr("globalbandits.service.log.log.redecide", slowly)
     with own(ServiceOptions(compiled=False)) as (service, url, http):

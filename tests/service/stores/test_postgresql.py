@@ -233,6 +233,49 @@ def test_a_server_that_was_restarted(empty):
     log.close()
 
 
+def test_reads_after_a_restart_use_new_connections(empty):
+    """A restart between two calls: every connection of the pool is stale, and no read fails."""
+    store = PostgreSQLStore(empty.address)
+    write(store, HandClock())
+    store = PostgreSQLStore(empty.address)
+    streams = [store.events(1) for _ in range(5)]
+    assert [next(stream).seq for stream in streams] == [1] * 5  # five connections at once
+    for stream in streams:
+        stream.close()
+    empty.stop()
+    empty.start()
+    assert len(list(store.events(1))) == 55
+    assert len(store.bandits()) == 2
+    with store.transaction() as rows:
+        assert rows.lock([1]) == {1: 55}
+    store.close()
+
+
+def test_no_more_connections_than_the_pool_allows(empty):
+    store = PostgreSQLStore(empty.address)
+    write(store, HandClock())
+    store = PostgreSQLStore(empty.address)
+    found = []
+
+    def read():
+        for _ in range(20):
+            found.append(len(list(store.events(1))))
+
+    threads = [threading.Thread(target=read) for _ in range(24)]
+    for thread in threads:
+        thread.start()
+    with psycopg.connect(empty.address) as connection:
+        sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'globalbandits'"
+        used = connection.execute(sql).fetchone()[0]
+    for thread in threads:
+        thread.join()
+    assert found == [55] * 480
+    assert used <= 16
+    store.close()
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        store.bandits()
+
+
 def test_a_line_that_falls_silent_holds_up_nobody(empty):
     line = Line(empty.port)
     near = Log(PostgreSQLStore(empty.address), compiled=False)
@@ -404,6 +447,8 @@ def test_a_copy_that_differs_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(SQLiteTransaction, "add_events", halve)
     with pytest.raises(StoreError, match="the copy of shop must have"):
         copy(source, target, source.bandits())
+    source.close()
+    target.close()
 
 
 def test_copies_and_more_on_the_command_line(empty, tmp_path, capsys):

@@ -17,6 +17,7 @@ from globalbandits.errors import StoreError, StoreUnavailable
 from globalbandits.service.log import Log
 from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.migrations import Migration, migrations
+from globalbandits.service.stores.records import WriterRow
 from globalbandits.service.stores.sqlite import FileLock
 from tests.service.worlds import WAGP
 
@@ -52,6 +53,22 @@ def test_commits_wait_for_the_disk(path):
     assert store._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert store._writer.execute("PRAGMA foreign_keys").fetchone() == (1,)
     store.close()
+
+
+def test_a_database_in_memory_leaves_no_file_and_ends_with_close(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = SQLiteStore(":memory:"), SQLiteStore(":memory:")
+    with first.transaction() as rows:
+        rows.add_writer(WriterRow(0, "1.0", "3.13", "here", 5))
+    assert (len(first.writers()), len(second.writers())) == (1, 0)
+    first.check()
+    first.close()
+    with pytest.raises(StoreUnavailable, match=":memory: is closed"):
+        first.writers()
+    second.close()
+    with pytest.raises(StoreError, match="must be an existing file, got :memory:"):
+        SQLiteStore(":memory:", read_only=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("read_only", [False, True])
