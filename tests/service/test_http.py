@@ -512,7 +512,7 @@ def test_no_other_address_without_a_token():
         check_reachable("0.0.0.0", SQLiteStore(":memory:"), ServiceOptions())
 
 
-def test_a_store_that_is_away_is_503_and_comes_back():
+def test_a_store_that_is_unavailable_is_503_and_comes_back():
     store = UnavailableStore()
     with own(ServiceOptions(compiled=False), store) as (service, _, http):
         http.put("/v1/bandits/shop", json=WAGP)
@@ -543,7 +543,11 @@ def test_a_store_that_cannot_be_read_is_noticed_where_nobody_asks(caplog, monkey
             return super().overdue(after, upto, limit)
 
     monkeypatch.setattr(logging.getLogger("globalbandits.service"), "propagate", True)
-    with own(ServiceOptions(compiled=False, sweep_seconds=0.02), Silent(":memory:")) as (_, _, http):
+    with own(ServiceOptions(compiled=False, sweep_seconds=0.02), Silent(":memory:")) as (
+        _,
+        _,
+        http,
+    ):
 
         def becomes(status):
             until = time.monotonic() + 30

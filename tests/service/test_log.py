@@ -398,7 +398,7 @@ def test_what_is_no_id_is_unknown(log, id):
             call()
 
 
-def test_a_store_that_is_away_comes_back():
+def test_a_store_that_is_unavailable_comes_back():
     store = UnavailableStore()
     log = Log(store, compiled=False)
     log.create("shop", WAGP)

@@ -199,7 +199,7 @@ def test_pruned_while_another_learns(empty):
 # A server that is not there
 
 
-def test_an_address_that_is_none_and_a_server_that_is_away():
+def test_a_malformed_address_and_an_unreachable_server():
     for address in ("me:secret@host/db?nonsense=1", "me:sec%ret@host/db", "me:secret@[::1/db"):
         with pytest.raises(StoreError, match=r"must be a PostgreSQL address: \w") as raised:
             open_store(f"postgresql://{address}")

@@ -271,11 +271,12 @@ class PostgreSQLStore(SQLStore):
 
     def close(self) -> None:
         """Close every connection."""
+        self._pool.close()
+        # A closed pool closes the connections that it gets back.
         for connection in (self._frozen, self._writer):
             if connection is not None:
-                self._discard(connection)
+                self._pool.putconn(connection)
         self._frozen = self._writer = None
-        self._pool.close()
         self._watchdog.stop()
 
 
