@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import Row
-from globalbandits.service.ids import Ids
 from globalbandits.service.log import Log
-from globalbandits.service.replay import replay
+from globalbandits.service.log.identifiers import DecisionIds
+from globalbandits.service.log.replay import replay
 from globalbandits.service.stores import SQLiteStore, Store
 from globalbandits.service.stores.records import (
     BanditRow,
@@ -87,7 +87,7 @@ def raw_pairs(store: Store, group: int) -> float:
         rows.add_bandit(BanditRow(0, "main", "raw", "{}", 1, 0, 0))
         rows.add_settings([SettingRow(1, 1, 0, "{}", 0)])
     n_groups = N_PAIRS[group] // group
-    ids, version = Ids(), 0
+    ids, version = DecisionIds(), 0
     begun = time.perf_counter()
     for number in range(n_groups):
         now = time.time_ns() // 1000
@@ -100,7 +100,7 @@ def raw_pairs(store: Store, group: int) -> float:
             rows.add_decisions(made)
         with store.transaction() as rows:
             rows.decisions_by_id(given)
-            rows.events_of(given)
+            rows.events_by_decision(given)
             rows.lock([1])
             rows.add_events(
                 [Event(1, version + k + 1, "reward", id, 0, 0.3, now) for k, id in enumerate(given)]
@@ -119,9 +119,9 @@ def writer_pairs(path: Path, group: int) -> float:
     n_groups = N_PAIRS[group] // group
     begun = time.perf_counter()
     for number in range(n_groups):
-        asks = [log.ask(bandit, f"{number}-{k}") for k in range(group)]
+        asks = [log.new_decision(bandit, f"{number}-{k}") for k in range(group)]
         made = [future.result().decision for future in log.writer.submit_all(asks)]
-        tells = [log.tell(bandit, row.id, 0.2 + number % 10 / 100) for row in made]
+        tells = [log.new_reward(bandit, row.id, 0.2 + number % 10 / 100) for row in made]
         for future in log.writer.submit_all(tells):
             future.result()
     seconds = time.perf_counter() - begun

@@ -42,8 +42,8 @@ from .errors import ScenarioError as ScenarioError
 from .errors import ServiceError as ServiceError
 from .errors import SimulationError as SimulationError
 from .errors import StateError as StateError
-from .errors import StoreAway as StoreAway
 from .errors import StoreError as StoreError
+from .errors import StoreUnavailable as StoreUnavailable
 from .errors import SweepError as SweepError
 from .errors import UnknownError as UnknownError
 from .evidence import Contenders as Contenders

@@ -15,7 +15,7 @@
     ├── ContractError       (ValueError)  a policy that breaks the rules all policies keep
     ├── FitError            (ValueError)  a history from which no model can be fitted
     ├── StoreError          (ValueError)  a store that is foreign, damaged, newer, or in use
-    │   └── StoreAway                     a store that cannot be written or read just now
+    │   └── StoreUnavailable              a store that cannot be written or read now
     └── ServiceError        (ValueError)  a request that the decision service refuses
         ├── UnknownError                  nothing has this name or this id
         └── ConflictError                 it would undo or contradict what is stored
@@ -74,8 +74,8 @@ class StoreError(GlobalBanditsError, ValueError):
     """A store that is foreign, damaged, of a newer version, or in use by another process."""
 
 
-class StoreAway(StoreError):  # noqa: N818 (a state of the store, not a mistake of anybody)
-    """A store that cannot be written or read just now: nothing of the request is stored."""
+class StoreUnavailable(StoreError):  # noqa: N818 (a state of the store)
+    """A store or service that cannot be reached now. Repeat the call; it is idempotent."""
 
 
 class ServiceError(GlobalBanditsError, ValueError):

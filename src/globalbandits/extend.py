@@ -41,12 +41,11 @@ from globalbandits.statistics import (
 )
 
 if TYPE_CHECKING:
-    from globalbandits.service.stores import CheckedStore, Store, Transaction, records
+    from globalbandits.service.stores import Store, Transaction, records
     from globalbandits.testing import check_policy
 
 __all__ = [
     "Bias",
-    "CheckedStore",
     "Curves",
     "Drift",
     "DriftRules",
@@ -88,7 +87,6 @@ __all__ = [
 
 # Loaded when first used: writing a policy needs neither a store nor the simulator.
 _LAZY = {
-    "CheckedStore": "globalbandits.service.stores",
     "Store": "globalbandits.service.stores",
     "Transaction": "globalbandits.service.stores",
     "check_policy": "globalbandits.testing",

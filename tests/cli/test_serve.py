@@ -110,7 +110,7 @@ def test_the_lines_that_are_printed_work(tmp_path):
     assert errors == ""
     store = SQLiteStore(tmp_path / "log.db")
     assert store.bandits()[0].version == 1
-    assert [row.version for row in store.snapshot(1)] == [1]
+    assert [row.version for row in store.snapshots(1)] == [1]
     store.close()
 
 

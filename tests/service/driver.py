@@ -17,9 +17,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from globalbandits.errors import StoreAway
+from globalbandits.errors import StoreUnavailable
 from globalbandits.service.log import Log
-from globalbandits.service.replay import essence
+from globalbandits.service.log.replay import comparable_state
 from globalbandits.service.stores import open_store
 from tests.service.worlds import THOMPSON, WAGP
 
@@ -42,7 +42,7 @@ def insist(call, *arguments):
     while True:
         try:
             return call(*arguments)
-        except StoreAway:
+        except StoreUnavailable:
             time.sleep(0.02)
 
 
@@ -54,7 +54,7 @@ def main(store, ledger, until, replica="0", state=None):
 
     with open(ledger) as file:
         done = Counter(int(line.split()[1]) for line in file if line.startswith("R"))
-    log = insist(lambda: Log(open_store(store), compiled=False, every=40))
+    log = insist(lambda: Log(open_store(store), compiled=False, snapshot_events=40))
     for name, spec in BANDITS.items():
         insist(log.create, name, spec)
 
@@ -100,7 +100,7 @@ def write_states(log, path):
     heads = log.store.heads()
     while any(bandit.version < heads[bandit.row.id][0] for bandit in bandits):
         time.sleep(0.02)
-    states = {bandit.row.name: essence(bandit.state()) for bandit in bandits}
+    states = {bandit.row.name: comparable_state(bandit.state()) for bandit in bandits}
     path.write_text(json.dumps(states))
 
 

@@ -2,8 +2,8 @@
 
 from collections import Counter, defaultdict
 
-from globalbandits.service.loading import load
-from globalbandits.service.replay import replay
+from globalbandits.service.log.load import load
+from globalbandits.service.log.replay import replay
 from tests.service.driver import bandit_of, reward_of
 
 

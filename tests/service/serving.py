@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 import httpx
 
-from globalbandits.service.core import Options, Service
 from globalbandits.service.server import bind, make_server
+from globalbandits.service.service import Service, ServiceOptions
 
 
 @contextmanager
 def serving(store, options=None, clock=None, port=0):
     """The service and its address."""
-    service = Service(store, options or Options(compiled=False), clock)
+    service = Service(store, options or ServiceOptions(compiled=False), clock)
     server = make_server(service)
     listening = bind("127.0.0.1", port)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from globalbandits.service.log import Log
-from globalbandits.service.replay import replay
+from globalbandits.service.log.replay import replay
 from tests.oracles.service import NaiveLog
 from tests.service.stores.test_contract import STORES
 from tests.service.worlds import SECOND, THOMPSON, HandClock
@@ -21,7 +21,7 @@ VALUES = [0.0, 0.25, 0.5, 1 / 3]
 def test_random_histories(kind, late, request):
     luck = random.Random(f"{late}")
     clock = HandClock()
-    log = Log(STORES[kind](request), clock=clock, compiled=False, every=25)
+    log = Log(STORES[kind](request), clock=clock, compiled=False, snapshot_events=25)
     due = {"deadline_seconds": 20, "default_reward": 0.0, "late": late}
     log.create("shop", THOMPSON | due | {"largest_step": 2})
     bandit = log.bandit("shop")

@@ -5,11 +5,9 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import PolicyError, ServiceError, StateError, StoreError
-from globalbandits.service.bandit import Bandit
-from globalbandits.service.settings import Settings, allowed_arms, index_of
-from globalbandits.service.stores.outcomes import Held
-from globalbandits.service.stores.records import BanditRow, Event, SettingRow
-from globalbandits.service.texts import plain_json
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.settings import Settings, allowed_arms, arm_index, canonical_json
+from globalbandits.service.stores.records import BanditRow, Event, SettingRow, StoredEvent
 from tests.service.worlds import ARMS, MODEL
 
 UNIFORM = {"policy": "uniform"}
@@ -19,7 +17,7 @@ KEYS = [f"r:{n}" for n in range(300)]
 def make(policy=UNIFORM, **settings):
     body = Settings.from_dict({"model": MODEL, "policy": policy} | settings).to_dict()
     row = BanditRow(1, "main", "shop", "{}", 7, 0, 0)
-    return Bandit(row, SettingRow(1, 1, 0, plain_json(body), 0), compiled=False)
+    return Bandit(row, SettingRow(1, 1, 0, canonical_json(body), 0), compiled=False)
 
 
 def event(seq, arm, value=0.3, kind="reward"):
@@ -28,7 +26,7 @@ def event(seq, arm, value=0.3, kind="reward"):
 
 def change(bandit, from_version, **changes):
     settings = bandit.check_change(changes)
-    body = plain_json(settings.to_dict())
+    body = canonical_json(settings.to_dict())
     return SettingRow(1, bandit.number + 1, from_version, body, 0)
 
 
@@ -140,17 +138,17 @@ def test_what_would_lose_data_is_refused():
 def test_only_what_can_be_taken_back_may_be():
     bandit = make({"policy": "wagp"})
     bandit.advance([event(1, 0, 0.25)])
-    assert bandit.can_forget(0, Held(0.25, 1))
-    assert not bandit.can_forget(0, Held(0.75, 1))  # the log would have no meaning after it
-    assert not bandit.can_forget(1, Held(0.25, 1))
-    assert bandit.can_forget(1, Held(0.25, 2))  # learned in the same batch, before it
-    assert not make({"policy": "sliding_window_ucb"}).can_forget(0, Held(0.25, 9))
+    assert bandit.can_forget(0, StoredEvent(0.25, 1))
+    assert not bandit.can_forget(0, StoredEvent(0.75, 1))  # the log would have no meaning after it
+    assert not bandit.can_forget(1, StoredEvent(0.25, 1))
+    assert bandit.can_forget(1, StoredEvent(0.25, 2))  # learned in the same batch, before it
+    assert not make({"policy": "sliding_window_ucb"}).can_forget(0, StoredEvent(0.25, 9))
 
 
 def test_counts_are_those_of_the_store():
     bandit = make()
     bandit.set_shown({1: 3, 2: 1}, 2)
-    bandit.note_shown(1)
+    bandit.count_shown(1)
     assert (bandit.shown, bandit.n_open) == ([0, 4, 1, 0, 0], 3)
     bandit.set_shown({1: 2}, 0)  # the others were pruned
     assert (bandit.shown, bandit.n_open) == ([0, 2, 0, 0, 0], 0)
@@ -170,17 +168,17 @@ def test_a_gap_in_the_log_is_an_error():
 def test_a_snapshot_goes_on_bit_for_bit():
     bandit = make({"policy": "thompson_sampling"}, largest_step=2)
     settings = change(bandit, 5, limits=[0.4, 0.7])
-    first = SettingRow(1, 1, 0, plain_json(bandit.settings.to_dict()), 0)
+    first = SettingRow(1, 1, 0, canonical_json(bandit.settings.to_dict()), 0)
     bandit.advance([event(seq, seq % 5, 0.1 + seq / 97) for seq in range(1, 20)], [settings])
     other = make({"policy": "thompson_sampling"}, largest_step=2)
-    other.resume(bandit.snapshot(), [first, settings])
+    other.restore(bandit.snapshot(), [first, settings])
     for seq in range(20, 60):
         assert other.choose(f"r:{seq}") == bandit.choose(f"r:{seq}")
         for one in (bandit, other):
             one.advance([event(seq, seq % 5, 0.2 + seq / 997)])
     assert other.learner.estimate == bandit.learner.estimate
     with pytest.raises(StoreError, match="snapshot 59 of shop is damaged"):
-        other.resume(bandit.snapshot()._replace(state="{}"), [first, settings])
+        other.restore(bandit.snapshot()._replace(state="{}"), [first, settings])
 
 
 @pytest.mark.parametrize(
@@ -222,4 +220,4 @@ def test_labels_have_no_limits():
     model = gb.RewardModel.from_functions([lambda t: t, lambda t: 1 - t], arms=["up", "down"])
     with pytest.raises(ServiceError, match="limits need arms that are numbers, got"):
         allowed_arms(model, [0, 1])
-    assert index_of(model, "down") == 1
+    assert arm_index(model, "down") == 1

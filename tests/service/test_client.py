@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 import globalbandits as gb
-from globalbandits.errors import ConflictError, ServiceError, StoreAway, UnknownError
-from globalbandits.service import calls
-from globalbandits.service.core import Options
-from globalbandits.service.stores import MemoryStore
+from globalbandits.errors import ConflictError, ServiceError, StoreUnavailable, UnknownError
+from globalbandits.service.client import pause_seconds
+from globalbandits.service.service import ServiceOptions
+from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving
 from tests.service.worlds import ARMS, WAGP
 
@@ -20,7 +20,7 @@ SECRET = "a-secret-of-the-operator"
 
 @pytest.fixture(scope="module")
 def url():
-    with serving(MemoryStore(), Options(token=SECRET, compiled=False)) as (_, url):
+    with serving(SQLiteStore(":memory:"), ServiceOptions(token=SECRET, compiled=False)) as (_, url):
         yield url
 
 
@@ -151,13 +151,13 @@ def test_what_gets_lost_is_sent_again_and_counts_once(url, no_waiting, fault):
 def test_a_client_gives_up_in_the_end(url, no_waiting):
     with (
         gb.Client(url, SECRET, total=0.3, transport=Flaky(["refused"] * 1_000)) as client,
-        pytest.raises(StoreAway, match="cannot be reached: refused"),
+        pytest.raises(StoreUnavailable, match="cannot be reached: refused"),
     ):
         client.decide("shop")
     away = [httpx.Response(503, json={"detail": "the disk is full"}) for _ in range(1_000)]
     with (
         gb.Client(url, SECRET, total=0.0, transport=Flaky(away)) as client,
-        pytest.raises(StoreAway, match="the disk is full"),
+        pytest.raises(StoreUnavailable, match="the disk is full"),
     ):
         client.decide("shop")
 
@@ -168,7 +168,7 @@ def test_conflicts_are_never_sent_again(url, no_waiting):
         with pytest.raises(ConflictError, match="no"):
             client.reward("shop", "x", 1.0)
         transport.faults = ["answer lost"]
-        with pytest.raises(StoreAway):  # it would contradict itself
+        with pytest.raises(StoreUnavailable):  # it would contradict itself
             client.change("shop", {"mode": "live"}, expected=1)
     assert len(transport.sent) == 2
     assert no_waiting == []
@@ -184,13 +184,13 @@ def test_an_answer_of_something_else_is_said(url):
 
 
 def test_pauses_grow_and_differ():
-    drawn = [[calls.pause(attempt, None) for _ in range(50)] for attempt in range(12)]
+    drawn = [[pause_seconds(attempt, None) for _ in range(50)] for attempt in range(12)]
     for attempt, pauses in enumerate(drawn):
         most = min(5.0, 0.05 * 2**attempt)
         assert all(most / 2 <= pause <= most for pause in pauses)
         assert len(set(pauses)) > 40
-    assert all(calls.pause(0, "10") >= 5.0 for _ in range(20))
-    assert calls.pause(0, "soon") < 0.1
+    assert all(pause_seconds(0, "10") >= 5.0 for _ in range(20))
+    assert pause_seconds(0, "soon") < 0.1
 
 
 def test_the_asynchronous_client_does_the_same(url):

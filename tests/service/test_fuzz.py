@@ -6,15 +6,16 @@ More than here: GLOBALBANDITS_FUZZ=100000 pytest tests/service/test_fuzz.py
 import json
 import os
 import random
+from contextlib import closing
 from http.client import HTTPConnection
 
 import pytest
 
-from globalbandits.service.core import Options
 from globalbandits.service.http.openapi import problems_of
 from globalbandits.service.http.operations import OPERATIONS
-from globalbandits.service.replay import replay
-from globalbandits.service.stores import MemoryStore
+from globalbandits.service.log.replay import replay
+from globalbandits.service.service import ServiceOptions
+from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving
 from tests.service.worlds import MODEL, WAGP
 
@@ -74,14 +75,14 @@ def text_of(body, luck):
 
 
 @pytest.mark.parametrize("seed", [0])
-def test_nearly_right_requests_have_documented_answers(seed):
+def test_nearly_right_requests_have_documented_answers(seed, tmp_path):
     luck = random.Random(seed)
-    store = MemoryStore()
+    path_of_store = tmp_path / "log.db"
     operations = [found for found in OPERATIONS if not found.path.endswith(("stream", "evidence"))]
-    options = Options(compiled=False, most_bandits=5, sweep_seconds=0.2, most_open=200_000)
+    options = ServiceOptions(compiled=False, most_bandits=5, sweep_seconds=0.2, most_open=200_000)
     options = options._replace(rate=1e9, burst=1e9, token=SECRET)
     seen = {}
-    with serving(store, options) as (service, url):
+    with serving(SQLiteStore(path_of_store), options) as (service, url):
         connection = HTTPConnection(url.removeprefix("http://"))
         service.log.create("shop", WAGP)
         ids = [service.log.decide("shop").decision.id]
@@ -111,11 +112,12 @@ def test_nearly_right_requests_have_documented_answers(seed):
                 ids.append(json.loads(content)["decision_id"])
         connection.close()
     assert {200, 201, 400, 404, 409, 415, 422} <= set(seen)
-    # Whatever came through, the log holds together and every decision is made again.
-    for row in store.bandits():
-        report = replay(store, row, compiled=False)
-        assert report.wrong == []
-        assert report.agree == report.decisions
+    # Whatever came through, the log is consistent and every decision can be recomputed.
+    with closing(SQLiteStore(path_of_store, read_only=True)) as store:
+        for row in store.bandits():
+            report = replay(store, row, compiled=False)
+            assert report.wrong == []
+            assert report.agree == report.decisions
 
 
 def _quoted(name):

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from globalbandits.service.core import Options
 from globalbandits.service.server import JSONLines
-from globalbandits.service.stores import MemoryStore
+from globalbandits.service.service import ServiceOptions
+from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import exchange, serving, talking
 from tests.service.worlds import MODEL, WAGP
 
@@ -20,7 +20,7 @@ SHOP = "/v1/bandits/shop"
 @pytest.fixture(scope="module")
 def server():
     with (
-        serving(MemoryStore(), Options(compiled=False)) as (service, url),
+        serving(SQLiteStore(":memory:"), ServiceOptions(compiled=False)) as (service, url),
         talking(url) as http,
     ):
         http.put(SHOP, json=WAGP)
@@ -207,8 +207,8 @@ def test_a_stream_may_be_longer_than_a_request(server, monkeypatch):
 
 def test_a_refused_client_may_finish_its_body_and_go_on():
     """The response is not lost because the client still sends, and the connection stays open."""
-    options = Options(compiled=False, token=SECRET)
-    with serving(MemoryStore(), options) as (_, url), talking(url) as http:
+    options = ServiceOptions(compiled=False, token=SECRET)
+    with serving(SQLiteStore(":memory:"), options) as (_, url), talking(url) as http:
         for _ in range(3):
             answer = http.post("/v1/decisions:batch", content=b" " * 900_000)
             assert answer.status_code == 401

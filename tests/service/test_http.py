@@ -12,19 +12,18 @@ import httpx
 import pytest
 
 import globalbandits as gb
-from globalbandits.errors import ServiceError, StoreAway
-from globalbandits.service.core import Options
+from globalbandits.errors import ServiceError, StoreUnavailable
 from globalbandits.service.http import handlers
-from globalbandits.service.loading import load
-from globalbandits.service.past import make_again
-from globalbandits.service.pruning import prune
-from globalbandits.service.replay import replay
+from globalbandits.service.log.load import load
+from globalbandits.service.log.replay import redecide, replay
+from globalbandits.service.log.retention import prune
 from globalbandits.service.server import check_reachable, is_loopback
-from globalbandits.service.stores import MemoryStore, SQLiteStore
+from globalbandits.service.service import ServiceOptions
+from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving, talking
-from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, AwayStore, HandClock
+from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, WINDOW, HandClock, UnavailableStore
 
-PLAIN = Options(compiled=False, reading_seconds=0.0, sweep_seconds=0.05)
+PLAIN = ServiceOptions(compiled=False, reading_seconds=0.0, sweep_seconds=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -237,8 +236,8 @@ def test_events_are_lines_after_a_version(http, shop):
 
 def test_events_of_a_pruned_log_are_those_that_are_left(monkeypatch):
     monkeypatch.setattr(handlers, "EVENTS_PER_CHUNK", 3)
-    store, clock = MemoryStore(), HandClock()
-    with own(Options(compiled=False), store, clock) as (service, _, http):
+    store, clock = SQLiteStore(":memory:"), HandClock()
+    with own(ServiceOptions(compiled=False), store, clock) as (service, _, http):
         service.log.create("shop", WAGP)
         for _ in range(20):
             service.log.reward("shop", service.log.decide("shop").decision.id, 0.3)
@@ -356,7 +355,7 @@ def test_paths_and_methods_that_are_not_there(http):
 @contextmanager
 def own(options, store=None, clock=None):
     with (
-        serving(store or MemoryStore(), options, clock) as (service, url),
+        serving(store or SQLiteStore(":memory:"), options, clock) as (service, url),
         talking(url) as http,
     ):
         yield service, url, http
@@ -364,7 +363,7 @@ def own(options, store=None, clock=None):
 
 def test_tokens_roles_and_tenants():
     secret = "a-secret-of-the-operator"
-    with own(Options(token=secret, compiled=False)) as (service, url, anybody):
+    with own(ServiceOptions(token=secret, compiled=False)) as (service, url, anybody):
         answer = anybody.get("/v1/bandits")
         problem(answer, 401, "a valid token is needed")
         assert answer.headers["www-authenticate"] == "Bearer"
@@ -404,14 +403,14 @@ def test_tokens_roles_and_tenants():
 def test_two_tenants_do_not_see_each_other():
     from globalbandits.service.tokens import new_token
 
-    store = MemoryStore()
+    store = SQLiteStore(":memory:")
     tokens = {}
     with store.transaction() as rows:
         for tenant in ("one", "two"):
             tokens[tenant], row = new_token("admin", tenant, "", 0, None)
             rows.add_token(row)
     with (
-        own(Options(compiled=False), store) as (_, url, _),
+        own(ServiceOptions(compiled=False), store) as (_, url, _),
         talking(url, tokens["one"]) as one,
         talking(url, tokens["two"]) as two,
     ):
@@ -436,7 +435,7 @@ def test_two_tenants_do_not_see_each_other():
 
 
 def test_the_first_token_closes_the_service_for_good():
-    with own(Options(compiled=False)) as (_, url, http):
+    with own(ServiceOptions(compiled=False)) as (_, url, http):
         problem(http.post("/v1/tokens", json={"role": "write"}), 409, "must have the role admin")
         token = http.post("/v1/tokens", json={"role": "admin"}).json()
         assert http.get("/v1/bandits").status_code == 401
@@ -449,7 +448,7 @@ def test_a_token_ends_when_it_says():
     clock = HandClock()
     secret = "a-secret-of-the-operator"
     with (
-        own(Options(token=secret, compiled=False), clock=clock) as (_, url, _),
+        own(ServiceOptions(token=secret, compiled=False), clock=clock) as (_, url, _),
         talking(url, secret) as admin,
     ):
         body = admin.post("/v1/tokens", json={"role": "read", "expires_seconds": 60}).json()
@@ -460,7 +459,7 @@ def test_a_token_ends_when_it_says():
 
 
 def test_limits_of_open_decisions_bandits_rates_and_streams():
-    options = Options(
+    options = ServiceOptions(
         compiled=False, most_open=2, most_bandits=1, rate=0.001, burst=13, most_streams=0
     )
     with own(options) as (_, _, http):
@@ -507,27 +506,27 @@ def test_no_other_address_without_a_token():
     assert is_loopback("::1")
     assert not is_loopback("0.0.0.0")
     assert not is_loopback("example.org")
-    check_reachable("127.0.0.1", MemoryStore(), Options())
-    check_reachable("0.0.0.0", MemoryStore(), Options(token="x" * 20))
+    check_reachable("127.0.0.1", SQLiteStore(":memory:"), ServiceOptions())
+    check_reachable("0.0.0.0", SQLiteStore(":memory:"), ServiceOptions(token="x" * 20))
     with pytest.raises(ServiceError, match="host must be a loopback address where there is no"):
-        check_reachable("0.0.0.0", MemoryStore(), Options())
+        check_reachable("0.0.0.0", SQLiteStore(":memory:"), ServiceOptions())
 
 
-def test_a_store_that_is_away_is_503_and_comes_back():
-    store = AwayStore()
-    with own(Options(compiled=False), store) as (service, _, http):
+def test_a_store_that_is_unavailable_is_503_and_comes_back():
+    store = UnavailableStore()
+    with own(ServiceOptions(compiled=False), store) as (service, _, http):
         http.put("/v1/bandits/shop", json=WAGP)
-        store.away = True
+        store.unavailable = True
         answer = http.post("/v1/bandits/shop/decisions", json={"request_id": "r"})
         problem(answer, 503, "no store")
         assert answer.headers["retry-after"] == "1"
         problem(http.get("/ready"), 503, "no store")
         assert http.get("/health").status_code == 200
         assert http.get("/v1/bandits/shop").status_code == 200  # memory still answers
-        store.away = False
+        store.unavailable = False
         answer = http.post("/v1/bandits/shop/decisions", json={"request_id": "r"})
         assert answer.status_code == 201
-        service._fault = (service._fault[0] - 10, service._fault[1])
+        service._commit_fault = (service._commit_fault[0] - 10, service._commit_fault[1])
         assert http.get("/ready").status_code == 200
         service.draining = True
         problem(http.get("/ready"), 503, "about to stop")
@@ -537,14 +536,18 @@ def test_a_store_that_cannot_be_read_is_noticed_where_nobody_asks(caplog, monkey
     """And whatever a sweep may raise, the next one is tried."""
     fault = []
 
-    class Silent(MemoryStore):
+    class Silent(SQLiteStore):
         def overdue(self, after, upto, limit):
             for error in fault:
                 raise error
             return super().overdue(after, upto, limit)
 
     monkeypatch.setattr(logging.getLogger("globalbandits.service"), "propagate", True)
-    with own(Options(compiled=False, sweep_seconds=0.02), Silent()) as (_, _, http):
+    with own(ServiceOptions(compiled=False, sweep_seconds=0.02), Silent(":memory:")) as (
+        _,
+        _,
+        http,
+    ):
 
         def becomes(status):
             until = time.monotonic() + 30
@@ -553,7 +556,10 @@ def test_a_store_that_cannot_be_read_is_noticed_where_nobody_asks(caplog, monkey
                 time.sleep(0.01)
             return answer
 
-        for error, words in ((StoreAway("no line"), "no line"), (KeyError("x"), "KeyError('x')")):
+        for error, words in (
+            (StoreUnavailable("no line"), "no line"),
+            (KeyError("x"), "KeyError('x')"),
+        ):
             becomes(200)
             fault.append(error)
             problem(becomes(503), 503, words)
@@ -567,7 +573,10 @@ def test_what_waits_is_stored_when_the_service_stops(tmp_path):
     """Requests on their way when it is told to stop are answered, and what was answered is kept."""
     path = tmp_path / "log.db"
     acknowledged = []
-    with serving(SQLiteStore(path), Options(compiled=False)) as (_, url), talking(url) as first:
+    with (
+        serving(SQLiteStore(path), ServiceOptions(compiled=False)) as (_, url),
+        talking(url) as first,
+    ):
         first.put("/v1/bandits/shop", json=WAGP)
 
         def ask(client):
@@ -596,7 +605,7 @@ def test_what_waits_is_stored_when_the_service_stops(tmp_path):
 
 def test_a_stream_ends_when_the_service_stops():
     lines = []
-    with serving(MemoryStore(), Options(compiled=False)) as (service, url):
+    with serving(SQLiteStore(":memory:"), ServiceOptions(compiled=False)) as (service, url):
         service.log.create("shop", WAGP)
 
         def listen():
@@ -612,9 +621,8 @@ def test_a_stream_ends_when_the_service_stops():
     assert service.n_streams == 0
 
 
-def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
-    store = MemoryStore()
-    with serving(store, Options(compiled=False)) as (service, _):
+def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch, tmp_path):
+    with serving(SQLiteStore(tmp_path / "log.db"), ServiceOptions(compiled=False)) as (service, _):
         service.log.create("large", WAGP)
         service.log.create("small", WAGP)
     go = threading.Event()
@@ -624,8 +632,9 @@ def test_many_who_wait_for_one_bandit_do_not_hold_up_others(monkeypatch):
             go.wait()
         return load(store, row, **options)
 
-    monkeypatch.setattr("globalbandits.service.log.load", slowly)
-    with serving(store, Options(compiled=False)) as (_, url), talking(url) as http:
+    monkeypatch.setattr("globalbandits.service.log.log.load", slowly)
+    store = SQLiteStore(tmp_path / "log.db")
+    with serving(store, ServiceOptions(compiled=False)) as (_, url), talking(url) as http:
         statuses = []
         ask = partial(_send, url, "POST", "/v1/bandits/large/decisions", statuses)
         threads = [threading.Thread(target=ask) for _ in range(40)]  # more than a pool has
@@ -646,10 +655,10 @@ def test_many_who_ask_why_do_not_hold_up_others(monkeypatch):
 
     def slowly(*arguments):
         go.wait()
-        return make_again(*arguments)
+        return redecide(*arguments)
 
-    monkeypatch.setattr("globalbandits.service.log.make_again", slowly)
-    with own(Options(compiled=False)) as (service, url, http):
+    monkeypatch.setattr("globalbandits.service.log.log.redecide", slowly)
+    with own(ServiceOptions(compiled=False)) as (service, url, http):
         service.log.create("shop", WAGP)
         id = service.log.decide("shop").decision.id
         statuses = []
@@ -674,7 +683,10 @@ def _send(url, method, path, statuses):
 
 def test_a_stream_ends_when_its_listener_goes():
     with (
-        serving(MemoryStore(), Options(compiled=False, most_streams=1)) as (service, url),
+        serving(SQLiteStore(":memory:"), ServiceOptions(compiled=False, most_streams=1)) as (
+            service,
+            url,
+        ),
         talking(url) as http,
     ):
         service.log.create("shop", WAGP)

@@ -6,13 +6,19 @@ from contextlib import contextmanager
 
 import pytest
 
-from globalbandits.errors import ConflictError, RewardError, ServiceError, StoreAway, UnknownError
-from globalbandits.service.clock import Clock, as_text
+from globalbandits.errors import (
+    ConflictError,
+    RewardError,
+    ServiceError,
+    StoreUnavailable,
+    UnknownError,
+)
 from globalbandits.service.log import Log
-from globalbandits.service.replay import replay
-from globalbandits.service.stores import MemoryStore, SQLiteStore
+from globalbandits.service.log.clock import Clock, as_text
+from globalbandits.service.log.replay import replay
+from globalbandits.service.stores import SQLiteStore
 from tests.service.stores.test_contract import STORES
-from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, AwayStore, HandClock
+from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, HandClock, UnavailableStore
 
 
 @pytest.fixture(params=STORES)
@@ -147,7 +153,11 @@ def test_a_retraction_leaves_what_the_others_taught(log):
 def test_a_reward_and_its_retraction_in_one_batch(log):
     bandit = log.bandit("shop")
     id = log.decide("shop").decision.id
-    works = [log.tell(bandit, id, 0.5), log.retraction(bandit, id), log.tell(bandit, id, 0.25)]
+    works = [
+        log.new_reward(bandit, id, 0.5),
+        log.new_retraction(bandit, id),
+        log.new_reward(bandit, id, 0.25),
+    ]
     told = [future.result().outcome for future in log.writer.submit_all(works)]
     assert told == ["learned", "learned", "conflict"]
     assert bandit.version == 2
@@ -221,13 +231,13 @@ def test_a_process_started_before_the_last_one_ended_by_the_clock(tmp_path):
 def test_a_clock_knows_when_it_was_set():
     clock = HandClock()
     clock.pass_seconds(1_000)
-    assert clock.jumped() == 0
+    assert clock.jump() == 0
     clock.set_by(30)
-    assert clock.jumped() == 0
+    assert clock.jump() == 0
     clock.set_by(60)
-    assert clock.jumped() == 90 * SECOND
+    assert clock.jump() == 90 * SECOND
     clock.accept_jump()
-    assert clock.jumped() == 0
+    assert clock.jump() == 0
     assert as_text(Clock(lambda: 0, lambda: 0).now()) == "1970-01-01T00:00:00.000000Z"
 
 
@@ -294,18 +304,18 @@ def test_a_past_decision_is_explained_from_its_own_state(log):
 
 def test_a_log_is_opened_where_it_was_closed(tmp_path):
     path = tmp_path / "log.db"
-    log = Log(SQLiteStore(path), compiled=False, every=10)
+    log = Log(SQLiteStore(path), compiled=False, snapshot_events=10)
     log.create("dice", THOMPSON)
     play(log, 37, "dice")
     state = log.bandit("dice").state()
     log.close()
-    log = Log(SQLiteStore(path), compiled=False, every=10)
-    assert [row.version for row in log.store.snapshot(1)] == [37, 30, 20, 10]
+    log = Log(SQLiteStore(path), compiled=False, snapshot_events=10)
+    assert [row.version for row in log.store.snapshots(1)] == [37, 30, 20, 10]
     assert log.bandit("dice").state()["learner"]["statistics"] == state["learner"]["statistics"]
     play(log, 5, "dice", start=37)
     all_agree(log)
     log.close()
-    with pytest.raises(StoreAway, match="the log is closed"):
+    with pytest.raises(StoreUnavailable, match="the log is closed"):
         log.decide("dice")
 
 
@@ -325,7 +335,7 @@ def test_a_torn_snapshot_is_passed_over(tmp_path, damage):
     log.close()
 
 
-class Lossy(MemoryStore):
+class Lossy(SQLiteStore):
     """A store whose answer gets lost: the commit is done, but the caller is told otherwise."""
 
     lossy = False
@@ -335,25 +345,25 @@ class Lossy(MemoryStore):
         with super().transaction() as rows:
             yield rows
         if self.lossy:
-            raise StoreAway("the answer was lost")
+            raise StoreUnavailable("the answer was lost")
 
 
 def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
-    store = Lossy()
+    store = Lossy(":memory:")
     log = Log(store, compiled=False)
     log.create("shop", WAGP)
     ids = [log.decide("shop", f"{n}").decision.id for n in range(4)]
     log.reward("shop", ids[0], 0.2)
     store.lossy = True
-    with pytest.raises(StoreAway, match="the answer was lost"):
+    with pytest.raises(StoreUnavailable, match="the answer was lost"):
         log.reward("shop", ids[1], 0.3)
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         log.change("shop", {"limits": [0.5, 0.6]})
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         log.reward("shop", ids[2], 0.3)
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         log.decide("shop", "lost")
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         log.create("fair", THOMPSON)
     store.lossy = False
     assert log.bandit("shop").version == 2  # memory is a prefix of the log; the change has read on
@@ -371,9 +381,9 @@ def test_a_commit_whose_answer_is_lost_is_found_by_the_next():
 def test_one_that_cannot_be_stored_does_not_hold_up_the_others(log):
     bandit = log.bandit("shop")
     ids = [log.decide("shop").decision.id for _ in range(3)]
-    works = [log.tell(bandit, id, 0.5) for id in ids]
+    works = [log.new_reward(bandit, id, 0.5) for id in ids]
     works[1] = works[1]._replace(decision={"not": "an id"})
-    futures = log.writer.submit_all([*works, log.ask(bandit, "r")])
+    futures = log.writer.submit_all([*works, log.new_decision(bandit, "r")])
     assert futures[0].result().outcome == futures[2].result().outcome == "learned"
     assert futures[1].exception() is not None
     assert not futures[3].result().replayed
@@ -388,14 +398,14 @@ def test_what_is_no_id_is_unknown(log, id):
             call()
 
 
-def test_a_store_that_is_away_comes_back():
-    store = AwayStore()
+def test_a_store_that_is_unavailable_comes_back():
+    store = UnavailableStore()
     log = Log(store, compiled=False)
     log.create("shop", WAGP)
-    store.away = True
+    store.unavailable = True
     for _ in range(3):
-        with pytest.raises(StoreAway, match="no store"):
+        with pytest.raises(StoreUnavailable, match="no store"):
             log.decide("shop", "order")
-    store.away = False
+    store.unavailable = False
     assert not log.decide("shop", "order").replayed
     log.close()

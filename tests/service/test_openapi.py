@@ -15,10 +15,10 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from globalbandits.service.core import Options
 from globalbandits.service.http.openapi import document, problems_of
 from globalbandits.service.http.operations import OPERATIONS
-from globalbandits.service.stores import MemoryStore
+from globalbandits.service.service import ServiceOptions
+from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving, talking
 from tests.service.worlds import WAGP
 
@@ -37,8 +37,8 @@ CHECKS = [
 
 @pytest.fixture(scope="module")
 def api():
-    options = Options(compiled=False, most_bandits=20, reading_seconds=0.2, token=SECRET)
-    with serving(MemoryStore(), options) as (_, url), talking(url, SECRET) as http:
+    options = ServiceOptions(compiled=False, most_bandits=20, reading_seconds=0.2, token=SECRET)
+    with serving(SQLiteStore(":memory:"), options) as (_, url), talking(url, SECRET) as http:
         http.put("/v1/bandits/shop", json=WAGP)
         id = http.post("/v1/bandits/shop/decisions").json()["decision_id"]
         found = http.get("/openapi.json").json()
@@ -108,7 +108,10 @@ def test_numbers_of_a_query_have_the_bounds_that_hold():
         if parameter["schema"].get("type") == "integer"
     }
     assert len(bounds) == 3
-    with serving(MemoryStore(), Options(compiled=False)) as (service, url), talking(url) as http:
+    with (
+        serving(SQLiteStore(":memory:"), ServiceOptions(compiled=False)) as (service, url),
+        talking(url) as http,
+    ):
         service.log.create("shop", WAGP)
         for (path, name), largest in bounds.items():
             path = path.replace("{name}", "shop")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from globalbandits.service.core import Options
 from globalbandits.service.log import Log
-from globalbandits.service.stores import MemoryStore, SQLiteStore
+from globalbandits.service.service import ServiceOptions
+from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving, talking
 from tests.service.worlds import MODEL, WAGP
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 ARGUMENTS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 SECRET = "a-secret-of-the-operator"
-OPTIONS = Options(compiled=False, reading_seconds=0.2)
+OPTIONS = ServiceOptions(compiled=False, reading_seconds=0.2)
 PICTURES = os.environ.get("GLOBALBANDITS_PICTURES")  # a folder for pictures to look at
 
 
@@ -66,7 +66,7 @@ def picture(page, name):
 
 
 def test_create_decide_reward_and_see_it_move(page):
-    with serving(MemoryStore(), OPTIONS) as (service, url):
+    with serving(SQLiteStore(":memory:"), OPTIONS) as (service, url):
         page.goto(url)
         page.get_by_text("There is no bandit yet.").wait_for()
         page.get_by_role("link", name="Create the first one").click()
@@ -107,7 +107,7 @@ def test_create_decide_reward_and_see_it_move(page):
 
 
 def test_a_token_is_typed_once(page):
-    store = MemoryStore()
+    store = SQLiteStore(":memory:")
     with serving(store, OPTIONS._replace(token=SECRET)) as (service, url):
         service.log.create("shop", WAGP)
         page.goto(f"{url}/#/bandit/shop")
@@ -140,17 +140,17 @@ def test_the_server_is_restarted_under_the_page(page, tmp_path):
 
 
 def test_the_list_comes_back_with_the_server(page):
-    with serving(MemoryStore(), OPTIONS) as (_, url):
+    with serving(SQLiteStore(":memory:"), OPTIONS) as (_, url):
         page.goto(url)
         page.get_by_text("There is no bandit yet.").wait_for()
     page.evaluate("location.hash = '#/again'")
     page.get_by_text("the service does not answer").wait_for()
-    with serving(MemoryStore(), OPTIONS, port=int(url.rpartition(":")[2])):
+    with serving(SQLiteStore(":memory:"), OPTIONS, port=int(url.rpartition(":")[2])):
         page.get_by_text("There is no bandit yet.").wait_for()
 
 
 def test_a_page_that_cannot_follow_says_why(page):
-    with serving(MemoryStore(), OPTIONS._replace(most_streams=0)) as (service, url):
+    with serving(SQLiteStore(":memory:"), OPTIONS._replace(most_streams=0)) as (service, url):
         service.log.create("shop", WAGP)
         page.goto(f"{url}/#/bandit/shop")
         page.get_by_text("streams must be at most 0, got one more, trying again").wait_for()
@@ -158,7 +158,7 @@ def test_a_page_that_cannot_follow_says_why(page):
 
 def test_names_are_texts(page):
     arms = ["<img src=x onerror=alert(1)>", "b"]
-    with serving(MemoryStore(), OPTIONS) as (_, url):
+    with serving(SQLiteStore(":memory:"), OPTIONS) as (_, url):
         model = {"means": ["theta", "1 - theta"], "arms": arms}
         with talking(url) as http:
             answer = http.put(
@@ -182,7 +182,7 @@ def test_it_can_be_read_by_everybody(browser, scheme, width):
     )
     page = context.new_page()
     page.set_default_timeout(15_000)
-    with serving(MemoryStore(), OPTIONS) as (service, url):
+    with serving(SQLiteStore(":memory:"), OPTIONS) as (service, url):
         service.log.create("shop", WAGP | {"model": MODEL, "incumbent": 0.5})
         learned(service.log, 120)
         page.goto(f"{url}/#/bandit/shop")
@@ -208,7 +208,10 @@ def test_it_can_be_read_by_everybody(browser, scheme, width):
 
 
 def test_files_of_the_page_are_served_to_everybody():
-    with serving(MemoryStore(), OPTIONS._replace(token=SECRET)) as (_, url), talking(url) as http:
+    with (
+        serving(SQLiteStore(":memory:"), OPTIONS._replace(token=SECRET)) as (_, url),
+        talking(url) as http,
+    ):
         for path, media in (("/", "text/html"), ("/page.js", "text/javascript")):
             answer = http.get(path)
             assert answer.status_code == 200

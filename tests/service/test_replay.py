@@ -8,13 +8,13 @@ import pytest
 
 from globalbandits.cli.app import main
 from globalbandits.errors import StoreError, UnknownError
-from globalbandits.service import replay as replay_module
-from globalbandits.service.loading import load
 from globalbandits.service.log import Log
-from globalbandits.service.pruning import prune
-from globalbandits.service.replay import replay
-from globalbandits.service.stores import MemoryStore, SQLiteStore
-from globalbandits.service.transfer import export_lines, import_lines
+from globalbandits.service.log import replay as replay_module
+from globalbandits.service.log.load import load
+from globalbandits.service.log.replay import replay
+from globalbandits.service.log.retention import prune
+from globalbandits.service.log.transfer import export_lines, import_lines
+from globalbandits.service.stores import SQLiteStore
 from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, HandClock
 
 DAY = 86_400
@@ -22,7 +22,7 @@ DAY = 86_400
 
 def write(store, clock):
     """A log with all kinds of rows, over ten days."""
-    log = Log(store, clock=clock, compiled=False, every=20)
+    log = Log(store, clock=clock, compiled=False, snapshot_events=20)
     log.create("shop", WAGP)
     log.create("dice", THOMPSON | {"deadline_seconds": 3600, "default_reward": 0.0}, "other")
     for n in range(60):
@@ -154,7 +154,7 @@ def test_an_export_is_a_line_for_each_row_in_the_log_s_order(store):
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_an_import_is_the_same_log(store, kind, tmp_path):
     lines = list(export_lines(store, store.bandits()))
-    other = MemoryStore() if kind == "memory" else SQLiteStore(tmp_path / "other.db")
+    other = SQLiteStore(":memory:") if kind == "memory" else SQLiteStore(tmp_path / "other.db")
     assert import_lines(other, lines) == ["shop", "dice"]
     assert list(export_lines(other, other.bandits())) == lines
     assert [report.agree for report in reports(other)] == [60, 60]
@@ -212,7 +212,7 @@ def _changed(text, other):
     ],
 )
 def test_an_import_that_does_not_fit_leaves_nothing(store, damage, message):
-    other = MemoryStore()
+    other = SQLiteStore(":memory:")
     with pytest.raises(StoreError, match=message):
         import_lines(other, damage(list(export_lines(store, store.bandits()))))
     assert other.bandits() == []
@@ -239,7 +239,7 @@ def test_what_was_pruned_stays_learned(path):
     assert again[0].base > gone[0].base
     assert [_sums(store, row) for row in store.bandits()] == sums
     # A pruned log can be exported, imported, and gone on with.
-    other = MemoryStore()
+    other = SQLiteStore(":memory:")
     import_lines(other, list(export_lines(store, store.bandits())))
     assert [report.wrong for report in reports(other)] == [[], []]
     store.close()

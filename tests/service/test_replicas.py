@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from globalbandits.service.loading import load
-from globalbandits.service.replay import essence
+from globalbandits.service.log.load import load
+from globalbandits.service.log.replay import comparable_state
 from globalbandits.service.stores import open_store
 from tests.service.conftest import drop
 from tests.service.driver import N_CLIENTS
@@ -146,5 +146,5 @@ def test_both_replicas_are_what_the_log_gives_bit_for_bit(survived):
     store, _, _, states = survived
     for row in store.bandits():
         whole = load(WithoutSnapshots(store), row, compiled=False)
-        expected = json.loads(json.dumps(essence(whole.state())))
+        expected = json.loads(json.dumps(comparable_state(whole.state())))
         assert [state[row.name] for state in states] == [expected, expected]

@@ -6,13 +6,13 @@ import pytest
 
 pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 
-from globalbandits.service.core import Options
+from globalbandits.service.service import ServiceOptions
 from globalbandits.service.stores.postgresql import PostgreSQLStore
 from tests.service.serving import serving, talking
 from tests.service.worlds import THOMPSON
 
 SECRET = "a-secret-of-the-operator"
-OPTIONS = Options(compiled=False, token=SECRET, sweep_seconds=0.1)
+OPTIONS = ServiceOptions(compiled=False, token=SECRET, sweep_seconds=0.1)
 
 
 def soon(ask, wanted):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import globalbandits as gb
-from globalbandits.service import calls
-from globalbandits.service.replay import replay
+from globalbandits.service import client as client_module
+from globalbandits.service.log.replay import replay
 from globalbandits.service.server import bind
 from globalbandits.service.stores import SQLiteStore
 from tests.service.driver import BANDITS, bandit_of, reward_of
@@ -81,7 +81,7 @@ async def kill_again_and_again(path):
 def survived(tmp_path_factory):
     path = tmp_path_factory.mktemp("killed") / "log.db"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(calls, "_LONGEST_PAUSE", 0.3)  # the server is back soon
+        patched.setattr(client_module, "_MAX_PAUSE_SECONDS", 0.3)  # the server is back soon
         ledger = asyncio.run(kill_again_and_again(path))
     store = SQLiteStore(path)  # the lock ended with the last process
     yield store, ledger

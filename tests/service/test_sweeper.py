@@ -2,11 +2,12 @@
 
 import pytest
 
-from globalbandits.errors import StoreAway
+from globalbandits.errors import StoreUnavailable
 from globalbandits.service.log import Log
-from globalbandits.service.replay import replay
-from globalbandits.service.stores import MemoryStore
-from globalbandits.service.sweeper import Sweeper
+from globalbandits.service.log.replay import replay
+from globalbandits.service.log.sweeper import Sweeper
+from globalbandits.service.stores import SQLiteStore
+from globalbandits.service.stores.sqlite import SQLiteTransaction
 from tests.service.worlds import WAGP, HandClock
 
 DUE = {"deadline_seconds": 100, "default_reward": 0.0}
@@ -14,7 +15,7 @@ DUE = {"deadline_seconds": 100, "default_reward": 0.0}
 
 @pytest.fixture
 def log():
-    log = Log(MemoryStore(), clock=HandClock(), compiled=False)
+    log = Log(SQLiteStore(":memory:"), clock=HandClock(), compiled=False)
     log.create("shop", WAGP | DUE)
     yield log
     log.close()
@@ -49,7 +50,7 @@ def test_decisions_without_a_default_hold_up_nobody(log):
 
 def test_a_clock_that_jumps_makes_no_defaults(log):
     log.decide("shop")
-    sweeper = Sweeper(log, patience=600)
+    sweeper = Sweeper(log, trust_seconds=600)
     log.clock.set_by(10_000)  # somebody sets the clock forward
     assert sweeper.sweep() == 0
     assert sweeper.paused
@@ -72,7 +73,7 @@ def test_what_is_decided_while_the_clock_is_wrong_makes_no_defaults_either(log):
 
 
 def test_a_decision_that_was_stored_after_later_ones_is_not_forgotten(log):
-    slow = log.ask(log.bandit("shop"), "slow")  # another process made it, say
+    slow = log.new_decision(log.bandit("shop"), "slow")  # another process made it, say
     log.clock.pass_seconds(50)
     log.decide("shop")
     log.clock.pass_seconds(101)
@@ -85,7 +86,7 @@ def test_a_decision_that_was_stored_after_later_ones_is_not_forgotten(log):
 
 
 def test_a_clock_that_was_ahead_for_long_is_swept_by_after_it_was_mended(log):
-    sweeper = Sweeper(log, patience=0)  # believed at once
+    sweeper = Sweeper(log, trust_seconds=0)  # believed at once
     log.decide("shop")
     log.clock.set_by(10_000)
     assert sweeper.sweep() == 1
@@ -98,7 +99,7 @@ def test_a_clock_that_was_ahead_for_long_is_swept_by_after_it_was_mended(log):
 
 def test_a_clock_that_stays_is_believed(log):
     log.decide("shop")
-    sweeper = Sweeper(log, patience=600)
+    sweeper = Sweeper(log, trust_seconds=600)
     log.clock.set_by(10_000)
     assert sweeper.sweep() == 0
     log.clock.pass_seconds(599)
@@ -113,18 +114,18 @@ def test_what_could_not_be_stored_is_swept_again(log, monkeypatch):
     log.clock.pass_seconds(200)
     sweeper = Sweeper(log)
     with monkeypatch.context() as patched:
-        patched.setattr(MemoryStore, "add_events", _away)
-        with pytest.raises(StoreAway):
+        patched.setattr(SQLiteTransaction, "add_events", _unavailable)
+        with pytest.raises(StoreUnavailable):
             sweeper.sweep()
     assert sweeper.sweep() == 1
 
 
-def _away(self, rows):
-    raise StoreAway("no store")
+def _unavailable(self, rows):
+    raise StoreUnavailable("no store")
 
 
 def test_bandits_that_are_not_loaded_are_swept_too():
-    store, clock = MemoryStore(), HandClock()
+    store, clock = SQLiteStore(":memory:"), HandClock()
     log = Log(store, clock=clock, compiled=False)
     log.create("shop", WAGP | DUE)
     log.decide("shop")

@@ -2,9 +2,9 @@
 
 from contextlib import contextmanager
 
-from globalbandits.errors import StoreAway
-from globalbandits.service.clock import Clock
-from globalbandits.service.stores import MemoryStore
+from globalbandits.errors import StoreUnavailable
+from globalbandits.service.log.clock import Clock
+from globalbandits.service.stores import SQLiteStore
 
 ARMS = [0.4, 0.5, 0.6, 0.7, 0.8]
 MODEL = {"family": "demand.linear_power", "arms": ARMS, "cost": 0.1}
@@ -31,14 +31,17 @@ class HandClock(Clock):
         self.wall_at += round(seconds * 1e9)
 
 
-class AwayStore(MemoryStore):
-    """A store that cannot be written to while it is away."""
+class UnavailableStore(SQLiteStore):
+    """A store in memory that cannot be written to while it is unavailable."""
 
-    away = False
+    unavailable = False
+
+    def __init__(self):
+        super().__init__(":memory:")
 
     @contextmanager
     def transaction(self):
-        if self.away:
-            raise StoreAway("no store")
+        if self.unavailable:
+            raise StoreUnavailable("no store")
         with super().transaction() as rows:
             yield rows

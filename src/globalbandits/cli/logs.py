@@ -27,7 +27,7 @@ def replay(db: Database, bandit: OneBandit = None) -> None:
 
       globalbandits replay shop.db --bandit shop
     """
-    from globalbandits.service.replay import replay as replay_one
+    from globalbandits.service.log.replay import replay as replay_one
     from globalbandits.service.stores import open_store
 
     store = open_store(db, read_only=True)
@@ -71,8 +71,8 @@ def export(
     import sys
 
     from globalbandits._files import replacing
+    from globalbandits.service.log.transfer import export_lines
     from globalbandits.service.stores import open_store
-    from globalbandits.service.transfer import export_lines
 
     store = open_store(db, read_only=True)
     try:
@@ -96,8 +96,8 @@ def import_log(
 
       globalbandits import new.db shop.ndjson
     """
+    from globalbandits.service.log.transfer import import_lines
     from globalbandits.service.stores import open_store
-    from globalbandits.service.transfer import import_lines
 
     with open(file, encoding="utf-8") as lines:
         store = open_store(db)
@@ -124,7 +124,7 @@ def copy(
 
       globalbandits copy shop.db postgresql://service@db.example/bandits
     """
-    from globalbandits.service.copying import copy as copy_all
+    from globalbandits.service.log.transfer import copy as copy_all
     from globalbandits.service.stores import open_store
 
     store = open_store(source, read_only=True)
@@ -157,7 +157,7 @@ def prune(
     """
     import time
 
-    from globalbandits.service.pruning import prune as prune_one
+    from globalbandits.service.log.retention import prune as prune_one
     from globalbandits.service.stores import open_store
 
     before = time.time_ns() // 1000 - _microseconds(older_than)

@@ -50,14 +50,14 @@ def serve(
     from globalbandits.errors import ServiceError
 
     needs_extra("serve", "starlette", "msgspec", "uvicorn", "httptools", "prometheus_client")
-    from globalbandits.service.core import Options
     from globalbandits.service.server import bind, check_reachable, run
+    from globalbandits.service.service import ServiceOptions
     from globalbandits.service.stores import open_store
 
     as_integer("port", port, 0, ServiceError, maximum=65_535)
     as_integer("most-open", most_open, 1, ServiceError)
     as_positive("rate", rate, ServiceError)
-    options = Options(token=token, most_open=most_open, rate=rate, burst=2 * rate)
+    options = ServiceOptions(token=token, most_open=most_open, rate=rate, burst=2 * rate)
     store = open_store(db)
     try:
         check_reachable(host, store, options)

@@ -1,10 +1,18 @@
-"""Clients of the decision service: every call may be repeated, and is, until it is answered."""
+"""Clients of the decision service. They repeat every call until it is answered.
+
+`_Calls` is the table of all calls. `Client` and `AsyncClient` only differ in how they send a call.
+"""
 
 import asyncio
+import dataclasses
+import functools
+import random
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, overload
+from urllib.parse import quote
 
 try:
     import httpx
@@ -14,24 +22,332 @@ except ModuleNotFoundError as missing:
         f"{missing.name} must be installed: pip install 'globalbandits[client]'", name=missing.name
     ) from None
 
-from globalbandits.errors import StoreAway
-from globalbandits.service import calls
-from globalbandits.service.calls import Call
+from globalbandits.errors import ConflictError, ServiceError, StoreUnavailable, UnknownError
 from globalbandits.service.http.messages import (
     BanditOut,
+    BanditsOut,
     DecisionAnswer,
     DecisionOut,
+    DecisionsOut,
     EvidenceOut,
     ExplanationOut,
     PastOut,
     RewardAnswer,
     RewardOut,
+    RewardsOut,
     SettingsOut,
 )
 
+RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 5.0
+_MAX_RETRY_AFTER_SECONDS = 60.0
+
+_Answer = TypeVar("_Answer")
+_Arguments = ParamSpec("_Arguments")
+
+
+@dataclasses.dataclass(frozen=True)
+class Call(Generic[_Answer]):
+    """One request to the service.
+
+    Args:
+        method: the HTTP method.
+        path: the path, quoted.
+        message: the struct of the answer.
+        field: the field of the struct that is returned; the whole struct by default.
+        body: the body as plain data.
+        headers: additional headers.
+        repeatable: whether sending it twice has the effect of sending it once.
+    """
+
+    method: str
+    path: str
+    message: type[Any]
+    field: str = ""
+    body: Any = None
+    headers: Mapping[str, str] | None = None
+    repeatable: bool = True
+
+    @property
+    def content(self) -> bytes | None:
+        """The body as JSON."""
+        return None if self.body is None else msgspec.json.encode(self.body)
+
+    def read(self, status: int, content: bytes) -> _Answer:
+        """The answer in a response.
+
+        Raises:
+            UnknownError: for status 404.
+            ConflictError: for status 409.
+            StoreUnavailable: for 5xx and the statuses that are retried.
+            ServiceError: for all other errors.
+        """
+        if status >= 300:
+            self._fail(status, content)
+        answer: Any = None
+        # 202: the answer is not ready yet.
+        if status != 202:
+            try:
+                answer = msgspec.json.decode(content, type=self.message)
+            except msgspec.DecodeError as error:
+                text = f"the answer must be one of globalbandits, got {error}"
+                raise ServiceError(text) from None
+        if self.field:
+            answer = getattr(answer, self.field)
+        found: _Answer = answer
+        return found
+
+    def _fail(self, status: int, content: bytes) -> NoReturn:
+        try:
+            detail = str(msgspec.json.decode(content)["detail"])
+        except (msgspec.DecodeError, KeyError, TypeError):
+            detail = f"{self.method} {self.path} was answered with {status}"
+        if status == 404:
+            raise UnknownError(detail)
+        if status == 409:
+            raise ConflictError(detail)
+        if status >= 500 or status in RETRIED_STATUSES:
+            raise StoreUnavailable(detail)
+        raise ServiceError(detail)
+
+
+class _Endpoint(Generic[_Arguments, _Answer]):
+    """Turns a method that builds a `Call` into one that sends it.
+
+    The method returns the answer in `Client`, and a coroutine of the answer in `AsyncClient`.
+    """
+
+    def __init__(self, build: Callable[Concatenate[Any, _Arguments], Call[_Answer]]) -> None:
+        self._build = build
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: Any) -> "_Endpoint[_Arguments, _Answer]": ...
+
+    @overload
+    def __get__(self, client: "Client", owner: Any) -> Callable[_Arguments, _Answer]: ...
+
+    @overload
+    def __get__(
+        self, client: "AsyncClient", owner: Any
+    ) -> Callable[_Arguments, Coroutine[Any, Any, _Answer]]: ...
+
+    def __get__(self, client: Any, owner: Any) -> Any:
+        if client is None:
+            return self
+
+        @functools.wraps(functools.partial(self._build, client))
+        def send(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> Any:
+            return client._send(self._build(client, *arguments, **named))
+
+        send.__doc__ = self._build.__doc__
+        return send
+
+
+class _Calls:
+    """The table of calls.
+
+    Args:
+        url: the address of the service, such as ``http://127.0.0.1:8000``.
+        token: a token, if the service needs one.
+        total: seconds after which a call gives up.
+        timeout: seconds for one attempt.
+        transport: a transport of httpx, for tests.
+    """
+
+    _http_client: Any  # the class of httpx
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        total: float = 30.0,
+        timeout: float = 10.0,
+        transport: Any = None,
+    ) -> None:
+        headers = {"User-Agent": "globalbandits", "Content-Type": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        self._total = total
+        self._http = self._http_client(
+            base_url=url, headers=headers, timeout=timeout, transport=transport
+        )
+
+    @_Endpoint
+    def create(self, name: str, spec: Mapping[str, Any]) -> Call[BanditOut]:
+        """Create a bandit. A repeated call with the same specification changes nothing."""
+        return Call("PUT", _path("bandits", name), BanditOut, body=spec)
+
+    @_Endpoint
+    def change(
+        self, name: str, changes: Mapping[str, Any], *, expected: int | None = None
+    ) -> Call[SettingsOut]:
+        """Change settings. Everything that was learned is kept.
+
+        With ``expected``, only settings with this number are changed; then the call is not
+        repeated, because its second attempt would find a higher number.
+        """
+        headers = None if expected is None else {"If-Match": f'"{expected}"'}
+        return Call(
+            "PATCH",
+            _path("bandits", name, "settings"),
+            SettingsOut,
+            body=changes,
+            headers=headers,
+            repeatable=expected is None,
+        )
+
+    @_Endpoint
+    def bandits(self) -> Call[list[str]]:
+        """The names of all bandits."""
+        return Call("GET", _path("bandits"), BanditsOut, "bandits")
+
+    @_Endpoint
+    def bandit(self, name: str) -> Call[BanditOut]:
+        """The present state of a bandit."""
+        return Call("GET", _path("bandits", name), BanditOut)
+
+    @_Endpoint
+    def decide(self, name: str, request_id: str | None = None) -> Call[DecisionOut]:
+        """Make a decision. The same request id gives the same decision."""
+        body = {"request_id": request_id or _new_request_id()}
+        return Call("POST", _path("bandits", name, "decisions"), DecisionOut, body=body)
+
+    @_Endpoint
+    def reward(self, name: str, decision_id: str, value: float) -> Call[RewardOut]:
+        """Report the reward of a decision. A second, different value is a `ConflictError`."""
+        path = _path("bandits", name, "decisions", decision_id, "reward")
+        return Call("PUT", path, RewardOut, body={"reward": value})
+
+    @_Endpoint
+    def retract(self, name: str, decision_id: str) -> Call[RewardOut]:
+        """Retract the reward of a decision."""
+        path = _path("bandits", name, "decisions", decision_id, "reward")
+        return Call("DELETE", path, RewardOut)
+
+    @_Endpoint
+    def decide_many(self, items: Iterable[tuple[str, str | None]]) -> Call[list[DecisionAnswer]]:
+        """Make decisions for (bandit, request id) pairs, in one commit."""
+        wanted = [{"bandit": name, "request_id": id or _new_request_id()} for name, id in items]
+        return Call("POST", "/v1/decisions:batch", DecisionsOut, "items", {"items": wanted})
+
+    @_Endpoint
+    def reward_many(self, items: Iterable[tuple[str, str, float]]) -> Call[list[RewardAnswer]]:
+        """Report rewards as (bandit, decision id, reward), in one commit."""
+        rewards = [
+            {"bandit": name, "decision_id": id, "reward": value} for name, id, value in items
+        ]
+        return Call("POST", "/v1/rewards:batch", RewardsOut, "items", {"items": rewards})
+
+    @_Endpoint
+    def past(self, decision_id: str, *, why: bool = False) -> Call[PastOut]:
+        """A past decision; with ``why``, the explanation of its choice."""
+        query = "?why=true" if why else ""
+        return Call("GET", _path("decisions", decision_id) + query, PastOut)
+
+    @_Endpoint
+    def explanation(self, name: str) -> Call[ExplanationOut]:
+        """The explanation of the choice that the policy would make now."""
+        return Call("GET", _path("bandits", name, "explanation"), ExplanationOut)
+
+    @_Endpoint
+    def evidence(self, name: str) -> Call[EvidenceOut | None]:
+        """The evidence in the rewards; None while the first reading is being computed."""
+        return Call("GET", _path("bandits", name, "evidence"), EvidenceOut)
+
+
+class Client(_Calls):
+    """A client of a decision service. Threads may share it.
+
+    Failed connections and the statuses 408, 429, 502, 503 and 504 are retried, with growing pauses,
+    until ``total`` seconds have passed. A conflict is never retried.
+
+    Args:
+        url: the address of the service, such as ``http://127.0.0.1:8000``.
+        token: a token, if the service needs one.
+        total: seconds after which a call gives up.
+        timeout: seconds for one attempt.
+        transport: a transport of httpx, for tests.
+    """
+
+    _http_client = httpx.Client
+
+    def _send(self, call: Call[_Answer]) -> _Answer:
+        retries = _Retries(call, self._total)
+        while True:
+            failure: httpx.Response | Exception
+            try:
+                failure = response = self._http.request(
+                    call.method, call.path, content=call.content, headers=call.headers
+                )
+                if response.status_code not in RETRIED_STATUSES:
+                    return call.read(response.status_code, response.content)
+            except httpx.TransportError as error:
+                failure = error
+            time.sleep(retries.pause(failure))
+
+    @contextmanager
+    def decision(self, name: str, request_id: str | None = None) -> Iterator["OpenDecision"]:
+        """Make a decision whose reward is sent when the block ends without an error."""
+        opened = OpenDecision(self.decide(name, request_id))
+        yield opened
+        if opened.sent is not None:
+            self.reward(name, opened.id, opened.sent)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncClient(_Calls):
+    """`Client` for asynchronous programs: the same arguments, and the same calls to be awaited."""
+
+    _http_client = httpx.AsyncClient
+
+    async def _send(self, call: Call[_Answer]) -> _Answer:
+        retries = _Retries(call, self._total)
+        while True:
+            failure: httpx.Response | Exception
+            try:
+                failure = response = await self._http.request(
+                    call.method, call.path, content=call.content, headers=call.headers
+                )
+                if response.status_code not in RETRIED_STATUSES:
+                    return call.read(response.status_code, response.content)
+            except httpx.TransportError as error:
+                failure = error
+            await asyncio.sleep(retries.pause(failure))
+
+    @asynccontextmanager
+    async def decision(
+        self, name: str, request_id: str | None = None
+    ) -> AsyncIterator["OpenDecision"]:
+        """Make a decision whose reward is sent when the block ends without an error."""
+        opened = OpenDecision(await self.decide(name, request_id))
+        yield opened
+        if opened.sent is not None:
+            await self.reward(name, opened.id, opened.sent)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
 
 class OpenDecision:
-    """A decision inside a ``with`` block; its reward is sent when the block ends well."""
+    """A decision inside a ``with`` block; its reward is sent when the block ends without error."""
 
     def __init__(self, decision: DecisionOut) -> None:
         self.decision = decision
@@ -53,261 +369,53 @@ class OpenDecision:
         return self.decision.value
 
     def reward(self, value: float) -> None:
-        """What was observed, in the model's units."""
+        """Set the observed reward, in the model's units."""
         self.sent = float(value)
 
 
-class _Connected:
-    """Where the service is, and how patient the client is."""
+class _Retries:
+    """The failed attempts of one call."""
 
-    _kind: Any
+    def __init__(self, call: Call[Any], total_seconds: float) -> None:
+        self._call = call
+        self._ends = time.monotonic() + total_seconds
+        self._n_failed = 0
 
-    def __init__(
-        self,
-        url: str,
-        token: str | None = None,
-        *,
-        total: float = 30.0,
-        timeout: float = 10.0,
-        transport: Any = None,
-    ) -> None:
-        headers = {"User-Agent": "globalbandits", "Content-Type": "application/json"}
-        if token is not None:
-            headers["Authorization"] = f"Bearer {token}"
-        self._total = total
-        self._http = self._kind(base_url=url, headers=headers, timeout=timeout, transport=transport)
+    def pause(self, failure: "httpx.Response | Exception") -> float:
+        """Count a failed attempt and return the seconds to wait before the next.
 
-
-def _later(call: Call, attempt: int, ends: float, found: "httpx.Response | Exception") -> float:
-    """Seconds to wait before the next attempt.
-
-    Raises:
-        GlobalBanditsError: if there is to be none.
-    """
-    response = found if isinstance(found, httpx.Response) else None
-    asked = None if response is None else response.headers.get("retry-after")
-    seconds = calls.pause(attempt, asked)
-    if call.repeatable and time.monotonic() + seconds < ends:
-        return seconds
-    if response is not None:
-        calls.read(call, response.status_code, response.content)
-    raise StoreAway(f"the service cannot be reached: {found}")
+        Raises:
+            GlobalBanditsError: if there is no next attempt.
+        """
+        response = failure if isinstance(failure, httpx.Response) else None
+        retry_after = None if response is None else response.headers.get("retry-after")
+        seconds = pause_seconds(self._n_failed, retry_after)
+        self._n_failed += 1
+        if self._call.repeatable and time.monotonic() + seconds < self._ends:
+            return seconds
+        if response is not None:
+            self._call.read(response.status_code, response.content)
+        raise StoreUnavailable(f"the service cannot be reached: {failure}")
 
 
-class Client(_Connected):
-    """A client of a decision service; threads may share it.
-
-    Failed connections and the statuses 408, 429, 502, 503 and 504 are tried again, with pauses that
-    grow, until ``total`` seconds are over. A conflict is never tried again.
+def pause_seconds(n_failed: int, retry_after: str | None) -> float:
+    """Seconds before the next attempt: growing, and random so that clients do not synchronize.
 
     Args:
-        url: where the service is, such as ``http://127.0.0.1:8000``.
-        token: if one is needed.
-        total: seconds after which a call gives up.
-        timeout: seconds for one attempt.
-        transport: of httpx, for tests.
+        n_failed: the number of failed attempts before the last.
+        retry_after: the Retry-After header of the response.
     """
-
-    _kind = httpx.Client
-
-    def _send(self, call: Call) -> Any:
-        ends = time.monotonic() + self._total
-        attempt = 0
-        while True:
-            found: httpx.Response | Exception
-            try:
-                response: httpx.Response = self._http.request(
-                    call.method, call.path, content=call.body, headers=call.headers
-                )
-                if response.status_code not in calls.RETRIED:
-                    return calls.read(call, response.status_code, response.content)
-                found = response
-            except httpx.TransportError as error:
-                found = error
-            time.sleep(_later(call, attempt, ends, found))
-            attempt += 1
-
-    def create(self, name: str, spec: Mapping[str, Any]) -> BanditOut:
-        """Create a bandit; the same spec again changes nothing."""
-        answer: BanditOut = self._send(calls.create(name, spec))
-        return answer
-
-    def change(
-        self, name: str, changes: Mapping[str, Any], *, expected: int | None = None
-    ) -> SettingsOut:
-        """Change settings; what was learned is kept."""
-        answer: SettingsOut = self._send(calls.change(name, changes, expected))
-        return answer
-
-    def bandits(self) -> list[str]:
-        """The names of the bandits."""
-        names: list[str] = self._send(calls.bandits()).bandits
-        return names
-
-    def bandit(self, name: str) -> BanditOut:
-        """A bandit now."""
-        answer: BanditOut = self._send(calls.bandit(name))
-        return answer
-
-    def decide(self, name: str, request_id: str | None = None) -> DecisionOut:
-        """A decision; the same request id gives the same one."""
-        answer: DecisionOut = self._send(calls.decide(name, request_id))
-        return answer
-
-    def reward(self, name: str, decision_id: str, value: float) -> RewardOut:
-        """Tell the reward of a decision; another value than before is a `ConflictError`."""
-        answer: RewardOut = self._send(calls.reward(name, decision_id, value))
-        return answer
-
-    def retract(self, name: str, decision_id: str) -> RewardOut:
-        """Take a reward back."""
-        answer: RewardOut = self._send(calls.retract(name, decision_id))
-        return answer
-
-    @contextmanager
-    def decision(self, name: str, request_id: str | None = None) -> Iterator[OpenDecision]:
-        """A decision whose reward is sent when the block ends well."""
-        opened = OpenDecision(self.decide(name, request_id))
-        yield opened
-        if opened.sent is not None:
-            self.reward(name, opened.id, opened.sent)
-
-    def decide_many(self, items: Iterable[tuple[str, str | None]]) -> list[DecisionAnswer]:
-        """Decisions for (bandit, request id), in one commit."""
-        answers: list[DecisionAnswer] = self._send(calls.decide_many(items)).items
-        return answers
-
-    def reward_many(self, items: Iterable[tuple[str, str, float]]) -> list[RewardAnswer]:
-        """Rewards for (bandit, decision id, reward), in one commit."""
-        answers: list[RewardAnswer] = self._send(calls.reward_many(items)).items
-        return answers
-
-    def past(self, decision_id: str, *, why: bool = False) -> PastOut:
-        """A past decision, and perhaps why it was made."""
-        answer: PastOut = self._send(calls.past(decision_id, why))
-        return answer
-
-    def explanation(self, name: str) -> ExplanationOut:
-        """Why the policy would choose what it would choose now."""
-        answer: ExplanationOut = self._send(calls.explanation(name))
-        return answer
-
-    def evidence(self, name: str) -> EvidenceOut | None:
-        """What the rewards say; None while the first reading is on its way."""
-        answer = self._send(calls.evidence(name))
-        return answer if isinstance(answer, EvidenceOut) else None
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
-
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    longest = min(_MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(n_failed, 20))
+    drawn = random.uniform(longest / 2, longest)
+    if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
+        asked = min(float(retry_after), _MAX_RETRY_AFTER_SECONDS)
+        return max(drawn, asked * random.uniform(0.5, 1.0))
+    return drawn
 
 
-class AsyncClient(_Connected):
-    """`Client` for asynchronous programs: the same arguments, and the same calls to be awaited."""
+def _path(*parts: str) -> str:
+    return "/".join(["/v1", *(quote(part, safe="") for part in parts)])
 
-    _kind = httpx.AsyncClient
 
-    async def _send(self, call: Call) -> Any:
-        ends = time.monotonic() + self._total
-        attempt = 0
-        while True:
-            found: httpx.Response | Exception
-            try:
-                response: httpx.Response = await self._http.request(
-                    call.method, call.path, content=call.body, headers=call.headers
-                )
-                if response.status_code not in calls.RETRIED:
-                    return calls.read(call, response.status_code, response.content)
-                found = response
-            except httpx.TransportError as error:
-                found = error
-            await asyncio.sleep(_later(call, attempt, ends, found))
-            attempt += 1
-
-    async def create(self, name: str, spec: Mapping[str, Any]) -> BanditOut:
-        """Create a bandit; the same spec again changes nothing."""
-        answer: BanditOut = await self._send(calls.create(name, spec))
-        return answer
-
-    async def change(
-        self, name: str, changes: Mapping[str, Any], *, expected: int | None = None
-    ) -> SettingsOut:
-        """Change settings; what was learned is kept."""
-        answer: SettingsOut = await self._send(calls.change(name, changes, expected))
-        return answer
-
-    async def bandits(self) -> list[str]:
-        """The names of the bandits."""
-        names: list[str] = (await self._send(calls.bandits())).bandits
-        return names
-
-    async def bandit(self, name: str) -> BanditOut:
-        """A bandit now."""
-        answer: BanditOut = await self._send(calls.bandit(name))
-        return answer
-
-    async def decide(self, name: str, request_id: str | None = None) -> DecisionOut:
-        """A decision; the same request id gives the same one."""
-        answer: DecisionOut = await self._send(calls.decide(name, request_id))
-        return answer
-
-    async def reward(self, name: str, decision_id: str, value: float) -> RewardOut:
-        """Tell the reward of a decision; another value than before is a `ConflictError`."""
-        answer: RewardOut = await self._send(calls.reward(name, decision_id, value))
-        return answer
-
-    async def retract(self, name: str, decision_id: str) -> RewardOut:
-        """Take a reward back."""
-        answer: RewardOut = await self._send(calls.retract(name, decision_id))
-        return answer
-
-    @asynccontextmanager
-    async def decision(
-        self, name: str, request_id: str | None = None
-    ) -> AsyncIterator[OpenDecision]:
-        """A decision whose reward is sent when the block ends well."""
-        opened = OpenDecision(await self.decide(name, request_id))
-        yield opened
-        if opened.sent is not None:
-            await self.reward(name, opened.id, opened.sent)
-
-    async def decide_many(self, items: Iterable[tuple[str, str | None]]) -> list[DecisionAnswer]:
-        """Decisions for (bandit, request id), in one commit."""
-        answers: list[DecisionAnswer] = (await self._send(calls.decide_many(items))).items
-        return answers
-
-    async def reward_many(self, items: Iterable[tuple[str, str, float]]) -> list[RewardAnswer]:
-        """Rewards for (bandit, decision id, reward), in one commit."""
-        answers: list[RewardAnswer] = (await self._send(calls.reward_many(items))).items
-        return answers
-
-    async def past(self, decision_id: str, *, why: bool = False) -> PastOut:
-        """A past decision, and perhaps why it was made."""
-        answer: PastOut = await self._send(calls.past(decision_id, why))
-        return answer
-
-    async def explanation(self, name: str) -> ExplanationOut:
-        """Why the policy would choose what it would choose now."""
-        answer: ExplanationOut = await self._send(calls.explanation(name))
-        return answer
-
-    async def evidence(self, name: str) -> EvidenceOut | None:
-        """What the rewards say; None while the first reading is on its way."""
-        answer = await self._send(calls.evidence(name))
-        return answer if isinstance(answer, EvidenceOut) else None
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
-
-    async def __aenter__(self) -> "AsyncClient":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+def _new_request_id() -> str:
+    return uuid.uuid4().hex

@@ -2,8 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from globalbandits.service.appending import Decided, Told
-from globalbandits.service.stores.outcomes import Outcome
+from globalbandits.service.log.append import DecisionResult, EventResult, Outcome
 
 _SECONDS_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _SIZE_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -69,11 +68,11 @@ class Metrics:
         self._commits.observe(seconds)
         self._sizes.observe(size)
 
-    def told(self, told: Told) -> None:
+    def told(self, told: EventResult) -> None:
         """Record the outcome of a reward."""
         self._rewards[told.outcome].inc()
 
-    def decided(self, decided: Decided) -> None:
+    def decided(self, decided: DecisionResult) -> None:
         """Record a decision."""
         self._decisions[decided.replayed].inc()
 

@@ -30,9 +30,9 @@ def trace(
         events: kind, arm and value of each event, from the first.
         known: versions whose evidence is known already.
     """
+    from globalbandits._encoding import plain
     from globalbandits.evidence import Evidence
-    from globalbandits.service.readings import plain
-    from globalbandits.service.settings import build_model
+    from globalbandits.service.log.settings import build_model
 
     evidence = Evidence(build_model(model))
     wanted = set(marks(len(events))) - set(known)

@@ -13,9 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from globalbandits.errors import ServiceError
-from globalbandits.service.core import Options, Service
 from globalbandits.service.http.app import make_app
 from globalbandits.service.http.request import PROBLEM, ProblemError, encode_json, problem_response
+from globalbandits.service.service import Service, ServiceOptions
 from globalbandits.service.stores.base import Store
 from globalbandits.service.tokens import check_given
 
@@ -237,7 +237,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_reachable(host: str, store: Store, options: Options) -> None:
+def check_reachable(host: str, store: Store, options: ServiceOptions) -> None:
     """Refuse an address that other machines can reach if there is no token."""
     check_given(options.token)
     if not is_loopback(host) and options.token is None and not store.tokens():
@@ -279,7 +279,7 @@ def set_up_logging() -> None:
         logger.propagate = False
 
 
-def run(store: Store, options: Options, listening: socket.socket) -> None:
+def run(store: Store, options: ServiceOptions, listening: socket.socket) -> None:
     """Serve until a signal comes, then store what is queued and close the store."""
     set_up_logging()
     service = Service(store, options)

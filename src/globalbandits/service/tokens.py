@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from globalbandits._validation import require, require_known
 from globalbandits.errors import ServiceError
+from globalbandits.service.log.identifiers import as_name
 from globalbandits.service.stores.records import TokenRow
-from globalbandits.service.texts import as_name
 
 ROLES = ("read", "write", "admin")  # each includes the rights of those before it
 MAIN = "main"  # the tenant of requests without a token, and of the operator's own token

@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from globalbandits.errors import StoreError
-from globalbandits.service.stores import MemoryStore, SQLiteStore
-from globalbandits.service.stores.outcomes import Held
+from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.records import (
     BanditRow,
     Decision,
@@ -14,6 +13,7 @@ from globalbandits.service.stores.records import (
     Refusal,
     SettingRow,
     Snapshot,
+    StoredEvent,
     WriterRow,
 )
 
@@ -26,8 +26,8 @@ def make_postgresql(request):
 
 # Each is made from the test's request for it.
 STORES = {
-    "memory": lambda request: MemoryStore(),
-    "sqlite": lambda request: SQLiteStore(request.getfixturevalue("tmp_path") / "s"),
+    "memory": lambda request: SQLiteStore(":memory:"),
+    "file": lambda request: SQLiteStore(request.getfixturevalue("tmp_path") / "s"),
     "postgresql": make_postgresql,
 }
 
@@ -90,7 +90,7 @@ def test_the_first_decision_of_a_request_stays(store):
     assert store.decision_of_request(1, "s") is None
     assert store.decision("b") is None
     assert [row.id for row in store.decisions(1)] == ["a", "c", "d"]
-    assert store.shown(1) == {2: 3}
+    assert store.shown_counts(1) == {2: 3}
 
 
 def test_the_latest_decisions_come_first(store):
@@ -119,7 +119,7 @@ def test_events_come_back_in_order_with_every_bit(store):
     with store.transaction() as rows:
         assert [row.seq for row in rows.events_after(1, 4)] == [5, 6]
         assert rows.lock([1]) == {1: 6}
-        assert rows.events_of(["1", "7"]) == {"1": {"reward": Held(0.1, 1)}}
+        assert rows.events_by_decision(["1", "7"]) == {"1": {"reward": StoredEvent(0.1, 1)}}
     assert store.bandits()[0].version == 6
 
 
@@ -129,7 +129,10 @@ def test_a_place_and_a_kind_are_taken_once(store):
         with pytest.raises(StoreError):
             add(store, events=[wrong])
     add(store, events=[event(2, "a", "retraction")])
-    assert store.held("a") == {"reward": Held(0.1, 1), "retraction": Held(0.1, 2)}
+    assert store.stored_events("a") == {
+        "reward": StoredEvent(0.1, 1),
+        "retraction": StoredEvent(0.1, 2),
+    }
 
 
 def test_a_block_that_fails_leaves_nothing(store):
@@ -163,7 +166,7 @@ def _everything(store):
         list(store.events(1)),
         list(store.decisions(1)),
         store.refusals(1),
-        store.snapshot(1),
+        store.snapshots(1),
         store.writers(),
     )
 
@@ -198,21 +201,21 @@ def test_snapshots_newest_first_and_old_ones_go(store):
         for snapshot in made:
             rows.add_snapshot(snapshot)
         rows.add_snapshot(made[0]._replace(state="new"))
-    assert [row.state for row in store.snapshot(1)] == ["20", "14", "10", "new"]
-    assert [row.version for row in store.snapshot(1, 14)] == [14, 10, 3]
-    assert [row.version for row in store.snapshot(1, 19, limit=2)] == [14, 10]
+    assert [row.state for row in store.snapshots(1)] == ["20", "14", "10", "new"]
+    assert [row.version for row in store.snapshots(1, 14)] == [14, 10, 3]
+    assert [row.version for row in store.snapshots(1, 19, limit=2)] == [14, 10]
     with store.transaction() as rows:
         rows.drop_snapshots(1, 20, 10)
-    assert [row.version for row in store.snapshot(1)] == [20, 10, 3]  # of ten versions the first
+    assert [row.version for row in store.snapshots(1)] == [20, 10, 3]  # of ten versions the first
     with store.transaction() as rows:
         for version in (23, 27, 41, 47):  # as they come: no version need be a round one
             rows.add_snapshot(made[0]._replace(version=version))
             rows.drop_snapshots(1, version, 10)
-    assert [row.version for row in store.snapshot(1)] == [47, 41, 20, 10, 3]
+    assert [row.version for row in store.snapshots(1)] == [47, 41, 20, 10, 3]
     with store.transaction() as rows:
         rows.add_snapshot(made[1]._replace(kept=1))
         rows.drop_snapshots(1, 99, 0)
-    assert [row.version for row in store.snapshot(1)] == [10]
+    assert [row.version for row in store.snapshots(1)] == [10]
 
 
 def test_pruning_keeps_what_may_still_come_back(store):
@@ -232,7 +235,7 @@ def test_pruning_keeps_what_may_still_come_back(store):
     left = {row.id for row in store.decisions(1)}
     assert left == {"old, rewarded later", "new", "old with a deadline to come"}
     assert [row.seq for row in store.events(1)] == [2, 3]
-    assert [row.version for row in store.snapshot(1)] == [2]
+    assert [row.version for row in store.snapshots(1)] == [2]
     assert [row.decision for row in store.refusals(1)] == ["x"]
     assert store.decision_of_request(1, "r1") is None
     assert store.decision_of_request(1, "r2") is not None
@@ -244,7 +247,7 @@ def test_hostile_texts_are_texts(store):
     assert store.decision(text) == decision(text, text)
     assert store.decision_of_request(1, text) == decision(text, text)
     assert store.decision("\x00") is None
-    assert store.held("\x00") == {}
+    assert store.stored_events("\x00") == {}
     assert store.decision_of_request(1, "\x00") is None
 
 
@@ -280,7 +283,7 @@ def test_many_rows_in_one_batch(store):
     with store.transaction() as transaction:
         requests = [(1, row.request_id) for row in rows]
         assert len(transaction.decisions_by_request(requests)) == 7_000
-        assert len(transaction.events_of([row.id for row in rows])) == 7_000
+        assert len(transaction.events_by_decision([row.id for row in rows])) == 7_000
     assert list(store.decisions(1)) == rows
 
 
@@ -288,7 +291,8 @@ def test_readers_see_only_what_is_committed(store):
     seen = []
     with store.transaction() as rows:
         rows.add_decisions([decision("a")])
-        if not isinstance(store, MemoryStore):  # a memory store lets its readers wait
+        # In memory there is one connection: readers wait for the end of the transaction.
+        if str(store.path) != ":memory:":
             reader = threading.Thread(target=lambda: seen.append(store.decision("a")))
             reader.start()
             reader.join()

@@ -11,16 +11,16 @@ pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 import psycopg
 
 from globalbandits.cli.app import main
-from globalbandits.errors import ConflictError, StoreAway, StoreError
-from globalbandits.service.copying import copy
-from globalbandits.service.loading import load
+from globalbandits.errors import ConflictError, StoreError, StoreUnavailable
 from globalbandits.service.log import Log
-from globalbandits.service.pruning import prune
-from globalbandits.service.replay import essence, replay
-from globalbandits.service.stores import MemoryStore, SQLiteStore, open_store
+from globalbandits.service.log.load import load
+from globalbandits.service.log.replay import comparable_state, replay
+from globalbandits.service.log.retention import prune
+from globalbandits.service.log.transfer import copy, export_lines
+from globalbandits.service.stores import SQLiteStore, open_store
 from globalbandits.service.stores.migrations import Migration, migrations
 from globalbandits.service.stores.postgresql import PostgreSQLStore
-from globalbandits.service.transfer import export_lines
+from globalbandits.service.stores.sqlite import SQLiteTransaction
 from tests.service.postgresql import Line
 from tests.service.test_replay import DAY, write
 from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, HandClock
@@ -75,7 +75,7 @@ def test_one_decides_the_other_learns(pair):
         assert second.reward("shop", one.id, n / 10) == ("duplicate", n / 10, n + 1)
         assert second.reward("shop", one.id, 0.95).outcome == "conflict"
         assert second.bandit("shop").version == n + 1  # whoever tells has caught up
-    states = [essence(log.bandit("shop").state()) for log in pair]
+    states = [comparable_state(log.bandit("shop").state()) for log in pair]
     assert states[0] == states[1]
     assert all_agree(first.store) == 10
 
@@ -91,7 +91,7 @@ def test_whoever_only_looks_catches_up(empty):
     while (idle.version, idle.number, len(logs[1].names())) != (1, 2, 2):
         assert time.monotonic() < until
         time.sleep(0.02)
-    assert essence(idle.state()) == essence(logs[0].bandit("shop").state())
+    assert comparable_state(idle.state()) == comparable_state(logs[0].bandit("shop").state())
     for log in logs:
         log.close()
 
@@ -181,11 +181,14 @@ def test_pruned_while_another_learns(empty):
     log = Log(PostgreSQLStore(empty.address), clock=clock, compiled=False)
     version = log.bandit("shop").version
     open_one = log.decide("shop", "open").decision
-    before = [essence(load(log.store, row, compiled=False).state()) for row in log.store.bandits()]
+    before = [
+        comparable_state(load(log.store, row, compiled=False).state())
+        for row in log.store.bandits()
+    ]
     tool = PostgreSQLStore(empty.address)
     gone = [prune(tool, row, clock.now() - 5 * DAY * SECOND) for row in tool.bandits()]
     assert all(one.events >= 20 for one in gone)
-    after = [essence(load(tool, row, compiled=False).state()) for row in tool.bandits()]
+    after = [comparable_state(load(tool, row, compiled=False).state()) for row in tool.bandits()]
     assert after == before
     tool.close()
     assert log.reward("shop", open_one.id, 0.3).version == version + 1
@@ -196,12 +199,14 @@ def test_pruned_while_another_learns(empty):
 # A server that is not there
 
 
-def test_an_address_that_is_none_and_a_server_that_is_away():
+def test_a_malformed_address_and_an_unreachable_server():
     for address in ("me:secret@host/db?nonsense=1", "me:sec%ret@host/db", "me:secret@[::1/db"):
         with pytest.raises(StoreError, match=r"must be a PostgreSQL address: \w") as raised:
             open_store(f"postgresql://{address}")
         assert "sec" not in str(raised.value)
-    with pytest.raises(StoreAway, match=r"postgresql://me@127.0.0.1:1/shop cannot be") as raised:
+    with pytest.raises(
+        StoreUnavailable, match=r"postgresql://me@127.0.0.1:1/shop cannot be"
+    ) as raised:
         open_store("postgresql://me:secret@127.0.0.1:1/shop")
     assert "secret" not in str(raised.value)
 
@@ -218,9 +223,9 @@ def test_a_server_that_was_restarted(empty):
     id = log.decide("shop", "a").decision.id
     assert log.store.n_open(1) == 1
     empty.stop()
-    with pytest.raises(StoreAway, match="cannot be"):
+    with pytest.raises(StoreUnavailable, match="cannot be"):
         log.reward("shop", id, 0.3)
-    with pytest.raises(StoreAway, match="cannot be"):
+    with pytest.raises(StoreUnavailable, match="cannot be"):
         log.store.n_open(1)
     empty.start()
     assert log.store.n_open(1) == 1
@@ -228,12 +233,55 @@ def test_a_server_that_was_restarted(empty):
     log.close()
 
 
+def test_reads_after_a_restart_use_new_connections(empty):
+    """A restart between two calls: every connection of the pool is stale, and no read fails."""
+    store = PostgreSQLStore(empty.address)
+    write(store, HandClock())
+    store = PostgreSQLStore(empty.address)
+    streams = [store.events(1) for _ in range(5)]
+    assert [next(stream).seq for stream in streams] == [1] * 5  # five connections at once
+    for stream in streams:
+        stream.close()
+    empty.stop()
+    empty.start()
+    assert len(list(store.events(1))) == 55
+    assert len(store.bandits()) == 2
+    with store.transaction() as rows:
+        assert rows.lock([1]) == {1: 55}
+    store.close()
+
+
+def test_no_more_connections_than_the_pool_allows(empty):
+    store = PostgreSQLStore(empty.address)
+    write(store, HandClock())
+    store = PostgreSQLStore(empty.address)
+    found = []
+
+    def read():
+        for _ in range(20):
+            found.append(len(list(store.events(1))))
+
+    threads = [threading.Thread(target=read) for _ in range(24)]
+    for thread in threads:
+        thread.start()
+    with psycopg.connect(empty.address) as connection:
+        sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'globalbandits'"
+        used = connection.execute(sql).fetchone()[0]
+    for thread in threads:
+        thread.join()
+    assert found == [55] * 480
+    assert used <= 16
+    store.close()
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        store.bandits()
+
+
 def test_a_line_that_falls_silent_holds_up_nobody(empty):
     line = Line(empty.port)
     near = Log(PostgreSQLStore(empty.address), compiled=False)
     near.create("shop", WAGP)
     id = near.decide("shop", "a").decision.id
-    far = PostgreSQLStore(line.address, patience=0.3)
+    far = PostgreSQLStore(line.address, statement_seconds=0.3)
 
     def hold():
         with far.transaction() as rows:
@@ -241,12 +289,12 @@ def test_a_line_that_falls_silent_holds_up_nobody(empty):
             line.fall_silent()
             rows.events_after(1, 0)
 
-    with pytest.raises(StoreAway, match="cannot be written now"):
+    with pytest.raises(StoreUnavailable, match="cannot be written now"):
         hold()
     # The server has ended the session that held the lock.
     assert near.reward("shop", id, 0.3).outcome == "learned"
     line.cut()
-    with pytest.raises(StoreAway, match="cannot be reached"):
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
         far.bandits()
     line.mend()
     assert far.heads() == {1: (1, 1)}
@@ -325,7 +373,7 @@ def test_a_migration_that_fails_changes_nothing(empty):
     PostgreSQLStore(empty.address).close()
     before = tables(empty)
     bad = "CREATE TABLE later (x BIGINT); DROP TABLE refusals; INSERT INTO nowhere VALUES (1)"
-    with pytest.raises(StoreAway, match='relation "nowhere" does not exist'):
+    with pytest.raises(StoreUnavailable, match='relation "nowhere" does not exist'):
         PostgreSQLStore(empty.address, steps=steps(bad))
     assert tables(empty) == before
 
@@ -370,12 +418,12 @@ def test_a_migration_under_load(empty):
 
 
 def test_a_copy_is_the_original(empty, tmp_path):
-    memory = MemoryStore()
-    write(memory, HandClock())
-    lines = list(export_lines(memory, memory.bandits()))
+    write(SQLiteStore(tmp_path / "first.db"), HandClock())
+    first = SQLiteStore(tmp_path / "first.db", read_only=True)
+    lines = list(export_lines(first, first.bandits()))
     there = PostgreSQLStore(empty.address)
     back = SQLiteStore(tmp_path / "back.db")
-    for source, target in ((memory, there), (there, back)):
+    for source, target in ((first, there), (there, back)):
         found = copy(source, target, source.bandits())
         assert [(one.name, one.decisions, one.agree) for one in found] == [
             ("shop", 60, 60),
@@ -384,17 +432,23 @@ def test_a_copy_is_the_original(empty, tmp_path):
         with pytest.raises(StoreError):
             copy(source, target, source.bandits())
         assert list(export_lines(target, target.bandits())) == lines
-    there.close()
-    back.close()
+    for store in (first, there, back):
+        store.close()
 
 
-def test_a_copy_that_differs_is_noticed():
-    source, target = MemoryStore(), MemoryStore()
-    write(source, HandClock())
-    keep = target.add_events
-    target.add_events = lambda rows: keep([row._replace(value=row.value / 2) for row in rows])
+def test_a_copy_that_differs_is_noticed(tmp_path, monkeypatch):
+    write(SQLiteStore(tmp_path / "source.db"), HandClock())
+    source, target = SQLiteStore(tmp_path / "source.db"), SQLiteStore(":memory:")
+    add_events = SQLiteTransaction.add_events
+
+    def halve(self, rows):
+        add_events(self, [row._replace(value=row.value / 2) for row in rows])
+
+    monkeypatch.setattr(SQLiteTransaction, "add_events", halve)
     with pytest.raises(StoreError, match="the copy of shop must have"):
         copy(source, target, source.bandits())
+    source.close()
+    target.close()
 
 
 def test_copies_and_more_on_the_command_line(empty, tmp_path, capsys):
@@ -454,9 +508,9 @@ def test_a_backup_taken_under_load_is_a_whole_log(empty):
 
 
 def test_a_long_answer_may_be_read_slowly(empty):
-    store = PostgreSQLStore(empty.address, patience=0.2)
+    store = PostgreSQLStore(empty.address, statement_seconds=0.2)
     write(store, HandClock())
-    store = PostgreSQLStore(empty.address, patience=0.2)
+    store = PostgreSQLStore(empty.address, statement_seconds=0.2)
     events = store.events(1)
     first = next(events)
     time.sleep(0.5)

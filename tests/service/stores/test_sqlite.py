@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from globalbandits.errors import StoreAway, StoreError
+from globalbandits.errors import StoreError, StoreUnavailable
 from globalbandits.service.log import Log
 from globalbandits.service.stores import SQLiteStore
-from globalbandits.service.stores.files import FileLock
 from globalbandits.service.stores.migrations import Migration, migrations
+from globalbandits.service.stores.records import WriterRow
+from globalbandits.service.stores.sqlite import FileLock
 from tests.service.worlds import WAGP
 
 ROOT = Path(__file__).parents[3]
@@ -52,6 +53,22 @@ def test_commits_wait_for_the_disk(path):
     assert store._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert store._writer.execute("PRAGMA foreign_keys").fetchone() == (1,)
     store.close()
+
+
+def test_a_database_in_memory_leaves_no_file_and_ends_with_close(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = SQLiteStore(":memory:"), SQLiteStore(":memory:")
+    with first.transaction() as rows:
+        rows.add_writer(WriterRow(0, "1.0", "3.13", "here", 5))
+    assert (len(first.writers()), len(second.writers())) == (1, 0)
+    first.check()
+    first.close()
+    with pytest.raises(StoreUnavailable, match=":memory: is closed"):
+        first.writers()
+    second.close()
+    with pytest.raises(StoreError, match="must be an existing file, got :memory:"):
+        SQLiteStore(":memory:", read_only=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -114,7 +131,7 @@ def test_a_lock_ends_with_its_process(tmp_path):
     code = f"""
 import time
 from pathlib import Path
-from globalbandits.service.stores.files import FileLock
+from globalbandits.service.stores.sqlite import FileLock
 lock = FileLock(Path({str(tmp_path / "x.lock")!r}))
 print("held", flush=True)
 time.sleep(60)
@@ -171,7 +188,7 @@ def test_a_migration_killed_half_way_leaves_one_form_or_the_other(path):
     code = f"""
 import sqlite3, sys
 from globalbandits.service.stores import SQLiteStore
-from globalbandits.service.stores import migrations as module
+from globalbandits.service.stores import sqlite as module
 from globalbandits.service.stores.migrations import Migration, migrations
 
 def stopping(sql):
@@ -236,7 +253,7 @@ def test_a_full_disk_is_an_answer_and_room_mends_it(small_disk):
         try:
             id = log.decide("shop", f"{n}").decision.id
             told[id] = log.reward("shop", id, 0.3).version
-        except StoreAway as error:
+        except StoreUnavailable as error:
             refused.append((n, str(error)))
             _fill(folder / "ballast")
             if len(refused) == 3:
@@ -324,7 +341,7 @@ def test_no_question_of_a_request_reads_a_whole_table(path, monkeypatch):
         watched.add_decisions([row._replace(id="new", request_id="new")])
         watched.decisions_by_request([(1, "1"), (1, "2"), (1, "3")])
         watched.decisions_by_id(["a", "b"])
-        watched.events_of(["a", "b"])
+        watched.events_by_decision(["a", "b"])
         watched.lock([1, 2])
         watched.events_after(1, 15)
         watched.settings_after({1: 0, 2: 0})
@@ -333,10 +350,10 @@ def test_no_question_of_a_request_reads_a_whole_table(path, monkeypatch):
     monkeypatch.setattr(store, "_reader", lambda: reader)
     store.decision("a")
     store.decision_of_request(1, "1")
-    store.held("a")
+    store.stored_events("a")
     list(store.events(1, 10, 15))
     store.overdue((0, ""), 10**18, 10)
     assert len(plans) >= 12
-    scans = [plan for plan in plans if "SCAN" in plan[1] and "asked" not in plan[1]]
+    scans = [plan for plan in plans if "SCAN" in plan[1] and "requested" not in plan[1]]
     assert [plan for plan in scans if "CONSTANT" not in plan[1]] == []
     store.close()

@@ -16,7 +16,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from globalbandits.errors import GlobalBanditsError
-from globalbandits.service.core import Service
 from globalbandits.service.http.openapi import document
 from globalbandits.service.http.operations import OPERATIONS, Operation
 from globalbandits.service.http.request import (
@@ -27,6 +26,7 @@ from globalbandits.service.http.request import (
     problem_response,
 )
 from globalbandits.service.metrics import Metrics
+from globalbandits.service.service import Service
 from globalbandits.service.tokens import MAIN, Identity
 
 _ANONYMOUS = Identity("anybody", MAIN, "read")

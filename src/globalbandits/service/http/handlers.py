@@ -15,16 +15,13 @@ import msgspec
 import numpy as np
 from starlette.responses import Response, StreamingResponse
 
+from globalbandits._encoding import plain
 from globalbandits._version import __version__
 from globalbandits.errors import ConflictError, GlobalBanditsError, UnknownError
 from globalbandits.model import RewardModel
 from globalbandits.model.catalogue import families, parameters_of
 from globalbandits.policies.base import registered
 from globalbandits.policies.learner import Explanation
-from globalbandits.service.appending import Ask, Decided, Tell, Told
-from globalbandits.service.bandit import Bandit
-from globalbandits.service.clock import as_text
-from globalbandits.service.core import Service
 from globalbandits.service.http.messages import (
     ArmOut,
     BanditOut,
@@ -63,15 +60,28 @@ from globalbandits.service.http.request import (
     encode_json,
     problem_error,
 )
-from globalbandits.service.past import Past
-from globalbandits.service.readings import plain
-from globalbandits.service.settings import build_model, plain_arm
+from globalbandits.service.log.append import (
+    DecisionResult,
+    EventResult,
+    NewDecision,
+    NewEvent,
+    Outcome,
+)
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.clock import as_text
+from globalbandits.service.log.replay import Redecision
+from globalbandits.service.log.settings import build_model, canonical_json, plain_arm
+from globalbandits.service.log.writer import Change
+from globalbandits.service.service import Service
 from globalbandits.service.stores.base import Transaction
-from globalbandits.service.stores.outcomes import Outcome, learned_from, state_of
-from globalbandits.service.stores.records import Decision, Event, TokenRow
-from globalbandits.service.texts import plain_json
+from globalbandits.service.stores.records import (
+    Decision,
+    Event,
+    TokenRow,
+    decision_state,
+    learned_event,
+)
 from globalbandits.service.tokens import new_token
-from globalbandits.service.writer import Change
 
 EVENTS_PER_CHUNK = 1_000
 MAX_EVENTS = 100_000  # of one response
@@ -99,13 +109,15 @@ async def decide(request: ServiceRequest) -> Response:
     bandit = await request.bandit()
     decided = await _made_before(service, bandit, request_id)
     if decided is None:
-        decided = await service.store(service.log.ask(bandit, request_id))
+        decided = await service.store(service.log.new_decision(bandit, request_id))
     service.metrics.decided(decided)
     content = decision_out(bandit, decided.decision, decided.replayed)
     return json_response(content, 200 if decided.replayed else 201)
 
 
-async def _made_before(service: Service, bandit: Bandit, request_id: str | None) -> Decided | None:
+async def _made_before(
+    service: Service, bandit: Bandit, request_id: str | None
+) -> DecisionResult | None:
     """The stored decision of a request if the bandit makes no new ones; None if it makes them.
 
     Raises:
@@ -116,7 +128,7 @@ async def _made_before(service: Service, bandit: Bandit, request_id: str | None)
     if not paused and bandit.n_open < max_open:
         return None
     try:
-        return await asyncio.to_thread(service.log.made_before, bandit, request_id)
+        return await asyncio.to_thread(service.log.existing_decision, bandit, request_id)
     except ConflictError:
         if paused:
             raise
@@ -151,7 +163,7 @@ async def reward(request: ServiceRequest) -> Response:
     """Learn a reward."""
     service, id = request.service, request.path_params["id"]
     bandit = await request.bandit()
-    told = await service.store(service.log.tell(bandit, id, request.content.reward))
+    told = await service.store(service.log.new_reward(bandit, id, request.content.reward))
     service.metrics.told(told)
     return json_response(reward_out(id, told))
 
@@ -160,11 +172,11 @@ async def retract(request: ServiceRequest) -> Response:
     """Take back what was learned from a decision."""
     service, id = request.service, request.path_params["id"]
     bandit = await request.bandit()
-    told = await service.store(service.log.retraction(bandit, id))
+    told = await service.store(service.log.new_retraction(bandit, id))
     return json_response(reward_out(id, told, retracting=True))
 
 
-def reward_out(decision_id: str, told: Told, *, retracting: bool = False) -> RewardOut:
+def reward_out(decision_id: str, told: EventResult, *, retracting: bool = False) -> RewardOut:
     """The outcome of a reward or of a retraction as a message.
 
     Raises:
@@ -195,14 +207,14 @@ async def decide_many(request: ServiceRequest) -> Response:
     """Make many decisions in one commit."""
     service = request.service
     answers: list[DecisionAnswer | None] = []
-    asks: list[tuple[int, Bandit, Ask]] = []
+    asks: list[tuple[int, Bandit, NewDecision]] = []
     for place, item in enumerate(request.content.items):
         answers.append(None)
         try:
             bandit = await service.bandit(item.bandit, request.caller.tenant)
             known = await _made_before(service, bandit, item.request_id)
             if known is None:
-                asks.append((place, bandit, service.log.ask(bandit, item.request_id)))
+                asks.append((place, bandit, service.log.new_decision(bandit, item.request_id)))
             else:
                 answers[place] = _decision_answer(bandit, known)
         except (GlobalBanditsError, ProblemError) as error:
@@ -215,7 +227,7 @@ async def decide_many(request: ServiceRequest) -> Response:
     return json_response(DecisionsOut(items=[answer for answer in answers if answer is not None]))
 
 
-def _decision_answer(bandit: Bandit, decided: Decided) -> DecisionAnswer:
+def _decision_answer(bandit: Bandit, decided: DecisionResult) -> DecisionAnswer:
     content = decision_out(bandit, decided.decision, decided.replayed)
     return DecisionAnswer(status=200 if decided.replayed else 201, decision=content)
 
@@ -224,12 +236,12 @@ async def reward_many(request: ServiceRequest) -> Response:
     """Learn many rewards in one commit."""
     service = request.service
     answers: list[RewardAnswer | None] = []
-    tells: list[tuple[int, Tell]] = []
+    tells: list[tuple[int, NewEvent]] = []
     for place, item in enumerate(request.content.items):
         answers.append(None)
         try:
             bandit = await service.bandit(item.bandit, request.caller.tenant)
-            tells.append((place, service.log.tell(bandit, item.decision_id, item.reward)))
+            tells.append((place, service.log.new_reward(bandit, item.decision_id, item.reward)))
         except (GlobalBanditsError, ProblemError) as error:
             problem = problem_error(error).problem
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
@@ -257,21 +269,21 @@ def _past(request: ServiceRequest, with_reasons: bool) -> Response:
     bandit = None if found is None else log.bandit_of(found.bandit)
     if found is None or bandit is None or bandit.row.tenant != request.caller.tenant:
         raise UnknownError(f"decision must be one of this store's, got {id!r}")
-    held = log.store.held(id)
-    learned = learned_from(held)
+    held = log.store.stored_events(id)
+    learned = learned_event(held)
     why = None
     if with_reasons:
         why = _reasons(log.explain(bandit.row.name, id, bandit.row.tenant))
     content = PastOut(
         decision=decision_out(bandit, found, True),
-        state=state_of(held),
+        state=decision_state(held),
         reward=None if learned is None else learned.value,
         why=why,
     )
     return json_response(content)
 
 
-def _reasons(past: Past) -> dict[str, Any]:
+def _reasons(past: Redecision) -> dict[str, Any]:
     """Why a past decision was made, and whether the recomputed decision is the stored one."""
     recomputed = (past.choice.chosen, past.choice.shown)
     return {
@@ -299,12 +311,12 @@ async def list_decisions(request: ServiceRequest) -> Response:
     def read() -> list[LatestDecision]:
         decisions = []
         for row in store.latest(bandit.row.id, limit):
-            held = store.held(row.id)
-            learned = learned_from(held)
+            held = store.stored_events(row.id)
+            learned = learned_event(held)
             decisions.append(
                 LatestDecision(
                     decision=decision_out(bandit, row, True),
-                    state=state_of(held),
+                    state=decision_state(held),
                     reward=None if learned is None else learned.value,
                 )
             )
@@ -518,7 +530,7 @@ async def preview(request: ServiceRequest) -> Response:
     """The curves of a model that nobody has stored."""
 
     def build() -> CurvesOut:
-        return curves_out(build_model(plain_json(request.content.model)))
+        return curves_out(build_model(canonical_json(request.content.model)))
 
     return json_response(await asyncio.to_thread(build))
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from globalbandits.service.stores.outcomes import State
+from globalbandits.service.stores.records import State
 
 MOST_ITEMS = 1_000  # of a batch
 RequestId = Annotated[

@@ -16,9 +16,9 @@ from globalbandits.errors import (
     StoreError,
     UnknownError,
 )
-from globalbandits.service.bandit import Bandit
-from globalbandits.service.core import Service
 from globalbandits.service.http.messages import Problem
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.service import Service
 from globalbandits.service.tokens import Identity
 
 MAX_BODY_BYTES = 64_000

@@ -1,12 +1,37 @@
-"""Where the log is kept: in memory, in an SQLite file, or in a PostgreSQL database.
+"""Stores of the log: an SQLite file, an SQLite database in memory, or a PostgreSQL database.
 
-All stores give the same answers. `open_store` takes an address; the store of PostgreSQL is loaded
-only for an address of one, and needs the extra ``postgres``.
+All stores give the same answers. `open_store` chooses one by its address. The PostgreSQL store is
+imported only when it is used, because it needs the extra ``postgres``.
 """
 
-from globalbandits.service.stores.base import CheckedStore, Store, Transaction
-from globalbandits.service.stores.memory import MemoryStore
-from globalbandits.service.stores.opening import open_store
+from globalbandits.errors import StoreError
+from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.sqlite import SQLiteStore
 
-__all__ = ["CheckedStore", "MemoryStore", "SQLiteStore", "Store", "Transaction", "open_store"]
+__all__ = ["SQLiteStore", "Store", "Transaction", "open_store"]
+
+_POSTGRESQL_SCHEMES = ("postgresql://", "postgres://")
+
+
+def open_store(address: str, *, read_only: bool = False) -> Store:
+    """Open a store. A missing file, or missing tables in a database, are created.
+
+    Args:
+        address: the path of an SQLite file, ``:memory:``, or
+            ``postgresql://user@host/database``.
+        read_only: open for reading only. Other processes may write meanwhile; every read sees the
+            store as it was when it was opened.
+
+    Raises:
+        StoreError: if the store cannot be opened.
+    """
+    if not address.startswith(_POSTGRESQL_SCHEMES):
+        return SQLiteStore(address, read_only=read_only)
+    try:
+        from globalbandits.service.stores.postgresql import PostgreSQLStore
+    except ImportError:
+        raise StoreError(
+            "a PostgreSQL store needs the packages psycopg and psycopg_pool: "
+            "pip install 'globalbandits[postgres]'"
+        ) from None
+    return PostgreSQLStore(address, read_only=read_only)

@@ -1,14 +1,14 @@
-"""What a store must do. What the rows mean is decided above it, in one place for all stores.
+"""The interface of a store. `globalbandits.service.log` decides what the rows mean.
 
-A process has one writer: `transaction` is used by one thread at a time. Everything else reads what
-is committed, and may be called by any thread. Where a store is `shared`, other processes write too.
+A process has one writer: only one thread at a time uses `Store.transaction`. All other methods of a
+store read committed rows and may be called by any thread. If a store is `shared`, other processes
+write to it, too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from globalbandits.service.stores.outcomes import Held
 from globalbandits.service.stores.records import (
     LAST,
     BanditRow,
@@ -17,97 +17,118 @@ from globalbandits.service.stores.records import (
     Refusal,
     SettingRow,
     Snapshot,
+    StoredEvent,
     TokenRow,
     WriterRow,
 )
 
 
 class Transaction(Protocol):
-    """All of it is stored when the block ends well, else nothing of it."""
+    """An open transaction: everything in the block is committed together, or rolled back."""
 
     def add_bandit(self, row: BanditRow) -> int:
-        """Store a new bandit; its id is given by the store."""
+        """Store a new bandit and return the id that the store assigns; ``row.id`` is ignored."""
 
     def add_settings(self, rows: Sequence[SettingRow]) -> None:
         """Store settings."""
 
     def add_decisions(self, rows: Sequence[Decision]) -> int:
-        """Store decisions, but for those whose request id the bandit has; how many were stored."""
+        """Store decisions and return how many were new.
+
+        A decision whose request id the bandit already has is skipped.
+        """
 
     def decisions_by_request(
         self, requests: Sequence[tuple[int, str]]
     ) -> dict[tuple[int, str], Decision]:
-        """The decisions of these (bandit, request id), as far as there are any."""
+        """The stored decisions of (bandit, request id) pairs. Unknown pairs are left out."""
 
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
-        """The decisions with these ids, as far as there are any."""
+        """The stored decisions with these ids. Unknown ids are left out."""
 
-    def events_of(self, ids: Sequence[str]) -> dict[str, dict[str, Held]]:
-        """The events of these decisions, by kind."""
+    def events_by_decision(self, ids: Sequence[str]) -> dict[str, dict[str, StoredEvent]]:
+        """The events of these decisions by kind. Decisions without events are left out."""
 
     def lock(self, bandits: Iterable[int]) -> dict[int, int]:
-        """Versions of bandits, which nobody else changes until the transaction ends.
+        """Lock bandits until the transaction ends, and return their versions.
 
-        Whatever is read after it is as the last one who held the lock left it.
+        Reads after the lock see everything that its previous holder committed.
         """
 
     def events_after(self, bandit: int, version: int) -> list[Event]:
-        """The bandit's events beyond a version, in order."""
+        """The bandit's events with ``seq > version``, in order."""
 
     def settings_after(self, numbers: Mapping[int, int]) -> dict[int, list[SettingRow]]:
-        """For each bandit its settings beyond a number, in order; only where there are any."""
+        """For each bandit its settings above a number, in order. Empty lists are left out."""
 
     def add_events(self, rows: Sequence[Event]) -> None:
         """Store events."""
 
     def set_versions(self, versions: Mapping[int, int]) -> None:
-        """Store the bandits' new versions."""
+        """Set the versions of bandits."""
 
     def add_refusals(self, rows: Sequence[Refusal]) -> None:
-        """Store refusals; the same decision, reason and value once."""
+        """Store refusals. One with the same decision, reason and value is stored once."""
 
     def add_snapshot(self, row: Snapshot) -> None:
-        """Store a snapshot in the place of one of the same version."""
+        """Store a snapshot. It replaces one of the same version."""
 
     def drop_snapshots(self, bandit: int, below: int, keep_every: int) -> None:
-        """Drop snapshots below a version that are not kept, but for some, for states of the past.
+        """Delete old snapshots. Those with ``kept`` set are never deleted.
 
         Args:
-            bandit: whose.
-            below: the version.
-            keep_every: of every so many versions the first snapshot stays; 0 drops all.
+            bandit: the id of the bandit.
+            below: delete only snapshots with a lower version.
+            keep_every: from every block of this many versions the first snapshot stays, so that
+                past states can be rebuilt quickly; 0 keeps none.
         """
 
     def prune(self, bandit: int, version: int, before: int) -> tuple[int, int]:
-        """Remove what a kept snapshot at this version stands for; numbers of decisions, events.
+        """Delete history that a kept snapshot at this version replaces.
 
-        Decisions made before a time go, with their events, if all of these are at or below the
-        version and no deadline is to come. So no reward that is stored can be learned twice.
+        A decision made before a time is deleted with its events if all of these have at most this
+        version and its deadline has passed. No stored reward can then be learned twice.
+
+        Returns:
+            The numbers of deleted decisions and events.
         """
 
     def add_writer(self, row: WriterRow) -> int:
-        """Store a writer; its id is given by the store."""
+        """Store a writer and return the id that the store assigns; ``row.id`` is ignored."""
 
     def add_token(self, row: TokenRow) -> None:
         """Store a token."""
 
     def drop_token(self, id: str) -> None:
-        """Remove a token, if there is one."""
+        """Delete a token if it exists."""
 
 
 class Store(Protocol):
-    """The log of all bandits."""
+    """The log of all bandits.
 
-    shared: bool  # whether other processes may write to it
+    Attributes:
+        shared: whether other processes may write to the store.
+    """
+
+    shared: bool
+
+    @property
+    def path(self) -> object:
+        """The store's address without passwords, for messages."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Write, by one thread at a time."""
+        """Begin a transaction. The block's end returns when the rows are on disk.
+
+        Raises:
+            StoreUnavailable: if the store cannot be written now. The commit may or may not have
+                succeeded; the log's operations can be repeated because they are idempotent.
+        """
 
     def bandits(self) -> list[BanditRow]:
         """All bandits, by id."""
 
     def heads(self) -> dict[int, tuple[int, int]]:
-        """For each bandit its version and the number of its newest settings, of one moment."""
+        """For each bandit its version and the number of its newest settings, read together."""
 
     def settings(self, bandit: int) -> list[SettingRow]:
         """The bandit's settings, by number."""
@@ -116,25 +137,25 @@ class Store(Protocol):
         """The bandit's events with ``after < seq <= upto``, in order."""
 
     def decisions(self, bandit: int) -> Iterator[Decision]:
-        """The bandit's decisions by version, settings, time and id."""
+        """The bandit's decisions, ordered by version, settings, time and id."""
 
     def latest(self, bandit: int, limit: int) -> list[Decision]:
-        """The bandit's newest decisions, the newest first; ids rise with time."""
+        """The bandit's newest decisions, newest first. Ids increase with time."""
 
     def decision(self, id: str) -> Decision | None:
-        """One decision."""
+        """The decision with this id."""
 
     def decision_of_request(self, bandit: int, request_id: str) -> Decision | None:
         """The decision of a request."""
 
-    def held(self, id: str) -> dict[str, Held]:
+    def stored_events(self, decision: str) -> dict[str, StoredEvent]:
         """The events of one decision, by kind."""
 
     def refusals(self, bandit: int) -> list[Refusal]:
-        """The bandit's refusals, in the order they came."""
+        """The bandit's refusals in order of arrival."""
 
-    def snapshot(self, bandit: int, upto: int = LAST, limit: int = LAST) -> list[Snapshot]:
-        """The bandit's snapshots at or below a version, the newest first, some or all."""
+    def snapshots(self, bandit: int, upto: int = LAST, limit: int = LAST) -> list[Snapshot]:
+        """The bandit's snapshots with ``version <= upto``, newest first."""
 
     def writers(self) -> list[WriterRow]:
         """All writers, by id."""
@@ -143,28 +164,20 @@ class Store(Protocol):
         """All tokens, by id."""
 
     def overdue(self, after: tuple[int, str], upto: int, limit: int) -> list[Decision]:
-        """Open decisions with ``after < (deadline, id)`` up to a deadline, in that order."""
+        """Open decisions with ``after < (deadline, id)`` and ``deadline <= upto``, in order."""
 
     def n_open(self, bandit: int) -> int:
-        """How many of the bandit's decisions have no reward and no default yet."""
+        """The number of the bandit's decisions without a reward and without a default."""
 
-    def shown(self, bandit: int) -> dict[int, int]:
-        """How often each arm was shown."""
-
-    def close(self) -> None:
-        """Release everything; the store is not used any more."""
-
-
-class CheckedStore(Store, Protocol):
-    """A store outside of this process, which may be damaged."""
-
-    @property
-    def path(self) -> object:
-        """Where it is, as it may be shown."""
+    def shown_counts(self, bandit: int) -> dict[int, int]:
+        """How often each arm was shown. Arms that were never shown are left out."""
 
     def check(self) -> None:
-        """Look at all of it.
+        """Look for damage in the whole store.
 
         Raises:
-            StoreError: if it is damaged.
+            StoreError: if the store is damaged.
         """
+
+    def close(self) -> None:
+        """Close all connections and release the store."""

@@ -1,42 +1,47 @@
-"""The rows of the log. Fields stand in the order of the tables' columns.
+"""The rows of the log. The fields have the order of the tables' columns.
 
-Times are integers: microseconds since 1970 in UTC. No order ever depends on them: events are
-ordered by ``seq``, settings by ``number``, and a decision by the version it was made at.
+Times are integers: microseconds since 1970 in UTC. The order of rows never depends on them: events
+are ordered by ``seq``, settings by ``number``, and decisions by the version they were made at.
 """
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
-LAST = 2**63 - 1  # no version is above it
+LAST = 2**63 - 1  # the highest possible version
 REWARD, DEFAULT, RETRACTION = "reward", "default", "retraction"
 
 
 class BanditRow(NamedTuple):
-    """A bandit. ``version`` is the number of its events; ``spec`` is what it was created with."""
+    """A bandit.
+
+    ``version`` is the number of its events; ``spec`` is the argument of `Log.create` as JSON.
+    """
 
     id: int
     tenant: str
     name: str
-    spec: str  # JSON
+    spec: str
     seed: int
     version: int
     at: int
 
 
 class SettingRow(NamedTuple):
-    """Settings that hold once ``from_version`` events are learned, until the next number."""
+    """Settings in force from version ``from_version`` until the next number. ``body`` is JSON."""
 
     bandit: int
     number: int
     from_version: int
-    body: str  # JSON
+    body: str
     at: int
 
 
 class Decision(NamedTuple):
-    """A decision: what the policy chose, what was shown, and from which state.
+    """A decision: the arm that the policy chose and the arm that was shown.
 
-    The choice is a function of the state after ``version`` events under settings ``settings``,
-    and of the request id (the decision's own id where there is none).
+    The choice is a function of the state after ``version`` events, the settings with the number
+    ``settings``, and the request id (the decision's own id if there is no request id).
     """
 
     id: str
@@ -52,12 +57,12 @@ class Decision(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What the decision's randomness belongs to."""
+        """The key of the decision's random generator."""
         return f"d:{self.id}" if self.request_id is None else f"r:{self.request_id}"
 
 
 class Event(NamedTuple):
-    """Something learned: a reward, a default after the deadline, or one of them taken back."""
+    """An event that was learned: a reward, a default after the deadline, or a retraction."""
 
     bandit: int
     seq: int
@@ -68,8 +73,15 @@ class Event(NamedTuple):
     at: int
 
 
+class StoredEvent(NamedTuple):
+    """The value of a decision's event and its place in the bandit's order."""
+
+    value: float
+    seq: int
+
+
 class Refusal(NamedTuple):
-    """A reward that was not learned, because it was late or contradicts an earlier one."""
+    """A reward that was refused because it was late or contradicts an earlier one."""
 
     bandit: int
     decision: str
@@ -79,9 +91,9 @@ class Refusal(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The state after some events under some settings: a cache, unless it is kept.
+    """A bandit's state after ``version`` events: a cache, unless ``kept`` is 1.
 
-    A kept one stands for the events before it, which are no longer there.
+    A kept snapshot replaces the events before it, which were pruned.
     """
 
     bandit: int
@@ -89,12 +101,12 @@ class Snapshot(NamedTuple):
     settings: int
     library: str
     kept: int
-    digest: str  # of the state's text
+    digest: str  # checksum of ``state``
     state: str  # JSON
 
 
 class TokenRow(NamedTuple):
-    """A token: what it opens, and a hash of its secret."""
+    """A token: its tenant, its role, and a hash of its secret."""
 
     id: str
     tenant: str
@@ -106,10 +118,37 @@ class TokenRow(NamedTuple):
 
 
 class WriterRow(NamedTuple):
-    """The process that made decisions: which code, on which machine."""
+    """A process that made decisions: its version of the library and of Python, and its host."""
 
     id: int
     library: str
     python: str
     host: str
     at: int
+
+
+class State(StrEnum):
+    """The state of a decision."""
+
+    OPEN = "open"
+    REWARDED = "rewarded"
+    DEFAULTED = "defaulted"
+    RETRACTED = "retracted"
+
+
+def decision_state(events: Mapping[str, StoredEvent]) -> State:
+    """The state of a decision with these events, by kind.
+
+    >>> decision_state({REWARD: StoredEvent(0.5, 1), RETRACTION: StoredEvent(0.5, 2)}).value
+    'retracted'
+    """
+    if RETRACTION in events:
+        return State.RETRACTED
+    if REWARD in events:
+        return State.REWARDED
+    return State.DEFAULTED if DEFAULT in events else State.OPEN
+
+
+def learned_event(events: Mapping[str, StoredEvent]) -> StoredEvent | None:
+    """The reward or default that was learned for a decision with these events, by kind."""
+    return events.get(REWARD) or events.get(DEFAULT)

@@ -1,104 +1,106 @@
-"""The log in one SQLite file.
+"""The log in an SQLite database: a file, or memory.
 
-One connection writes; it holds a lock file, so that no second process does. Every thread that
-reads has a connection of its own that cannot write. A commit returns when its bytes are on the
-disk (``synchronous=FULL``). Each kind of row of a batch is one statement, whose values are bound,
-not written as text: SQLite's own reading of decimal numbers is not exact in every version.
+One connection writes. It holds a lock file, so that only one process writes to a file. Each thread
+that reads has its own read-only connection. A commit returns when its bytes are on the disk
+(``synchronous=FULL``). The rows of one kind in a batch are one statement. Values are bound
+parameters, never SQL text: SQLite parses decimal numbers inexactly in some versions.
 """
 
+import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from globalbandits.errors import StoreAway, StoreError
-from globalbandits.service.stores.files import APPLICATION, FileLock, check_file
+from globalbandits.errors import StoreError, StoreUnavailable
 from globalbandits.service.stores.migrations import (
+    APPLICATION_ID,
     Migration,
-    check_number,
-    migrate,
+    check_schema_number,
     migrations,
-    schema_number,
+    statements,
 )
-from globalbandits.service.stores.reading import PIECE, Reading
-from globalbandits.service.stores.sqlite_writing import SQLiteTransaction
+from globalbandits.service.stores.records import Decision
+from globalbandits.service.stores.sql import ROWS_PER_FETCH, SQLStore, SQLTransaction, columns
 
-_SECONDS = 10.0  # to wait for a reader that holds things up
-_STATEMENTS = 512  # kept ready
-_OLDEST = (3, 37, 0)  # the first SQLite with strict tables
+MEMORY = ":memory:"
+_LOCK_SECONDS = 10.0  # how long a statement waits for a lock
+_CACHED_STATEMENTS = 512
+_MIN_SQLITE_VERSION = (3, 37, 0)  # the first with strict tables
+_MAX_BOUND_VALUES = 30_000  # in one statement; SQLite allows 32,766
+_FILE_MAGIC = b"SQLite format 3\x00"
+_FILE_HEADER_BYTES = 100
 
 
-class SQLiteStore(Reading):
-    """A store in a file, made if it is not there.
+class SQLiteStore(SQLStore):
+    """A store in an SQLite database. A missing file is created.
 
     Args:
-        path: the file.
-        read_only: only read, beside a process that writes, all of it as it is at this moment;
-            the tables must be of this version.
+        path: the file, or ``:memory:`` for a database that ends with `close`.
+        read_only: open an existing file for reading only. Another process may write meanwhile;
+            every read sees the file as it was at the first read of its thread.
         steps: the migrations; for tests.
 
     Raises:
-        StoreError: if the file is something else, damaged, newer, or in use.
+        StoreError: if the file is not a store, is damaged, newer than this version, or in use.
     """
 
-    shared = False  # one process writes
+    shared = False
     _arrival = "rowid"
 
     def __init__(
         self, path: str | Path, *, read_only: bool = False, steps: Sequence[Migration] | None = None
     ) -> None:
-        if sqlite3.sqlite_version_info < _OLDEST:
+        if sqlite3.sqlite_version_info < _MIN_SQLITE_VERSION:
             raise StoreError(f"SQLite must be 3.37 or newer, got {sqlite3.sqlite_version}")
         self.path = Path(path)
+        self._in_memory = str(path) == MEMORY
         self._read_only = read_only
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
-        self._busy = threading.Lock()
-        self._lock: FileLock | None = None
+        # Reentrant: in memory a thread may read inside its own transaction.
+        self._busy = threading.RLock()
+        self._file_lock: FileLock | None = None
         self._writer: sqlite3.Connection | None = None
         known = migrations() if steps is None else list(steps)
         try:
-            exists = check_file(self.path)
+            exists = not self._in_memory and check_file(self.path)
             if read_only and not exists:
                 raise StoreError(f"store must be an existing file, got {self.path}")
-            if not read_only:
-                self._lock = FileLock(self.path.with_name(f"{self.path.name}.lock"))
+            if not read_only and not self._in_memory:
+                self._file_lock = FileLock(self.path.with_name(f"{self.path.name}.lock"))
             if exists:
                 number = schema_number(self._reader())
-                check_number(self.path, number, known)
-                if read_only and number < known[-1].number:
-                    raise StoreError(
-                        f"{self.path} must have tables of number {known[-1].number}, got {number}: "
-                        "open it once with a command that writes, such as globalbandits serve"
-                    )
+                check_schema_number(self.path, number, known, read_only=read_only)
             if not read_only:
                 self._writer = self._open_writer(known)
         except (sqlite3.Error, OSError) as error:
             self.close()
-            words = error.strerror if isinstance(error, OSError) else error
-            raise StoreError(f"{self.path} cannot be opened: {words}") from error
+            text = error.strerror if isinstance(error, OSError) else error
+            raise StoreError(f"{self.path} cannot be opened: {text}") from error
         except BaseException:
             self.close()
             raise
 
-    def _open_writer(self, steps: Sequence[Migration]) -> sqlite3.Connection:
+    def _open_writer(self, known: Sequence[Migration]) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path,
-            timeout=_SECONDS,
+            timeout=_LOCK_SECONDS,
             isolation_level=None,
             check_same_thread=False,
-            cached_statements=_STATEMENTS,
+            cached_statements=_CACHED_STATEMENTS,
         )
         self._connections.append(connection)
-        # Before the write-ahead log, so that it stands in the file itself from the start.
-        if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        # Set before the journal mode, so that the id is in the file, not in the write-ahead log.
+        if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        migrate(connection, self.path, steps)
+        migrate(connection, self.path, known)
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
@@ -109,36 +111,46 @@ class SQLiteStore(Reading):
             found = sqlite3.connect(
                 f"file:{quote(str(self.path.absolute()))}?mode=ro",
                 uri=True,
-                timeout=_SECONDS,
+                timeout=_LOCK_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
             )
             if self._read_only:
-                found.execute("BEGIN")  # all that is read is of one moment
+                # One transaction for all reads, so that they see the same rows.
+                found.execute("BEGIN")
             self._local.connection = found
             self._connections.append(found)
         return found
 
     def _read(self, sql: str, *values: Any) -> list[Any]:
         try:
-            return self._reader().execute(sql, values).fetchall()
+            if not self._in_memory:
+                return self._reader().execute(sql, values).fetchall()
+            # A database in memory has one connection, which is shared by all threads.
+            with self._busy:
+                if self._writer is None:
+                    raise StoreUnavailable(f"{self.path} is closed")
+                return self._writer.execute(sql, values).fetchall()
         except sqlite3.Error as error:
-            raise StoreAway(f"{self.path} cannot be read now: {error}") from error
+            raise StoreUnavailable(f"{self.path} cannot be read now: {error}") from error
 
     def _stream(self, sql: str, *values: Any) -> Iterator[Sequence[Any]]:
+        if self._in_memory:
+            yield from self._read(sql, *values)
+            return
         try:
             cursor = self._reader().execute(sql, values)
-            while rows := cursor.fetchmany(PIECE):
+            while rows := cursor.fetchmany(ROWS_PER_FETCH):
                 yield from rows
         except sqlite3.Error as error:
-            raise StoreAway(f"{self.path} cannot be read now: {error}") from error
+            raise StoreUnavailable(f"{self.path} cannot be read now: {error}") from error
 
     @contextmanager
-    def transaction(self) -> Iterator[SQLiteTransaction]:
-        """Write; the block's end returns when everything is on the disk.
+    def transaction(self) -> Iterator["SQLiteTransaction"]:
+        """Begin a transaction. The block's end returns when everything is on the disk.
 
         Raises:
-            StoreAway: if the file cannot be written: a full disk, say. It may be later.
+            StoreUnavailable: if the file cannot be written now, for example on a full disk.
         """
         if self._writer is None:
             raise StoreError(f"{self.path} is open for reading only")
@@ -152,7 +164,7 @@ class SQLiteStore(Reading):
                 raise StoreError(f"{self.path}: {error}") from error
             except sqlite3.Error as error:
                 self._roll_back()
-                raise StoreAway(f"{self.path} cannot be written now: {error}") from error
+                raise StoreUnavailable(f"{self.path} cannot be written now: {error}") from error
             except BaseException:
                 self._roll_back()
                 raise
@@ -164,11 +176,13 @@ class SQLiteStore(Reading):
                 self._writer.execute("ROLLBACK")
 
     def check(self) -> None:
-        """Look at every page.
+        """Check every page of the file.
 
         Raises:
             StoreError: if the file is damaged.
         """
+        if self._in_memory:
+            return
         try:
             found = self._reader().execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.Error as error:
@@ -177,13 +191,196 @@ class SQLiteStore(Reading):
             raise StoreError(f"{self.path} is damaged: {found}")
 
     def close(self) -> None:
-        """Close every connection and let others have the file."""
-        for connection in reversed(self._connections):  # readers first
+        """Close every connection and release the file."""
+        # Readers are closed first: the writer, as the last one, removes the write-ahead log.
+        for connection in reversed(self._connections):
             with suppress(sqlite3.Error):
                 connection.close()
         self._connections.clear()
         self._writer = None
         self._local = threading.local()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        if self._file_lock is not None:
+            self._file_lock.release()
+            self._file_lock = None
+
+
+class SQLiteTransaction(SQLTransaction):
+    """The open transaction of an SQLite connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._execute = connection.execute
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._execute(sql, values).fetchall()
+
+    def _run(self, sql: str, values: Sequence[Any] = ()) -> int:
+        return self._execute(sql, values).rowcount
+
+    def _add(self, table: str, rows: Sequence[Any], rule: str = "") -> int:
+        n_new = 0
+        for part in _parts(rows, len(rows[0]) if rows else 1):
+            marks = f"({', '.join('?' * len(part[0]))})"
+            values = ", ".join([marks] * len(part))
+            sql = f"INSERT INTO {table} ({columns(part[0])}) VALUES {values} {rule}"
+            n_new += self._run(sql, [value for row in part for value in row])
+        return n_new
+
+    def _rows_in(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        found = []
+        for part in _parts(values, 1):
+            found += self._rows(f"{sql} IN ({', '.join('?' * len(part))})", part)
+        return found
+
+    def lock(self, bandits: Iterable[int]) -> dict[int, int]:
+        """Read the versions. BEGIN IMMEDIATE has locked out all other writers already."""
+        return dict(self._rows_in("SELECT id, version FROM bandits WHERE id", list(bandits)))
+
+    def set_versions(self, versions: Mapping[int, int]) -> None:
+        for bandit, version in versions.items():
+            self._execute("UPDATE bandits SET version = ? WHERE id = ?", (version, bandit))
+
+    def decisions_by_request(
+        self, requests: Sequence[tuple[int, str]]
+    ) -> dict[tuple[int, str], Decision]:
+        found = {}
+        for part in _parts(requests, 2):
+            pairs = ", ".join(["(?, ?)"] * len(part))
+            sql = (
+                f"WITH requested (bandit, request_id) AS (VALUES {pairs}) "
+                f"SELECT {columns(Decision)} "
+                "FROM requested CROSS JOIN decisions USING (bandit, request_id)"
+            )
+            for row in self._rows(sql, [value for pair in part for value in pair]):
+                decision = Decision(*row)
+                found[decision.bandit, row[2]] = decision
+        return found
+
+
+def _parts(rows: Sequence[Any], width: int) -> list[Sequence[Any]]:
+    """Split rows into parts that fit into one statement each."""
+    size = _MAX_BOUND_VALUES // width
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def schema_number(connection: sqlite3.Connection) -> int:
+    """The number of the last migration that was applied; 0 for a new file."""
+    named = "SELECT count(*) FROM sqlite_schema WHERE name = 'schema'"
+    if connection.execute(named).fetchone()[0] == 0:
+        return 0
+    number: int = connection.execute("SELECT coalesce(max(number), 0) FROM schema").fetchone()[0]
+    return number
+
+
+def migrate(connection: sqlite3.Connection, path: Path, known: Sequence[Migration]) -> None:
+    """Apply the missing migrations.
+
+    Before each one, an existing file is copied to ``<name>.before-<number>``. A process that is
+    killed leaves the tables as they were before or after a migration.
+    """
+    applied = schema_number(connection)
+    check_schema_number(path, applied, known)
+    for step in known:
+        if step.number <= applied:
+            continue
+        if applied > 0:
+            _copy_file(connection, path.with_name(f"{path.name}.before-{step.number}"))
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute("CREATE TABLE IF NOT EXISTS schema (number INTEGER, at INTEGER)")
+            for statement in statements(step.sql):
+                connection.execute(statement)
+            at = time.time_ns() // 1000
+            connection.execute("INSERT INTO schema VALUES (?, ?)", (step.number, at))
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+def _copy_file(connection: sqlite3.Connection, copy: Path) -> None:
+    """Copy the database to another file, which appears only when it is complete."""
+    temporary = copy.with_name(f"{copy.name}.part")
+    temporary.unlink(missing_ok=True)
+    connection.execute("VACUUM INTO ?", (str(temporary),))
+    temporary.replace(copy)
+
+
+def check_file(path: Path) -> bool:
+    """Check a file before SQLite opens it; a file that is refused is left unchanged.
+
+    Returns:
+        Whether the file exists and is not empty.
+
+    Raises:
+        StoreError: if the file is not a store of this library, or is truncated.
+    """
+    if path.is_dir():
+        raise StoreError(f"store must be a file, got the folder {path}")
+    if not path.exists() or path.stat().st_size == 0:
+        return False
+    with open(path, "rb") as file:
+        header = file.read(_FILE_HEADER_BYTES)
+    if len(header) < _FILE_HEADER_BYTES or not header.startswith(_FILE_MAGIC):
+        raise StoreError(f"store must be an SQLite file of globalbandits, got {path}: not SQLite")
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise StoreError(
+            f"store must be an SQLite file of globalbandits, got {path}: of another program"
+        )
+    # Bytes 16 to 17 are the page size (1 means 65,536), bytes 28 to 31 the number of pages.
+    page = int.from_bytes(header[16:18], "big")
+    expected = (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+    wal = path.with_name(f"{path.name}-wal")
+    # While the write-ahead log has content, the last pages may be there and not yet in the file.
+    checkpointed = not wal.exists() or wal.stat().st_size == 0
+    if checkpointed and path.stat().st_size < expected:
+        raise StoreError(
+            f"{path} must have {expected} bytes, got {path.stat().st_size}: its end is missing; "
+            "restore a backup"
+        )
+    return True
+
+
+class FileLock:
+    """A lock that one process holds until it releases it or ends, even if it is killed.
+
+    Args:
+        path: the file to lock. The file itself stays; only the lock on it matters.
+
+    Raises:
+        StoreError: if another process holds the lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        file = open(path, "ab+")  # noqa: SIM115 (it stays open while the lock is held)
+        try:
+            _lock(file)
+        except OSError:
+            file.seek(0)
+            holder = file.read(20).decode("ascii", "replace").strip()
+            file.close()
+            raise StoreError(
+                f"{path.with_suffix('')} is in use by process {holder or 'unknown'}: one process "
+                "writes to a store at a time"
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n".encode("ascii"))
+        file.flush()
+        self._file = file
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._file.close()
+
+
+def _lock(file: BinaryIO) -> None:
+    """Lock a file, or raise OSError at once if it is locked."""
+    if os.name == "nt":
+        import msvcrt
+
+        # Beyond the process id at the start, which others must be able to read.
+        file.seek(1024)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    else:
+        import fcntl
+
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

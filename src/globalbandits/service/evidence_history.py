@@ -1,4 +1,4 @@
-"""How the evidence of a bandit came about, computed from its log in the reading process."""
+"""The history of a bandit's evidence, recomputed from its log in the process of the reader."""
 
 import math
 import time
@@ -6,32 +6,32 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from globalbandits.service.bandit import Bandit
+from globalbandits.service.evidence_reader import EvidenceReader, succeeded
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.settings import canonical_json
 from globalbandits.service.pictures import MOST_EVENTS, marks, trace
-from globalbandits.service.readings import Readings, worked
 from globalbandits.service.stores.base import Store
-from globalbandits.service.texts import plain_json
 
-_MOST = 200  # points of a history
+_MAX_POINTS = 200  # of one history
 
 
-class Histories:
-    """The histories of bandits that somebody looks at.
+class EvidenceHistory:
+    """The histories of the bandits that are displayed.
 
-    Marks of the past are computed once. Beyond some thousand events the log is not gone through
-    again: the latest readings are added at the end.
+    A point of the past is computed once. A log of more than some thousand events is not read again;
+    the latest readings are appended instead.
 
     Args:
-        store: where the log is.
-        readings: whose process computes.
-        seconds: between two histories of a bandit.
-        now: a steady clock.
+        store: the store of the log.
+        readings: the reader whose process computes.
+        seconds: the time between two computations for a bandit.
+        now: a monotonic clock.
     """
 
     def __init__(
         self,
         store: Store,
-        readings: Readings,
+        readings: EvidenceReader,
         seconds: float,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -42,34 +42,37 @@ class Histories:
         self._points: dict[int, dict[int, dict[str, Any]]] = {}
         self._models: dict[int, str] = {}
         self._running: dict[int, Future[dict[int, dict[str, Any]]]] = {}
-        self._begun: dict[int, float] = {}
+        self._started_at: dict[int, float] = {}
 
     def ask(self, bandit: Bandit) -> list[dict[str, Any]] | None:
-        """The points that are known; None if there are none yet. More may be on their way."""
+        """The points computed so far, or None. More may follow."""
         id, version = bandit.row.id, bandit.version
-        model = plain_json(bandit.settings.model)
-        if self._models.get(id) != model:  # its curves count from now on, also for the past
+        model = canonical_json(bandit.settings.model)
+        if self._models.get(id) != model:
+            # The evidence depends on the curves: recompute the past with the new ones.
             self._models[id], self._points[id] = model, {}
         points = self._points[id]
         running = self._running.get(id)
         idle = running is None or running.done()
-        old = self._now() - self._begun.get(id, -math.inf) >= self._seconds
+        old = self._now() - self._started_at.get(id, -math.inf) >= self._seconds
         due = 0 < version <= MOST_EVENTS and version not in points
         if idle and due and (old or not points):
-            self._begin(bandit, model, version)
+            self._start(bandit, model, version)
         elif version > MOST_EVENTS:
             self._add_reading(bandit, points)
         if version == 0:
             return []
-        known = dict(points)  # as they are now: another thread may be about to change them
-        return [known[mark] for mark in sorted(known)][-_MOST:] if known else None
+        # A copy, because another thread may change the points.
+        known = dict(points)
+        return [known[mark] for mark in sorted(known)][-_MAX_POINTS:] if known else None
 
-    def _begin(self, bandit: Bandit, model: str, version: int) -> None:
+    def _start(self, bandit: Bandit, model: str, version: int) -> None:
         id = bandit.row.id
-        self._begun[id] = self._now()
+        self._started_at[id] = self._now()
         rows = self._store.events(id, 0, version)
         events = [(row.kind, row.arm, row.value) for row in rows]
-        if len(events) != version:  # the beginning was pruned
+        if len(events) != version:
+            # The first events were pruned.
             self._add_reading(bandit, self._points[id])
             return
         points = self._points[id]
@@ -78,11 +81,12 @@ class Histories:
             return
 
         def done(finished: "Future[dict[int, dict[str, Any]]]") -> None:
-            if not worked(finished):
+            if not succeeded(finished):
                 return
             lasting = set(marks(version))
             for mark in [mark for mark in points if mark not in lasting]:
-                del points[mark]  # the end of an earlier history
+                # The last point of an earlier history is not among the lasting marks.
+                del points[mark]
             points.update(finished.result())
 
         self._running[id] = future
@@ -93,7 +97,7 @@ class Histories:
         if reading is None:
             return
         interval, model = reading.evidence["interval"], reading.evidence["model"]
-        for mark in sorted(points)[: -_MOST + 1]:  # nobody is shown more of them
+        for mark in sorted(points)[: -_MAX_POINTS + 1]:
             points.pop(mark, None)
         points[reading.version] = {
             "version": reading.version,

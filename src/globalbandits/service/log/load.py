@@ -1,8 +1,8 @@
-"""From the store to memory: a snapshot where there is a good one, then the events after it."""
+"""Load a bandit from the store: restore the newest usable snapshot, then learn the later events."""
 
 from globalbandits._version import __version__
 from globalbandits.errors import GlobalBanditsError, StoreError, UnknownError
-from globalbandits.service.bandit import Bandit
+from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.stores.base import Store
 from globalbandits.service.stores.records import BanditRow, SettingRow, Snapshot
 
@@ -14,26 +14,26 @@ def load(
     at: tuple[int, int] | None = None,
     compiled: bool | None = None,
 ) -> Bandit:
-    """The bandit after all of its events, or as it was.
+    """Load a bandit at the end of its log or at an earlier version.
 
-    A snapshot that is damaged, or of another version of the library, is passed over: it is only
-    a cache. But a kept one stands for events that are gone, and is needed.
+    A snapshot is a cache: one that is damaged, or of another version of the library, is skipped. A
+    kept snapshot is always used, because the events before it were pruned.
 
     Args:
-        store: where the log is.
+        store: the store of the log.
         row: the bandit.
-        at: a version and the number of settings to stop at; the end of the log by default.
+        at: the version and the number of settings to stop at; the end of the log by default.
         compiled: as in `Learner`.
 
     Raises:
-        StoreError: if the log cannot be followed.
+        StoreError: if events or settings are missing.
         UnknownError: if the version was pruned.
     """
     settings = store.settings(row.id)
-    # Others may have gone on since the row was read.
+    # Another process may have added settings since the row was read.
     newest = max(found.number for found in settings if found.from_version <= row.version)
     version, number = (row.version, newest) if at is None else at
-    bandit = _start(store, row, settings, (version, number), compiled)
+    bandit = _load_snapshot(store, row, settings, (version, number), compiled)
     waiting = [found for found in settings if bandit.number < found.number <= number]
     bandit.advance(store.events(row.id, bandit.version, version), waiting)
     if bandit.version < version:
@@ -41,37 +41,38 @@ def load(
     return bandit
 
 
-def fresh(
+def load_start(
     store: Store,
     row: BanditRow,
     settings: list[SettingRow],
     *,
     compiled: bool | None = None,
 ) -> Bandit:
-    """The bandit where its log begins: without events, or at its kept snapshot."""
+    """Load a bandit at the start of its log: without events, or at its kept snapshot."""
     bandit = Bandit(row, settings[0], compiled=compiled)
     base = kept_snapshot(store, row)
     if base is not None:
-        bandit.resume(base, settings)
+        bandit.restore(base, settings)
     return bandit
 
 
 def kept_snapshot(store: Store, row: BanditRow) -> Snapshot | None:
-    """The snapshot that stands for pruned events, if any were."""
-    return next((found for found in store.snapshot(row.id) if found.kept), None)
+    """The snapshot that replaces pruned events; None if the log was never pruned."""
+    return next((found for found in store.snapshots(row.id) if found.kept), None)
 
 
-def _start(
+def _load_snapshot(
     store: Store,
     row: BanditRow,
     settings: list[SettingRow],
     upto: tuple[int, int],
     compiled: bool | None,
 ) -> Bandit:
-    """The bandit at the newest snapshot that can be used."""
+    """Load the bandit at the newest usable snapshot, or at the start of its log."""
     version, number = upto
     below = version
-    while found := store.snapshot(row.id, below, limit=1):  # there may be many, and they are long
+    # One at a time: there may be many snapshots, and they are large.
+    while found := store.snapshots(row.id, below, limit=1):
         snapshot = found[0]
         if snapshot.kept:
             break
@@ -80,11 +81,11 @@ def _start(
             continue
         bandit = Bandit(row, settings[0], compiled=compiled)
         try:
-            bandit.resume(snapshot, settings)
+            bandit.restore(snapshot, settings)
         except (GlobalBanditsError, ValueError, KeyError):
             continue
         return bandit
-    bandit = fresh(store, row, settings, compiled=compiled)
+    bandit = load_start(store, row, settings, compiled=compiled)
     if (bandit.version, bandit.number) > upto:
         raise UnknownError(
             f"version {version} of {row.name} is gone: it was pruned up to {bandit.version}"

@@ -1,20 +1,20 @@
-"""How many requests a token may make: a bucket that fills at a steady rate."""
+"""Limit the rate of requests per token with a token bucket."""
 
 import math
 import time
 from collections.abc import Callable
 
 
-class Rates:
-    """A bucket for each token.
+class RateLimiter:
+    """One bucket per token.
 
     Args:
-        rate: requests a second.
+        rate: requests per second.
         burst: requests at once, after a time without any.
-        now: seconds.
+        now: a clock in seconds.
 
-    >>> rates = Rates(10, 2, lambda: 0.0)
-    >>> [rates.wait("a") for _ in range(3)], rates.wait("b")
+    >>> limiter = RateLimiter(10, 2, lambda: 0.0)
+    >>> [limiter.wait("a") for _ in range(3)], limiter.wait("b")
     ([0, 0, 1], 0)
     """
 
@@ -27,7 +27,7 @@ class Rates:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def wait(self, token: str) -> int:
-        """0 and one request less; or whole seconds to wait."""
+        """Count a request and return 0, or return the whole seconds to wait before the next."""
         now = self._now()
         level, since = self._buckets.get(token, (self._burst, now))
         level = min(self._burst, level + (now - since) * self._rate)

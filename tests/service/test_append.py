@@ -1,19 +1,19 @@
-"""What becomes of a reward: every state of a decision, every kind, early and late."""
+"""The outcome of an event: every state of a decision, every kind, early and late."""
 
 import itertools
 
 import pytest
 
-from globalbandits.service.stores.outcomes import Held, Outcome, Terms, classify, state_of
-from globalbandits.service.stores.records import Decision
+from globalbandits.service.log.append import EventRules, Outcome, classify
+from globalbandits.service.stores.records import Decision, StoredEvent, decision_state
 
 DECISION = Decision("id", 1, None, 0, 2, 5, 1, 1, at=100, deadline=200)
 STATES = {
     "open": {},
-    "rewarded": {"reward": Held(0.5, 6)},
-    "defaulted": {"default": Held(0.0, 6)},
-    "retracted": {"reward": Held(0.5, 6), "retraction": Held(0.5, 7)},
-    "default retracted": {"default": Held(0.0, 6), "retraction": Held(0.0, 7)},
+    "rewarded": {"reward": StoredEvent(0.5, 6)},
+    "defaulted": {"default": StoredEvent(0.0, 6)},
+    "retracted": {"reward": StoredEvent(0.5, 6), "retraction": StoredEvent(0.5, 7)},
+    "default retracted": {"default": StoredEvent(0.0, 6), "retraction": StoredEvent(0.0, 7)},
 }
 # As the document's table has it: state, what comes, when, the late rule.
 EXPECTED = {
@@ -30,7 +30,7 @@ EXPECTED = {
 
 def outcome(state, kind, when, late, value=0.5, can_forget=True):
     at = {"early": 150, "late": 250}[when]
-    return classify(DECISION, STATES[state], kind, value, at, Terms(late, can_forget))
+    return classify(DECISION, STATES[state], kind, value, at, EventRules(late, can_forget))
 
 
 @pytest.mark.parametrize("case", EXPECTED, ids=str)
@@ -64,24 +64,24 @@ def test_what_was_learned_can_be_taken_back_once(when):
 
 @pytest.mark.parametrize("kind", ["reward", "default", "retraction"])
 def test_a_decision_nobody_made(kind):
-    assert classify(None, {}, kind, 0.5, 150, Terms("accept", True)) is Outcome.UNKNOWN
+    assert classify(None, {}, kind, 0.5, 150, EventRules("accept", True)) is Outcome.UNKNOWN
 
 
 def test_without_a_deadline_nothing_is_late_and_no_default_is_due():
     open_ended = DECISION._replace(deadline=None)
-    terms = Terms("refuse", True)
+    terms = EventRules("refuse", True)
     assert classify(open_ended, {}, "reward", 0.5, 10**18, terms) is Outcome.LEARNED
     assert classify(open_ended, {}, "default", 0.0, 10**18, terms) is Outcome.DUPLICATE
 
 
 def test_the_moment_of_the_deadline_is_in_time_and_due():
-    terms = Terms("refuse", True)
+    terms = EventRules("refuse", True)
     assert classify(DECISION, {}, "reward", 0.5, 200, terms) is Outcome.LEARNED
     assert classify(DECISION, {}, "default", 0.0, 200, terms) is Outcome.LEARNED
 
 
 def test_names_of_states():
-    assert [state_of(held).value for held in STATES.values()] == [
+    assert [decision_state(held).value for held in STATES.values()] == [
         "open",
         "rewarded",
         "defaulted",

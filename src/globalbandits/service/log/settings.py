@@ -1,4 +1,4 @@
-"""What an operator sets about a bandit. A change is a new row of the log, never a reset."""
+"""The settings of a bandit. A change is a new row of the log, never a reset."""
 
 import dataclasses
 import json
@@ -19,11 +19,22 @@ from globalbandits.errors import ServiceError
 from globalbandits.model import RewardModel
 from globalbandits.model.limits import MOST_ARMS
 from globalbandits.policies.base import Policy
-from globalbandits.service.texts import plain_json
 
 MODES = ("live", "shadow", "paused")
-LATE = ("accept", "refuse")
-LONGEST_DEADLINE = 10 * 366 * 86_400.0  # seconds
+LATE_RULES = ("accept", "refuse")
+MAX_DEADLINE_SECONDS = 10 * 366 * 86_400.0
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and finite numbers, so that equal values are equal texts.
+
+    >>> canonical_json({"b": 1, "a": [0.5]})
+    '{"a":[0.5],"b":1}'
+    """
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise ServiceError("settings must be plain JSON with finite numbers") from None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,20 +42,21 @@ class Settings:
     """Everything about a bandit that may change while it learns.
 
     Args:
-        model: the reward model as a dict. A change must keep arms and curves: a cost may differ.
+        model: the reward model as a dict. A change must keep the arms and the curves; a cost may
+            change.
         policy: the policy as a dict.
-        mode: ``live`` shows what is chosen; ``shadow`` shows the incumbent; ``paused`` decides
-            nothing, but rewards are learned.
-        incumbent: the value of the arm that was in use before.
-        held_back: share of the decisions for which the incumbent is shown in ``live`` mode, so
-            that it stays comparable.
-        limits: lowest and highest value of an arm that may be shown.
-        largest_step: how many arms a shown one may be away from the arm last learned from; before
-            any reward, from the incumbent.
+        mode: ``live`` shows the chosen arm; ``shadow`` shows the incumbent; ``paused`` makes no new
+            decisions but still learns rewards.
+        incumbent: the value of the arm that was in use before the bandit.
+        held_back: the share of decisions in the control group: they show the incumbent in ``live``
+            mode, so that the two can be compared.
+        limits: the lowest and the highest value of an arm that may be shown.
+        largest_step: the largest distance, in arms, between the shown arm and the arm of the last
+            learned reward; before the first reward, the incumbent.
         deadline_seconds: how long a decision waits for its reward.
-        default_reward: what is learned when none has come by then.
-        late: what becomes of a reward after the deadline where no default was learned:
-            ``accept`` or ``refuse``.
+        default_reward: the reward that is learned if none was reported by the deadline.
+        late: whether a reward after the deadline is learned (``accept``) or refused (``refuse``)
+            if no default was learned.
     """
 
     model: Mapping[str, Any]
@@ -60,7 +72,11 @@ class Settings:
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> "Settings":
-        """The settings a plain dict describes, checked."""
+        """Build settings from a plain dict and check them.
+
+        Raises:
+            GlobalBanditsError: if a setting is missing, unknown or wrong.
+        """
         names = [field.name for field in dataclasses.fields(Settings)]
         for key in given:
             require_known("setting", key, names, ServiceError)
@@ -73,7 +89,7 @@ class Settings:
 
     @staticmethod
     def from_log(body: str) -> "Settings":
-        """Settings as the log has them; they were checked before they were stored."""
+        """Build settings from a row of the log. They were checked before they were stored."""
         return Settings(**json.loads(body))
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,37 +97,37 @@ class Settings:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def changed(self, changes: Mapping[str, Any]) -> "Settings":
-        """These settings with some of them replaced, checked."""
+        """Replace some settings and check the result."""
         require(isinstance(changes, Mapping), "changes", "be a dict", changes, ServiceError)
         return Settings.from_dict(self.to_dict() | dict(changes))
 
     def build(self) -> tuple[RewardModel, Policy]:
-        """The model and the policy; the same objects for the same settings."""
-        return build_model(plain_json(self.model)), Policy.from_dict(self.policy)
+        """The model and the policy. Equal models are the same object."""
+        return build_model(canonical_json(self.model)), Policy.from_dict(self.policy)
 
     def check(self) -> None:
-        """Refuse settings that make no sense, alone or together.
+        """Check every setting and their combinations.
 
         Raises:
-            GlobalBanditsError: with the parameter, the rule and the value.
+            GlobalBanditsError: naming the parameter, the rule and the value.
         """
         model, policy = self.build()
         policy.setup(model)
-        for name, allowed in (("mode", MODES), ("late", LATE)):
+        for name, allowed in (("mode", MODES), ("late", LATE_RULES)):
             require_known(name, getattr(self, name), allowed, ServiceError)
         share = as_float("held_back", self.held_back, ServiceError)
         require(0.0 <= share < 1.0, "held_back", "lie in [0, 1)", self.held_back, ServiceError)
         needed = self.mode == "shadow" or share > 0.0
         rule = "be an arm in shadow mode and where decisions are held back"
         require(not needed or self.incumbent is not None, "incumbent", rule, None, ServiceError)
-        index_of(model, self.incumbent)
+        arm_index(model, self.incumbent)
         allowed_arms(model, self.limits)
         if self.largest_step is not None:
             as_integer("largest_step", self.largest_step, 1, ServiceError, maximum=MOST_ARMS)
         if self.deadline_seconds is not None:
             as_positive("deadline_seconds", self.deadline_seconds, ServiceError)
-            rule = f"be at most {LONGEST_DEADLINE:.0f}"
-            within = self.deadline_seconds <= LONGEST_DEADLINE
+            rule = f"be at most {MAX_DEADLINE_SECONDS:.0f}"
+            within = self.deadline_seconds <= MAX_DEADLINE_SECONDS
             require(within, "deadline_seconds", rule, self.deadline_seconds, ServiceError)
         if self.default_reward is not None:
             as_unit("default_reward", self.default_reward, model.reward_range)
@@ -120,8 +136,8 @@ class Settings:
             require(has_deadline, "deadline_seconds", rule, None, ServiceError)
 
 
-def index_of(model: RewardModel, value: Any) -> int | None:
-    """The arm with this value; None for no value."""
+def arm_index(model: RewardModel, value: Any) -> int | None:
+    """The index of the arm with this value; None for None."""
     if value is None:
         return None
     is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
@@ -132,7 +148,7 @@ def index_of(model: RewardModel, value: Any) -> int | None:
 
 
 def allowed_arms(model: RewardModel, limits: Any) -> list[int] | None:
-    """The arms within limits of their values; None for no limits."""
+    """The indices of the arms whose values are within the limits; None without limits."""
     if limits is None:
         return None
     is_pair = isinstance(limits, (list, tuple)) and len(limits) == 2
@@ -147,7 +163,7 @@ def allowed_arms(model: RewardModel, limits: Any) -> list[int] | None:
 
 
 def plain_arm(arm: Any) -> Any:
-    """An arm's value as JSON has it: a number or a text."""
+    """An arm's value as a JSON value: a number or a text."""
     if isinstance(arm, str):
         return arm
     try:
@@ -158,5 +174,5 @@ def plain_arm(arm: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def build_model(spec: str) -> RewardModel:
-    """The model of a spec in JSON, analysed once for all bandits that share it."""
+    """The model of a JSON specification, built once for all bandits that share it."""
     return RewardModel.from_dict(json.loads(spec))

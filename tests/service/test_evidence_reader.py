@@ -9,12 +9,11 @@ import time
 
 import pytest
 
-from globalbandits.service import histories
-from globalbandits.service import readings as module
-from globalbandits.service.histories import Histories
+from globalbandits.service import evidence_history, evidence_reader
+from globalbandits.service.evidence_history import EvidenceHistory
+from globalbandits.service.evidence_reader import EvidenceReader, EvidenceReading
 from globalbandits.service.log import Log
-from globalbandits.service.readings import Reading, Readings
-from globalbandits.service.stores import MemoryStore
+from globalbandits.service.stores import SQLiteStore
 from tests.service.worlds import MODEL, WAGP
 
 EVIDENCE = {"interval": {"low": 0.1, "high": 0.9}, "model": {"theta": 0.5, "log_e_value": 0.0}}
@@ -22,14 +21,14 @@ EVIDENCE = {"interval": {"low": 0.1, "high": 0.9}, "model": {"theta": 0.5, "log_
 
 @pytest.fixture(scope="module")
 def readings():
-    made = Readings(seconds=0.0)
+    made = EvidenceReader(seconds=0.0)
     yield made
     made.close()
 
 
 @pytest.fixture
 def bandit():
-    log = Log(MemoryStore(), compiled=False)
+    log = Log(SQLiteStore(":memory:"), compiled=False)
     log.create("shop", WAGP)
     log.reward("shop", log.decide("shop").decision.id, 0.3)
     yield log.bandit("shop"), log
@@ -61,7 +60,7 @@ def test_changed_settings_are_read_again(readings, bandit):
 
 def test_a_reading_that_fails_is_said(readings, bandit, monkeypatch, caplog):
     shop, _ = bandit
-    monkeypatch.setattr(module, "read", int)  # which takes no model
+    monkeypatch.setattr(evidence_reader, "read", int)  # which takes no model
     with caplog.at_level(logging.ERROR, "globalbandits.service"):
         monkeypatch.setattr(readings, "_latest", {})
         readings.ask(shop)
@@ -79,9 +78,9 @@ def test_ctrl_c_is_not_for_the_process_that_reads(readings):
 def test_the_process_that_reads_ends_with_the_service_however_it_ends():
     code = """
 import os, time
-from globalbandits.service.readings import Readings
+from globalbandits.service.evidence_reader import EvidenceReader
 if __name__ == "__main__":
-    readings = Readings()
+    readings = EvidenceReader()
     print(readings.run(os.getpid).result(), flush=True)
     time.sleep(60)
 """
@@ -108,11 +107,11 @@ def _runs(pid):
 
 def test_a_long_history_is_bounded(readings, bandit, monkeypatch):
     shop, log = bandit
-    monkeypatch.setattr(histories, "MOST_EVENTS", 0)
-    monkeypatch.setattr(histories, "_MOST", 3)
-    found = Histories(log.store, readings, 0.0)
+    monkeypatch.setattr(evidence_history, "MOST_EVENTS", 0)
+    monkeypatch.setattr(evidence_history, "_MAX_POINTS", 3)
+    found = EvidenceHistory(log.store, readings, 0.0)
     for version in range(1, 8):
-        made = Reading(version, 1, 0.0, EVIDENCE)
+        made = EvidenceReading(version, 1, 0.0, EVIDENCE)
         monkeypatch.setattr(readings, "ask", lambda bandit, made=made: made)
         shown = [point["version"] for point in found.ask(shop)]
         assert shown == list(range(1, version + 1))[-3:]

@@ -1,7 +1,7 @@
-"""The one thread that writes: it takes all that waits, and stores it in one commit.
+"""The thread that writes: it stores everything that is waiting in one commit.
 
-While a commit is under way the next batch gathers by itself, so that the size of a batch follows
-the load. Memory learns after the commit, in the order of the log, and only then is anybody told.
+The next batch gathers while a commit runs, so that the size of a batch follows the load. After the
+commit memory learns the events in the order of the log, and only then are the callers answered.
 """
 
 import queue
@@ -11,46 +11,50 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
-from globalbandits.errors import GlobalBanditsError, StoreAway
-from globalbandits.service.appending import Ask, Tell, append
-from globalbandits.service.bandit import Bandit
+from globalbandits.errors import GlobalBanditsError, StoreUnavailable
+from globalbandits.service.log.append import NewDecision, NewEvent, append
+from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.stores.base import Store, Transaction
 
-LARGEST_BATCH = 512
+MAX_BATCH = 512
 
 
 class Change(NamedTuple):
-    """Rare work of another kind: what to do in a transaction, and with memory after it."""
+    """A rare write with a commit of its own.
+
+    ``write`` runs in the transaction. ``after`` is called with its result after the commit, and
+    returns the answer.
+    """
 
     write: Callable[[Transaction], Any]
-    after: Callable[[Any], Any]  # is given what write returned; its result is the answer
+    after: Callable[[Any], Any]
 
 
-class Answer(Protocol):
-    """What an answer is put into: a future of a thread, or one of an event loop."""
+class AnswerFuture(Protocol):
+    """The future of an answer: of `concurrent.futures` or of an event loop."""
 
     def done(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether it has a result or was cancelled."""
 
     def set_result(self, result: Any, /) -> Any:
-        """Give the answer."""
+        """Set the answer."""
 
     def set_exception(self, exception: Any, /) -> Any:
-        """Give an error instead."""
+        """Set an error instead."""
 
 
 class Waiting(NamedTuple):
-    """Something to be stored, and who waits for the answer."""
+    """Work to be stored, and the `AnswerFuture` of its answer."""
 
-    work: Ask | Tell | Change
-    answer: Any  # an Answer
-
-
-Notify = Callable[[Sequence[tuple[Answer, Any]]], None]
+    work: NewDecision | NewEvent | Change
+    answer: Any
 
 
-def answer_all(answers: Sequence[tuple[Answer, Any]]) -> None:
-    """Give each waiting one its answer, or its error."""
+Notify = Callable[[Sequence[tuple[AnswerFuture, Any]]], None]
+
+
+def answer_all(answers: Sequence[tuple[AnswerFuture, Any]]) -> None:
+    """Set the answers or errors of futures. Cancelled futures are skipped."""
     for future, answer in answers:
         if future.done():
             continue
@@ -61,13 +65,13 @@ def answer_all(answers: Sequence[tuple[Answer, Any]]) -> None:
 
 
 class Writer:
-    """A thread that stores what is submitted, in the order it came.
+    """A thread that stores submitted work in the order of submission.
 
     Args:
-        store: where to.
-        bandits: the bandits in memory, by id. Only loaded ones may be asked and told about.
-        notify: how answers are given; on the writer's thread.
-        observe: is told the size and the seconds of every commit.
+        store: the store of the log.
+        bandits: the bandits in memory, by id. Work must concern only these.
+        notify: called on the writer's thread to set the answers of a batch.
+        observe: called with the size and the seconds of every commit.
     """
 
     def __init__(
@@ -89,34 +93,37 @@ class Writer:
         self._thread.start()
 
     def submit(
-        self, work: Ask | Tell | Change, future: Callable[[], Any] = Future
+        self, work: NewDecision | NewEvent | Change, future: Callable[[], Any] = Future
     ) -> "Future[Any]":
-        """Have something stored; the future is done when it is on the disk and learned."""
+        """Submit work. Its future is done when the work is committed and learned."""
         return self.submit_all([work], future)[0]
 
     def submit_all(
-        self, works: Sequence[Ask | Tell | Change], future: Callable[[], Any] = Future
+        self,
+        works: Sequence[NewDecision | NewEvent | Change],
+        future: Callable[[], Any] = Future,
     ) -> "list[Future[Any]]":
-        """Have many things stored, in one commit if they are not too many.
+        """Submit work to be stored in one commit, except for `Change`.
 
         Args:
-            works: what.
-            future: makes what is waited for: of a thread, or of an event loop.
+            works: the work.
+            future: makes the future of an answer.
         """
         together = [Waiting(work, future()) for work in works]
-        with self._closed:  # nothing may come after the mark of the end
+        # The lock keeps work from being queued behind the end mark of `close`.
+        with self._closed:
             if not self._open:
-                raise StoreAway("the log is closed")
+                raise StoreUnavailable("the log is closed")
             self._queue.put(together)
         return [waiting.answer for waiting in together]
 
     @property
     def length(self) -> int:
-        """How many submissions wait."""
+        """The number of waiting submissions."""
         return self._queue.qsize()
 
     def close(self) -> None:
-        """Store what waits, then stop."""
+        """Store what is waiting, then stop."""
         with self._closed:
             if self._open:
                 self._open = False
@@ -130,7 +137,7 @@ class Writer:
             together = self._queue.get()
             while together is not None:
                 batch += together
-                if len(batch) >= LARGEST_BATCH:
+                if len(batch) >= MAX_BATCH:
                     break
                 try:
                     together = self._queue.get_nowait()
@@ -140,7 +147,7 @@ class Writer:
             self._store_all(batch)
 
     def _store_all(self, batch: list[Waiting]) -> None:
-        """Runs of asks and tells in one commit each; a change in a commit of its own."""
+        """Store runs of decisions and events in one commit each, and every change in its own."""
         run: list[Waiting] = []
         for waiting in batch:
             if isinstance(waiting.work, Change):
@@ -154,44 +161,45 @@ class Writer:
     def _store_run(self, run: list[Waiting]) -> None:
         if not run:
             return
-        asks = [w for w in run if isinstance(w.work, Ask)]
-        tells = [w for w in run if isinstance(w.work, Tell)]
-        begun = time.perf_counter()
+        decisions = [waiting for waiting in run if isinstance(waiting.work, NewDecision)]
+        events = [waiting for waiting in run if isinstance(waiting.work, NewEvent)]
+        started = time.perf_counter()
         try:
             with self._store.transaction() as rows:
                 done = append(
                     rows,
-                    [w.work for w in asks if isinstance(w.work, Ask)],
-                    [w.work for w in tells if isinstance(w.work, Tell)],
+                    [w.work for w in decisions if isinstance(w.work, NewDecision)],
+                    [w.work for w in events if isinstance(w.work, NewEvent)],
                     self._bandits,
                 )
-            self._observe(len(run), time.perf_counter() - begun)
-            for bandit, events in done.events.items():
-                self._bandits[bandit].advance(events)
-        except StoreAway as error:
+            self._observe(len(run), time.perf_counter() - started)
+            for bandit, missed in done.events.items():
+                self._bandits[bandit].advance(missed)
+        except StoreUnavailable as error:
             self._fail(run, error)
             return
         except Exception as error:
-            if len(run) > 1:  # it is the fault of one of them: the others must not suffer from it
+            # One item may be at fault: store each alone, so that the others succeed.
+            if len(run) > 1:
                 for waiting in run:
                     self._store_run([waiting])
             else:
                 self._fail(run, error)
             return
-        for decided in done.decided:
-            if not decided.replayed:
-                self._bandits[decided.decision.bandit].note_shown(decided.decision.shown)
-        answers: list[tuple[Answer, Any]] = []
-        answers += zip((w.answer for w in asks), done.decided, strict=True)
-        answers += zip((w.answer for w in tells), done.told, strict=True)
+        for result in done.decisions:
+            if not result.replayed:
+                self._bandits[result.decision.bandit].count_shown(result.decision.shown)
+        answers: list[tuple[AnswerFuture, Any]] = []
+        answers += zip((w.answer for w in decisions), done.decisions, strict=True)
+        answers += zip((w.answer for w in events), done.results, strict=True)
         self._notify(answers)
 
     def _store_change(self, waiting: Waiting, change: Change) -> None:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         try:
             with self._store.transaction() as rows:
                 written = change.write(rows)
-            self._observe(1, time.perf_counter() - begun)
+            self._observe(1, time.perf_counter() - started)
             answer = change.after(written)
         except Exception as error:
             self._fail([waiting], error)
@@ -199,7 +207,7 @@ class Writer:
         self._notify([(waiting.answer, answer)])
 
     def _fail(self, run: list[Waiting], error: Exception) -> None:
-        """Nothing of the run is known to be stored; who asks again finds what is."""
+        """Answer with an error. The commit may have succeeded; a repeated call finds out."""
         known = isinstance(error, GlobalBanditsError)
-        shown = error if known else StoreAway(f"{type(error).__name__}: {error}")
+        shown = error if known else StoreUnavailable(f"{type(error).__name__}: {error}")
         self._notify([(waiting.answer, shown) for waiting in run])

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from globalbandits.service.draws import Draws
+from globalbandits.service.log.request_rng import RequestGenerators
 
 
 def naive(seed, key, purpose="policy"):
@@ -27,10 +27,10 @@ def naive(seed, key, purpose="policy"):
 
 def test_numbers_are_those_of_the_key():
     for seed in (0, 7, 2**63 - 1):
-        draws = Draws(seed)
+        generators = RequestGenerators(seed)
         for key in ("r:1", "r:2", "d:1", "r:é\U0001f600"):
             for purpose in ("policy", "held back"):
-                ours = draws.at(key, purpose)
+                ours = generators.request_rng(key, purpose)
                 theirs = naive(seed, key, purpose)
                 assert ours.random(3).tolist() == theirs.random(3).tolist()
                 assert ours.standard_normal() == theirs.standard_normal()
@@ -41,8 +41,8 @@ def test_numbers_are_those_of_the_key():
 
 def test_other_keys_seeds_and_purposes_give_unrelated_numbers():
     first = [
-        draws.at(f"{kind}:{n}", purpose).random()
-        for draws in (Draws(1), Draws(2))
+        generators.request_rng(f"{kind}:{n}", purpose).random()
+        for generators in (RequestGenerators(1), RequestGenerators(2))
         for kind in "rd"
         for n in range(500)
         for purpose in ("policy", "held back")

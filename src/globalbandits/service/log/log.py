@@ -1,4 +1,4 @@
-"""The log at work: bandits are created, decide, learn and change, and all of it is kept."""
+"""The log: creates bandits, makes decisions, learns rewards, and stores all of it."""
 
 import platform
 import secrets
@@ -10,16 +10,34 @@ from typing import Any
 from globalbandits._rewards import as_unit
 from globalbandits._validation import LARGEST_INTEGER, as_integer, require
 from globalbandits._version import __version__
-from globalbandits.errors import ConflictError, ServiceError, StoreAway, StoreError, UnknownError
+from globalbandits.errors import (
+    ConflictError,
+    ServiceError,
+    StoreError,
+    StoreUnavailable,
+    UnknownError,
+)
 from globalbandits.policies import Learner
-from globalbandits.service.appending import Ask, Decided, Tell, Told, catch_up
-from globalbandits.service.bandit import Bandit
-from globalbandits.service.clock import Clock
-from globalbandits.service.following import Follower
-from globalbandits.service.ids import Ids
-from globalbandits.service.loading import load
-from globalbandits.service.past import Past, make_again
-from globalbandits.service.settings import Settings
+from globalbandits.service.log.append import (
+    DecisionResult,
+    EventResult,
+    NewDecision,
+    NewEvent,
+    catch_up,
+)
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.clock import Clock
+from globalbandits.service.log.follower import Follower
+from globalbandits.service.log.identifiers import (
+    DecisionIds,
+    as_decision_id,
+    as_name,
+    as_request_id,
+)
+from globalbandits.service.log.load import load
+from globalbandits.service.log.replay import Redecision, redecide
+from globalbandits.service.log.settings import Settings, canonical_json
+from globalbandits.service.log.writer import Change, Notify, Writer, answer_all
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
     DEFAULT,
@@ -30,36 +48,34 @@ from globalbandits.service.stores.records import (
     SettingRow,
     WriterRow,
 )
-from globalbandits.service.texts import as_decision_id, as_name, as_request_id, plain_json
-from globalbandits.service.writer import Change, Notify, Writer, answer_all
 
 TENANT = "main"
-EVERY = 10_000  # events between snapshots
+SNAPSHOT_EVENTS = 10_000  # events between snapshots
 
 
 class Log:
-    """All bandits of one store, for any number of threads of one process.
+    """All bandits of one store. Threads may share a log.
 
-    Every call returns when what it stored is on the disk, or raises `StoreAway`; then the same
-    call may be made again. A decision with a request id, a reward and a retraction may be repeated
-    as often as one likes: each has its effect once.
+    Every call returns when its rows are on disk, or raises `StoreUnavailable`. Then the commit may
+    or may not have succeeded, and you can repeat the call: a decision with a request id, a reward
+    and a retraction take effect once, however often they are sent.
 
     Args:
-        store: where the log is.
-        clock: what time it is.
+        store: the store of the log.
+        clock: the clock.
         compiled: as in `Learner`.
-        every: events between snapshots.
-        notify: how the futures of `submit_...` are answered; by the writer's thread by default.
-        observe: is told the size and the seconds of every commit.
+        snapshot_events: events between snapshots.
+        notify: sets the answers of the futures of `submit_...`; on the writer's thread by default.
+        observe: called with the size and the seconds of every commit.
 
-    >>> from globalbandits.service.stores import MemoryStore
-    >>> log = Log(MemoryStore())
+    >>> from globalbandits.service.stores import SQLiteStore
+    >>> log = Log(SQLiteStore(":memory:"))
     >>> model = {"family": "demand.linear_power", "arms": [0.4, 0.6, 0.8]}
     >>> _ = log.create("shop", {"model": model, "policy": {"policy": "wagp"}, "seed": 7})
-    >>> decided = log.decide("shop", "order-1")
-    >>> log.reward("shop", decided.decision.id, 0.3).outcome.value
+    >>> decision = log.decide("shop", "order-1").decision
+    >>> log.reward("shop", decision.id, 0.3).outcome.value
     'learned'
-    >>> log.reward("shop", decided.decision.id, 0.3).outcome.value
+    >>> log.reward("shop", decision.id, 0.3).outcome.value
     'duplicate'
     >>> log.close()
     """
@@ -70,19 +86,19 @@ class Log:
         *,
         clock: Clock | None = None,
         compiled: bool | None = None,
-        every: int = EVERY,
+        snapshot_events: int = SNAPSHOT_EVENTS,
         notify: Notify = answer_all,
         observe: Callable[[int, float], None] = lambda size, seconds: None,
     ) -> None:
         self.store = store
         self.clock = Clock() if clock is None else clock
         self._compiled = compiled
-        self._ids = Ids()
-        self._every = every
+        self._ids = DecisionIds()
+        self._snapshot_events = snapshot_events
         self._loading = threading.RLock()
         self._rows = {(row.tenant, row.name): row for row in store.bandits()}
         self._bandits: dict[int, Bandit] = {}
-        self._saved: dict[int, int] = {}  # versions of the newest snapshots
+        self._snapshot_versions: dict[int, int] = {}  # of the newest snapshots, by bandit
         with store.transaction() as rows:
             host = platform.node()
             found = WriterRow(0, __version__, platform.python_version(), host, self.clock.now())
@@ -95,14 +111,14 @@ class Log:
     # Bandits
 
     def names(self, tenant: str = TENANT) -> list[str]:
-        """The names of a tenant's bandits."""
+        """The names of a tenant's bandits, sorted."""
         return sorted(name for owner, name in list(self._rows) if owner == tenant)
 
     def bandit(self, name: str, tenant: str = TENANT) -> Bandit:
-        """A bandit, loaded if it is not yet.
+        """The bandit of this name. It is loaded at the first call, which may take long.
 
         Raises:
-            UnknownError: if there is none of this name.
+            UnknownError: if there is no bandit of this name.
         """
         row = self._rows.get((tenant, name))
         if row is None and self.store.shared:
@@ -114,11 +130,12 @@ class Log:
             with self._loading:
                 found = self._bandits.get(row.id)
                 if found is None:
-                    # Nobody is told anything about a bandit that is not loaded: this is its end.
+                    # A bandit that is not loaded gets no events from this process, so that the
+                    # end of its log does not move while it is loaded.
                     newest = {known.id: known for known in self.store.bandits()}[row.id]
                     found = load(self.store, newest, compiled=self._compiled)
-                    found.set_shown(self.store.shown(row.id), self.store.n_open(row.id))
-                    self._saved[row.id] = found.version
+                    found.set_shown(self.store.shown_counts(row.id), self.store.n_open(row.id))
+                    self._snapshot_versions[row.id] = found.version
                     self._bandits[row.id] = found
         return found
 
@@ -132,7 +149,7 @@ class Log:
             Learner(policy, model, seed=0, compiled=True)
 
     def bandit_of(self, id: int) -> Bandit | None:
-        """A bandit by its id, loaded if it is not yet; None if there is none."""
+        """The bandit with this id, or None. It is loaded at the first call."""
         for (tenant, name), row in list(self._rows.items()):
             if row.id == id:
                 return self.bandit(name, tenant)
@@ -143,35 +160,39 @@ class Log:
         return list(self._bandits.values())
 
     def is_loaded(self, name: str, tenant: str = TENANT) -> bool:
-        """Whether a bandit is there, or known not to be, without waiting."""
+        """Whether `bandit` answers at once: the bandit is in memory, or known not to exist."""
         row = self._rows.get((tenant, name))
         return not self.store.shared if row is None else row.id in self._bandits
 
     def _read_rows(self) -> dict[tuple[str, str], BanditRow]:
-        """The bandits of the store, also those that others have made."""
+        """Read the bandits of the store, including those of other processes."""
         self._rows |= {(row.tenant, row.name): row for row in self.store.bandits()}
         return self._rows
 
     def create(
         self, name: str, spec: Mapping[str, Any], tenant: str = TENANT
     ) -> tuple[Bandit, bool]:
-        """A new bandit; whether it is new. The same spec again changes nothing.
+        """Create a bandit. A repeated call with the same specification changes nothing.
 
         Args:
-            name: of the bandit, in the tenant.
-            spec: settings (see `Settings`), and perhaps a seed.
-            tenant: who owns it.
+            name: the name of the bandit, unique in its tenant.
+            spec: the settings (see `Settings`), and optionally ``seed``.
+            tenant: the owner of the bandit.
+
+        Returns:
+            The bandit, and whether it is new.
 
         Raises:
-            ConflictError: if there is one of this name with another spec.
+            ConflictError: if a bandit of this name exists with another specification.
         """
         as_name("name", name)
         as_name("tenant", tenant)
         require(isinstance(spec, Mapping), "spec", "be a dict", spec, ServiceError)
         given = dict(spec)
-        text = plain_json(given)
+        text = canonical_json(given)
         with self._loading:
-            if (tenant, name) not in self._rows:  # but one may be stored whose maker was not told
+            if (tenant, name) not in self._rows:
+                # An earlier call may have stored it without getting the answer of the commit.
                 self._read_rows()
             if (tenant, name) in self._rows:
                 return self._existing(name, tenant, text), False
@@ -182,19 +203,20 @@ class Log:
             settings = Settings.from_dict(given)
             at = self.clock.now()
             new = BanditRow(0, tenant, name, text, seed, 0, at)
-            first = SettingRow(0, 1, 0, plain_json(settings.to_dict()), at)
+            first = SettingRow(0, 1, 0, canonical_json(settings.to_dict()), at)
             change = Change(lambda rows: _add(rows, new, first), lambda written: written)
             try:
                 row, first = self.writer.submit(change).result()
-            except StoreAway:
+            except StoreUnavailable:
                 raise
-            except StoreError:  # somebody else was quicker
+            except StoreError:
+                # Another process may have created it at the same time.
                 if (tenant, name) not in self._read_rows():
                     raise
                 return self._existing(name, tenant, text), False
             self._rows[tenant, name] = row
             self._bandits[row.id] = Bandit(row, first, compiled=self._compiled)
-            self._saved[row.id] = 0
+            self._snapshot_versions[row.id] = 0
             return self._bandits[row.id], True
 
     def _existing(self, name: str, tenant: str, text: str) -> Bandit:
@@ -213,32 +235,37 @@ class Log:
         *,
         expected: int | None = None,
     ) -> int:
-        """Change settings; the number of the new ones. All that was learned is kept.
+        """Change settings. Everything that was learned is kept.
 
         Args:
-            name: of the bandit.
-            changes: the settings that change.
-            tenant: who owns it.
-            expected: the number of the settings that are changed; others are refused.
+            name: the name of the bandit.
+            changes: the settings to replace.
+            tenant: the owner of the bandit.
+            expected: the number of the settings to change. If it is given, settings with another
+                number are not changed.
+
+        Returns:
+            The number of the new settings.
 
         Raises:
-            ConflictError: if somebody else has changed them since.
+            ConflictError: if the present settings do not have the number ``expected``.
         """
         bandit = self.bandit(name, tenant)
-        # Models are built here, in the caller's time, and found again where everybody waits.
+        # Building a model may take long. Do it on this thread: the writer's thread, for which all
+        # other requests wait, then finds the model in the cache.
         bandit.settings.changed(changes)
 
         def write(rows: Transaction) -> SettingRow | None:
             versions = rows.lock([bandit.row.id])
-            # Others, or one of us who was not told, may have gone on.
+            # Another process, or a commit whose answer was lost, may have added events.
             bandit.advance(catch_up(rows, versions, self._bandits)[bandit.row.id])
             if expected is not None and expected != bandit.number:
                 raise ConflictError(
                     f"settings must still be number {expected}, got number {bandit.number}"
                 )
             settings = bandit.check_change(dict(changes))
-            body = plain_json(settings.to_dict())
-            if body == plain_json(bandit.settings.to_dict()):
+            body = canonical_json(settings.to_dict())
+            if body == canonical_json(bandit.settings.to_dict()):
                 return None
             number, version = bandit.number + 1, bandit.version
             new = SettingRow(bandit.row.id, number, version, body, self.clock.now())
@@ -255,26 +282,28 @@ class Log:
 
     # Decisions and rewards
 
-    def decide(self, name: str, request_id: str | None = None, tenant: str = TENANT) -> Decided:
-        """Make a decision, or find the one that was made for this request id.
+    def decide(
+        self, name: str, request_id: str | None = None, tenant: str = TENANT
+    ) -> DecisionResult:
+        """Make a decision, or return the earlier one of this request id.
 
         Raises:
             ConflictError: if the bandit is paused and the request is new.
         """
-        decided: Decided = self.submit_decide(self.bandit(name, tenant), request_id).result()
-        return decided
+        result: DecisionResult = self.submit_decide(self.bandit(name, tenant), request_id).result()
+        return result
 
-    def submit_decide(self, bandit: Bandit, request_id: str | None) -> "Future[Decided]":
-        """A decision to come."""
+    def submit_decide(self, bandit: Bandit, request_id: str | None) -> "Future[DecisionResult]":
+        """Submit a decision. Its future is done when it is stored."""
         request_id = as_request_id(request_id)
         if bandit.settings.mode == "paused":
-            future: Future[Decided] = Future()
-            future.set_result(self.made_before(bandit, request_id))
+            future: Future[DecisionResult] = Future()
+            future.set_result(self.existing_decision(bandit, request_id))
             return future
-        return self.writer.submit(self.ask(bandit, request_id))
+        return self.writer.submit(self.new_decision(bandit, request_id))
 
-    def ask(self, bandit: Bandit, request_id: str | None) -> Ask:
-        """A decision that is made, and to be stored."""
+    def new_decision(self, bandit: Bandit, request_id: str | None) -> NewDecision:
+        """Make a decision. It must be submitted to the writer to be stored."""
         at = self.clock.now()
         id = self._ids.new(at)
         choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
@@ -282,10 +311,10 @@ class Log:
         deadline = None if seconds is None else at + round(seconds * 1e6)
         chosen, shown, _, version, settings = choice
         made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
-        return Ask(Decision(*made, self._writer_id, at, deadline))
+        return NewDecision(Decision(*made, self._writer_id, at, deadline))
 
-    def made_before(self, bandit: Bandit, request_id: str | None) -> Decided:
-        """The decision of a request, where no new ones are made.
+    def existing_decision(self, bandit: Bandit, request_id: str | None) -> DecisionResult:
+        """The stored decision of a request to a paused bandit.
 
         Raises:
             ConflictError: if there is none.
@@ -295,52 +324,56 @@ class Log:
             found = self.store.decision_of_request(bandit.row.id, request_id)
         if found is None:
             raise ConflictError(f"{bandit.row.name} is paused: it makes no new decisions")
-        return Decided(found, True)
+        return DecisionResult(found, True)
 
-    def reward(self, name: str, decision: str, value: float, tenant: str = TENANT) -> Told:
-        """Tell the reward of a decision, in the model's units.
+    def reward(self, name: str, decision: str, value: float, tenant: str = TENANT) -> EventResult:
+        """Report the reward of a decision, in the model's units.
 
         Raises:
-            RewardError: if it cannot be a reward of this bandit.
+            RewardError: if the model cannot give such a reward.
         """
-        told: Told = self.submit_reward(self.bandit(name, tenant), decision, value).result()
-        return self._after(name, tenant, told)
+        bandit = self.bandit(name, tenant)
+        result: EventResult = self.submit_reward(bandit, decision, value).result()
+        self._save_if_due(bandit)
+        return result
 
-    def submit_reward(self, bandit: Bandit, decision: str, value: float) -> "Future[Told]":
-        """A reward to be learned."""
-        return self.writer.submit(self.tell(bandit, decision, value))
+    def submit_reward(self, bandit: Bandit, decision: str, value: float) -> "Future[EventResult]":
+        """Submit a reward. Its future is done when it is stored and learned."""
+        return self.writer.submit(self.new_reward(bandit, decision, value))
 
-    def tell(self, bandit: Bandit, decision: str, value: float) -> Tell:
-        """A reward that is checked, and to be learned."""
+    def new_reward(self, bandit: Bandit, decision: str, value: float) -> NewEvent:
+        """Check a reward. It must be submitted to the writer to be learned."""
         as_unit("reward", value, bandit.learner.model.reward_range)
         id = as_decision_id(decision)
-        return Tell(bandit.row.id, id, REWARD, float(value), self.clock.now())
+        return NewEvent(bandit.row.id, id, REWARD, float(value), self.clock.now())
 
-    def retract(self, name: str, decision: str, tenant: str = TENANT) -> Told:
-        """Take back what was learned from a decision: a return, or a mistake."""
-        told: Told = self.submit_retraction(self.bandit(name, tenant), decision).result()
-        return self._after(name, tenant, told)
+    def retract(self, name: str, decision: str, tenant: str = TENANT) -> EventResult:
+        """Retract the reward of a decision, for example after a return or a mistake."""
+        bandit = self.bandit(name, tenant)
+        result: EventResult = self.submit_retraction(bandit, decision).result()
+        self._save_if_due(bandit)
+        return result
 
-    def submit_retraction(self, bandit: Bandit, decision: str) -> "Future[Told]":
-        """A reward to be taken back."""
-        return self.writer.submit(self.retraction(bandit, decision))
+    def submit_retraction(self, bandit: Bandit, decision: str) -> "Future[EventResult]":
+        """Submit a retraction. Its future is done when it is stored and learned."""
+        return self.writer.submit(self.new_retraction(bandit, decision))
 
-    def retraction(self, bandit: Bandit, decision: str) -> Tell:
-        """What takes a reward back."""
+    def new_retraction(self, bandit: Bandit, decision: str) -> NewEvent:
+        """A retraction. It must be submitted to the writer to be learned."""
         id = as_decision_id(decision)
-        return Tell(bandit.row.id, id, RETRACTION, 0.0, self.clock.now())
+        return NewEvent(bandit.row.id, id, RETRACTION, 0.0, self.clock.now())
 
-    def submit_default(self, bandit: Bandit, decision: Decision) -> "Future[Told] | None":
-        """The default of a decision whose deadline has passed; None if its settings have none."""
+    def submit_default(self, bandit: Bandit, decision: Decision) -> "Future[EventResult] | None":
+        """Submit the default of a decision after its deadline; None if its settings have none."""
         value = bandit.settings_at(decision.settings).default_reward
         if value is None:
             return None
         return self.writer.submit(
-            Tell(bandit.row.id, decision.id, DEFAULT, float(value), self.clock.now())
+            NewEvent(bandit.row.id, decision.id, DEFAULT, float(value), self.clock.now())
         )
 
-    def explain(self, name: str, decision: str, tenant: str = TENANT) -> Past:
-        """A past decision with its reasons, from the state it was made in.
+    def explain(self, name: str, decision: str, tenant: str = TENANT) -> Redecision:
+        """Recompute and explain a past decision from the state it was made in.
 
         Raises:
             UnknownError: if the bandit has no such decision.
@@ -349,38 +382,36 @@ class Log:
         found = self.store.decision(decision)
         if found is None or found.bandit != bandit.row.id:
             raise UnknownError(f"decision must be one of {name}, got {decision!r}")
-        return make_again(self.store, bandit, found)
+        return redecide(self.store, bandit, found)
 
     # Snapshots
 
-    def _after(self, name: str, tenant: str, told: Told) -> Told:
-        bandit = self.bandit(name, tenant)
-        if bandit.version - self._saved[bandit.row.id] >= self._every:
+    def _save_if_due(self, bandit: Bandit) -> None:
+        if bandit.version - self._snapshot_versions[bandit.row.id] >= self._snapshot_events:
             self.save(bandit)
-        return told
 
     def save(self, bandit: Bandit) -> "Future[None] | None":
-        """Keep a snapshot of a bandit, so that loading it is quick; None if there is a good one."""
-        if bandit.version == self._saved[bandit.row.id]:
+        """Submit a snapshot of a bandit, which makes loading it fast; None if it is up to date."""
+        if bandit.version == self._snapshot_versions[bandit.row.id]:
             return None
-        self._saved[bandit.row.id] = bandit.version
+        self._snapshot_versions[bandit.row.id] = bandit.version
 
         def write(rows: Transaction) -> None:
-            rows.lock([bandit.row.id])  # others may keep snapshots of it, too
+            # Other processes may store snapshots of the same bandit.
+            rows.lock([bandit.row.id])
             snapshot = bandit.snapshot()
             rows.add_snapshot(snapshot)
-            rows.drop_snapshots(bandit.row.id, snapshot.version, self._every)
+            rows.drop_snapshots(bandit.row.id, snapshot.version, self._snapshot_events)
 
         return self.writer.submit(Change(write, lambda written: written))
 
     def save_due(self) -> None:
-        """Keep snapshots of the bandits that have learned enough since the last one."""
+        """Save the bandits that have learned enough events since their last snapshot."""
         for bandit in list(self._bandits.values()):
-            if bandit.version - self._saved[bandit.row.id] >= self._every:
-                self.save(bandit)
+            self._save_if_due(bandit)
 
     def stop(self) -> None:
-        """Store what waits, and keep snapshots; the store stays open."""
+        """Store what is waiting, and save all bandits; the store stays open."""
         if self._follower is not None:
             self._follower.stop()
         for bandit in list(self._bandits.values()):
@@ -398,6 +429,3 @@ def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRo
     first = first._replace(bandit=id)
     rows.add_settings([first])
     return new._replace(id=id), first
-
-
-__all__ = ["EVERY", "TENANT", "Log"]

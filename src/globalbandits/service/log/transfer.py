@@ -1,20 +1,23 @@
-"""The log as lines of JSON (NDJSON): for audit, for other programs, and back into a store.
+"""Export the log as lines of JSON (NDJSON), import it, and copy it from store to store.
 
-Order: a heading, the writers, then for each bandit the bandit, its settings, the snapshot it
-begins at if it was pruned, and for every version its event and the decisions made after it.
+The lines are, in this order: a header and the writers; then for each bandit its row, its settings,
+its kept snapshot if it was pruned, and for every version the event and the decisions made after it.
 """
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from globalbandits._rewards import as_arm, as_unit
 from globalbandits._validation import LARGEST_INTEGER, show
 from globalbandits._version import __version__
 from globalbandits.errors import GlobalBanditsError, StoreError
 from globalbandits.model import RewardModel
-from globalbandits.service.loading import kept_snapshot
-from globalbandits.service.settings import Settings
+from globalbandits.service.log.identifiers import as_name
+from globalbandits.service.log.load import kept_snapshot, load
+from globalbandits.service.log.replay import comparable_state, replay
+from globalbandits.service.log.settings import Settings
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
     BanditRow,
@@ -25,12 +28,11 @@ from globalbandits.service.stores.records import (
     Snapshot,
     WriterRow,
 )
-from globalbandits.service.texts import as_name
 
 FORMAT = "globalbandits.log"
 VERSION = 1
-_LARGEST = 5_000  # rows held before they are stored
-_KINDS: dict[str, Any] = {
+_ROWS_PER_WRITE = 5_000
+_RECORDS: dict[str, Any] = {
     "writer": WriterRow,
     "bandit": BanditRow,
     "settings": SettingRow,
@@ -43,7 +45,7 @@ _Row = TypeVar("_Row")
 
 
 def export_lines(store: Store, bandits: Sequence[BanditRow]) -> Iterator[str]:
-    """The log of some bandits, line by line."""
+    """The lines of the log of some bandits."""
     yield _line({"type": "log", "format": FORMAT, "version": VERSION, "library": __version__})
     for writer in store.writers():
         yield _line({"type": "writer"} | writer._asdict())
@@ -60,7 +62,7 @@ def export_lines(store: Store, bandits: Sequence[BanditRow]) -> Iterator[str]:
 
 
 def _history(store: Store, bandit: BanditRow) -> Iterator[str]:
-    """Events and decisions: a decision stands after the events it knew."""
+    """Events and decisions, in an order in which every decision follows the events it knew."""
     events = store.events(bandit.id, upto=bandit.version)
     event = next(events, None)
     for decision in store.decisions(bandit.id):
@@ -74,42 +76,47 @@ def _history(store: Store, bandit: BanditRow) -> Iterator[str]:
 
 
 def import_lines(store: Store, lines: Iterable[str]) -> list[str]:
-    """Put exported bandits into a store, all or none; their names.
+    """Import exported bandits into a store, all or none, and return their names.
 
     Raises:
-        StoreError: with the line, if it is no line of an export, or does not fit the others; or
-            if the store has a bandit of that name.
+        StoreError: if a line is malformed or contradicts the others (the message has its number),
+            or if the store already has a bandit of the same name.
     """
-    there = {(row.tenant, row.name) for row in store.bandits()}
+    taken = {(row.tenant, row.name) for row in store.bandits()}
     with store.transaction() as rows:
-        reader = _Reader(rows, there)
+        importer = _Importer(rows, taken)
         for number, line in enumerate(lines, 1):
             try:
-                reader.take(line)
+                importer.take(line)
             except (GlobalBanditsError, ValueError, TypeError) as error:
                 raise StoreError(f"line {number}: {error}") from None
-        return reader.finish()
+        return importer.finish()
 
 
-class _Reader:
-    """Rows of an export on their way into a store, which gives some of them other numbers."""
+class _Importer:
+    """Checks exported rows and writes them to a store, which assigns new ids.
 
-    def __init__(self, rows: Transaction, there: set[tuple[str, str]]) -> None:
+    Args:
+        rows: the open transaction.
+        taken: the (tenant, name) pairs that the store already has.
+    """
+
+    def __init__(self, rows: Transaction, taken: set[tuple[str, str]]) -> None:
         self._rows = rows
-        self._there = there  # tenants and names that are taken
-        self._begun = False
-        self._writers: dict[int, int] = {}
+        self._taken = taken
+        self._has_header = False
+        self._writers: dict[int, int] = {}  # new ids by exported ids
         self._bandits: dict[int, int] = {}
         self._names: list[str] = []
         self._models: dict[int, RewardModel] = {}
-        self._versions: dict[int, int] = {}  # as the bandits say
-        self._reached: dict[int, int] = {}  # as the events say
+        self._versions: dict[int, int] = {}  # according to the rows of the bandits
+        self._reached: dict[int, int] = {}  # according to the events
         self._decisions: list[Decision] = []
         self._events: list[Event] = []
         self._refusals: list[Refusal] = []
 
     def take(self, line: str) -> None:
-        """One line."""
+        """Check and store one line."""
         try:
             data = json.loads(line)
         except (ValueError, RecursionError):
@@ -117,25 +124,25 @@ class _Reader:
         if not isinstance(data, dict) or not isinstance(data.get("type"), str):
             raise StoreError("must be a JSON object with a type")
         kind = data.pop("type")
-        if not self._begun:
+        if not self._has_header:
             if kind != "log" or data.get("format") != FORMAT or data.get("version") != VERSION:
                 raise StoreError(f"must be the heading of a {FORMAT} of version {VERSION}")
-            self._begun = True
+            self._has_header = True
             return
-        if kind not in _KINDS:
-            raise StoreError(f"type must be one of {', '.join(_KINDS)}, got {kind!r}")
-        row = _as_row(_KINDS[kind], data)
+        if kind not in _RECORDS:
+            raise StoreError(f"type must be one of {', '.join(_RECORDS)}, got {kind!r}")
+        row = _as_row(_RECORDS[kind], data)
         if kind not in ("writer", "bandit"):
             if row.bandit not in self._bandits:
                 raise StoreError(f"bandit must be one of those above, got {row.bandit}")
             row = row._replace(bandit=self._bandits[row.bandit])
         getattr(self, f"_take_{kind}")(row)
-        if len(self._decisions) + len(self._events) >= _LARGEST:
+        if len(self._decisions) + len(self._events) >= _ROWS_PER_WRITE:
             self._store()
 
     def finish(self) -> list[str]:
-        """Store what is left, and check that nothing is missing."""
-        if not self._begun:
+        """Store the remaining rows and check that no events are missing."""
+        if not self._has_header:
             raise StoreError("the file must have lines, got none")
         self._store()
         for bandit, version in self._versions.items():
@@ -152,16 +159,16 @@ class _Reader:
     def _take_bandit(self, row: BanditRow) -> None:
         as_name("name", row.name)
         as_name("tenant", row.tenant)
-        if (row.tenant, row.name) in self._there:
+        if (row.tenant, row.name) in self._taken:
             raise StoreError(f"bandit must be new in this store, got {row.name!r}")
-        self._there.add((row.tenant, row.name))
+        self._taken.add((row.tenant, row.name))
         new = self._rows.add_bandit(row._replace(version=0))
         self._bandits[row.id] = new
         self._versions[new], self._reached[new] = row.version, 0
         self._names.append(row.name)
 
     def _take_settings(self, row: SettingRow) -> None:
-        # What is stored is believed from then on, so it is checked here as if it were new.
+        # Stored settings are not checked again, so they are checked here like new ones.
         self._models[row.bandit], _ = Settings.from_dict(json.loads(row.body)).build()
         self._rows.add_settings([row])
 
@@ -194,7 +201,7 @@ class _Reader:
         self._refusals.append(row)
 
     def _store(self) -> None:
-        """Decisions first: events are about them."""
+        """Write the collected rows. Decisions come first because events refer to them."""
         self._rows.add_decisions(self._decisions)
         self._rows.add_events(self._events)
         self._rows.add_refusals(self._refusals)
@@ -202,7 +209,7 @@ class _Reader:
 
 
 def _as_row(kind: type[_Row], data: dict[str, Any]) -> _Row:
-    """A dict as a row, every field checked for its type."""
+    """Build a row from a dict and check the type of every field."""
     types = kind.__annotations__
     if list(data) != list(types):
         raise StoreError(f"must have the fields {', '.join(types)}, got {', '.join(data)}")
@@ -218,7 +225,7 @@ def _as_row(kind: type[_Row], data: dict[str, Any]) -> _Row:
 
 
 def _is_text(value: str) -> bool:
-    """Whether every store can hold it: half a character or a zero has no place in all of them."""
+    """Whether every store can hold a text: lone surrogates and NUL characters are refused."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -228,3 +235,61 @@ def _is_text(value: str) -> bool:
 
 def _line(data: dict[str, Any]) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+class CopyResult(NamedTuple):
+    """A bandit that was copied, and how many of its decisions the copy reproduces."""
+
+    name: str
+    version: int
+    decisions: int
+    agree: int
+
+
+def copy(source: Store, target: Store, bandits: Sequence[BanditRow]) -> list[CopyResult]:
+    """Copy bandits with their whole history, all or none; then check the copy.
+
+    Every row is read back and compared with the original. Every decision is recomputed from the
+    copy, and the final states are compared bit for bit.
+
+    Args:
+        source: the original; open it read-only, so that all reads see the same rows.
+        target: the store to copy to. It must not have bandits of these names.
+        bandits: the bandits of the source.
+
+    Raises:
+        StoreError: if the target has such a bandit, or the copy differs from the original.
+    """
+    import_lines(target, export_lines(source, bandits))
+    copies = {(row.tenant, row.name): row for row in target.bandits()}
+    return [_check_copy(source, row, target, copies[row.tenant, row.name]) for row in bandits]
+
+
+def _check_copy(source: Store, row: BanditRow, target: Store, new: BanditRow) -> CopyResult:
+    pairs = itertools.zip_longest(_content(source, row), _content(target, new))
+    differing = next((pair for pair in pairs if pair[0] != pair[1]), None)
+    if differing is not None:
+        raise StoreError(f"the copy of {row.name} must have {differing[0]}, got {differing[1]}")
+    first, second = replay(source, row), replay(target, new)
+    if (first.agree, first.wrong) != (second.agree, second.wrong):
+        raise StoreError(
+            f"{first.agree} decisions of {row.name} agree in the original, got {second.agree} in "
+            f"the copy {second.wrong}"
+        )
+    original = comparable_state(load(source, row).state())
+    if original != comparable_state(load(target, new).state()):
+        raise StoreError(f"the state of {row.name} must be the original's, got another")
+    return CopyResult(row.name, second.version, second.decisions, second.agree)
+
+
+def _content(store: Store, row: BanditRow) -> Iterator[dict[str, object]]:
+    """Every row of a bandit, without the ids that a store assigns."""
+    for line in export_lines(store, [row]):
+        data = json.loads(line)
+        if data["type"] in ("log", "writer"):
+            continue
+        if data["type"] == "bandit":
+            del data["id"]
+        data.pop("bandit", None)
+        data.pop("writer", None)
+        yield data

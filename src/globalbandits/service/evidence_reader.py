@@ -1,7 +1,7 @@
-"""Evidence, computed in another process: it takes up to some tenths of a second.
+"""Read the evidence of bandits in another process, because it takes tenths of a second.
 
-A reading is begun only when somebody asks, and at most every few seconds for a bandit. Answers say
-which version they are of.
+A reading starts only on request, and at most every few seconds per bandit. It carries the version
+that it belongs to.
 """
 
 import logging
@@ -17,86 +17,89 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 from globalbandits._encoding import plain
-from globalbandits.service.bandit import Bandit
-from globalbandits.service.settings import index_of
-from globalbandits.service.texts import plain_json
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.settings import arm_index, canonical_json
 
-SECONDS = 5.0  # between two readings of a bandit
+READING_SECONDS = 5.0  # between two readings of a bandit
 _LOGGER = logging.getLogger("globalbandits.service")
 
 
-class Reading(NamedTuple):
-    """What the rewards said at a version, under settings of a number."""
+class EvidenceReading(NamedTuple):
+    """The evidence at a version under the settings with a number."""
 
     version: int
     number: int
-    at: float  # seconds of a steady clock
+    at: float  # seconds of the monotonic clock
     evidence: dict[str, Any]
 
 
-class Readings:
-    """The latest readings of all bandits, and the process that makes new ones.
+class EvidenceReader:
+    """The latest readings of all bandits, and the process that computes new ones.
 
     Args:
         seconds: between two readings of a bandit.
-        now: a steady clock.
+        now: a monotonic clock.
     """
 
-    def __init__(self, seconds: float = SECONDS, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, seconds: float = READING_SECONDS, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._seconds = seconds
         self._now = now
         self._starting = threading.Lock()
         self._pool: ProcessPoolExecutor | None = None
-        self._latest: dict[int, Reading] = {}
+        self._latest: dict[int, EvidenceReading] = {}
         self._running: dict[int, Future[dict[str, Any]]] = {}
-        self._begun: dict[int, float] = {}
+        self._started_at: dict[int, float] = {}
 
-    def ask(self, bandit: Bandit) -> Reading | None:
-        """The latest reading, if there is one; a new one is begun if it is time for it."""
+    def ask(self, bandit: Bandit) -> EvidenceReading | None:
+        """The latest reading, or None. A new one is started if it is due."""
         id = bandit.row.id
         running = self._running.get(id)
         if running is not None and not running.done():
             return self._latest.get(id)
         latest = self._latest.get(id)
-        old = self._now() - self._begun.get(id, -math.inf) >= self._seconds
-        now = bandit.version, bandit.number  # a cost or an incumbent changes what rewards say
+        old = self._now() - self._started_at.get(id, -math.inf) >= self._seconds
+        # Settings count, too: a cost or an incumbent changes the evidence.
+        now = bandit.version, bandit.number
         if old and (latest is None or (latest.version, latest.number) != now):
-            self._begin(bandit)
+            self._start(bandit)
         return latest
 
-    def _begin(self, bandit: Bandit) -> None:
+    def _start(self, bandit: Bandit) -> None:
         with bandit.lock:
             version, number = bandit.version, bandit.number
             state = bandit.learner.state()
-            model = plain_json(bandit.settings.model)
-            incumbent = index_of(bandit.learner.model, bandit.settings.incumbent)
+            model = canonical_json(bandit.settings.model)
+            incumbent = arm_index(bandit.learner.model, bandit.settings.incumbent)
         id, at = bandit.row.id, self._now()
-        self._begun[id] = at
+        self._started_at[id] = at
         future = self.run(read, model, state, incumbent)
         if future is None:
             return
 
         def done(finished: "Future[dict[str, Any]]") -> None:
-            if worked(finished):
-                self._latest[id] = Reading(version, number, at, finished.result())
+            if succeeded(finished):
+                self._latest[id] = EvidenceReading(version, number, at, finished.result())
 
         self._running[id] = future
         future.add_done_callback(done)
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any] | None":
-        """Have something computed in the process; None if it has just ended: ask again."""
+        """Run a function in the process; None if the process has just died: call again later."""
         with self._starting:
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(1, context, initializer=_stay_with_parent)
+                self._pool = ProcessPoolExecutor(1, context, initializer=_end_with_parent)
             try:
                 return self._pool.submit(function, *arguments)
-            except BrokenProcessPool:  # it was killed: the next one asks a new one
+            except BrokenProcessPool:
+                # The worker died. The next call starts a new one.
                 self._pool = None
                 return None
 
-    def age(self, reading: Reading) -> float:
-        """Seconds since a reading was begun."""
+    def age(self, reading: EvidenceReading) -> float:
+        """Seconds since a reading was started."""
         return self._now() - reading.at
 
     def close(self) -> None:
@@ -106,8 +109,8 @@ class Readings:
             self._pool = None
 
 
-def worked(finished: "Future[Any]") -> bool:
-    """Whether something was computed; a mistake is logged, as nobody waits for it."""
+def succeeded(finished: "Future[Any]") -> bool:
+    """Whether a computation succeeded. An error is logged, because no caller waits for it."""
     if finished.cancelled():
         return False
     error = finished.exception()
@@ -116,8 +119,8 @@ def worked(finished: "Future[Any]") -> bool:
     return error is None
 
 
-def _stay_with_parent() -> None:
-    """End with the process that asks, in whatever way it ends; Ctrl-C is for that one alone."""
+def _end_with_parent() -> None:
+    """End this process when its parent ends, even if that is killed. Ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -130,16 +133,16 @@ def _stay_with_parent() -> None:
 
 
 def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dict[str, Any]:
-    """What a learner's rewards say, as plain data.
+    """The statements of a learner's evidence as JSON values.
 
     Args:
-        model: as JSON.
-        state: of the learner.
-        incumbent: the arm that earnings are held against.
+        model: the model as JSON.
+        state: the state of the learner.
+        incumbent: the arm that earnings are compared with.
     """
     from globalbandits.evidence import Evidence
     from globalbandits.evidence.saving import decode_statistics
-    from globalbandits.service.settings import build_model
+    from globalbandits.service.log.settings import build_model
     from globalbandits.statistics import no_statistics
 
     built = build_model(model)
@@ -147,16 +150,16 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
     evidence = Evidence.restore(built, state["evidence"], statistics=stats)
     against = evidence.against_model()
     drift = evidence.drift()
-    earnings = {} if incumbent is None else {"earnings": _said(evidence.earnings(incumbent))}
+    earnings = {} if incumbent is None else {"earnings": _statement(evidence.earnings(incumbent))}
     return earnings | {
-        "interval": _said(evidence.interval()),
-        "model": _said(against) | {"refuted": bool(against.refuted())},
-        "contenders": _said(evidence.contenders()),
-        "drift": _said(drift) | {"alarm": drift.alarm},
+        "interval": _statement(evidence.interval()),
+        "model": _statement(against) | {"refuted": bool(against.refuted())},
+        "contenders": _statement(evidence.contenders()),
+        "drift": _statement(drift) | {"alarm": drift.alarm},
     }
 
 
-def _said(statement: Any) -> dict[str, Any]:
-    """A statement's numbers and its sentence."""
+def _statement(statement: Any) -> dict[str, Any]:
+    """The numbers of a statement and its text."""
     numbers: dict[str, Any] = plain(statement)
     return numbers | {"text": str(statement)}

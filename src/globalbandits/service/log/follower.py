@@ -1,0 +1,115 @@
+"""Follow a shared store: learn what other processes have appended.
+
+A process that reports an event reads what it has missed anyway. The follower finds the rest.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from globalbandits.errors import StoreUnavailable
+from globalbandits.service.log.append import catch_up
+from globalbandits.service.log.bandit import Bandit
+from globalbandits.service.log.writer import Change, Writer
+from globalbandits.service.stores.base import Store, Transaction
+from globalbandits.service.stores.records import Event
+
+POLL_SECONDS = 0.2
+RECOUNT_SECONDS = 10.0  # between counts of all decisions, including those of other processes
+_UNAVAILABLE_POLL_SECONDS = 1.0
+_ERROR_POLL_SECONDS = 10.0
+# Pause at least this many times as long as a poll takes, if there are very many bandits.
+_PAUSE_PER_POLL = 20.0
+_LOGGER = logging.getLogger("globalbandits.service")
+
+
+class Follower:
+    """A thread that polls the store and makes memory learn new events.
+
+    Args:
+        store: a shared store.
+        bandits: the bandits in memory, by id.
+        writer: the log's writer; only its thread may change memory.
+        found_new: called when the store has new bandits.
+        poll_seconds: the time between polls.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        bandits: Mapping[int, Bandit],
+        writer: Writer,
+        found_new: Callable[[], object],
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
+        self._store = store
+        self._bandits = bandits
+        self._writer = writer
+        self._found_new = found_new
+        self._poll_seconds = poll_seconds
+        self._known: set[int] = set()
+        self._to_recount: set[int] = set()  # bandits with events of other processes
+        self._recount_at = 0.0
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop polling."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = self._poll_seconds
+        while not self._stopped.wait(pause):
+            started = time.perf_counter()
+            try:
+                self._poll()
+                pause = _PAUSE_PER_POLL * (time.perf_counter() - started)
+            except StoreUnavailable:
+                # Callers get this error from their own requests.
+                pause = _UNAVAILABLE_POLL_SECONDS
+            except Exception as error:
+                # Try again later; meanwhile decisions are made from the state in memory.
+                _LOGGER.error("events of other processes cannot be learned: %s", error)
+                pause = _ERROR_POLL_SECONDS
+            pause = max(self._poll_seconds, pause)
+
+    def _poll(self) -> None:
+        heads = self._store.heads()
+        if not heads.keys() <= self._known:
+            self._found_new()
+            self._known = set(heads)
+        behind = {
+            bandit: heads[bandit][0]
+            for bandit, loaded in list(self._bandits.items())
+            if bandit in heads
+            and (heads[bandit][0] > loaded.version or heads[bandit][1] > loaded.number)
+        }
+        if not behind:
+            self._recount()
+            return
+
+        def read(rows: Transaction) -> dict[int, list[Event]]:
+            return catch_up(rows, behind, self._bandits)
+
+        def learn(missed: dict[int, list[Event]]) -> None:
+            for bandit, events in missed.items():
+                self._bandits[bandit].advance(events)
+
+        self._writer.submit(Change(read, learn)).result()
+        self._to_recount |= behind.keys()
+        self._recount()
+
+    def _recount(self) -> None:
+        """Read how often arms were shown by all processes. Slow, so only now and then."""
+        started = time.monotonic()
+        if started < self._recount_at or not self._to_recount:
+            return
+        for bandit in self._to_recount:
+            counts = self._store.shown_counts(bandit), self._store.n_open(bandit)
+            self._bandits[bandit].set_shown(*counts)
+        self._to_recount.clear()
+        now = time.monotonic()
+        self._recount_at = now + max(RECOUNT_SECONDS, _PAUSE_PER_POLL * (now - started))

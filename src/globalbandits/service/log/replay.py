@@ -1,0 +1,198 @@
+"""Recompute decisions from the log alone."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from globalbandits._version import __version__
+from globalbandits.errors import GlobalBanditsError, StoreError
+from globalbandits.policies.learner import Explanation
+from globalbandits.service.log.bandit import Bandit, Choice
+from globalbandits.service.log.load import load, load_start
+from globalbandits.service.log.settings import Settings
+from globalbandits.service.stores.base import Store
+from globalbandits.service.stores.records import (
+    BanditRow,
+    Decision,
+    Event,
+    SettingRow,
+    Snapshot,
+)
+
+_MAX_FAULTS = 20  # lines of a report about decisions that differ
+
+
+class Redecision(NamedTuple):
+    """A past decision, recomputed from the state it was made in."""
+
+    decision: Decision
+    choice: Choice
+    explanation: Explanation
+    settings: Settings
+
+
+def redecide(store: Store, bandit: Bandit, decision: Decision) -> Redecision:
+    """Recompute one decision of a bandit from the state it was made in."""
+    row = bandit.row._replace(version=max(decision.version, bandit.version))
+    then = load(store, row, at=(decision.version, decision.settings), compiled=bandit.compiled)
+    return Redecision(
+        decision, then.choose(decision.key), then.explain(decision.key), then.settings
+    )
+
+
+@dataclasses.dataclass
+class ReplayReport:
+    """The result of replaying one bandit.
+
+    Attributes:
+        tenant: the bandit's tenant.
+        name: the bandit's name.
+        base: the version at which the replay started; 0 unless the log was pruned.
+        version: the version that the replay reached.
+        decisions: all stored decisions.
+        agree: decisions whose recomputed arms are the stored ones.
+        gone: decisions from before the base, which cannot be recomputed.
+        foreign: decisions of other versions of the library whose recomputed arms differ.
+        differ: decisions of this version of the library whose recomputed arms differ.
+        snapshots: snapshots that equal the recomputed state.
+        wrong: one line per fault; at most twenty about decisions.
+    """
+
+    tenant: str
+    name: str
+    base: int
+    version: int = 0
+    decisions: int = 0
+    agree: int = 0
+    gone: int = 0
+    foreign: int = 0
+    differ: int = 0
+    snapshots: int = 0
+    wrong: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """Whether the log is consistent and every recomputed decision agrees."""
+        return self.differ == 0 and not self.wrong
+
+
+def replay(store: Store, row: BanditRow, *, compiled: bool | None = None) -> ReplayReport:
+    """Rebuild every state of a bandit and recompute every decision.
+
+    Args:
+        store: the store of the log.
+        row: the bandit.
+        compiled: as in `Learner`.
+    """
+    settings = store.settings(row.id)
+    bandit = load_start(store, row, settings, compiled=compiled)
+    report = ReplayReport(row.tenant, row.name, base=bandit.version)
+    same_library = {writer.id for writer in store.writers() if writer.library == __version__}
+    walk = _Walk(store, bandit, settings, report)
+    for decision in store.decisions(row.id):
+        report.decisions += 1
+        if (decision.version, decision.settings) < (report.base, walk.first):
+            report.gone += 1
+            continue
+        if not walk.to(decision.version, decision.settings):
+            break
+        choice = bandit.choose(decision.key)
+        if (choice.chosen, choice.shown) == (decision.chosen, decision.shown):
+            report.agree += 1
+        elif decision.writer in same_library:
+            report.differ += 1
+            if len(report.wrong) < _MAX_FAULTS:
+                report.wrong.append(_difference(decision, choice.chosen, choice.shown))
+        else:
+            report.foreign += 1
+    walk.to(row.version, settings[-1].number)
+    report.version = bandit.version
+    return report
+
+
+class _Walk:
+    """Moves a bandit forward through its log and compares it with the snapshots on the way."""
+
+    def __init__(
+        self, store: Store, bandit: Bandit, settings: list[SettingRow], report: ReplayReport
+    ) -> None:
+        self.first = bandit.number
+        self._bandit = bandit
+        self._report = report
+        self._settings = settings[bandit.number :]
+        self._events: Iterator[Event] = store.events(bandit.row.id, bandit.version)
+        self._next = next(self._events, None)
+        self._snapshots = [
+            snapshot
+            for snapshot in reversed(store.snapshots(bandit.row.id))
+            if not snapshot.kept and snapshot.library == __version__
+        ]
+
+    def to(self, version: int, number: int) -> bool:
+        """Move to a version and settings; False if the log does not contain them."""
+        bandit = self._bandit
+        try:
+            while bandit.version < version or bandit.number < number:
+                self._compare()
+                due = self._settings and self._settings[0].from_version <= bandit.version
+                if due and (bandit.number < number or bandit.version < version):
+                    bandit.advance([], [self._settings.pop(0)])
+                elif self._next is not None and bandit.version < version:
+                    bandit.advance([self._next])
+                    self._next = next(self._events, None)
+                else:
+                    raise StoreError(
+                        f"the log must lead to version {version} under settings {number}, "
+                        f"got {bandit.version} under {bandit.number}"
+                    )
+            self._compare()
+            if (bandit.version, bandit.number) != (version, number):
+                raise StoreError(
+                    f"at version {version} settings {bandit.number} must hold, got {number}"
+                )
+        except GlobalBanditsError as error:
+            self._report.wrong.append(str(error))
+            return False
+        return True
+
+    def _compare(self) -> None:
+        """Compare the state with the snapshot of this version and settings, if there is one."""
+        here = self._bandit.version, self._bandit.number
+        while self._snapshots and _place(self._snapshots[0]) <= here:
+            snapshot = self._snapshots.pop(0)
+            if _place(snapshot) == here:
+                self._check(snapshot)
+
+    def _check(self, snapshot: Snapshot) -> None:
+        try:
+            saved = json.loads(snapshot.state)
+        except ValueError:
+            saved = None
+        if comparable_state(saved) == comparable_state(json.loads(self._bandit.snapshot().state)):
+            self._report.snapshots += 1
+        else:
+            self._report.wrong.append(
+                f"snapshot {snapshot.version} is not what the log gives; it is passed over"
+                if comparable_state(saved) is None
+                else f"snapshot {snapshot.version} is not what the log gives"
+            )
+
+
+def comparable_state(state: object) -> object:
+    """A bandit's state without the random mark of its origin; None if it is no such state."""
+    if not isinstance(state, dict) or not isinstance(state.get("learner"), dict):
+        return None
+    learner = {key: value for key, value in state["learner"].items() if key != "lineage"}
+    return learner | {"anchor": state.get("anchor")}
+
+
+def _place(snapshot: Snapshot) -> tuple[int, int]:
+    return snapshot.version, snapshot.settings
+
+
+def _difference(decision: Decision, chosen: int, shown: int) -> str:
+    return (
+        f"decision {decision.id} at version {decision.version}: stored arm {decision.chosen}, "
+        f"shown {decision.shown}; recomputed arm {chosen}, shown {shown}"
+    )
