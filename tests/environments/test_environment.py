@@ -99,7 +99,7 @@ def test_wrong_model():
         ),
         (
             lambda: Noise.from_dict("cauchy"),
-            "noise must be one of arcsine-.*, bernoulli, .*, none, sale, .*-normal, got 'cauchy'",
+            "noise must be one of arcsine-.*, bernoulli, .*, none, sale, .*-normal, .*got 'cauchy'",
         ),
         (
             lambda: Noise.from_dict({"kind": "beta", "sd": 1}),

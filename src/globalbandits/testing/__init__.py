@@ -1,7 +1,7 @@
-"""The contract of policies as a function: is my policy one that learner and simulator can trust?
+"""The contract of policies as a function: does a policy keep the rules of the engines?
 
 >>> import globalbandits as gb
->>> gb.testing.check_policy(gb.UCB1())  # says nothing when every rule is kept
+>>> gb.testing.check_policy(gb.UCB1())  # raises if a rule is broken
 """
 
 from globalbandits.testing.checking import check_policy

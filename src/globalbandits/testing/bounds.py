@@ -1,8 +1,7 @@
-"""Arrays that say when an index lies outside of them, as compiled code cannot.
+"""Arrays that refuse indices outside of them.
 
-Compiled code reads memory without looking whether an index exists. So rules are run once in
-plain Python over arrays that look; negative indices, which Python counts from the end, are
-refused too.
+Compiled code does not check indices. So rules are run once in plain Python over arrays that do.
+Negative indices, which Python counts from the end, are refused too.
 """
 
 from typing import Any

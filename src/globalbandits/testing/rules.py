@@ -109,7 +109,8 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
     expect(
         _close(fed, rebuilt), f"the estimate after rebuild is {rebuilt!r}, after updates {fed!r}"
     )
-    for array in arrays_of(state):  # whatever the state holds
+    # `rebuild` must overwrite all that the state holds.
+    for array in arrays_of(state):
         array[...] = math.nan if array.dtype.kind == "f" else 987_654_321
     rules.rebuild(setup, statistics.no_statistics(subject.model.n_arms), state)
     first = rules.init(setup)

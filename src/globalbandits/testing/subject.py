@@ -83,7 +83,7 @@ class Subject:
         return list(zip(arms, rewards, strict=True))
 
     def play(self, learner: Learner, n: int, seed: int = 1) -> list[int]:
-        """Let a learner choose and give it coins; returns its choices."""
+        """Let a learner choose, with random rewards; returns its choices."""
         rng = np.random.default_rng(seed)
         low, high = learner.model.reward_range
         chosen = []
@@ -94,14 +94,14 @@ class Subject:
 
 
 def feed(learner: Learner, data: Data) -> Learner:
-    """Tell a learner some rewards."""
+    """Update a learner with some rewards."""
     for arm, reward in data:
         learner.update(arm, reward)
     return learner
 
 
 def can_play(policy: Policy, model: RewardModel) -> bool:
-    """Whether the policy takes the model; a PolicyError with a text is an answer too."""
+    """Whether the policy accepts the model; it may refuse with a PolicyError that has a text."""
     try:
         policy.setup(model)
     except PolicyError as error:

@@ -218,7 +218,7 @@ def test_a_result_of_other_constants_of_ours_is_another_task(monkeypatch):
 
     before = name()
     assert name() == before
-    monkeypatch.setattr("globalbandits.policies.parts.curve_index.RARE", 0.5)
+    monkeypatch.setattr("globalbandits.policies.parts.curve_index.FAR_SHARE", 0.5)
     assert name() != before
 
 

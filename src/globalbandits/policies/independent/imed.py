@@ -59,7 +59,7 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
     for arm in range(setup.tables.n_arms):
         cross = cross_entropy(state.means[arm], log_top, log_rest)
         state.indices[arm] = -state.memo[arm] - stats.counts[arm] * cross
-    # Apart from the others, or a compiler takes the logarithm of every arm's count.
+    # In a loop of its own: else a compiler takes the logarithm of every arm's count.
     arm = best
     while arm < setup.tables.n_arms:
         state.indices[arm] = -math.log(stats.counts[arm])
@@ -92,7 +92,7 @@ def score_worth(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def score_learned(setup: Setup, stats: Statistics, state: State) -> None:
-    """The indices of the next round by learned variances, whether the model has a value or not."""
+    """The indices of the next round by learned variances, with or without a value."""
     tables, variances = setup.tables, learn_variances(stats)
     top = -math.inf
     for arm in range(tables.n_arms):
@@ -120,18 +120,21 @@ def score_learned(setup: Setup, stats: Statistics, state: State) -> None:
 @register("imed")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IMED(Policy):
-    """Play the arm whose being best would surprise least, counting how often it was played.
+    """Play the arm with the least evidence against being best, plus log of its plays.
 
     The rule is ``argmin N_k * kl(mean_k, largest mean) + log(N_k)`` (Honda and Takemura 2015).
     The paper minimises over all distributions on (-inf, 1]; we take the Bernoulli divergence
-    kl, which is the exact one for rewards 0 and 1 and a lower bound for others in [0, 1]. The
-    model is not used. Value: any. ``kl(mean_k, q)`` then is to the nearest mean q that would be
-    worth as much as the best arm's mean is, above or below; an arm without one is not played.
+    kl, which is exact for Bernoulli rewards and a lower bound for others in [0, 1]. The model's
+    curves are not used.
 
-    Rewards that vary less than coins can be learned faster. With ``variance="learned"`` the first
-    term is ``n / 2 * log(1 + N_k * gap^2 / (n * v_k))`` with ``n = 4 + N_k``: the divergence of
-    Normal arms of unknown variance, ``N_k / 2 * log(1 + gap^2 / v_k)``, with a prior of the
-    variance worth five rewards, which all arms together tell.
+    Rewards with less variance than Bernoulli rewards can be learned faster. With
+    ``variance="learned"`` the first term is ``n / 2 * log(1 + N_k * gap^2 / (n * v_k))`` with
+    ``n = 4 + N_k``: the divergence of Normal arms of unknown variance, ``N_k / 2 * log(1 + gap^2 /
+    v_k)``, with a prior of the variance that weighs as much as five rewards and is estimated from
+    all arms.
+
+    Value: any. ``kl(mean_k, q)`` is to the nearest mean q, above or below, that would be worth as
+    much as the best arm's mean; an arm without such a mean is not played.
 
     Args:
         variance: "coin" for the Bernoulli divergence, "learned" for the Normal one.

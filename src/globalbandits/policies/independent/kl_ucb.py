@@ -80,7 +80,7 @@ def upper(stats: Statistics, state: State, arm: int, budget: float) -> float:
 
 
 def lower(stats: Statistics, state: State, arm: int, budget: float) -> float:
-    """-log(q) of the smallest q with N kl(mean, q) <= budget: the other side of the coin."""
+    """-log(q) of the smallest q with N kl(mean, q) <= budget, by exchanging q and 1 - q."""
     return kl_upper_bound(1.0 - state.means[arm], state.memo[arm], budget / stats.counts[arm])
 
 
@@ -93,7 +93,7 @@ class KLUCB(Policy):
     Bernoulli divergence kl, which is valid for all rewards in [0, 1] (Garivier and Cappe 2011,
     Algorithm 1; the rule was checked in public code). Their proof takes c = 3; that they
     recommend c = 0 in practice, our default, is from memory. For t < e, log(log(t)) counts as 0.
-    The model is not used. Value: any. The index is the largest worth of a q with ``N_k *
+    The model's curves are not used. Value: any. The index is the largest worth of a q with ``N_k *
     kl(mean_k, q)`` within the budget, below the mean or above it.
 
     Args:

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _GRID_POINTS = 257
-_MANY_ARMS = 1_000  # beyond, features may differ in their tenth digit
-_MEAN_TOLERANCE = 1e-2  # how well default features reproduce the means, on the unit reward scale
-_CLIP = 1e-6  # means are kept this far from 0 and 1, where the logistic link is infinite
+# Above this number of arms a faster decomposition is used; features may differ in the tenth digit.
+_MANY_ARMS = 1_000
+# Default features reproduce the means to within this, on the unit reward scale.
+_MEAN_TOLERANCE = 1e-2
+# Means are kept this far from 0 and 1, where the logistic link is infinite.
+_CLIP = 1e-6
 
 
 class Setup(NamedTuple):
@@ -86,9 +89,9 @@ class GLMUCB(FeaturePolicy):
     and ``kappa = sqrt(3 + 2 * log(1 + 2 * c_m**2 / lambda0))`` (Filippi and others 2010): k =
     1/4 bounds the slope of g from above, c from below, R = 1 bounds a reward, c_m the length of
     a vector of features, lambda0 is the smallest eigenvalue of M after the first d plays. The
-    constants are from memory of the paper's Theorem 2; its text could not be had to check them.
+    constants are from memory of the paper's Theorem 2; its text was not available to check them.
 
-    What we changed: the current round stands for the horizon T; c is the smallest slope over
+    What we changed: the current round replaces the horizon T; c is the smallest slope over
     the model's domain; the estimate has a ridge of 0.001 instead of the projection onto the set
     of allowed parameters. With the proven constants the bonus is far above 1 for long, and
     the policy tries all arms in turn, with a linear regret over any practical horizon; the paper

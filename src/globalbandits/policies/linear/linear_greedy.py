@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _GRID_POINTS = 257
-_TOLERANCE = 1e-9  # rounding of sums of many rewards
+_TOLERANCE = 1e-9  # relative rounding of sums of many rewards
 
 
 class Setup(NamedTuple):
@@ -94,13 +94,13 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 @register("linear_greedy")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinearGreedy(Policy):
-    """Take every mean for a line ``eta_k + u_k * theta``, and play the best line at the estimate.
+    """Approximate every mean by a line ``eta_k + u_k * theta``; play the best line at the estimate.
 
     The estimate is ``sum u (X - eta) / sum u**2`` over all rewards X (Mersereau,
     Rusmevichientong and Tsitsiklis 2009, from memory of the paper; its prior on theta is left
     out, so the first arm is any). A mean that is not a line is replaced by its least-squares
-    line over the domain: then the policy is wrong where the curves bend, and its regret grows
-    linearly. Value: any; lines are of what is observed, and their means are valued.
+    line over the domain; then the policy is wrong where the curves bend, and its regret grows
+    linearly. Value: any; lines are of what is observed, and are ranked by worth.
 
     >>> LinearGreedy().to_dict()
     {'policy': 'linear_greedy'}

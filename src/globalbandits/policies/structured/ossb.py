@@ -61,7 +61,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """One arm's mean has changed: project anew."""
+    """Project again after one arm's mean has changed."""
     invert_mean(setup, stats, state, arm)
     project(setup, stats, state)
 
@@ -229,7 +229,7 @@ class OSSB(Policy):
     written at the top of this file. When the means contradict the model the distance can have
     several minima; the one found from the last estimate is used, and the lowest after rewards
     were forgotten or merged. Value: any; the best arm's mean
-    that is observed pins the parameter down whatever it is worth.
+    that is observed determines the parameter, whatever it is worth.
 
     >>> OSSB().to_dict()
     {'policy': 'ossb'}

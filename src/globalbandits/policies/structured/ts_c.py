@@ -48,7 +48,8 @@ class TSC(ConfidenceSetPolicy):
     The competitive arms are those of `UCBC`; among them the largest of the draws
     ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020; their factor of the
     variance, from memory, is left at 1). With ``variance="learned"`` draws and competitive arms are
-    those of `ThompsonSampling` and `UCBC` with that parameter. Value: any; draws are valued.
+    those of `ThompsonSampling` and `UCBC` with that parameter. Value: any; draws are ranked by
+    worth.
 
     Args:
         alpha: how wide the confidence set is; positive.

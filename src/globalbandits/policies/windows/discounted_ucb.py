@@ -18,10 +18,10 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-# A weight that has decayed below this is as good as none, and would soon be zero.
+# A smaller weight counts as none; it would soon underflow.
 _MIN_WEIGHT = 1e-200
 
-_RTOL = 1e-6  # how far rounding may take apart what should be equal
+_RTOL = 1e-6  # relative rounding of numbers that should be equal
 
 
 class Setup(NamedTuple):
@@ -53,7 +53,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     for arm in range(setup.tables.n_arms):
         if state.widths[arm] == 0.0:
             return arm
-    # The weight is at least 1 up to rounding, for the last reward counts in full.
+    # The last reward counts in full, so the weight is at least 1 up to rounding.
     bonus = 2.0 * math.sqrt(setup.xi * math.log(max(1.0, state.weight[0])))
     return choose_by_worth(setup.tables, state.means, 0.0, state.widths, bonus, rng)
 
@@ -107,10 +107,10 @@ class DiscountedUCB(Policy):
     ``mean_k + 2 * sqrt(xi * log(n) / N_k)`` (Garivier and Moulines 2011, D-UCB, with the bound
     B of the rewards equal to 1). Their theorem asks for xi > 1/2; xi = 0.6 is from memory of
     their simulations and could not be checked. With c changes over a horizon T they suggest
-    ``discount = 1 - sqrt(c / T) / 4``. Where means do not change it forgets what it knew and
-    explores for ever: its regret is linear then. The model is not used. Rewards cannot be
-    forgotten or merged: the discount depends on their order. Value: any, as for `UCB1` with
-    this bonus.
+    ``discount = 1 - sqrt(c / T) / 4``. Where means do not change it keeps
+    exploring, and its regret is linear. The model's curves are not used. A learner can neither
+    forget nor be merged: the discount depends on the order of rewards. Value: any, as for `UCB1`
+    with this bonus.
 
     Args:
         discount: weight of a reward one step old, strictly between 0 and 1.

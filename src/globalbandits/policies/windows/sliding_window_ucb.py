@@ -78,7 +78,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 
 def resum(setup: Setup, state: State) -> None:
-    """Add the full window up afresh, once per turn, so that rounding errors do not gather."""
+    """Sum the full window again, once per turn, so that rounding errors do not accumulate."""
     sums, squares = state.recent.sums, state.recent.squares
     for arm in range(setup.tables.n_arms):
         sums[arm] = 0.0
@@ -116,9 +116,9 @@ class SlidingWindowUCB(Policy):
     rewards equal to 1). An arm without a reward in the window is played at once. Their theorem asks
     for xi > 1/2; xi = 0.6 is from memory of their simulations and could not be checked. With
     n changes over a horizon T they suggest ``window = 2 * sqrt(T * log(T) / n)``. Where
-    means do not change it forgets what it knew and explores for ever: its regret is linear then.
-    The model is not used. Rewards cannot be forgotten or merged: the window depends on their
-    order. Value: any, as for `UCB1` with this bonus.
+    means do not change it keeps exploring, and its regret is linear. The model's curves are not
+    used. A learner can neither forget nor be merged: the window depends on the order of rewards.
+    Value: any, as for `UCB1` with this bonus.
 
     Args:
         window: how many of the last rewards count; at least 1.
