@@ -290,13 +290,43 @@ def play(mode, x):
     return other(x) if mode == 0 else outer(x) - helper(x)
 
 
-def test_a_helper_with_one_caller_is_inlined(folder):
-    assert compile_kernel(kernel, 1.0)(1.0) == 6.0
-    inlined = {
-        dispatcher.py_func.__name__: dispatcher.targetoptions["forceinline"]
+def inlining():
+    """How each helper is inlined, by name."""
+    return {
+        dispatcher.py_func.__name__: (
+            dispatcher.targetoptions.get("inline"),
+            dispatcher.targetoptions.get("forceinline"),
+        )
         for dispatcher in compiler._HELPERS.values()
     }
-    assert inlined == {"outer": True, "helper": False}
+
+
+def test_a_helper_with_one_caller_is_inlined(folder, monkeypatch):
+    assert compile_kernel(kernel, 1.0)(1.0) == 6.0
+    assert inlining() == {"outer": ("always", None), "helper": (None, None)}
+    forget_memory(monkeypatch)
+    monkeypatch.setattr(compiler, "_MAX_SHORT_BYTES", 0)
+    monkeypatch.setenv(cache.VARIABLE, str(folder / "other"))
+    assert compile_kernel(kernel, 1.0)(1.0) == 6.0
+    assert inlining() == {"outer": (None, True), "helper": (None, None)}
+
+
+def test_a_helper_that_cannot_be_inlined_is_called(folder):
+    def rest(first, *others):
+        return first + others[0]
+
+    def numbers(n):
+        yield n
+        yield n + 1
+
+    def caller(n):
+        total = 0
+        for number in numbers(n):
+            total += number
+        return total + rest(n, 2 * n)
+
+    assert compile_kernel(caller, 5)(5) == caller(5) == 26
+    assert compile_kernel(caller, 6)(6) == 31
 
 
 def test_errors_of_helpers_are_raised(folder):

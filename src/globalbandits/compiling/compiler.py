@@ -7,8 +7,10 @@ code give the same bits.
 
 Two choices keep compiled loops fast:
 
-- A helper that is called at a single place of a kernel is inlined there. Otherwise LLVM decides by
-  the helper's size, and a loop that calls a long `select` pays for passing its arrays.
+- A helper that is called at a single place of a kernel is inlined there: by Numba if it is short,
+  which saves compiling it by itself, and by LLVM if it is long, because Numba's inference of types
+  is slow in long functions. Without this, LLVM decides by size, and a loop that calls a long
+  `select` pays for passing its arrays.
 - Machine code is taken from disk where it has been compiled before, see `cache`.
 """
 
@@ -48,13 +50,14 @@ Signature = tuple[Any, ...]  # Numba's types of the arguments
 _OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}
 # Helpers are never called from Python.
 _HELPER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True}
+_MAX_SHORT_BYTES = 300  # of byte code
 _ROUTINE_NUMBERS = 4  # row, arm, at, n
 # Numba's name for a pointer between functions that call each other. It is set in this process.
 _PROCESS_POINTER = ".numba.unresolved$"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _KERNELS: dict[str, "Kernel"] = {}  # by fingerprint and use of the interpreter's lock
-# Numba's dispatchers, by fingerprint and inlining. Kernels share them.
+# Numba's dispatchers, by fingerprint and options. Kernels share them.
 _HELPERS: dict[str, Any] = {}
 
 
@@ -144,15 +147,24 @@ class Kernel:
             return self._compile(signature) if found is None else found
 
     def _compile(self, signature: Signature) -> Any:
-        dispatcher = _Copies(self._function).kernel(self._options, self._key)
         try:
-            dispatcher.compile(signature)
-        except (NumbaError, RuntimeError) as error:  # the latter is LLVM's
-            raise CompileError(_first_line(error)) from error
+            dispatcher = self._dispatcher(signature, _inlined_helpers(self._function))
+        except (NumbaError, RuntimeError):
+            # Numba cannot inline every function that it can compile.
+            try:
+                dispatcher = self._dispatcher(signature, set())
+            except (NumbaError, RuntimeError) as error:  # the latter is LLVM's
+                raise CompileError(_first_line(error)) from error
         result = self._results[signature] = dispatcher.overloads[signature]
         if self._key is not None and not _is_bound_to_process(dispatcher, signature):
             self.n_saved += _save(self._file(signature), result)
         return result
+
+    def _dispatcher(self, signature: Signature, inlined: set[Any]) -> Any:
+        """Numba's dispatcher of the function, with compiled code for a signature."""
+        dispatcher = _Copies(inlined).copy(self._function, self._options, {}, self._key)
+        dispatcher.compile(signature)
+        return dispatcher
 
     def _file(self, signature: Signature) -> str:
         return cache.file_name(self._source, f"{self._key} {signature}")
@@ -201,21 +213,16 @@ def _save(name: str, result: Any) -> bool:
 
 
 class _Copies:
-    """Copies of one kernel and its helpers, in which all helpers are Numba's.
+    """Copies of a kernel and its helpers, in which all helpers are Numba's.
 
     Args:
-        function: the kernel.
+        inlined: the helpers to inline where they are called.
     """
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self._inlined = _inlined_helpers(function)
+    def __init__(self, inlined: set[Any]) -> None:
+        self._inlined = inlined
 
-    def kernel(self, options: dict[str, Any], key: str | None) -> Any:
-        """Numba's dispatcher of the kernel's copy."""
-        return self._copy(self._function, options, {}, key)
-
-    def _copy(
+    def copy(
         self, function: Any, options: dict[str, Any], begun: dict[int, Any], key: str | None
     ) -> Any:
         """A copy of a function for Numba; ``begun`` holds the copies this one is made for.
@@ -250,14 +257,23 @@ class _Copies:
             return value
         if id(value) in begun:  # it calls itself
             return begun[id(value)]
-        options = {**_HELPER_OPTIONS, "forceinline": value in self._inlined}
+        how = self._inlining(value)
+        options = {**_HELPER_OPTIONS, **how}
         try:
-            key = f"{fingerprint(value)} {options['forceinline']}"
+            key = f"{fingerprint(value)} {how}"
         except FingerprintError:
-            return self._copy(value, options, begun, None)
+            return self.copy(value, options, begun, None)
         if key not in _HELPERS:
-            _HELPERS[key] = self._copy(value, options, begun, key)
+            _HELPERS[key] = self.copy(value, options, begun, key)
         return _HELPERS[key]
+
+    def _inlining(self, helper: Any) -> dict[str, Any]:
+        """Numba's options that say whether and how a helper is inlined."""
+        if helper not in self._inlined:
+            return {}
+        if len(helper.__code__.co_code) <= _MAX_SHORT_BYTES:
+            return {"inline": "always"}
+        return {"forceinline": True}
 
 
 def _is_helper(value: Any) -> bool:
