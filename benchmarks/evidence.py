@@ -11,11 +11,11 @@ from benchmarks import Row, median_seconds
 from benchmarks.analyze import pricing
 from globalbandits.environments import BetaNoise, Environment
 from globalbandits.evidence import Evidence
+from globalbandits.evidence.e_processes import Pooled
 from globalbandits.evidence.histogram import add, empty
-from globalbandits.evidence.pooled import Pooled
 from globalbandits.policies import Guarded, Policy
-from globalbandits.simulation.job import make_job
-from globalbandits.simulation.spreading import play_shard
+from globalbandits.simulation.play.job import make_job
+from globalbandits.simulation.workers import play_shard
 
 N_ROUNDS = 10_000
 N_RUNS = 20

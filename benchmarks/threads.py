@@ -23,8 +23,11 @@ from globalbandits._types import FloatArray
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.simulation import simulate
-from globalbandits.simulation.arena import Arena, PolicyPlayer
-from globalbandits.simulation.draws import UniformStream
+from globalbandits.simulation.play.arena import (
+    Arena,
+    PolicyPlayer,
+)
+from globalbandits.simulation.play.worlds import UniformStream
 
 SHAPES = ((40, 50_000), (200, 10_000), (2_000, 1_000), (100_000, 48))
 TARGET = ">= 1.7"

@@ -13,6 +13,8 @@ from .environments.bias import FixedBias as FixedBias
 from .environments.bias import UniformBias as UniformBias
 from .environments.drift import Drift as Drift
 from .environments.drift import DriftRules as DriftRules
+from .environments.drift import GivenPath as GivenPath
+from .environments.drift import Jumps as Jumps
 from .environments.drift import LinearDrift as LinearDrift
 from .environments.drift import RandomWalk as RandomWalk
 from .environments.drift import SinusoidalDrift as SinusoidalDrift
@@ -23,11 +25,9 @@ from .environments.noise import MirroredBetaNoise as MirroredBetaNoise
 from .environments.noise import Noise as Noise
 from .environments.noise import NoiseRules as NoiseRules
 from .environments.noise import NoNoise as NoNoise
-from .environments.paths import GivenPath as GivenPath
-from .environments.paths import Jumps as Jumps
 from .environments.population import Population as Population
 from .environments.sale import SaleNoise as SaleNoise
-from .environments.scaled_coin import ScaledCoinNoise as ScaledCoinNoise
+from .environments.scaled_bernoulli import ScaledCoinNoise as ScaledCoinNoise
 from .environments.truncated_normal import TruncatedNormalNoise as TruncatedNormalNoise
 from .errors import ConflictError as ConflictError
 from .errors import ContractError as ContractError
@@ -73,6 +73,8 @@ from .policies import Rules as Rules
 from .policies import StopWhen as StopWhen
 from .policies import register as register
 from .policies import registered as registered
+from .policies.elastic.elastic import Elastic as Elastic
+from .policies.elastic.random_effects_thompson import RandomEffectsThompson as RandomEffectsThompson
 from .policies.independent.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
 from .policies.independent.explore_then_commit import ExploreThenCommit as ExploreThenCommit
 from .policies.independent.fixed_arm import FixedArm as FixedArm
@@ -92,11 +94,6 @@ from .policies.linear.uncertainty_ellipsoid import UncertaintyEllipsoid as Uncer
 from .policies.paper.buw import BUW as BUW
 from .policies.paper.nonstationary_wagp import NonStationaryWAGP as NonStationaryWAGP
 from .policies.paper.wagp import WAGP as WAGP
-from .policies.robust.elastic import Elastic as Elastic
-from .policies.robust.guarded import Guarded as Guarded
-from .policies.robust.limited import Limited as Limited
-from .policies.robust.random_effects_thompson import RandomEffectsThompson as RandomEffectsThompson
-from .policies.robust.safe import Safe as Safe
 from .policies.structured.grid_greedy import GridGreedy as GridGreedy
 from .policies.structured.grid_plug_in import GridPlugIn as GridPlugIn
 from .policies.structured.grid_thompson import GridThompson as GridThompson
@@ -108,6 +105,9 @@ from .policies.structured.ucb_c import UCBC as UCBC
 from .policies.structured.ucb_s import UCBS as UCBS
 from .policies.windows.discounted_ucb import DiscountedUCB as DiscountedUCB
 from .policies.windows.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
+from .policies.wrappers.guarded import Guarded as Guarded
+from .policies.wrappers.limited import Limited as Limited
+from .policies.wrappers.safe import Safe as Safe
 from .service.client import AsyncClient as AsyncClient
 from .service.client import Client as Client
 from .simulation import SimulationResult as SimulationResult

@@ -26,10 +26,14 @@ from globalbandits.model.tables import (
     suboptimality_distance,
 )
 from globalbandits.policies.base import Policy, Rules, stateless
-from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.indices import Setup as TablesOnly
-from globalbandits.policies.parts.indices import no_estimate
-from globalbandits.policies.parts.valuing import choose_by_worth, worth_of, worth_within
+from globalbandits.policies.shared.index import Setup as TablesOnly
+from globalbandits.policies.shared.index import no_estimate
+from globalbandits.policies.shared.worth import (
+    choose_by_worth,
+    choose_largest,
+    worth_of,
+    worth_within,
+)
 from globalbandits.statistics import (
     Statistics,
     are_part,

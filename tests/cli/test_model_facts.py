@@ -7,7 +7,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.cli.model_facts import model_facts, theta_facts
-from globalbandits.model.catalogue import three_arms
+from globalbandits.model.catalogue.names import three_arms
 
 PRICES = [0.4 + 0.05 * k for k in range(12)]
 

@@ -7,7 +7,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.cli.arguments import file_model, model_names, named_model
 from globalbandits.errors import GlobalBanditsError, ModelError, ScenarioError
-from globalbandits.model.catalogue import three_arms
+from globalbandits.model.catalogue.names import three_arms
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

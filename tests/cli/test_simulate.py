@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from globalbandits.cli import main
-from globalbandits.simulation.arena import Arena
+from globalbandits.simulation.play.arena import Arena
 from globalbandits.simulation.sweeps.examples import NAMES
 
 SPEC = """

@@ -7,8 +7,8 @@ import pytest
 
 from globalbandits.evidence import evidence_from_log
 from globalbandits.evidence.contenders import free_p_values
+from globalbandits.evidence.e_processes import arm_wealth
 from globalbandits.evidence.histogram import DEFAULT_BINS
-from globalbandits.evidence.spike_slab import arm_wealth
 from globalbandits.model import RewardModel
 
 ARMS = [0.3, 0.6, 1.0]

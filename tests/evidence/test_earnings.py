@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.evidence.earnings import extremes
+from globalbandits.evidence.statements import extremes
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 

@@ -191,7 +191,7 @@ def test_the_interval_alone_does_not_refute_a_model():
 
 
 def test_no_theta_left_is_an_empty_interval(monkeypatch):
-    monkeypatch.setattr("globalbandits.evidence.readings.find_hull", lambda *_: None)
+    monkeypatch.setattr("globalbandits.evidence.inference.find_hull", lambda *_: None)
     evidence = Evidence(model_of("emax"))
     assert evidence.interval().is_empty
     assert evidence.contenders().arms == ()

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from globalbandits.evidence import Evidence, evidence_from_log
-from globalbandits.evidence.drift import date_change, no_snapshots
+from globalbandits.evidence.drift_test import (
+    date_change,
+    no_snapshots,
+)
 from tests.evidence.models import beta_rewards, log_of, model_of, unit_means
 from tests.oracles import evidence as oracle
 

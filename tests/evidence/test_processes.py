@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from globalbandits.evidence.e_processes import Pooled, SpikeSlab
 from globalbandits.evidence.histogram import add_many, empty
-from globalbandits.evidence.pooled import Pooled
-from globalbandits.evidence.spike_slab import SpikeSlab
 from tests.evidence.models import TRUTH, beta_rewards, coin_rewards, log_of, model_of
 from tests.oracles import evidence as oracle
 

@@ -5,8 +5,11 @@ import pytest
 
 from globalbandits.evidence import Evidence, evidence_from_log
 from globalbandits.evidence.contenders import best_within
-from globalbandits.evidence.findings import find_out
-from globalbandits.evidence.readings import Race, Reading
+from globalbandits.evidence.inference import (
+    BestArms,
+    Inference,
+    infer_many,
+)
 from tests.evidence.models import TRUTH, log_of, model_of
 
 N_LOGS = 400
@@ -29,7 +32,7 @@ def test_random_logs_are_read_alike(first):
     for number in range(first, first + 100):
         (model, arms, rewards), confidence = random_log(number)
         logged = evidence_from_log(model, arms, rewards)
-        simulated = find_out(model, logged.counts, confidence)
+        simulated = infer_many(model, logged.counts, confidence)
         interval, contenders = logged.interval(confidence), logged.contenders(confidence)
         assert (simulated.low, simulated.high) == (interval.low, interval.high)
         if number % 5 == 0:  # contenders depend on it in all of them
@@ -60,10 +63,10 @@ def test_one_by_one_and_merged_evidence_is_read_alike():
 def test_the_race_decides_where_roundings_disagree():
     # Both roundings are on the safe side, so that either answer of an arm at the edge is valid.
     model, arms, rewards = log_of("pricing", 300, seed=2)
-    reading = Reading(model, evidence_from_log(model, arms, rewards).counts)
-    nobody = Race(np.zeros(12, np.bool_), model_free=False)
+    reading = Inference(model, evidence_from_log(model, arms, rewards).counts)
+    nobody = BestArms(np.zeros(12, np.bool_), model_free=False)
     assert reading.p_values(nobody, 0.95).max() == 1.0 - 0.95
-    everybody = Race(np.ones(12, np.bool_), model_free=False)
+    everybody = BestArms(np.ones(12, np.bool_), model_free=False)
     assert reading.p_values(everybody, 0.95).min() == np.nextafter(1.0 - 0.95, 1.0)
 
 
@@ -81,7 +84,7 @@ def test_arms_that_tie_at_an_end_of_the_interval_are_in_the_race():
 def test_rough_evidence_raises_the_same_alarms():
     for number in range(0, 200, 10):
         (model, arms, rewards), _ = random_log(number)
-        reading = Reading(model, evidence_from_log(model, arms, rewards).counts)
+        reading = Inference(model, evidence_from_log(model, arms, rewards).counts)
         rough = reading.rough_against(least=0.0, enough=np.log(1e6))
         if 0.0 < reading.against.value < np.log(1e6):
             assert rough.certified == pytest.approx(reading.against.certified, rel=0.02, abs=0.06)

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 import globalbandits as gb
 from globalbandits.evidence import Evidence, evidence_from_log
-from globalbandits.evidence.drift import kept, no_snapshots, record, times_kept
+from globalbandits.evidence.drift_test import (
+    kept,
+    no_snapshots,
+    record,
+    times_kept,
+)
 from globalbandits.statistics import no_statistics
 from tests.evidence.models import log_of, model_of
 

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from globalbandits.evidence.contenders import model_p_values
-from globalbandits.evidence.likelihood import likely_edges
-from globalbandits.evidence.pooled import Pooled
-from globalbandits.evidence.search import find_hull, find_infima, find_infimum
-from globalbandits.evidence.spike_slab import SpikeSlab
+from globalbandits.evidence.e_processes import Pooled, SpikeSlab
+from globalbandits.evidence.search import find_hull, find_infima, find_infimum, likely_edges
 from globalbandits.model import RewardModel
 from tests.evidence.models import TRUTH, log_of, model_of
 from tests.evidence.test_processes import counts_of

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 from globalbandits.evidence import evidence_from_log
-from globalbandits.evidence.processes import STAKE, UnitMeans
+from globalbandits.evidence.e_processes import (
+    STAKE,
+    UnitMeans,
+)
 from tests.evidence.models import TRUTH, model_of, unit_means
 
 ALPHA = 0.05

@@ -4,20 +4,30 @@ import math
 import numpy as np
 import pytest
 
-from globalbandits.evidence.coins import best_coin_fit, change_explains, free_coin_fit, toss
-from globalbandits.evidence.drift import no_snapshots, record
+from globalbandits.evidence.drift_test import (
+    no_snapshots,
+    record,
+)
+from globalbandits.evidence.e_processes import (
+    N_SLAB_BETS,
+    SpikeSlab,
+    all_off_the_ends,
+    arm_wealth,
+    off_the_ends,
+)
 from globalbandits.evidence.histogram import Histogram, add_many
-from globalbandits.evidence.likelihood import likely_edges
-from globalbandits.evidence.processes import all_off_the_ends, off_the_ends
-from globalbandits.evidence.search import find_infimum
-from globalbandits.evidence.spike_slab import N_BETS, SpikeSlab, arm_wealth
-from globalbandits.evidence.witness import (
+from globalbandits.evidence.live_refutation import (
+    add_failures_and_successes,
+    best_bernoulli_fit,
+    change_explains,
     fill_pays,
     find_witness,
+    free_bernoulli_fit,
     log_add,
     log_arm_wealth,
     log_constant,
 )
+from globalbandits.evidence.search import find_infimum, likely_edges
 from tests.evidence.compiled import compiled
 from tests.evidence.models import TRUTH, log_of, model_of, unit_means
 from tests.evidence.test_processes import counts_of
@@ -117,15 +127,15 @@ def test_the_best_fit_of_coins_is_that_of_a_dense_grid():
         model, arms, rewards = log_of(name, 3000, seed=5)
         counts = counts_of(model, arms, rewards)
         coins = np.zeros((model.n_arms, 2))
-        toss(coins, counts, 1.0)
+        add_failures_and_successes(coins, counts, 1.0)
         np.testing.assert_allclose(coins.sum(axis=1), counts.sum(axis=1))
         means = np.clip(
             [unit_means(model, t) for t in np.linspace(*model.domain, 3001)], 1e-9, 1 - 1e-9
         )
         dense = (np.log(means) @ coins[:, 1] + np.log1p(-means) @ coins[:, 0]).max()
-        fit = best_coin_fit(model.tables, coins)
+        fit = best_bernoulli_fit(model.tables, coins)
         assert dense - 1e-6 <= fit <= dense + 0.05
-        assert free_coin_fit(coins) >= fit
+        assert free_bernoulli_fit(coins) >= fit
 
 
 def test_a_change_of_theta_and_a_wrong_model_are_told_apart():
@@ -173,7 +183,7 @@ def test_loops_and_arrays_bet_alike():
     low, high = np.sort(rng.random((2, 40)), axis=0)
     low[0], high[0], low[1], high[1] = 0.0, 0.0, 1.0, 1.0
     arrays = arm_wealth(counts, all_off_the_ends(high), all_off_the_ends(low))
-    pays = np.empty((N_BETS, 9))
+    pays = np.empty((N_SLAB_BETS, 9))
     for arm in range(40):
         fill_pays(pays, high[arm], low[arm])
         assert log_arm_wealth(pays, counts[arm]) == pytest.approx(arrays[arm], rel=1e-12)

@@ -157,7 +157,7 @@ OWN_POLICY = """
 import dataclasses
 import globalbandits as gb
 from globalbandits.policies.independent.uniform import select
-from globalbandits.policies.parts.indices import Setup, no_estimate
+from globalbandits.policies.shared.index import Setup, no_estimate
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mine(gb.Policy):

@@ -82,7 +82,7 @@ def test_a_game_of_other_constants_is_another_game(tmp_path, monkeypatch):
     assert known() == [True, True, True]
     assert known(biased) == [False, False, False]
     with monkeypatch.context() as changed:  # a constant of WAGP's, which UCB1 does not have
-        changed.setattr("globalbandits.policies.parts.weighting._EDGE_MARGIN_GRAINS", 512.0)
+        changed.setattr("globalbandits.policies.shared.weighted_mean._EDGE_MARGIN_GRAINS", 512.0)
         assert known() == [False, False, True]
     with monkeypatch.context() as changed:  # what rewards are drawn by
         changed.setattr(type(short.environment.noise), "rules", gb.BernoulliNoise.rules)

@@ -5,7 +5,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.expressions import Expression
+from globalbandits.model.formulas import Expression
 from globalbandits.model.tables import evaluate
 from tests.model.families import PRICES, pricing
 
@@ -111,7 +111,7 @@ def test_holder_constants_are_estimated_from_checked_means():
 
 
 def test_every_place_that_is_looked_at_is_checked_for_steps_back():
-    from globalbandits.model.recorder import Recorder
+    from globalbandits.model.analysis.checks import Recorder
 
     seen = Recorder(lambda a, t: np.where(t == 0.5, 0.4, t), (0.0, 1.0), ["mean of arm 7"])
     for points in ([0.1, 0.9], [0.45], [0.5], [0.55]):

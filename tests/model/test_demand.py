@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from globalbandits.errors import ModelError
-from globalbandits.model import demand
-from globalbandits.model.levels import as_levels
+from globalbandits.model.catalogue import demand
+from globalbandits.model.inputs import as_levels
 
 PRICES = [0.05 * step for step in range(8, 20)]
 

@@ -12,8 +12,15 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.catalogue import families, full_name, parameters_of
-from globalbandits.model.limits import LARGEST_JSON, LARGEST_TOML
+from globalbandits.model.catalogue.names import (
+    families,
+    full_name,
+    parameters_of,
+)
+from globalbandits.model.files import (
+    LARGEST_JSON,
+    LARGEST_TOML,
+)
 
 N_FUZZ = int(os.environ.get("GLOBALBANDITS_FUZZ", "0")) // 50 or 80
 TABLE = {"theta": [0.0, 0.5, 1.0], "means": [[0.9, 0.2], [0.6, 0.5], [0.1, 0.7]]}
@@ -236,7 +243,7 @@ def test_python_functions_have_no_description_but_a_way_out(tmp_path, monkeypatc
     odd = gb.RewardModel("theta", [(1, 2)])
     with pytest.raises(ModelError, match=r"arms must be numbers or texts to be described, got \(1"):
         odd.to_dict()
-    monkeypatch.setattr("globalbandits.model.writing.MOST_ARMS", 2)
+    monkeypatch.setattr("globalbandits.model.files.MOST_ARMS", 2)
     with pytest.raises(ModelError, match="arms must be at most 2 to be described, got 3"):
         gb.demand.linear([0.1, 0.5, 0.9]).to_dict()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from globalbandits.errors import ModelError
-from globalbandits.model import dose
+from globalbandits.model.catalogue import dose
 
 DOSES = {
     "linear": [1, 2, 5, 10],

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.expressions import Expression
-from globalbandits.model.expressions.enclosures import enclose
+from globalbandits.model.formulas import Expression
+from globalbandits.model.formulas.proof import enclose
 
 SMOOTH = [
     "arm * (1 - arm*theta)**2",

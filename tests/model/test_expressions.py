@@ -10,9 +10,12 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.expressions import Expression
-from globalbandits.model.expressions.reading import LONGEST, MOST_STEPS
-from globalbandits.model.expressions.tape import FUNCTIONS
+from globalbandits.model.formulas import Expression
+from globalbandits.model.formulas.evaluation import FUNCTIONS
+from globalbandits.model.formulas.parser import (
+    LONGEST,
+    MOST_STEPS,
+)
 
 N_FUZZ = int(os.environ.get("GLOBALBANDITS_FUZZ", "1500"))
 EXPIT = {"expit": lambda x: 1 / (1 + math.exp(-x)), "logistic": lambda x: 1 / (1 + math.exp(-x))}

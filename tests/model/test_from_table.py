@@ -8,7 +8,7 @@ from scipy.interpolate import PchipInterpolator
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.curve_tables import TableCurves
+from globalbandits.model.analysis.functions import TableCurves
 
 THETA = [0.0, 0.2, 0.5, 1.0]
 MEANS = [[0.9, 0.1], [0.7, 0.2], [0.6, 0.3], [0.1, 0.8]]

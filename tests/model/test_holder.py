@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.holder import Holder, estimate_holder, verify_holder
-from globalbandits.model.orders import LEVELS, limit_at_zero, snap
+from globalbandits.model.analysis.holder import (
+    LEVELS,
+    Holder,
+    estimate_holder,
+    limit_at_zero,
+    snap,
+    verify_holder,
+)
 from tests.model.families import PRICES, SINGLE, pricing
 
 

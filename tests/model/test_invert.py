@@ -5,7 +5,7 @@ import globalbandits as gb
 from globalbandits.compiling.compiler import compile_kernel
 from globalbandits.compiling.views import View
 from globalbandits.errors import ModelError
-from globalbandits.model.curves import evaluate_many
+from globalbandits.model.analysis.curves import evaluate_many
 from globalbandits.model.tables import evaluate
 from tests.model.families import PRICES, SINGLE, pricing
 

@@ -115,7 +115,7 @@ def test_whatever_is_looked_up_nothing_is_read_out_of_bounds(name):
     assert value_of(tables, 0, math.nan) == tables.value.at_low[0]
     assert find_cell(tables.envelope, math.nan) == 0
     assert tables.inverse.at_low[0] == evaluate(tables.inverse, 0, math.nan)
-    from globalbandits.model.curves import evaluate_many
+    from globalbandits.model.analysis.curves import evaluate_many
 
     assert evaluate_many(tables.value, 0, np.array([math.nan]))[0] == tables.value.at_low[0]
 

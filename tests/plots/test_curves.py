@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from globalbandits.plots import Band, Mark, model_figure
-from globalbandits.plots.curves import MAX_CURVES
+from globalbandits.plots.model_curves import MAX_CURVES
 
 THETA = np.linspace(0.0, 1.0, 201)
 FUNCTIONS = (1 - np.sqrt(THETA), 0.8 * THETA, THETA**2)

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 
-from globalbandits.plots.evidence import evidence_figure
+from globalbandits.plots.evidence_over_time import evidence_figure
 
 TIMES = [1, 10, 100, 1000]
 DATA = {

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from globalbandits.plots import evidence_figure, heat_figure, model_figure, share_figure
-from globalbandits.plots.picture import new_picture
+from globalbandits.plots.style import new_picture
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FIGURES = {

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats as laws
 
 import globalbandits as gb
-from globalbandits.policies.parts.variance_choice import (
+from globalbandits.policies.shared.noise_variance import (
     degrees_of_freedom,
     draw_student,
     learn_variances,

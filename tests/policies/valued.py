@@ -2,7 +2,11 @@
 
 from functools import cache
 
-from globalbandits.model import RewardModel, demand, dose
+from globalbandits.model import RewardModel
+from globalbandits.model.catalogue import (
+    demand,
+    dose,
+)
 from tests.policies.ours import our_policies
 
 COINS = {"likelihood": "bernoulli", "cells": 200}

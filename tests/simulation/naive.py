@@ -4,7 +4,7 @@ import numpy as np
 
 from globalbandits._random import Stream, generator
 from globalbandits.evidence.histogram import add, empty
-from globalbandits.simulation.records import Records
+from globalbandits.simulation.play.job import Records
 from globalbandits.statistics import count, no_statistics
 
 

@@ -16,10 +16,13 @@ import pytest
 from globalbandits.errors import SimulationError
 from globalbandits.policies import WAGP
 from globalbandits.simulation import result, simulate
-from globalbandits.simulation.executors import open_workers
-from globalbandits.simulation.requests import make_request
-from globalbandits.simulation.shards import play_request
-from globalbandits.simulation.stopping import StopFile, is_stopped
+from globalbandits.simulation.request import make_request
+from globalbandits.simulation.workers import (
+    StopFile,
+    is_stopped,
+    open_workers,
+    play_request,
+)
 from tests.simulation.worlds import pricing
 
 

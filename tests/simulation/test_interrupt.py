@@ -9,7 +9,10 @@ import time
 import pytest
 
 from globalbandits.policies import WAGP
-from globalbandits.simulation import executors, simulate
+from globalbandits.simulation import (
+    simulate,
+    workers,
+)
 from tests.simulation.worlds import pricing
 
 SCRIPT = """
@@ -105,7 +108,7 @@ def test_an_error_in_a_thread_stops_the_others(monkeypatch):
             raise BrokenError("run 3")
         return n_runs if tick(n_runs) else 0
 
-    monkeypatch.setattr(executors.Arena, "play", play)
+    monkeypatch.setattr(workers.Arena, "play", play)
     with pytest.raises(BrokenError, match="run 3"):
         simulate(pricing(), [WAGP()], 10, runs=10**6, threads=2)
     assert len(played) < 10**6
@@ -118,6 +121,6 @@ def test_an_error_in_an_executor_is_raised(monkeypatch):
     def fail(job, first_run, n_runs, stop_path):
         raise RuntimeError("worker lost")
 
-    monkeypatch.setattr(executors, "play_shard", fail)
+    monkeypatch.setattr(workers, "play_shard", fail)
     with ThreadPoolExecutor(2) as pool, pytest.raises(RuntimeError, match="worker lost"):
         simulate(pricing(), [WAGP()], 10, runs=10, executor=pool)

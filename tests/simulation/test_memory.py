@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from globalbandits.policies import UCB1, WAGP, ThompsonSampling
-from globalbandits.simulation.arena import MAX_BLOCK_CELLS
 from globalbandits.simulation.checkpoints import checkpoint_times
-from globalbandits.simulation.job import make_job
-from globalbandits.simulation.records import empty_records
+from globalbandits.simulation.play.arena import MAX_BLOCK_CELLS
+from globalbandits.simulation.play.job import empty_records, make_job
 from tests.simulation.worlds import pricing
 
 MEGABYTE = 2**20

@@ -18,7 +18,13 @@ from globalbandits.environments import (
 from globalbandits.errors import ResultError, SimulationError
 from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, WAGP
-from globalbandits.simulation import SimulationResult, simulate, storage
+from globalbandits.simulation import (
+    SimulationResult,
+    simulate,
+)
+from globalbandits.simulation import (
+    result as result_module,
+)
 from tests.simulation.worlds import pricing
 
 
@@ -276,7 +282,7 @@ def test_foreign_files_are_refused(result, tmp_path):
     xr.Dataset({"x": ("t", [1.0])}).to_netcdf(path, engine="scipy")
     with pytest.raises(ResultError, match="result file must be a saved simulation"):
         SimulationResult.load(path)
-    stolen = xr.Dataset({"x": ("t", [1.0])}, attrs={"format": storage.FORMAT})
+    stolen = xr.Dataset({"x": ("t", [1.0])}, attrs={"format": result_module.FORMAT})
     stolen.to_netcdf(path, engine="scipy")
     with pytest.raises(ResultError, match="result file must be whole, got a damaged"):
         SimulationResult.load(path)

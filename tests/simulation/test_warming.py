@@ -13,8 +13,8 @@ from globalbandits.compiling import cache, compiler
 from globalbandits.compiling.engine import Engine
 from globalbandits.lab.league import league_policies
 from globalbandits.policies import UCB1, WAGP, Policy, Uniform, registered
-from globalbandits.simulation import warming
-from globalbandits.simulation.job import make_job
+from globalbandits.simulation import compile_ahead
+from globalbandits.simulation.play.job import make_job
 from tests.simulation.worlds import pricing
 
 
@@ -29,8 +29,8 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def two_processes(monkeypatch):
-    monkeypatch.setattr(warming, "available_cores", lambda: 2)
-    monkeypatch.setattr(warming, "_POLICIES_PER_PROCESS", 1)
+    monkeypatch.setattr(compile_ahead, "available_cores", lambda: 2)
+    monkeypatch.setattr(compile_ahead, "_POLICIES_PER_PROCESS", 1)
 
 
 def found(folder):
@@ -41,7 +41,7 @@ def found(folder):
 
 
 def test_many_policies_are_warmed_by_other_processes(folder, two_processes):
-    warming.warm([WAGP(), UCB1(), Unsendable()])
+    compile_ahead.warm([WAGP(), UCB1(), Unsendable()])
     # Two policies come from the files of other processes, for the simulator and for learners.
     _, n_loaded = found(folder)
     assert n_loaded >= 4
@@ -65,7 +65,7 @@ def test_nothing_is_announced_that_is_known(folder):
     said = []
     for _ in range(2):
         engine = Engine(announce=said.append)
-        warming.Arena(job, engine, warming.States(0, 0, 1))
+        compile_ahead.Arena(job, engine, compile_ahead.States(0, 0, 1))
     assert said == [["Uniform"]]
 
 

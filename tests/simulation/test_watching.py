@@ -9,7 +9,7 @@ import pytest
 from globalbandits.environments import BetaNoise, Jumps, UniformBias
 from globalbandits.errors import SimulationError
 from globalbandits.evidence import Evidence
-from globalbandits.evidence.findings import find_out
+from globalbandits.evidence.inference import infer_many
 from globalbandits.policies import UCB1, WAGP, Guarded
 from globalbandits.simulation import SimulationResult, simulate
 from tests.simulation.worlds import pricing, records_of
@@ -44,7 +44,7 @@ def test_contenders_are_those_of_the_ledger(watched):
         evidence.add_many(arms, (rng.random(2000) < means[arms]).astype(float))
         contenders = evidence.contenders()
         assert contenders.model_free == (bias > 0)
-        found = find_out(model, evidence.counts)
+        found = infer_many(model, evidence.counts)
         assert tuple(np.flatnonzero(found.contenders)) == contenders.arms
     data = watched.dataset
     assert set(np.unique(data["contender"])) == {0, 1}

@@ -10,10 +10,9 @@ from globalbandits._random import States
 from globalbandits.compiling.engine import Engine
 from globalbandits.environments import Environment
 from globalbandits.policies import WAGP, Policy
-from globalbandits.simulation.arena import Arena
 from globalbandits.simulation.checkpoints import checkpoint_times
-from globalbandits.simulation.job import make_job
-from globalbandits.simulation.records import empty_records
+from globalbandits.simulation.play.arena import Arena
+from globalbandits.simulation.play.job import empty_records, make_job
 from tests.policies.families import model_of
 
 

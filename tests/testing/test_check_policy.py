@@ -13,8 +13,11 @@ import globalbandits as gb
 from globalbandits import testing
 from globalbandits.policies.base import Rules, stateless
 from globalbandits.policies.independent.ucb1 import UCB1
-from globalbandits.policies.parts import indices
-from globalbandits.testing.rules import CONTRACT, value_decides
+from globalbandits.policies.shared import index
+from globalbandits.testing.policy_check import (
+    CONTRACT,
+    value_decides,
+)
 from globalbandits.testing.subject import Broken, Subject, default_model
 from tests.policies.ours import our_policies
 
@@ -36,7 +39,7 @@ def test_our_policies_keep_the_contract(kind, rule):
         pytest.fail(f"{OURS[kind].label}: {rule}: {error}")
 
 
-def broken(name, select=None, update=None, estimate=None, rebuild=indices.rebuild_widths, **extra):
+def broken(name, select=None, update=None, estimate=None, rebuild=index.rebuild_widths, **extra):
     """UCB1 with some of its rules replaced."""
     plain = UCB1.rules
     rules = Rules(
@@ -176,7 +179,7 @@ def test_a_policy_may_refuse_a_model_with_a_reason():
     def setup(self, model):
         if model.n_arms != 5:
             raise gb.PolicyError(f"arms must be 5, got {model.n_arms}")
-        return indices.Setup(model.tables)
+        return index.Setup(model.tables)
 
     testing.check_policy(broken("Picky", setup=setup))
 
@@ -185,7 +188,7 @@ def test_stateless_rules_need_only_two_functions():
     def select(setup, stats, state, rng):
         return int(rng.random() * setup.tables.n_arms)
 
-    rules = stateless(select, indices.no_estimate)
+    rules = stateless(select, index.no_estimate)
     policy = broken("Plain")
     object.__setattr__(policy, "rules", rules)
     object.__setattr__(policy, "reason", lambda setup, stats, state: "no reason at all")
@@ -203,10 +206,10 @@ def ten_each_then_mean(setup, stats, state, rng):
 @gb.register("test_ten_each_by_mean")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TenEachByMean(gb.Policy):
-    rules = stateless(ten_each_then_mean, indices.no_estimate)
+    rules = stateless(ten_each_then_mean, index.no_estimate)
 
     def setup(self, model):
-        return indices.Setup(model.tables)
+        return index.Setup(model.tables)
 
 
 def test_a_policy_that_ranks_by_mean_reward_breaks_one_rule():

@@ -8,9 +8,7 @@ Every policy of a run gets a fresh copy of the same reward, drift and bias strea
 comparisons are paired, and a result does not depend on which policies run side by side.
 """
 
-from globalbandits._random.keys import Stream, generator, key_words
-from globalbandits._random.seeding import stream_states
+from globalbandits._random.keys import States, Stream, generator, key_words, stream_states
 from globalbandits._random.source import Source
-from globalbandits._random.states import States
 
 __all__ = ["Source", "States", "Stream", "generator", "key_words", "stream_states"]

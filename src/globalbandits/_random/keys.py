@@ -1,8 +1,12 @@
 """The key of a stream, and the plain way from a key to a generator."""
 
+import threading
 from enum import IntEnum
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from globalbandits._validation import as_seed, require
 from globalbandits.errors import SimulationError
@@ -49,3 +53,154 @@ def generator(stream: Stream, seed: int, run: int = 0) -> np.random.Generator:
     """
     sequence = np.random.SeedSequence(key_words(stream, seed, run))
     return np.random.Generator(np.random.PCG64(sequence))
+
+
+# The first states of many streams at once.
+#
+# `stream_states` computes what `numpy.random.PCG64(SeedSequence(key))` holds for the keys of
+# many runs: the hash of `SeedSequence`, whose words before the run's are the same for all of
+# them, then the two steps in which PCG64 takes in its seed, in 64-bit halves. A stream costs
+# some hundred nanoseconds instead of fifteen thousand. NumPy promises that neither ever changes.
+
+UInt32Array = NDArray[np.uint32]
+UInt64Array = NDArray[np.uint64]
+
+_SHIFT = 16
+_POOL = 4  # words
+# Of SeedSequence: how its hash starts and goes on, while it takes words in (A), while it gives
+# words out (B), and how it mixes two words.
+_START_A, _FACTOR_A = 0x43B0D7E5, 0x931E8875
+_START_B, _FACTOR_B = 0x8B51F9DD, 0x58F38DED
+_LEFT, _RIGHT = 0xCA01F9DD, 0x4973F715
+# Of PCG64.
+_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+
+
+def stream_states(stream: Stream, seed: int, first_run: int, n_runs: int) -> UInt64Array:
+    """States of the generators of some runs, before the first draw: shape (n_runs, 4).
+
+    The words are the lower and the upper half of PCG64's state, then of its increment.
+
+    >>> from globalbandits._random.keys import generator
+    >>> state = generator(Stream.BIAS, 7, 12).bit_generator.state["state"]
+    >>> words = stream_states(Stream.BIAS, 7, 10, 5)[2].tolist()
+    >>> words[0] + (words[1] << 64) == state["state"], words[2] + (words[3] << 64) == state["inc"]
+    (True, True)
+    """
+    *common, _, _ = key_words(stream, seed, first_run + max(n_runs, 1) - 1)
+    runs = np.arange(n_runs, dtype=np.uint64) + np.uint64(first_run)
+    words = _hash(common, [runs.astype(np.uint32), (runs >> np.uint64(32)).astype(np.uint32)])
+    halves = words[0::2].astype(np.uint64) | (words[1::2].astype(np.uint64) << np.uint64(32))
+    # The seed and the increment, the upper half of each first.
+    seed_high, seed_low, inc_high, inc_low = halves
+    one = np.uint64(1)
+    inc_high = (inc_high << one) | (inc_low >> np.uint64(63))
+    inc_low = (inc_low << one) | one
+    # PCG64 starts at 0, takes a step, adds the seed, and takes another step.
+    low, high = _add(inc_low, inc_high, seed_low, seed_high)
+    low, high = _multiply(low, high)
+    low, high = _add(low, high, inc_low, inc_high)
+    return np.stack([low, high, inc_low, inc_high], axis=1)
+
+
+def _hash(common: list[int], last: list[UInt32Array]) -> UInt32Array:
+    """Eight words of SeedSequence for keys that differ in their last words: (8, n)."""
+    constants = _powers(_START_A, _FACTOR_A, _POOL * (_POOL + len(common) + len(last)))
+    used = pairwise(constants)
+
+    def digest(word: int) -> int:
+        before, after = next(used)
+        word = (word ^ before) * after & _MASK
+        return word ^ word >> _SHIFT
+
+    def mix(x: int, y: int) -> int:
+        word = (x * _LEFT - y * _RIGHT) & _MASK
+        return word ^ word >> _SHIFT
+
+    pool = [digest(word) for word in common[:_POOL]]
+    for source in range(_POOL):
+        for target in range(_POOL):
+            if source != target:
+                pool[target] = mix(pool[target], digest(pool[source]))
+    for word in common[_POOL:]:
+        pool = [mix(entry, digest(word)) for entry in pool]
+    # The same for words of many keys, all four entries of the pool at once.
+    pools = _column(pool)
+    for words in last:
+        pairs = [next(used) for _ in range(_POOL)]
+        mixed = (words ^ _column([pair[0] for pair in pairs])) * _column([p[1] for p in pairs])
+        mixed ^= mixed >> np.uint32(_SHIFT)
+        pools = pools * np.uint32(_LEFT) - mixed * np.uint32(_RIGHT)
+        pools ^= pools >> np.uint32(_SHIFT)
+    constants = _powers(_START_B, _FACTOR_B, 2 * _POOL + 1)
+    out = np.concatenate([pools, pools]) ^ _column(constants[:-1])
+    out *= _column(constants[1:])
+    out ^= out >> np.uint32(_SHIFT)
+    return out
+
+
+def _powers(start: int, factor: int, number: int) -> list[int]:
+    found = [start]
+    while len(found) < number:
+        found.append(found[-1] * factor & _MASK)
+    return found
+
+
+def _column(values: list[int]) -> UInt32Array:
+    return np.array(values, np.uint32)[:, np.newaxis]
+
+
+def _add(
+    low: UInt64Array, high: UInt64Array, other_low: UInt64Array, other_high: UInt64Array
+) -> tuple[UInt64Array, UInt64Array]:
+    """Sums of 128-bit numbers given in halves."""
+    total = low + other_low
+    return total, high + other_high + (total < low)
+
+
+def _multiply(low: UInt64Array, high: UInt64Array) -> tuple[UInt64Array, UInt64Array]:
+    """Products of 128-bit numbers with PCG64's multiplier."""
+    by_high, by_low = (np.uint64(part) for part in divmod(_MULTIPLIER, 2**64))
+    half, lower = np.uint64(32), np.uint64(_MASK)
+    a1, a0, b1, b0 = low >> half, low & lower, by_low >> half, by_low & lower
+    middle = a1 * b0 + (a0 * b0 >> half)
+    carried = (middle & lower) + a0 * b1
+    upper = a1 * b1 + (middle >> half) + (carried >> half)
+    return low * by_low, upper + low * by_high + high * by_low
+
+
+_CHUNK = 4096  # runs: enough for NumPy to be quick
+_KEPT = 8  # chunks; threads are never far from each other
+
+
+class States:
+    """First states of the streams of some runs; threads may share it.
+
+    >>> states = States(7, first_run=10, n_runs=5_000)
+    >>> some = states.of(Stream.REWARD, 2_057, 3)
+    >>> np.array_equal(some, stream_states(Stream.REWARD, 7, 2_057, 3))
+    True
+    """
+
+    def __init__(self, seed: int, first_run: int, n_runs: int) -> None:
+        self._first = first_run
+        self._lock = threading.Lock()
+
+        @lru_cache(maxsize=_KEPT)
+        def chunk(stream: Stream, number: int) -> UInt64Array:
+            place = number * _CHUNK
+            return stream_states(stream, seed, first_run + place, min(_CHUNK, n_runs - place))
+
+        self._chunk = chunk
+
+    def of(self, stream: Stream, first_run: int, n_runs: int) -> UInt64Array:
+        """States of some of the runs, shape (n_runs, 4)."""
+        parts = []
+        place, left = first_run - self._first, n_runs
+        with self._lock:
+            while left > 0:
+                number, offset = divmod(place, _CHUNK)
+                part = self._chunk(stream, number)[offset : offset + left]
+                parts.append(part)
+                place, left = place + len(part), left - len(part)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -4,8 +4,12 @@ import ctypes
 
 import numpy as np
 
-from globalbandits._random.keys import Stream, generator
-from globalbandits._random.seeding import UInt64Array, stream_states
+from globalbandits._random.keys import (
+    Stream,
+    UInt64Array,
+    generator,
+    stream_states,
+)
 
 
 class Source:

@@ -21,7 +21,10 @@ from globalbandits._validation import as_integer, require
 from globalbandits.adapters.live_world import LiveWorld
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import ScenarioError
-from globalbandits.model import demand, dose
+from globalbandits.model.catalogue import (
+    demand,
+    dose,
+)
 
 HORIZON = 1_000
 

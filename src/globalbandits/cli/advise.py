@@ -39,7 +39,7 @@ def advise(
       globalbandits advise sales.csv --arm price --reward sold --baseline 4.99 --plot profit.svg
     """
     from globalbandits.evidence import evidence_from_log
-    from globalbandits.evidence.chances import as_confidence
+    from globalbandits.evidence.statements import as_confidence
     from globalbandits.plots import check_figure_path, save_figure
 
     if plot is not None:

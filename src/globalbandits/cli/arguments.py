@@ -25,7 +25,7 @@ def parse_arms(text: str) -> list[Number | str]:
     """
     if ":" not in text:
         return [parse_value(part.strip()) for part in text.split(",")]
-    from globalbandits.model.grids import decimal_steps
+    from globalbandits.model.inputs import decimal_steps
 
     parts = text.split(":")
     if len(parts) != 3:
@@ -86,7 +86,7 @@ def model_names() -> list[str]:
     >>> "linear-power" in model_names(), "dose.linear" in model_names()
     (True, True)
     """
-    from globalbandits.model.catalogue import short_names
+    from globalbandits.model.catalogue.names import short_names
 
     return [ILLUSTRATION, *short_names()]
 
@@ -99,7 +99,11 @@ def named_model(
     >>> named_model("linear-power", [0.4, 0.6, 0.8], {"power": 2}).best_arms(0.5)
     (1,)
     """
-    from globalbandits.model.catalogue import build_family, full_name, three_arms
+    from globalbandits.model.catalogue.names import (
+        build_family,
+        full_name,
+        three_arms,
+    )
 
     if name == ILLUSTRATION:
         if arms is not None or parameters:
@@ -119,7 +123,7 @@ def formula_model(
     >>> formula_model("arm * theta", [0.5, 1.0], {"value": "mean - arm/4"}).best_arms(0.1)
     (0,)
     """
-    from globalbandits.model.reading import build_model
+    from globalbandits.model.files import build_model
 
     if arms is None:
         raise ScenarioError("--mean needs arms, for example --arms 0.4:0.95:0.05")

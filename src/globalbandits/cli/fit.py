@@ -86,7 +86,7 @@ def fit(
 
     from globalbandits.fitting import fit as fit_history
     from globalbandits.fitting.report import check_page_path
-    from globalbandits.model.writing import check_model_path
+    from globalbandits.model.files import check_model_path
     from globalbandits.plots import check_figure_path
 
     # What cannot be written is said before the work.

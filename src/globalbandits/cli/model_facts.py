@@ -27,7 +27,7 @@ _CONSTANT_SYMBOLS = {
 def model_facts(model: RewardModel, name: str, theta: float | None) -> dict[str, Any]:
     """Return arms, regions, constants and hardest parameters, and facts at theta if it is given.
 
-    >>> from globalbandits.model.catalogue import three_arms
+    >>> from globalbandits.model.catalogue.names import three_arms
     >>> facts = model_facts(three_arms(), "three-arms", 0.5)
     >>> [round(region["high"], 4) for region in facts["regions"]]
     [0.4302, 0.8, 1.0]

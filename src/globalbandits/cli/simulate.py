@@ -50,7 +50,11 @@ def simulate(
     from globalbandits.errors import SweepError
     from globalbandits.lab.report.sweep_tables import print_sweep
     from globalbandits.simulation.sweeps import SweepResult, sweep
-    from globalbandits.simulation.sweeps.listening import JsonLines, Listener, progress_listener
+    from globalbandits.simulation.sweeps.sweep import (
+        JsonLines,
+        Listener,
+        progress_listener,
+    )
 
     shown = not (quiet or json)
     with progress_listener() if shown else nullcontext(JsonLines() if json else Listener()) as told:
@@ -90,7 +94,7 @@ def spec(
 
     from globalbandits.errors import ScenarioError
     from globalbandits.simulation.sweeps.examples import example_text
-    from globalbandits.simulation.sweeps.schema import spec_schema
+    from globalbandits.simulation.sweeps.spec import spec_schema
     from globalbandits.simulation.sweeps.sweep import plan_of
 
     if [example is not None, schema, check is not None].count(True) != 1:

@@ -39,7 +39,7 @@ def trial(
     from globalbandits.lab.report.trial_tables import draw_trial, print_trial
     from globalbandits.lab.trials import example_text, load_trial, play_trial
     from globalbandits.pages import literal
-    from globalbandits.plots.figure_files import check_figure_path
+    from globalbandits.plots.style import check_figure_path
     from globalbandits.simulation.checkpoints import MAX_RUNS
 
     if show:

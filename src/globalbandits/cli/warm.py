@@ -33,7 +33,7 @@ def warm(
     from globalbandits.compiling.cache import VARIABLE, usable_folder
     from globalbandits.errors import SimulationError
     from globalbandits.lab.league import league_policies
-    from globalbandits.simulation.warming import warm as warm_policies
+    from globalbandits.simulation.compile_ahead import warm as warm_policies
 
     policies = league_policies(policy or None)
     try:

@@ -11,7 +11,10 @@ import numpy as np
 from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_floats, require
-from globalbandits.environments.parts import Part, as_size
+from globalbandits.environments.base import (
+    Part,
+    as_size,
+)
 from globalbandits.errors import ScenarioError
 
 

@@ -10,10 +10,8 @@ which arms can still be best (`Evidence.contenders`), and whether theta has move
 theta in [..., 1] (confidence 0.95, 2 observations)
 """
 
-from globalbandits.evidence.earnings import Earnings
-from globalbandits.evidence.ledger import Evidence
-from globalbandits.evidence.logged import evidence_from_log
-from globalbandits.evidence.statements import Contenders, Drift, Interval, ModelEvidence
+from globalbandits.evidence.evidence import Evidence, evidence_from_log
+from globalbandits.evidence.statements import Contenders, Drift, Earnings, Interval, ModelEvidence
 
 __all__ = [
     "Contenders",

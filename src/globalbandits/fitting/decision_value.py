@@ -9,9 +9,9 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import FitError
 from globalbandits.fitting.panel.rows import is_number
-from globalbandits.model.expressions import Expression
-from globalbandits.model.functions import as_value
-from globalbandits.model.named_values import Profit
+from globalbandits.model.analysis.functions import as_value
+from globalbandits.model.catalogue.objectives import Profit
+from globalbandits.model.formulas import Expression
 
 Value = Callable[..., Any] | str
 Offset = float | Mapping[Any, float] | Callable[[Any], float]

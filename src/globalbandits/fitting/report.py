@@ -25,8 +25,8 @@ from globalbandits.fitting.assessment.value_of_information import ValueOfInforma
 from globalbandits.fitting.assessment.verdict import Verdict
 from globalbandits.fitting.panel import Panel
 from globalbandits.pages import definitions, embed_figure, fill_page, table
-from globalbandits.plots.figure_files import svg_bytes
 from globalbandits.plots.labels import printed_label
+from globalbandits.plots.style import svg_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,11 +13,11 @@ from globalbandits._validation import as_float, as_integer, require
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import ScenarioError
 from globalbandits.model import RewardModel
-from globalbandits.model.catalogue import build_family
+from globalbandits.model.catalogue.names import build_family
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.simulation import SimulationResult, simulate
 from globalbandits.simulation.simulate import require_all_runs
-from globalbandits.simulation.sweeps.specs import within
+from globalbandits.simulation.sweeps.spec import within
 
 if TYPE_CHECKING:
     import pandas as pd

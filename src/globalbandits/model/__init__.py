@@ -1,12 +1,14 @@
 """Reward functions, analysed once into what every decision looks up."""
 
-from globalbandits.model import demand, dose
-from globalbandits.model.decisions import Region
-from globalbandits.model.expressions import Expression
+from globalbandits.model.analysis.holder import Holder
+from globalbandits.model.catalogue import (
+    demand,
+    dose,
+)
 from globalbandits.model.files import load_model
-from globalbandits.model.holder import Holder
+from globalbandits.model.formulas import Expression
 from globalbandits.model.regional import RegionalModel
-from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.reward_model import Region, RewardModel
 
 __all__ = [
     "Expression",

@@ -1,16 +1,231 @@
-"""Model files: JSON or TOML that holds a description, and nothing that could be executed."""
+"""Model files: a model as plain data, written to and read from JSON or TOML."""
 
 import json
 import tomllib
+from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from globalbandits._validation import require
+import numpy as np
+
+from globalbandits._files import replacing
+from globalbandits._validation import as_float, as_fraction, as_list, require, require_known, show
 from globalbandits.errors import ModelError
-from globalbandits.model.limits import LARGEST_JSON, LARGEST_TOML
-from globalbandits.model.reading import build_model
+from globalbandits.model.analysis.functions import PerArm
+from globalbandits.model.analysis.holder import Holder
+from globalbandits.model.catalogue.names import (
+    families,
+    full_name,
+    parameters_of,
+)
+from globalbandits.model.catalogue.objectives import (
+    Benefit,
+    Profit,
+)
+from globalbandits.model.formulas import Expression
+from globalbandits.model.inputs import expand_grid
 from globalbandits.model.reward_model import RewardModel
+
+if TYPE_CHECKING:
+    from globalbandits.model.reward_model import RewardModel
+
+
+VERSION = 1  # of descriptions
+MOST_ARMS = 1_000
+MOST_CELLS = 100_000  # numbers of a table
+MOST_STEPS = 20_000  # of all arms' formulas together
+LARGEST_JSON = 8_000_000  # bytes of a file
+LARGEST_TOML = 1_000_000
+
+
+FORMS = ("family", "mean", "means", "table")
+_COMMON = ("version", "arms", "domain")
+_VALUES = ("value", "cost", "target", "penalty")
+_OWN = ("reward_range", *_VALUES, "monotone")  # of all forms but families
+_HOLDER = ("lower_constant", "lower_exponent", "upper_constant", "upper_exponent")
+
+
+def build_model(description: object) -> RewardModel:
+    """What `RewardModel.from_dict` gives."""
+    rule = "be a dict, or a table of a file"
+    require(isinstance(description, Mapping), "model", rule, description, ModelError)
+    content = dict(description)  # type: ignore[call-overload]
+    for key in content:
+        require(isinstance(key, str), "model", "have texts as keys", key, ModelError)
+    form = _form_of(content)
+    version = content.get("version", VERSION)
+    known = type(version) is int and version == VERSION
+    require(known, "version", f"be {VERSION}, the version this package reads", version, ModelError)
+    if form == "family":
+        return _from_family(content)
+    known_keys = (*_COMMON, form, *_OWN, *(() if form == "table" else ("holder",)))
+    for key in content:
+        require_known(f"a key of a model with {form}", key, known_keys, ModelError)
+    if form == "mean":
+        return _from_formula(content)
+    return _from_formulas(content) if form == "means" else _from_table(content)
+
+
+def _form_of(content: Mapping[str, Any]) -> str:
+    forms = [form for form in FORMS if form in content]
+    if not forms:
+        for key in content:
+            if key not in (*_COMMON, *_OWN):
+                known = (*FORMS, *_COMMON, *_OWN)
+                require_known("a key of a model", key, known, ModelError)
+    rule = f"have one of the keys {', '.join(FORMS)}"
+    require(len(forms) == 1, "model", rule, forms or list(content), ModelError)
+    return forms[0]
+
+
+def _arms_of(content: Mapping[str, Any]) -> list[Any]:
+    given = content.get("arms")
+    require(given is not None, "model", "have the key arms", list(content), ModelError)
+    if isinstance(given, Mapping):
+        return list(expand_grid("arms", given, MOST_ARMS, ModelError))
+    arms = as_list("arms", given, "be a list of numbers or texts, or {from, to, step}", ModelError)
+    require(1 <= len(arms) <= MOST_ARMS, "arms", f"be 1 to {MOST_ARMS:,}", len(arms), ModelError)
+    for place, arm in enumerate(arms):
+        plain = type(arm) in (float, str) or (type(arm) is int and abs(arm) <= 2**53)
+        require(plain, f"arms[{place}]", "be a number or a text", arm, ModelError)
+        require(arm == arm, f"arms[{place}]", "be a number or a text", arm, ModelError)
+    return arms
+
+
+def _from_family(content: dict[str, Any]) -> RewardModel:
+    family = full_name(content.pop("family"))
+    content.pop("version", None)
+    known = ("version", "family", "arms", *parameters_of(family))
+    for key in content:
+        require_known(f"a key of {family}", key, known, ModelError)
+    arms = _arms_of(content)
+    del content["arms"]
+    try:
+        return families()[family](arms, **content)
+    except ModelError as error:
+        text = str(error)  # the catalogue calls arms what they are: prices, doses, ...
+        for name in ("prices", "doses", "skeleton"):
+            if text.startswith(name):
+                text = f"arms{text.removeprefix(name)}"
+        raise ModelError(text) from None
+
+
+def _from_formula(content: dict[str, Any]) -> RewardModel:
+    require(isinstance(content["mean"], str), "mean", "be a text", content["mean"], ModelError)
+    arms = _arms_of(content)
+    worth = _worth(content, arms)
+    if "values" in worth:
+        raise ModelError(f"value must be one text where mean is, got {show(worth['values'])}")
+    _check_steps("mean", [Expression(content["mean"])], len(arms))
+    return RewardModel(content["mean"], arms, **worth, **_options(content))
+
+
+def _from_formulas(content: dict[str, Any]) -> RewardModel:
+    means = as_list("means", content["means"], "be a list of texts, one per arm", ModelError)
+    for place, mean in enumerate(means):
+        require(isinstance(mean, str), f"means[{place}]", "be a text", mean, ModelError)
+    n_arms = len(means)
+    require(1 <= n_arms <= MOST_ARMS, "means", f"be 1 to {MOST_ARMS:,}", n_arms, ModelError)
+    arms = _arms_of(content) if "arms" in content else None
+    n_named = n_arms if arms is None else len(arms)
+    require(n_named == n_arms, "arms", f"be {n_arms}, one per mean", n_named, ModelError)
+    _check_steps(
+        "means", [Expression(text, ("theta",), f"means[{k}]") for k, text in enumerate(means)], 1
+    )
+    return RewardModel.from_functions(means, arms, **_worth(content, arms), **_options(content))
+
+
+def _from_table(content: dict[str, Any]) -> RewardModel:
+    table = content["table"]
+    rule = "have theta and means"
+    whole = isinstance(table, Mapping) and set(table) == {"theta", "means"}
+    require(whole, "table", rule, list(table) if isinstance(table, Mapping) else table, ModelError)
+    theta = _numbers("table.theta", table["theta"])
+    rows = as_list("table.means", table["means"], "be a list of rows, one per theta", ModelError)
+    means = [_numbers(f"table.means[{place}]", row) for place, row in enumerate(rows)]
+    n_cells = sum(len(row) for row in means)
+    rule = f"have at most {MOST_CELLS:,} numbers"
+    require(n_cells <= MOST_CELLS, "table.means", rule, n_cells, ModelError)
+    for place, row in enumerate(means):
+        same = len(row) == len(means[0])
+        rule = f"have {len(means[0])} numbers, as the first row has"
+        require(same, f"table.means[{place}]", rule, len(row), ModelError)
+    arms = _arms_of(content) if "arms" in content else None
+    worth = _worth(content, arms)
+    try:
+        return RewardModel.from_table(theta, means, arms, **worth, **_options(content))
+    except ModelError as error:
+        text = str(error)
+        inside = text.startswith(("theta", "means"))
+        raise ModelError(f"table.{text}" if inside else text) from None
+
+
+def _numbers(name: str, values: Any) -> list[float]:
+    listed = as_list(name, values, "be a list of numbers", ModelError)
+    for place, value in enumerate(listed):
+        if type(value) not in (int, float):
+            raise ModelError(f"{name}[{place}] must be a number, got {show(value)}")
+    return listed
+
+
+def _worth(content: Mapping[str, Any], arms: list[Any] | None) -> dict[str, Any]:
+    """The argument ``value`` or ``values``: a formula, a named value, or a formula per arm."""
+    given = [key for key in _VALUES if key in content]
+    if not given:
+        return {}
+    alone = given in (["value"], ["cost"]) or not {"value", "cost"} & set(given)
+    rule = "be one of value, cost, or target and penalty"
+    require(alone, "what decisions are worth", rule, given, ModelError)
+    if given != ["value"]:
+        for arm in arms or ():
+            rule = f"be numbers where {given[0]} is given"
+            require(not isinstance(arm, str), "arms", rule, arm, ModelError)
+        return {"value": _named_value(content)}
+    value = content["value"]
+    n_arms = 1 if arms is None else len(arms)
+    if isinstance(value, str):
+        _check_steps("value", [Expression(value, ("mean", "arm"), "value")], n_arms)
+        return {"value": value}
+    listed = as_list("value", value, "be a text, or a list of texts", ModelError)
+    for place, text in enumerate(listed):
+        require(isinstance(text, str), f"value[{place}]", "be a text", text, ModelError)
+    formulas = [Expression(text, ("mean",), f"value[{k}]") for k, text in enumerate(listed)]
+    _check_steps("value", formulas, 1)
+    return {"values": formulas}
+
+
+def _check_steps(name: str, formulas: list[Expression], n_arms: int) -> None:
+    """Refuse formulas that take long to analyse: a file must not block its reader."""
+    n_steps = n_arms * sum(formula.n_steps for formula in formulas)
+    rule = f"have at most {MOST_STEPS:,} numbers, names, signs and functions for all arms together"
+    require(n_steps <= MOST_STEPS, name, rule, n_steps, ModelError)
+
+
+def _named_value(content: Mapping[str, Any]) -> Profit | Benefit:
+    if "cost" in content:
+        return Profit(_not_negative("cost", content["cost"]))
+    target = content.get("target")
+    penalty = _not_negative("penalty", content.get("penalty", 0.0))
+    return Benefit(None if target is None else as_fraction("target", target, ModelError), penalty)
+
+
+def _not_negative(name: str, value: object) -> float:
+    number = as_float(name, value, ModelError)
+    require(number >= 0.0, name, "be at least 0", value, ModelError)
+    return number
+
+
+def _options(content: Mapping[str, Any]) -> dict[str, Any]:
+    options = {
+        key: content[key] for key in ("domain", "reward_range", "monotone") if key in content
+    }
+    if "holder" in content:
+        holder = content["holder"]
+        whole = isinstance(holder, Mapping) and set(holder) == set(_HOLDER)
+        require(whole, "holder", f"have {', '.join(_HOLDER)}", holder, ModelError)
+        options["holder"] = Holder(**holder)
+    return options
 
 
 def load_model(path: str | PathLike[str]) -> RewardModel:
@@ -62,3 +277,132 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is no number")
+
+
+_STRAIGHT = 1e-12  # of the size of a value: more is a bend
+
+
+def describe(model: "RewardModel") -> dict[str, Any]:
+    """What `RewardModel.to_dict` gives."""
+    _check_arms(model)
+    mean, value, inverse, holder = model._sources
+    head: dict[str, Any] = {"version": VERSION}
+    if model._family is not None:
+        return head | model._family
+    if inverse is not None:
+        raise ModelError(
+            "inverse must be left out of a model that is described: it is a Python function"
+        )
+    described = head | _mean(model, mean) | {"arms": list(model.arms)}
+    described["domain"] = list(model.domain)
+    described["reward_range"] = list(model.reward_range)
+    described |= _value(value)
+    if not model.monotone:
+        described["monotone"] = False
+    if holder is not None:
+        described["holder"] = {key: array.tolist() for key, array in vars(holder).items()}
+    return described
+
+
+def save(model: "RewardModel", path: str | PathLike[str]) -> None:
+    """Write the description as JSON, whole or not at all."""
+    check_model_path(path)
+    text = json.dumps(describe(model), indent=2, ensure_ascii=False, allow_nan=False)
+    with replacing(path) as temporary:
+        temporary.write_text(f"{text}\n", encoding="utf-8")
+
+
+def check_model_path(path: str | PathLike[str]) -> Path:
+    """The path of a model's file, or an error if no reader would take it for one.
+
+    >>> check_model_path("model.pickle")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.ModelError: model path must end in .json, got 'model.pickle'
+    """
+    is_json = Path(path).suffix.lower() == ".json"
+    require(is_json, "model path", "end in .json", fspath(path), ModelError)
+    return Path(path)
+
+
+def _check_arms(model: "RewardModel") -> None:
+    require(
+        model.n_arms <= MOST_ARMS,
+        "arms",
+        f"be at most {MOST_ARMS:,} to be described",
+        model.n_arms,
+        ModelError,
+    )
+    for arm in model.arms:
+        plain = type(arm) in (int, float, str)
+        require(plain, "arms", "be numbers or texts to be described", arm, ModelError)
+
+
+def _mean(model: "RewardModel", mean: PerArm) -> dict[str, Any]:
+    if isinstance(mean.joint, Expression):
+        return {"mean": mean.joint.text}
+    if mean.joint is None and all(isinstance(each, Expression) for each in mean.functions):
+        return {"means": [each.text for each in mean.functions]}  # type: ignore[attr-defined]
+    if mean.table is not None:
+        knots, means = mean.table.knots, mean.table.means
+        require(
+            means.size <= MOST_CELLS,
+            "table",
+            f"have at most {MOST_CELLS:,} means to be described",
+            means.size,
+            ModelError,
+        )
+        return {"table": {"theta": knots.tolist(), "means": means.tolist()}}
+    raise ModelError(
+        "mean must be a formula, a table or of a catalogue to be described, got a Python function: "
+        "write it as a text, or describe model.to_table()"
+    )
+
+
+def _value(value: PerArm | None) -> dict[str, Any]:
+    if value is None:
+        return {}
+    match value.joint:
+        case Expression(text=text):
+            return {"value": text}
+        case Profit(cost=cost):
+            return {"cost": cost}
+        case Benefit(target=target, penalty=penalty):
+            return ({} if target is None else {"target": target}) | {"penalty": penalty}
+    if value.joint is None and all(isinstance(each, Expression) for each in value.functions):
+        return {"value": [each.text for each in value.functions]}  # type: ignore[attr-defined]
+    raise ModelError(
+        "value must be a formula to be described, got a Python function: write it as a text "
+        'such as "(arm - 3.1) * mean"'
+    )
+
+
+def value_as_data(model: "RewardModel") -> dict[str, Any]:
+    """Arguments ``value`` or ``values`` for a model like this one that can be described."""
+    value = model._sources[1]
+    if value is None:
+        return {}
+    if value.joint is not None and isinstance(value.joint, (Expression, Profit, Benefit)):
+        return {"value": value.joint}
+    if value.joint is None and all(isinstance(each, Expression) for each in value.functions):
+        return {"values": value.functions}
+    return {"values": [_line(model, arm) for arm in range(model.n_arms)]}
+
+
+def _line(model: "RewardModel", arm: int) -> str:
+    """The value of an arm's mean as the formula of a straight line."""
+    low, high = model.reward_range
+    means = np.linspace(low, high, 33)
+    worth = np.asarray(model.worth_of(arm, means))
+    slope = float((worth[-1] - worth[0]) / (high - low))
+    offset = float(worth[0] - slope * low)
+    bend = float(np.abs(slope * means + offset - worth).max())
+    straight = bend <= _STRAIGHT * max(
+        float(np.abs(worth).max()), abs(slope) * max(abs(low), abs(high))
+    )
+    if not straight:
+        raise ModelError(
+            f"value of arm {model.arms[arm]!r} must be a formula or a straight line in the mean "
+            f"to be described, bends by {bend:.3g}: write it as a text"
+        )
+    return f"{slope!r} * mean + {offset!r}" if offset else f"{slope!r} * mean"

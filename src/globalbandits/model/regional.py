@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ModelError
-from globalbandits.model.polynomials import stretched
+from globalbandits.model.analysis.curves import stretched
 from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.tables import Curves, Peaks, Tables
 

@@ -5,9 +5,7 @@ drawing thousands of them keeps no memory.
 """
 
 from globalbandits.plots.bars import interval_figure, share_figure
-from globalbandits.plots.curves import Band, Mark, model_figure
-from globalbandits.plots.evidence import evidence_figure
-from globalbandits.plots.figure_files import check_figure_path, save_figure
+from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.groups import (
     Cells,
     group_curves_figure,
@@ -16,6 +14,15 @@ from globalbandits.plots.groups import (
 )
 from globalbandits.plots.heat import heat_figure
 from globalbandits.plots.lines import Line, band_figure
+from globalbandits.plots.model_curves import (
+    Band,
+    Mark,
+    model_figure,
+)
+from globalbandits.plots.style import (
+    check_figure_path,
+    save_figure,
+)
 
 __all__ = [
     "Band",

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from globalbandits.plots.picture import new_picture
-from globalbandits.plots.style import INK, PALETTE, legend_beside, new_figure, styled
+from globalbandits.plots.style import INK, PALETTE, legend_beside, new_figure, new_picture, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,16 +1,54 @@
-"""The style of all figures: lines differ in colour, and in dashes or lightness for print."""
+"""Figures that a notebook displays without a magic command."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from io import BytesIO
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from globalbandits.plots.picture import new_picture
+from globalbandits._files import replacing
+from globalbandits.errors import ResultError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+def new_picture(width: float, height: float) -> "Figure":
+    """Return an empty figure of this size in inches that a notebook displays."""
+    picture: Figure = _picture_class()(figsize=(width, height))
+    return picture
+
+
+@cache
+def _picture_class() -> Any:
+    """Create the class on first use, because it needs Matplotlib."""
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that a notebook displays at the end of a cell."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = BytesIO()
+            self.savefig(buffer, format="png", dpi=self.dpi)
+            return buffer.getvalue()
+
+        def __reduce__(self) -> Any:
+            # Made inside a function, the class cannot be found by its name.
+            return _unmade, (), self.__getstate__()
+
+    return Picture
+
+
+def _unmade() -> Any:
+    """Return a picture without state, which pickle sets next."""
+    kind = _picture_class()
+    return kind.__new__(kind)
+
 
 # Okabe and Ito's palette, which people with any form of colour blindness can tell apart;
 # black comes last, because references are black too.
@@ -167,3 +205,45 @@ def legend_beside(axes: "Axes", **options: Any) -> None:
     axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, handlelength=3.0, **options
     )
+
+
+# Without dates the same figure always gives the same bytes.
+_METADATA: dict[str, dict[str, Any]] = {
+    ".svg": {"Date": None},
+    ".png": {},
+    ".pdf": {"CreationDate": None},
+}
+
+
+def check_figure_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a figure, or raise an error if its suffix is not supported.
+
+    >>> check_figure_path("out.gif")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.ResultError: figure path must end in .svg, .png or .pdf, got 'out.gif'
+    """
+    target = Path(path)
+    if target.suffix.lower() not in _METADATA:
+        raise ResultError(f"figure path must end in .svg, .png or .pdf, got {str(path)!r}")
+    return target
+
+
+def svg_bytes(figure: "Figure") -> bytes:
+    """Return a figure as the bytes of an SVG file."""
+    buffer = BytesIO()
+    with styled():
+        figure.savefig(buffer, format="svg", metadata=_METADATA[".svg"])
+    return buffer.getvalue()
+
+
+def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> Path:
+    """Write a figure as SVG, PNG or PDF, by the suffix of the path, and return the path.
+
+    The file is written completely or not at all. The same figure gives the same bytes.
+    """
+    target = check_figure_path(path)
+    suffix = target.suffix.lower()
+    with styled(), replacing(target) as temporary:
+        figure.savefig(temporary, format=suffix[1:], metadata=_METADATA[suffix])
+    return target

@@ -141,7 +141,7 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
         incumbent: the arm that earnings are compared with.
     """
     from globalbandits.evidence import Evidence
-    from globalbandits.evidence.saving import decode_statistics
+    from globalbandits.evidence.evidence import decode_statistics
     from globalbandits.service.log.settings import build_model
     from globalbandits.statistics import no_statistics
 

@@ -1,11 +1,13 @@
 """Simulation: policies play environments in a compiled loop; results, sweeps and figures."""
 
 from globalbandits.simulation.checkpoints import checkpoint_times
-from globalbandits.simulation.joining import concat
-from globalbandits.simulation.result import SimulationResult
+from globalbandits.simulation.result import SimulationResult, concat
 from globalbandits.simulation.simulate import simulate
-from globalbandits.simulation.stepping import Watch, watch
 from globalbandits.simulation.sweeps import SweepResult, sweep
+from globalbandits.simulation.watch import (
+    Watch,
+    watch,
+)
 
 __all__ = [
     "SimulationResult",

@@ -1,35 +1,184 @@
-"""Results of simulations: an xarray dataset with summaries, figures and files."""
+"""Operating characteristics: which arms runs recommend, and what it takes."""
 
 import dataclasses
+import hashlib
 import json
 import numbers
 import os
 import warnings
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from globalbandits import pages
-from globalbandits._types import AnyArray, BoolArray, IntArray
+from globalbandits._files import replacing
+from globalbandits._means import mean_interval
+from globalbandits._rewards import as_arm
+from globalbandits._types import AnyArray, BoolArray, FloatArray, IntArray
+from globalbandits._validation import as_float, as_fraction, as_list, require
 from globalbandits.environments import Environment
 from globalbandits.environments.environment import worth_of_means
-from globalbandits.evidence.findings import Findings, find_out
-from globalbandits.simulation.job import Job
-from globalbandits.simulation.operating import (
-    characteristics,
-    decisions,
-    selection,
-    true_means_of,
+from globalbandits.errors import ResultError, SimulationError
+from globalbandits.evidence.inference import (
+    Findings,
+    infer_many,
 )
+from globalbandits.plots import Line, band_figure, share_figure
+from globalbandits.plots.evidence_over_time import evidence_figure
+from globalbandits.plots.labels import drawn_label
+from globalbandits.simulation.play.job import Job, Records
 from globalbandits.simulation.provenance import made_with, own_code
-from globalbandits.simulation.records import Records
-from globalbandits.simulation.summary import gains, summarize
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+GAP_TOLERANCE = 1e-9  # of the largest gap: a gap up to this counts as zero
+
+
+def true_means_of(
+    env: Environment, records: Records, kept: Any
+) -> tuple[tuple[str, ...], FloatArray]:
+    """The names of the axes of the true means of some runs, and these means."""
+    low, high = env.model.reward_range
+    if env.population is not None:
+        means = env.model.means(records.theta[kept, 0])
+    else:
+        means = env.true_means()
+    if records.bias.shape[1] > 0:
+        means = np.clip(means + records.bias[kept], low, high)
+    return (("run", "arm") if means.ndim == 2 else ("arm",)), means
+
+
+def selection(dataset: "xr.Dataset") -> "pd.DataFrame":
+    """See `SimulationResult.selection`."""
+    choice = dataset["choice"].transpose("policy", "run").values
+    shares = [(choice == arm).mean(axis=1) for arm in range(dataset.sizes["arm"])]
+    frame = _table(dataset, np.stack(shares, axis=1))
+    if "stopped" in dataset:
+        frame["none"] = (choice < 0).mean(axis=1)
+    return frame
+
+
+def decisions(dataset: "xr.Dataset") -> "pd.DataFrame":
+    """See `SimulationResult.decisions`."""
+    return _table(dataset, dataset["pulls"].transpose("policy", "run", "arm").values.mean(axis=1))
+
+
+def characteristics(
+    dataset: "xr.Dataset", target: float | None, more_than: float, within: float
+) -> "pd.DataFrame":
+    """See `SimulationResult.characteristics`."""
+    import pandas as pd
+
+    within = as_float("within", within, SimulationError)
+    require(within >= 0.0, "within", "be at least 0", within, SimulationError)
+    rule = "be one whose means stay during a run"
+    require("gap" in dataset, "result", rule, "one of a world that moves", SimulationError)
+    choice = dataset["choice"].transpose("policy", "run").values
+    pulls = dataset["pulls"].transpose("policy", "run", "arm").values
+    gaps = _by_run(dataset, "gap")
+    good = gaps <= within + GAP_TOLERANCE * gaps.max(initial=0.0)
+    correct = np.take_along_axis(good[np.newaxis], np.maximum(choice, 0)[..., np.newaxis], axis=2)
+    columns = {
+        "correct": (correct[..., 0] & (choice >= 0)).mean(axis=1),
+        "decisions": pulls.sum(axis=2).mean(axis=1),
+    }
+    if "stopped" in dataset:
+        # A run that stops at the horizon did not stop early.
+        stopped = dataset["stopped"].transpose("policy", "run").values
+        early = (stopped > 0) & (stopped < int(dataset["time"].values[-1]))
+        columns["stopped"] = early.mean(axis=1)
+        columns["none"] = (choice < 0).mean(axis=1)
+    if target is not None:
+        limit = as_float("target", target, SimulationError)
+        most = as_float("more_than", more_than, SimulationError)
+        above = (pulls * (_by_run(dataset, "true_mean") > limit)).sum(axis=2)
+        columns["above"] = above.sum(axis=1) / pulls.sum(axis=(1, 2))
+        columns["exceeded"] = (above > most).mean(axis=1)
+    names = [str(name) for name in dataset["policy"].values]
+    return pd.DataFrame(columns, index=pd.Index(names, name="policy"))
+
+
+def _by_run(dataset: "xr.Dataset", name: str) -> FloatArray:
+    """A variable as (run, arm), also where all runs share the same values."""
+    values = dataset[name].values
+    shape = dataset.sizes["run"], dataset.sizes["arm"]
+    return np.broadcast_to(values, shape)
+
+
+def _table(dataset: "xr.Dataset", values: FloatArray) -> "pd.DataFrame":
+    """One row per policy, one column per arm."""
+    import pandas as pd
+
+    names = [str(name) for name in dataset["policy"].values]
+    arms = pd.Index(dataset["arm"].values.tolist(), name="arm")
+    return pd.DataFrame(values, index=pd.Index(names, name="policy"), columns=arms)
+
+
+REGRETS = ("regret", "nominal_regret")
+
+
+def summarize(
+    dataset: "xr.Dataset", baseline: str | None, confidence: float, variable: str
+) -> "pd.DataFrame":
+    """See `SimulationResult.summary`."""
+    import pandas as pd
+
+    confidence = as_fraction("confidence", confidence, SimulationError)
+    check_regret(variable)
+    names = [str(name) for name in dataset["policy"].values]
+    # Contiguous, so that sums have the same bits wherever the dataset comes from.
+    final = np.ascontiguousarray(dataset[variable].isel(time=-1).transpose("policy", "run"))
+    columns = _columns("regret", final, confidence)
+    if baseline is not None:
+        rule = f"be one of {', '.join(names)}"
+        require(baseline in names, "baseline", rule, baseline, SimulationError)
+        columns |= _columns("difference", final - final[names.index(baseline)], confidence)
+    return Summary(columns, index=pd.Index(names, name="policy"))
+
+
+def gains(dataset: "xr.Dataset", baseline: str | int, confidence: float) -> "pd.DataFrame":
+    """See `SimulationResult.earnings`."""
+    import pandas as pd
+
+    confidence = as_fraction("confidence", confidence, SimulationError)
+    names = [str(name) for name in dataset["policy"].values]
+    regrets = np.ascontiguousarray(dataset["regret"].isel(time=-1).transpose("policy", "run"))
+    if isinstance(baseline, str):
+        rule = f"be one of {', '.join(names)}, or an arm's index"
+        require(baseline in names, "baseline", rule, baseline, SimulationError)
+        lost = regrets[names.index(baseline)]
+    else:
+        arm = as_arm("baseline", baseline, dataset.sizes["arm"])
+        if "gap" not in dataset:
+            raise SimulationError(
+                "baseline must be a policy of the simulation where means move: "
+                f"simulate FixedArm({arm}) beside the others, and name it"
+            )
+        gap = dataset["gap"].isel(arm=arm).to_numpy()
+        n_decisions = dataset["pulls"].transpose("policy", "run", "arm").sum("arm")
+        lost = np.broadcast_to(np.asarray(n_decisions, np.float64) * gap, regrets.shape)
+    numbers = _columns("gain", lost - regrets, confidence)
+    return Summary(numbers, index=pd.Index(names, name="policy"))
+
+
+def check_regret(variable: str) -> None:
+    """Raise if this is not one of the two regrets."""
+    rule = "be 'regret' or 'nominal_regret'"
+    require(variable in REGRETS, "variable", rule, variable, SimulationError)
+
+
+def _columns(name: str, values: FloatArray, confidence: float) -> dict[str, FloatArray]:
+    statistics = ("mean", "sem", "low", "high")
+    numbers = mean_interval(values, confidence)
+    return {f"{name}_{what}": number for what, number in zip(statistics, numbers, strict=True)}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -143,8 +292,6 @@ class SimulationResult:
 
     def plot_selection(self) -> "Figure":
         """Share of runs that recommend each arm, one panel per policy."""
-        from globalbandits.simulation.figures import selection_figure
-
         return selection_figure(self)
 
     def plot_regret(
@@ -157,22 +304,16 @@ class SimulationResult:
         ax: "Axes | None" = None,
     ) -> "Figure":
         """Mean regret over time, with confidence bands of the mean; into ``ax`` if it is given."""
-        from globalbandits.simulation.figures import regret_figure
-
         return regret_figure(self, variable, log_x, log_y, confidence, ax)
 
     def plot_pulls(self) -> "Figure":
         """Share of the steps in which each arm was played, one panel per policy."""
-        from globalbandits.simulation.figures import pulls_figure
-
         return pulls_figure(self)
 
     def plot_estimate(
         self, *, run: int | None = None, log_x: bool = False, ax: "Axes | None" = None
     ) -> "Figure":
         """Median estimate over time with the middle 80 % of the runs; or one run alone."""
-        from globalbandits.simulation.figures import estimate_figure
-
         return estimate_figure(self, run, log_x, ax)
 
     def plot_evidence(self, policy: str | None = None, run: int | None = None) -> "Figure":
@@ -180,21 +321,15 @@ class SimulationResult:
 
         Needs a simulation with ``evidence=True``.
         """
-        from globalbandits.simulation.figures import run_evidence_figure
-
         return run_evidence_figure(self, policy, run)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one netCDF file, which is complete or absent."""
-        from globalbandits.simulation.storage import save_result
-
         save_result(self.dataset, self.spec, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "SimulationResult":
         """Read a saved result; raise `ResultError` for a damaged or foreign file."""
-        from globalbandits.simulation.storage import load_result
-
         return SimulationResult(*load_result(path))
 
 
@@ -233,7 +368,7 @@ def _evidence_of(env: Environment, records: Records, runs: IntArray) -> Findings
     parts: list[Findings] = []
     try:
         for run in runs:
-            parts.append(find_out(env.model, records.histograms[:, run]))
+            parts.append(infer_many(env.model, records.histograms[:, run]))
     except KeyboardInterrupt:
         if not parts:
             raise
@@ -312,3 +447,342 @@ def _is_number(arm: Any) -> bool:
         return float(arm) == arm or not isinstance(arm, numbers.Integral)
     except OverflowError:
         return False
+
+
+_MAY_DIFFER = {"runs", "first_run", "made_with"}
+
+
+def concat(results: Sequence[SimulationResult]) -> SimulationResult:
+    """Join results of the same simulation with different runs: shards, or a continued one.
+
+    The joined result equals that of a single simulation of all the runs. The results must agree in
+    everything but their runs and the machines they were made on, which are listed in
+    ``spec["made_with"]``.
+
+    Args:
+        results: in any order.
+
+    >>> import globalbandits as gb
+    >>> env = gb.Environment(gb.demand.linear([0.4, 0.6, 0.8]), theta=0.4)
+    >>> first = gb.simulate(env, [gb.UCB1()], horizon=50, runs=3)
+    >>> second = gb.simulate(env, [gb.UCB1()], horizon=50, runs=2, first_run=3)
+    >>> concat([first, second]).dataset.sizes["run"]
+    5
+    """
+    import xarray as xr
+
+    shards = as_list("results", results, "be a list of results", ResultError)
+    require(len(shards) > 0, "results", "be at least one", shards, ResultError)
+    for shard in shards:
+        is_result = isinstance(shard, SimulationResult)
+        require(is_result, "results", "be simulation results", shard, ResultError)
+    first = shards[0]
+    for shard in shards[1:]:
+        _check_same_simulation(first, shard)
+    _check_distinct_runs(shards)
+    parts = [shard.dataset for shard in shards]
+    # Variables without an axis of runs, such as true means, are the same in all shards.
+    joined = xr.concat(
+        parts, dim="run", join="exact", data_vars="minimal", coords="minimal", compat="equals"
+    ).sortby("run")
+    # Joining moves the axis of runs to the front. Restore the order of a single simulation.
+    for name, data in first.dataset.data_vars.items():
+        joined[name] = joined[name].transpose(*data.dims)
+    made_with: list[dict[str, str]] = []
+    for shard in shards:
+        made_with += [made for made in shard.spec["made_with"] if made not in made_with]
+    spec = first.spec | {
+        "first_run": int(joined["run"].values[0]),
+        "runs": joined.sizes["run"],
+        "made_with": made_with,
+    }
+    return SimulationResult(joined, spec)
+
+
+def _check_same_simulation(first: SimulationResult, other: SimulationResult) -> None:
+    """Raise if two results are of different simulations; the message says what differs."""
+    for name in sorted(first.spec.keys() | other.spec.keys()):
+        if name not in _MAY_DIFFER:
+            _require_equal(name, first.spec.get(name), other.spec.get(name))
+    _require_equal("variables", sorted(map(str, first.dataset)), sorted(map(str, other.dataset)))
+    for name, what in {"policy": "policies", "time": "checkpoints", "arm": "arms"}.items():
+        values = [result.dataset[name].values.tolist() for result in (first, other)]
+        _require_equal(what, *values)
+
+
+def _require_equal(name: str, first: Any, other: Any) -> None:
+    if isinstance(first, dict) and isinstance(other, dict):
+        for key in [*first, *(key for key in other if key not in first)]:
+            _require_equal(f"{name} {key}", first.get(key), other.get(key))
+    elif first != other:
+        rule = f"agree with the first one's {first!r}"
+        require(False, f"{name} of the results", rule, other, ResultError)
+
+
+def _check_distinct_runs(shards: list[SimulationResult]) -> None:
+    """Raise if two results hold the same run."""
+    seen: set[int] = set()
+    for shard in shards:
+        runs = shard.dataset["run"].values.tolist()
+        twice = sorted(seen.intersection(runs))
+        require(not twice, "runs of the results", "differ", f"run {twice[:1]} twice", ResultError)
+        seen.update(runs)
+
+
+# Results in netCDF files.
+#
+# The format has no 64-bit integers, so integers are stored in double precision, which is exact
+# up to 2**53. A checksum over all numbers and the spec detects a damaged file.
+
+FORMAT = "globalbandits simulation 1"
+
+
+def save_result(dataset: "xr.Dataset", spec: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a dataset and its spec. A file is complete or absent."""
+    whole = [str(name) for name, data in dataset.variables.items() if data.dtype.kind == "i"]
+    stored = _convert(dataset, dict.fromkeys(whole, np.float64))
+    text = json.dumps(spec, default=str)
+    stored.attrs = {
+        "format": FORMAT,
+        "version": spec["version"],
+        "spec": text,
+        "whole_numbers": json.dumps(whole),
+        "checksum": _checksum(dataset, text),
+    }
+    with replacing(path) as temporary:
+        stored.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
+
+
+def load_result(path: str | os.PathLike[str]) -> tuple["xr.Dataset", dict[str, Any]]:
+    """Read a file of `save_result`; raise `ResultError` for any other file."""
+    file = Path(path)
+    if not file.is_file():
+        raise ResultError(f"result file must exist, got {str(path)!r}")
+    stored = _read(file)
+    if stored.attrs.get("format") != FORMAT:
+        raise ResultError(f"result file must be a saved simulation, got {str(path)!r}")
+    try:
+        text = stored.attrs["spec"]
+        whole = json.loads(stored.attrs["whole_numbers"])
+        texts = [str(name) for name, data in stored.variables.items() if data.dtype.kind == "O"]
+        dataset = _convert(stored, dict.fromkeys(whole, np.int64) | dict.fromkeys(texts, np.str_))
+        if _checksum(dataset, text) != stored.attrs["checksum"]:
+            raise ValueError("the checksum differs")
+        return dataset, json.loads(text)
+    except (KeyError, ValueError) as error:
+        raise ResultError(f"result file must be whole, got a damaged {str(path)!r}") from error
+
+
+def _read(file: Path) -> "xr.Dataset":
+    """Read a netCDF file into memory."""
+    import xarray as xr
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a file that turns out not to be netCDF
+            with xr.open_dataset(file, engine="scipy", mmap=False) as stored:
+                return stored.load()
+    except Exception as error:  # the reader may raise anything
+        raise ResultError(f"result file must be netCDF, got a damaged {str(file)!r}") from error
+
+
+def _convert(dataset: "xr.Dataset", types: dict[str, type[np.generic]]) -> "xr.Dataset":
+    """A copy without attributes, with some variables and coordinates converted."""
+    import xarray as xr
+
+    def columns(names: Any) -> dict[Any, Any]:
+        return {
+            name: (
+                dataset[name].dims,
+                dataset[name].values.astype(types.get(str(name), dataset[name].dtype)),
+            )
+            for name in names
+        }
+
+    with np.errstate(invalid="ignore"):  # in a damaged file, which its checksum detects
+        return xr.Dataset(columns(dataset.data_vars), columns(dataset.coords))
+
+
+def _checksum(dataset: "xr.Dataset", text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(str(name) for name in dataset.variables):
+        variable = dataset[name]
+        digest.update(f"{name} {variable.dims} {variable.shape}".encode())
+        if variable.dtype.kind in "fi":
+            digest.update(np.ascontiguousarray(variable.values.astype("<f8")).tobytes())
+        else:
+            digest.update(json.dumps([str(value) for value in variable.values.tolist()]).encode())
+    return digest.hexdigest()
+
+
+MAX_LINE_CHARACTERS = 80
+COLUMNS_PER_BLOCK = 4
+MIN_NAME_CHARACTERS = 9
+
+
+class Summary(pd.DataFrame):
+    """A data frame that prints in 80 characters: short numbers, long names cut in the middle.
+
+    More than four columns are printed in blocks. The numbers themselves are not rounded.
+    """
+
+    @property
+    def _constructor(self) -> type["Summary"]:
+        return Summary
+
+    def __repr__(self) -> str:
+        plain = pd.DataFrame(self)
+        starts = range(0, max(plain.shape[1], 1), COLUMNS_PER_BLOCK)
+        return "\n\n".join(_block(plain.iloc[:, at : at + COLUMNS_PER_BLOCK]) for at in starts)
+
+
+def _block(table: pd.DataFrame) -> str:
+    """Up to four columns, with names shortened as far as the line needs."""
+    names = [str(name) for name in table.index]
+    longest = max(map(len, names), default=0)
+    text = _render(table, names)
+    excess = max(map(len, text.splitlines())) - MAX_LINE_CHARACTERS
+    if excess <= 0:
+        return text
+    room = max(longest - excess, MIN_NAME_CHARACTERS)
+    return _render(table, [_abbreviate(name, room) for name in names])
+
+
+def _render(table: pd.DataFrame, names: list[str]) -> str:
+    shown = table.set_axis(pd.Index(names, name=table.index.name), axis=0)
+    return str(shown.to_string(float_format=short_number))
+
+
+def short_number(value: float) -> str:
+    """A number with four digits, or with all digits before the point if there are more.
+
+    >>> short_number(25.71234), short_number(0.0012345), short_number(123456.7), short_number(3.0)
+    ('25.71', '0.001234', '123457', '3.0')
+    """
+    if 1e4 <= abs(value) < 1e12:
+        return f"{value:.0f}"
+    text = f"{value:.4g}"
+    return f"{text}.0" if text.lstrip("-").isdigit() and abs(value) < 1e3 else text
+
+
+def _abbreviate(name: str, room: int) -> str:
+    """A name with at most ``room`` characters, cut in the middle.
+
+    >>> _abbreviate("NonStationaryWAGP(half_window=100)", 15)
+    'NonSta...w=100)'
+    """
+    if len(name) <= room:
+        return name
+    tail = (room - 3) // 2
+    return f"{name[: room - 3 - tail]}...{name[-tail:]}"
+
+
+_BAND_QUANTILES = (0.1, 0.5, 0.9)
+
+
+def regret_figure(
+    result: "SimulationResult",
+    variable: str,
+    log_x: bool,
+    log_y: bool,
+    confidence: float,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Mean regret over time with bands."""
+    check_regret(variable)
+    confidence = as_fraction("confidence", confidence, SimulationError)
+    data = result.dataset
+    lines = []
+    for name in result.policies:
+        curves = data[variable].sel(policy=name).transpose("time", "run").values
+        mean, _, low, high = mean_interval(curves, confidence)
+        if log_y:  # a band below zero has no logarithm
+            low = np.maximum(low, mean * 1e-3)
+        lines.append(Line(drawn_label(name), data["time"].values, mean, low, high))
+    words = "nominal regret" if variable == "nominal_regret" else "regret"
+    ylabel = f"cumulative {words}"
+    return band_figure(lines, xlabel="time step", ylabel=ylabel, log_x=log_x, log_y=log_y, ax=ax)
+
+
+def pulls_figure(result: "SimulationResult") -> "Figure":
+    """Shares of arms, one panel per policy."""
+    pulls = result.dataset["pulls"].transpose("policy", "run", "arm").values
+    totals = pulls.sum(axis=1)
+    shares = totals / totals.sum(axis=1, keepdims=True)
+    labels = [drawn_label(arm) for arm in result.dataset["arm"].values.tolist()]
+    best = result.spec["environment"]["best_arms"]  # empty where they change
+    names = [drawn_label(name) for name in result.policies]
+    return share_figure(dict(zip(names, shares, strict=True)), labels, best=best)
+
+
+def selection_figure(result: "SimulationResult") -> "Figure":
+    """Shares of runs that recommend an arm, one panel per policy."""
+    shares = result.selection()
+    labels = [drawn_label(arm) for arm in shares.columns]
+    best = result.spec["environment"]["best_arms"]
+    panels = {drawn_label(name): shares.loc[name].to_numpy() for name in shares.index}
+    return share_figure(panels, labels, best=best, ylabel="% of runs")
+
+
+def estimate_figure(
+    result: "SimulationResult", run: int | None, log_x: bool, ax: "Axes | None" = None
+) -> "Figure":
+    """Estimates of the policies that have one, and the true parameter."""
+    data = result.dataset
+    times = data["time"].values
+    if run is not None:
+        data = data.sel(run=[_as_run(result, run)])
+    lines = [_truth(result, run)]
+    for name in result.policies:
+        estimates = data["estimate"].sel(policy=name).transpose("run", "time").values
+        known = ~np.isnan(estimates).all(axis=0)
+        if known.any():
+            low, middle, high = np.nanquantile(estimates[:, known], _BAND_QUANTILES, axis=0)
+            lines.append(Line(drawn_label(name), times[known], middle, low, high))
+    require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
+    return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x, ax=ax)
+
+
+def run_evidence_figure(
+    result: "SimulationResult", policy: str | None, run: int | None
+) -> "Figure":
+    """Interval, e-value and contenders of one run of one policy."""
+    data = result.dataset
+    rule = "be one with evidence (simulate with evidence=True)"
+    require("log_e_value" in data, "result", rule, list(data.data_vars), SimulationError)
+    policy = result.policies[0] if policy is None else policy
+    rule = f"be one of {', '.join(result.policies)}"
+    require(policy in result.policies, "policy", rule, policy, SimulationError)
+    run = _as_run(result, run) if run is not None else int(data["run"].values[0])
+    one = data.sel(policy=policy, run=run)
+    return evidence_figure(
+        one["time"].values,
+        low=one["interval_low"].values,
+        high=one["interval_high"].values,
+        log_e_values=one["log_e_value"].values,
+        contenders=one["contender"].transpose("time", "arm").values,
+        arms=[drawn_label(arm) for arm in data["arm"].values.tolist()],
+        domain=tuple(result.spec["environment"]["model"]["domain"]),
+        truth=_truth(result, run).y,
+        title=drawn_label(policy),
+        xlabel="time step",
+    )
+
+
+def _as_run(result: "SimulationResult", run: int) -> int:
+    runs = result.dataset["run"].values.tolist()
+    rule = f"be one of the runs {runs[0]} to {runs[-1]}"
+    require(run in runs, "run", rule, run, SimulationError)
+    return run
+
+
+def _truth(result: "SimulationResult", run: int | None) -> Line:
+    times = result.dataset["time"].values
+    if "theta" not in result.dataset:
+        # None, drawn as nan, if only the true means were given.
+        theta = np.full(len(times), np.array(result.spec["environment"]["theta"], np.float64))
+    elif run is not None:
+        theta = np.broadcast_to(result.dataset["theta"].sel(run=run).values, len(times))
+    else:
+        theta = np.broadcast_to(result.dataset["theta"].median("run").values, len(times))
+    return Line("true parameter", times, theta, reference=True)

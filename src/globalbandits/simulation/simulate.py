@@ -11,12 +11,15 @@ from globalbandits.environments import Environment
 from globalbandits.errors import SimulationError
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
-from globalbandits.simulation.arena import compiled_arena
-from globalbandits.simulation.executors import check_executor, open_workers
+from globalbandits.simulation.play.arena import compiled_arena
 from globalbandits.simulation.progress import progress_bar
-from globalbandits.simulation.requests import make_request
+from globalbandits.simulation.request import make_request
 from globalbandits.simulation.result import SimulationResult
-from globalbandits.simulation.shards import play_request
+from globalbandits.simulation.workers import (
+    check_executor,
+    open_workers,
+    play_request,
+)
 
 
 def simulate(

@@ -4,7 +4,6 @@
 >>> gb.testing.check_policy(gb.UCB1())  # raises if a rule is broken
 """
 
-from globalbandits.testing.checking import check_policy
-from globalbandits.testing.rules import CONTRACT
+from globalbandits.testing.policy_check import CONTRACT, check_policy
 
 __all__ = ["CONTRACT", "check_policy"]

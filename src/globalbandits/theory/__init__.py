@@ -4,16 +4,30 @@ Theorem 5 (WAGP plays a suboptimal arm only finitely often) has no formula; the 
 reports the last suboptimal play of every run instead. All answers are in the model's units.
 """
 
-from globalbandits.theory.bayes import bayes_risk_growth
-from globalbandits.theory.buw import buw_regret, buw_switch_time, buw_worst_case_regret
-from globalbandits.theory.drift import average_regret_under_drift, regret_under_drift
-from globalbandits.theory.growth import Regimes, bounded_time, logarithmic_time, regimes
-from globalbandits.theory.holder import Constants, constants
-from globalbandits.theory.lambert import glog, linear_beats_log
+from globalbandits.theory.buw_bounds import (
+    bayes_risk_growth,
+    buw_regret,
+    buw_switch_time,
+    buw_worst_case_regret,
+)
+from globalbandits.theory.drift_bounds import (
+    average_regret_under_drift,
+    regret_under_drift,
+)
+from globalbandits.theory.holder_constants import (
+    Constants,
+    constants,
+)
 from globalbandits.theory.lower_bound import LowerBoundInstance, lower_bound_instance
-from globalbandits.theory.worst_case import (
+from globalbandits.theory.wagp_bounds import (
+    Regimes,
+    bounded_time,
+    glog,
+    linear_beats_log,
+    logarithmic_time,
     mean_squared_error,
     one_step_regret,
+    regimes,
     worst_case_constants,
     worst_case_regret,
 )

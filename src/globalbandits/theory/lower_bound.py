@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import ScenarioError
-from globalbandits.theory.holder import as_times
+from globalbandits.theory.holder_constants import as_times
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel

@@ -12,7 +12,11 @@ from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy
 from globalbandits.policies.independent import independent_gittins
 from globalbandits.policies.independent.independent_gittins import IndependentGittins
-from globalbandits.policies.parts.gittins import BREZZI_LAI, LOG, psi
+from globalbandits.policies.shared.gittins import (
+    BREZZI_LAI,
+    LOG,
+    psi,
+)
 from globalbandits.statistics import count, no_statistics
 from tests.oracles.elastic import psi_brezzi_lai, psi_log
 from tests.policies.families import beta_reward, model_of

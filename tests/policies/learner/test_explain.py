@@ -5,7 +5,14 @@ import dataclasses
 import pytest
 
 from globalbandits.errors import ModelError, PolicyError
-from globalbandits.model import RegionalModel, RewardModel, demand, dose
+from globalbandits.model import (
+    RegionalModel,
+    RewardModel,
+)
+from globalbandits.model.catalogue import (
+    demand,
+    dose,
+)
 from globalbandits.policies import UCB1, WAGP, ArmReport, Learner, RegionalUCB
 from tests.policies.families import model_of
 from tests.policies.learner.test_learner import POLICIES, play

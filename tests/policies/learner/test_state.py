@@ -11,7 +11,7 @@ from globalbandits._encoding import decode_tuple, encode_tuple
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, WAGP, Elastic, Learner, UncertaintyEllipsoid
-from globalbandits.policies.parts.indices import init_widths
+from globalbandits.policies.shared.index import init_widths
 from globalbandits.testing.subject import plain_state
 from tests.policies.families import model_of
 from tests.policies.learner.test_learner import POLICIES, play

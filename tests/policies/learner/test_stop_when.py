@@ -150,10 +150,9 @@ def test_a_learner_stops_where_the_simulator_does():
 
 def stopped_records(env, horizon, block=None, engine=None):
     from globalbandits._random import States
-    from globalbandits.simulation.arena import Arena
     from globalbandits.simulation.checkpoints import checkpoint_times
-    from globalbandits.simulation.job import make_job
-    from globalbandits.simulation.records import empty_records
+    from globalbandits.simulation.play.arena import Arena
+    from globalbandits.simulation.play.job import empty_records, make_job
 
     times = checkpoint_times(horizon, 20)
     job = make_job(env, {"a": gb.WAGP(), "b": gb.Uniform()}, horizon, times, 3, stop=RULE)

@@ -10,8 +10,14 @@ from globalbandits.errors import PolicyError
 from globalbandits.model import RewardModel
 from globalbandits.policies import Learner, Policy, UncertaintyEllipsoid
 from globalbandits.policies.linear import uncertainty_ellipsoid as rules
-from globalbandits.policies.parts.features import spread_arms, whiten
-from globalbandits.policies.parts.least_squares import REBUILD_EVERY, invert
+from globalbandits.policies.linear.features import (
+    spread_arms,
+    whiten,
+)
+from globalbandits.policies.linear.least_squares import (
+    REBUILD_EVERY,
+    invert,
+)
 from globalbandits.statistics import count, no_statistics
 from tests.policies.contract import assert_same_state
 from tests.policies.families import PRICES, model_of

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from globalbandits.policies.parts.choice import choose_largest, choose_upper_bound
+from globalbandits.policies.shared.worth import (
+    choose_largest,
+    choose_upper_bound,
+)
 
 
 class NoRandomness:

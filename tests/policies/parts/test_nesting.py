@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from globalbandits.policies.base import Rules
-from globalbandits.policies.parts.nesting import resume_inside
+from globalbandits.policies.wrappers.inner_policy import resume_inside
 from globalbandits.statistics import count, no_statistics
 
 

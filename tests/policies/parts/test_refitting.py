@@ -8,7 +8,10 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import StateError
-from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
+from globalbandits.policies.shared.refits import (
+    may_be_last_fit,
+    next_fit,
+)
 from globalbandits.statistics import are_part, clear, copy, count, no_statistics, uncount
 from tests.policies.families import model_of
 from tests.policies.states import assert_close_state, assert_same_state

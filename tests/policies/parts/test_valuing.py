@@ -5,8 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from globalbandits.model import RewardModel, demand, dose
-from globalbandits.policies.parts.valuing import (
+from globalbandits.model import RewardModel
+from globalbandits.model.catalogue import (
+    demand,
+    dose,
+)
+from globalbandits.policies.shared.worth import (
     TIE_BREAKER,
     choose_by_worth,
     nearest_above,

@@ -17,9 +17,9 @@ import globalbandits as gb
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.policies.base import Policy
-from globalbandits.policies.robust import elastic
-from globalbandits.policies.robust.elastic import Elastic
-from globalbandits.policies.robust.random_effects_thompson import RandomEffectsThompson
+from globalbandits.policies.elastic import elastic
+from globalbandits.policies.elastic.elastic import Elastic
+from globalbandits.policies.elastic.random_effects_thompson import RandomEffectsThompson
 from globalbandits.statistics import count, no_statistics
 from tests.oracles import elastic as oracle
 from tests.policies.families import TRUTH, beta_reward, model_of

@@ -13,8 +13,11 @@ from globalbandits.errors import StateError
 from globalbandits.policies import Policy
 from globalbandits.policies.base import Rules
 from globalbandits.policies.learner import Learner
-from globalbandits.policies.parts.guarding import explores, guard
-from globalbandits.policies.robust.guarded import Guarded
+from globalbandits.policies.wrappers.guarded import (
+    Guarded,
+    explores,
+    guard,
+)
 from globalbandits.statistics import count, no_statistics
 from tests.evidence.models import beta_rewards, model_of, unit_means
 from tests.policies.states import assert_same_state

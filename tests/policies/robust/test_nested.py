@@ -7,7 +7,7 @@ import pytest
 
 import globalbandits as gb
 from benchmarks.adapters.peer import Peer
-from globalbandits.policies.parts.guarding import explores
+from globalbandits.policies.wrappers.guarded import explores
 from tests.policies.families import model_of
 
 

@@ -11,7 +11,7 @@ import globalbandits as gb
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.policies import Policy
-from globalbandits.policies.parts.securing import secure
+from globalbandits.policies.wrappers.safe import secure
 from tests.policies import contract
 from tests.policies.families import model_of
 from tests.simulation.worlds import assert_same_bits, pricing, records_of

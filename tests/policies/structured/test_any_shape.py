@@ -8,7 +8,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.policies import TSC, UCBC, UCBS
-from globalbandits.policies.parts.variance_choice import learn_variances
+from globalbandits.policies.shared.noise_variance import learn_variances
 from globalbandits.statistics import count, count_many, no_statistics
 from globalbandits.testing import check_policy
 from tests.oracles.confidence_set import BruteForce

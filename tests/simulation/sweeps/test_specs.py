@@ -9,10 +9,16 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import ScenarioError
 from globalbandits.simulation.sweeps.examples import NAMES, example_text
-from globalbandits.simulation.sweeps.grid import axes_of, points
-from globalbandits.simulation.sweeps.plan import make_plan
-from globalbandits.simulation.sweeps.schema import spec_schema
-from globalbandits.simulation.sweeps.specs import Reader, make_policy
+from globalbandits.simulation.sweeps.plan import (
+    axes_of,
+    make_plan,
+    points,
+)
+from globalbandits.simulation.sweeps.spec import (
+    Reader,
+    make_policy,
+    spec_schema,
+)
 from globalbandits.simulation.sweeps.sweep import plan_of
 from tests.simulation.sweeps.worlds import SPEC
 
@@ -218,7 +224,7 @@ def test_a_result_of_other_constants_of_ours_is_another_task(monkeypatch):
 
     before = name()
     assert name() == before
-    monkeypatch.setattr("globalbandits.policies.parts.curve_index.FAR_SHARE", 0.5)
+    monkeypatch.setattr("globalbandits.policies.elastic.arm_index.FAR_SHARE", 0.5)
     assert name() != before
 
 

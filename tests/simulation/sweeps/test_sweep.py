@@ -11,9 +11,9 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ResultError, ScenarioError, SimulationError
-from globalbandits.simulation.sweeps.comparing import compare
 from globalbandits.simulation.sweeps.folder import Folder
-from globalbandits.simulation.sweeps.listening import Listener
+from globalbandits.simulation.sweeps.result import compare
+from globalbandits.simulation.sweeps.sweep import Listener
 from tests.simulation.sweeps.worlds import GRID, SPEC, contents
 
 

@@ -12,10 +12,13 @@ import pytest
 import globalbandits as gb
 from benchmarks.adapters.peer import Peer
 from globalbandits.errors import SimulationError
-from globalbandits.simulation.executors import NamedWorkers, open_workers
-from globalbandits.simulation.requests import make_request
-from globalbandits.simulation.shards import play_request
-from globalbandits.simulation.sweeps.listening import Listener
+from globalbandits.simulation.request import make_request
+from globalbandits.simulation.sweeps.sweep import Listener
+from globalbandits.simulation.workers import (
+    NamedWorkers,
+    open_workers,
+    play_request,
+)
 from tests.simulation.sweeps.worlds import contents
 
 SPEC = {

@@ -6,9 +6,8 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.environments.bias import FixedBias, UniformBias
-from globalbandits.environments.drift import Drift, LinearDrift, RandomWalk, SinusoidalDrift
+from globalbandits.environments.drift import Drift, Jumps, LinearDrift, RandomWalk, SinusoidalDrift
 from globalbandits.environments.environment import worth_of_means
-from globalbandits.environments.paths import Jumps
 from globalbandits.environments.worlds.families import Domain, Family
 from globalbandits.model import RewardModel
 

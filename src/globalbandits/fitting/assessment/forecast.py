@@ -197,7 +197,7 @@ def error_prior(bias_scale: float) -> tuple[float, ...]:
     >>> [round(weight, 3) for weight in error_prior(0.04)]
     [0.01, 0.001, 0.012, 0.141, 0.613, 1.0, 0.613, 0.141, 0.012]
     """
-    from globalbandits.policies.parts.curve_grid import SCALES
+    from globalbandits.policies.elastic.curve_posterior import SCALES
 
     centre = max(bias_scale, 1e-6)
 

@@ -18,9 +18,9 @@ from globalbandits.fitting.decision_value import Value, Worth
 from globalbandits.fitting.estimation.population import FittedPopulation, curve_table
 from globalbandits.fitting.panel import Panel
 from globalbandits.model import RewardModel
-from globalbandits.model.expressions import Expression
-from globalbandits.model.named_values import Profit
-from globalbandits.model.writing import check_model_path
+from globalbandits.model.catalogue.objectives import Profit
+from globalbandits.model.files import check_model_path
+from globalbandits.model.formulas import Expression
 
 N_KNOTS = 65
 TAIL_PROBABILITY = 0.005  # of the population beyond either end of [0, 1]

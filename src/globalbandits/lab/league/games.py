@@ -14,7 +14,7 @@ from globalbandits.errors import ScenarioError
 from globalbandits.lab.league.scenarios import Scenario
 from globalbandits.policies import Policy
 from globalbandits.simulation.sweeps.plan import task_name
-from globalbandits.simulation.sweeps.specs import Experiment
+from globalbandits.simulation.sweeps.spec import Experiment
 
 
 class Game(NamedTuple):

@@ -22,7 +22,7 @@ from globalbandits.lab.league.scenarios import Scenario, load_scenarios
 from globalbandits.lab.league.standings import Cell, Standings, rank
 from globalbandits.policies import Policy
 from globalbandits.simulation.simulate import require_all_runs, simulate
-from globalbandits.simulation.spreading import available_cores
+from globalbandits.simulation.workers import available_cores
 
 Tick = Callable[[str, str], None]
 

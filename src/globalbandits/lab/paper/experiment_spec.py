@@ -124,7 +124,7 @@ def load_model(name: str) -> "RewardModel":
     >>> load_model("pricing").n_arms
     12
     """
-    from globalbandits.model import demand
+    from globalbandits.model.catalogue import demand
 
     models = tomllib.loads(files(__package__).joinpath("models.toml").read_text("utf-8"))
     require(name in models, "model", f"be one of {', '.join(models)}", name, _ERROR)

@@ -23,8 +23,7 @@ from globalbandits.pages import (
     text_table,
 )
 from globalbandits.plots import save_figure
-from globalbandits.plots.figure_files import svg_bytes
-from globalbandits.plots.style import narrow_picture
+from globalbandits.plots.style import narrow_picture, svg_bytes
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -67,7 +67,7 @@ def _recommended(
 def draw_trial(played: Played, path: "str | os.PathLike[str]") -> Path:
     """Draw the shares of recommended arms, one panel per scenario and design."""
     from globalbandits.plots.bars import share_figure
-    from globalbandits.plots.figure_files import save_figure
+    from globalbandits.plots.style import save_figure
 
     arms = [drawn_label(arm) for arm in next(iter(played.results.values())).selection().columns]
     panels = {drawn_label(name): shares for name, shares in played.shares().items()}

@@ -9,8 +9,7 @@ from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.indices import (
+from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     Widths,
     first_unplayed,
@@ -19,7 +18,7 @@ from globalbandits.policies.parts.indices import (
     rebuild_widths,
     update_widths,
 )
-from globalbandits.policies.parts.valuing import choose_by_worth
+from globalbandits.policies.shared.worth import choose_by_worth, choose_largest
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

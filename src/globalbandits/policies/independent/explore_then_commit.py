@@ -9,9 +9,8 @@ from globalbandits._validation import as_integer
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.indices import no_estimate
-from globalbandits.policies.parts.valuing import worth_of
+from globalbandits.policies.shared.index import no_estimate
+from globalbandits.policies.shared.worth import choose_largest, worth_of
 from globalbandits.statistics import Statistics, are_part, count, no_statistics
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, State, register, stateless
-from globalbandits.policies.parts.indices import no_estimate
+from globalbandits.policies.shared.index import no_estimate
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

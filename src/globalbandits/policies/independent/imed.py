@@ -8,19 +8,27 @@ import numpy as np
 
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, register
-from globalbandits.policies.parts.divergence import (
+from globalbandits.policies.shared.divergence import (
     cross_entropy,
     log_or_minus_infinity,
     negative_entropy,
 )
-from globalbandits.policies.parts.indices import NOT_PLAYED, State, index_rules
-from globalbandits.policies.parts.valuing import nearest_above, nearest_below, worth_of
-from globalbandits.policies.parts.variance_choice import (
+from globalbandits.policies.shared.index import (
+    NOT_PLAYED,
+    State,
+    index_rules,
+)
+from globalbandits.policies.shared.noise_variance import (
     COIN,
     LEARNED,
     as_coin_or_learned,
     learn_variances,
     surprise,
+)
+from globalbandits.policies.shared.worth import (
+    nearest_above,
+    nearest_below,
+    worth_of,
 )
 from globalbandits.statistics import Statistics
 

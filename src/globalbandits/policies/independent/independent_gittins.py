@@ -11,10 +11,12 @@ from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.gittins import as_form, psi
-from globalbandits.policies.parts.indices import no_estimate
-from globalbandits.policies.parts.learned_noise import (
+from globalbandits.policies.shared.gittins import (
+    as_form,
+    psi,
+)
+from globalbandits.policies.shared.index import no_estimate
+from globalbandits.policies.shared.noise_variance import (
     SIMILAR_ARMS,
     Noise,
     Pooling,
@@ -23,8 +25,15 @@ from globalbandits.policies.parts.learned_noise import (
     no_noise,
     update_variance,
 )
-from globalbandits.policies.parts.refitting import may_be_last_fit, next_fit
-from globalbandits.policies.parts.valuing import unit_scale, worth_within
+from globalbandits.policies.shared.refits import (
+    may_be_last_fit,
+    next_fit,
+)
+from globalbandits.policies.shared.worth import (
+    choose_largest,
+    unit_scale,
+    worth_within,
+)
 from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
@@ -138,7 +147,7 @@ class IndependentGittins(Policy):
     Args:
         variance: prior variance of an arm's mean, on the unit reward scale; positive.
         patience: h as a multiple of the rounds; positive.
-        psi: "brezzi-lai" or "log", see `globalbandits.policies.parts.gittins.psi`.
+        psi: "brezzi-lai" or "log", see `globalbandits.policies.shared.gittins.psi`.
 
     >>> IndependentGittins().to_dict()
     {'policy': 'independent_gittins', 'variance': 0.0625, 'patience': 3.0, 'psi': 'brezzi-lai'}

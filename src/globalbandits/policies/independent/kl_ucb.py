@@ -10,13 +10,20 @@ from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, register
-from globalbandits.policies.parts.divergence import (
+from globalbandits.policies.shared.divergence import (
     cross_entropy,
     kl_upper_bound,
     negative_entropy,
 )
-from globalbandits.policies.parts.indices import NOT_PLAYED, State, index_rules
-from globalbandits.policies.parts.valuing import unit_scale, worth_within
+from globalbandits.policies.shared.index import (
+    NOT_PLAYED,
+    State,
+    index_rules,
+)
+from globalbandits.policies.shared.worth import (
+    unit_scale,
+    worth_within,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -8,15 +8,19 @@ import numpy as np
 
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, State, register, stateless
-from globalbandits.policies.parts.indices import NOT_PLAYED, first_unplayed, no_estimate
-from globalbandits.policies.parts.valuing import worth_of
-from globalbandits.policies.parts.variance_choice import (
+from globalbandits.policies.shared.index import (
+    NOT_PLAYED,
+    first_unplayed,
+    no_estimate,
+)
+from globalbandits.policies.shared.noise_variance import (
     COIN,
     LEARNED,
     as_coin_or_learned,
     draw_student,
     learn_variances,
 )
+from globalbandits.policies.shared.worth import worth_of
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.indices import (
+from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     Setup,
     Widths,
@@ -17,7 +17,11 @@ from globalbandits.policies.parts.indices import (
     ucb1_bonus,
     update_widths,
 )
-from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
+from globalbandits.policies.shared.worth import (
+    choose_by_worth,
+    largest_bound,
+    unit_scale,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

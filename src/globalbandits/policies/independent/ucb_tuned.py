@@ -5,8 +5,13 @@ import math
 from typing import TYPE_CHECKING
 
 from globalbandits.policies.base import Policy, register
-from globalbandits.policies.parts.indices import Setup, State, explain, index_rules
-from globalbandits.policies.parts.valuing import worth_within
+from globalbandits.policies.shared.index import (
+    Setup,
+    State,
+    explain,
+    index_rules,
+)
+from globalbandits.policies.shared.worth import worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

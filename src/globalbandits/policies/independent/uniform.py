@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from globalbandits.policies.base import Policy, State, register, stateless
-from globalbandits.policies.parts.indices import Setup, no_estimate
+from globalbandits.policies.shared.index import (
+    Setup,
+    no_estimate,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
+
 _MAX_ROWS = 20
 
 

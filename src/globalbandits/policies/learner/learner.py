@@ -1,7 +1,10 @@
-"""A policy at work: ask it for an arm, tell it the reward, whenever rewards come."""
+"""One decision or one reward of a policy, as one function for compiled code."""
 
 import threading
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,29 +20,257 @@ from globalbandits._rewards import (
     is_batch,
     nearest,
 )
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
+from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, RewardError, StateError
-from globalbandits.evidence import Evidence
-from globalbandits.policies.base import Policy
-from globalbandits.policies.learner import saving
-from globalbandits.policies.learner.belonging import (
+from globalbandits.evidence import (
+    Contenders,
+    Drift,
+    Earnings,
+    Evidence,
+    Interval,
+    ModelEvidence,
+)
+from globalbandits.evidence.histogram import Histogram, add
+from globalbandits.evidence.stop_rules import reason_to_stop
+from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.policies.learner import saved_state
+from globalbandits.policies.learner.explanation import Explanation, explain
+from globalbandits.policies.learner.saved_state import (
+    Lineage,
+    Seen,
     check_same,
     encode_model,
     match_arms,
     move,
     saved_arms,
 )
-from globalbandits.policies.learner.calls import Calls
-from globalbandits.policies.learner.lineage import Lineage, Seen
-from globalbandits.policies.learner.live import Live
-from globalbandits.policies.learner.readings import Readings, require_generator
+from globalbandits.policies.learner.stop_when import REASONS, StopWhen
+from globalbandits.statistics import Statistics, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
     from globalbandits.model import RewardModel
+
+
+CHOOSE = -1  # instead of an arm
+
+
+class Live(NamedTuple):
+    """All that a learner's policy reads and writes."""
+
+    setup: Setup
+    stats: Statistics
+    state: State
+    rng: np.random.Generator
+    histogram: Histogram
+
+
+@cache
+def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
+    """The function of one policy."""
+    select, update = rules.select, rules.update
+
+    def live(learner: Live, arm: int, reward: float) -> int:
+        """Count and learn a reward on the unit scale; or return an arm, if asked to CHOOSE."""
+        setup, stats, state = learner.setup, learner.stats, learner.state
+        if arm == CHOOSE:
+            return int(select(setup, stats, state, learner.rng))
+        count(stats, arm, reward)
+        update(setup, stats, state, arm, reward)
+        add(learner.histogram, arm, reward, 1.0)
+        return arm
+
+    return live
+
+
+class Calls:
+    """The two calls of a learner; only one thread at a time may use them.
+
+    Args:
+        policy: the policy.
+        live: what its rules read and write. Arrays are changed in place and never replaced.
+        evidence: what the rewards say, with the histogram and the statistics of ``live``.
+        compiled: True compiles now, False uses plain Python, None uses compiled code if it is in
+            memory or on disk.
+    """
+
+    def __init__(
+        self, policy: Policy, live: Live, evidence: Evidence, compiled: bool | None
+    ) -> None:
+        wanted = compiled is None or isinstance(compiled, bool)
+        require(wanted, "compiled", "be True, False or None", compiled, PolicyError)
+        self.compiled = compiled
+        self._policy = policy
+        self._live = live
+        self._evidence = evidence
+        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        loop, name = live_loop(policy.rules), type(policy).__name__
+        if compiled is None:
+            self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
+        elif compiled:
+            self._call = Engine().bind(loop, name, (live,), CHOOSE, 0.0, keeps_lock=True)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the rules are called in one piece, as compiled code is."""
+        return self._call is not None
+
+    def choose(self) -> int:
+        """The arm to play next."""
+        if self._call is not None:
+            return self._call(CHOOSE, 0.0)
+        setup, stats, state, rng, _ = self._live
+        return int(self._policy.rules.select(setup, stats, state, rng))
+
+    def learn(self, arm: int, unit: float) -> None:
+        """Learn a reward on the unit scale."""
+        if self._call is not None:
+            self._call(arm, unit)
+            self._evidence.tick()
+            return
+        setup, stats, state, _, _ = self._live
+        count(stats, arm, unit)
+        self._policy.rules.update(setup, stats, state, arm, unit)
+        self._evidence.note(arm, unit)
+
+
+class Statements:
+    """Statements that hold at all times at once, each from a copy of the evidence."""
+
+    @abstractmethod
+    def _evidence_now(self) -> Evidence:
+        """A copy that other threads do not change while statements are computed from it."""
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        """An interval that holds the parameter at all times, with probability ``confidence``."""
+        return self._evidence_now().interval(confidence)
+
+    def evidence_against_model(self) -> ModelEvidence:
+        """How strongly the rewards speak against the model, whatever the parameter is."""
+        return self._evidence_now().against_model()
+
+    def contenders(self, confidence: float = 0.95) -> Contenders:
+        """The arms that can still be best."""
+        return self._evidence_now().contenders(confidence)
+
+    def drift(self, alpha: float = 0.05) -> Drift:
+        """Whether the parameter has moved, with a false-alarm rate of ``alpha``."""
+        return self._evidence_now().drift(alpha)
+
+    def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
+        """What the plays were worth beyond always one arm, such as today's price (an index)."""
+        return self._evidence_now().earnings(baseline, confidence)
+
+    def plot_worth(
+        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
+    ) -> "Figure":
+        """What each arm is worth, how sure that is, what was observed, and which arm is best."""
+        return self._evidence_now().plot_worth(confidence, baseline=baseline, ax=ax)
+
+    def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
+        """Interval, e-value and contenders over the times that are still known."""
+        return self._evidence_now().plot_evidence(confidence, title=title)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the rewards say, apart from what the policy makes of them: a copy of it."""
+        return self._evidence_now()
+
+
+class Readings(Statements):
+    """The parts of a learner, and what can be read from them; each reading under its lock."""
+
+    _policy: Policy
+    _model: "RewardModel"
+    _rules: Rules
+    _setup: Setup
+    _state: State
+    _stats: statistics.Statistics
+    _evidence: Evidence
+    _rng: np.random.Generator
+    _lock: "threading.RLock"
+
+    @property
+    def policy(self) -> Policy:
+        """The policy's spec."""
+        return self._policy
+
+    @property
+    def model(self) -> "RewardModel":
+        """The reward model."""
+        return self._model
+
+    @property
+    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
+        """The policy's rules, its setup, the statistics and the state, for those who test rules."""
+        return self._rules, self._setup, self._stats, self._state
+
+    @property
+    def estimate(self) -> float | None:
+        """The estimate of the parameter; None before any reward, or if the policy has none."""
+        with self._lock:
+            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
+        return None if np.isnan(theta) else theta
+
+    @property
+    def n_observations(self) -> int:
+        """How many rewards have been observed."""
+        return int(self._stats.total[0])
+
+    @property
+    def pulls(self) -> IntArray:
+        """How many rewards of each arm have been observed."""
+        with self._lock:
+            return self._stats.counts.copy()
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean of all rewards of each arm, in the model's units; nan where there is none."""
+        low, high = self._model.reward_range
+        with self._lock:
+            counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
+        units = np.full(counts.shape, np.nan)
+        np.divide(sums, counts, out=units, where=counts > 0)
+        return low + (high - low) * units
+
+    def should_stop(self, rule: StopWhen) -> str | None:
+        """Why to stop now by a rule ("too high", "one contender", "decisions"); None to go on."""
+        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
+        with self._lock:
+            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
+
+    def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
+        """The estimate, every arm's statistics, and the next choice with its reason.
+
+        Args:
+            rng: what `select` would be given; it stays as it is. The learner's own by default.
+        """
+        if rng is not None:
+            require_generator(rng)
+        with self._lock:
+            drawn = self._rng if rng is None else rng
+            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+    def _evidence_now(self) -> Evidence:
+        """A copy that other threads do not change while statements are computed from it."""
+        with self._lock:
+            return self._evidence.copy()
+
+
+def require_generator(rng: object) -> None:
+    """Refuse what random numbers cannot be drawn from."""
+    right = isinstance(rng, np.random.Generator)
+    require(right, "rng", "be a numpy.random.Generator", rng, PolicyError)
 
 
 class Learner(Readings):
@@ -85,7 +316,7 @@ class Learner(Readings):
         self._state = policy.rules.init(self._setup)
         self._stats = statistics.no_statistics(model.n_arms)
         self._evidence = Evidence(model, statistics=self._stats)
-        self._rng = saving.as_generator(seed)
+        self._rng = saved_state.as_generator(seed)
         self._lineage = Lineage.new()
         self._version = 0  # changes with every reward counted or taken back
         self._lock = threading.RLock()
@@ -246,14 +477,14 @@ class Learner(Readings):
         """All that `restore` needs to go on bit for bit, as a dict that JSON can hold."""
         with self._lock:
             return {
-                "format": saving.FORMAT,
-                "version": saving.VERSION,
+                "format": saved_state.FORMAT,
+                "version": saved_state.VERSION,
                 "policy": self._policy.to_dict(),
                 "model": encode_model(self._model),
-                "generator": saving.encode_generator(self._rng),
+                "generator": saved_state.encode_generator(self._rng),
                 "lineage": self._lineage.encode(self._version),
                 "statistics": encode_tuple(self._stats),
-                "kept": saving.encode_kept(self._rules, self._state),
+                "kept": saved_state.encode_kept(self._rules, self._state),
                 "evidence": self._evidence.state(),
             }
 
@@ -280,8 +511,8 @@ class Learner(Readings):
                 follows from statistics; arms are matched by their values, and may be added.
             compiled: as in the constructor.
         """
-        saving.check_header(state)
-        generator = saving.decode_generator(state["generator"])
+        saved_state.check_header(state)
+        generator = saved_state.decode_generator(state["generator"])
         learner = cls(policy, model, seed=generator, compiled=False)
         if rebase:
             learner._take_over(state)
@@ -292,11 +523,11 @@ class Learner(Readings):
 
     def _resume(self, state: "Mapping[str, Any]") -> None:
         """Become the learner whose state this is."""
-        self._check_policy(saving.decode_policy(state["policy"]))
+        self._check_policy(saved_state.decode_policy(state["policy"]))
         check_same(self._model, state["model"])
-        saved = saving.decode_statistics(state["statistics"], self._stats)
+        saved = saved_state.decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
-        self._state = saving.decode_kept(self._rules, self._setup, self._stats, state["kept"])
+        self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
 
@@ -306,9 +537,9 @@ class Learner(Readings):
             raise PolicyError(
                 f"{self._policy.label} cannot take over rewards: their order matters to it"
             )
-        saving.decode_policy(state["policy"])
+        saved_state.decode_policy(state["policy"])
         n_arms = len(saved_arms(state["model"]))
-        old = saving.decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
+        old = saved_state.decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
         rows = match_arms(self._model, state["model"], old)
         statistics.assign(self._stats, move(old, rows))
         self._rules.rebuild(self._setup, self._stats, self._state)

@@ -7,11 +7,22 @@ import numpy as np
 
 from globalbandits._validation import as_float, as_fraction, as_integer, require, require_known
 from globalbandits.errors import PolicyError
-from globalbandits.evidence.stopping import DECISIONS, ONE_CONTENDER, TOO_HIGH, Stop
-from globalbandits.policies.parts.grid import as_cells, as_prior, build, unit_means
+from globalbandits.evidence.stop_rules import (
+    DECISIONS,
+    ONE_CONTENDER,
+    TOO_HIGH,
+    Stop,
+)
+from globalbandits.policies.shared.grid import (
+    as_cells,
+    as_prior,
+    build,
+    unit_means,
+)
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
+
 
 REASONS = {TOO_HIGH: "too high", ONE_CONTENDER: "one contender", DECISIONS: "decisions"}
 _BY = ("posterior", "anytime")

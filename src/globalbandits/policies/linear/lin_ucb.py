@@ -9,10 +9,24 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.parts.features import FeaturePolicy, arm_features
-from globalbandits.policies.parts.indices import no_estimate
-from globalbandits.policies.parts.ridge import KEPT, State, init, rebuild, resume, update
-from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
+from globalbandits.policies.linear.features import (
+    FeaturePolicy,
+    arm_features,
+)
+from globalbandits.policies.linear.ridge import (
+    KEPT,
+    State,
+    init,
+    rebuild,
+    resume,
+    update,
+)
+from globalbandits.policies.shared.index import no_estimate
+from globalbandits.policies.shared.worth import (
+    choose_by_worth,
+    largest_bound,
+    unit_scale,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -9,8 +9,11 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_largest, choose_upper_bound
-from globalbandits.policies.parts.valuing import worth_of
+from globalbandits.policies.shared.worth import (
+    choose_largest,
+    choose_upper_bound,
+    worth_of,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -9,19 +9,26 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.parts import ridge
-from globalbandits.policies.parts.features import FeaturePolicy, arm_features
-from globalbandits.policies.parts.indices import no_estimate
-from globalbandits.policies.parts.least_squares import (
+from globalbandits.policies.linear import ridge
+from globalbandits.policies.linear.features import (
+    FeaturePolicy,
+    arm_features,
+)
+from globalbandits.policies.linear.least_squares import (
     Spread,
     Work,
     is_near,
     is_rebuild_due,
     tolerance_of,
 )
-from globalbandits.policies.parts.ridge import rebuild as rebuild_regression
-from globalbandits.policies.parts.ridge import update as update_regression
-from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
+from globalbandits.policies.linear.ridge import rebuild as rebuild_regression
+from globalbandits.policies.linear.ridge import update as update_regression
+from globalbandits.policies.shared.index import no_estimate
+from globalbandits.policies.shared.worth import (
+    choose_by_worth,
+    largest_bound,
+    unit_scale,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

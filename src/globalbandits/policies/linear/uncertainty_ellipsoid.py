@@ -15,14 +15,13 @@ from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.parts.features import (
+from globalbandits.policies.linear.features import (
     FeaturePolicy,
     arm_features,
     spread_arms,
     whiten,
 )
-from globalbandits.policies.parts.indices import no_estimate
-from globalbandits.policies.parts.least_squares import (
+from globalbandits.policies.linear.least_squares import (
     Spread,
     Work,
     add_reward,
@@ -35,8 +34,13 @@ from globalbandits.policies.parts.least_squares import (
     predict,
     tolerance_of,
 )
-from globalbandits.policies.parts.least_squares import resume as resume_spread
-from globalbandits.policies.parts.valuing import choose_by_worth, largest_bound, unit_scale
+from globalbandits.policies.linear.least_squares import resume as resume_spread
+from globalbandits.policies.shared.index import no_estimate
+from globalbandits.policies.shared.worth import (
+    choose_by_worth,
+    largest_bound,
+    unit_scale,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from globalbandits.model.tables import (
     suboptimality_distance,
 )
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.indices import (
+from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     Widths,
     first_unplayed,
@@ -24,15 +24,15 @@ from globalbandits.policies.parts.indices import (
     ucb1_bonus,
     update_arm,
 )
-from globalbandits.policies.parts.inverting import require_inverses
-from globalbandits.policies.parts.valuing import choose_by_worth
-from globalbandits.policies.parts.weighting import (
+from globalbandits.policies.shared.weighted_mean import (
     Estimates,
     no_estimates,
     rebuild_estimates,
+    require_inverses,
     update_estimate,
     weighted_mean,
 )
+from globalbandits.policies.shared.worth import choose_by_worth
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

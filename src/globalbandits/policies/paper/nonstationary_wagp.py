@@ -21,7 +21,7 @@ from globalbandits.policies.paper.wagp import init as init_inner
 from globalbandits.policies.paper.wagp import rebuild as rebuild_inner
 from globalbandits.policies.paper.wagp import select as select_inner
 from globalbandits.policies.paper.wagp import update as update_inner
-from globalbandits.policies.parts.inverting import require_inverses
+from globalbandits.policies.shared.weighted_mean import require_inverses
 from globalbandits.statistics import Statistics, are_part, assign, clear, count, no_statistics
 
 if TYPE_CHECKING:

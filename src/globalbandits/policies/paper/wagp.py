@@ -30,13 +30,13 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, choose_in_cell, find_cell
 from globalbandits.policies import base
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.inverting import require_inverses
-from globalbandits.policies.parts.weighting import (
+from globalbandits.policies.shared.weighted_mean import (
     Estimates,
     as_grains,
     is_between,
     no_estimates,
     rebuild_estimates,
+    require_inverses,
     update_estimate,
     weighted_mean,
 )

@@ -7,15 +7,20 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.policies.base import register
-from globalbandits.policies.parts import grid
-from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.grid import Setup, average_worths
-from globalbandits.policies.parts.grid import estimate as estimate_parameter
-from globalbandits.policies.parts.grid import rebuild as rebuild_posterior
-from globalbandits.policies.parts.grid import update as update_posterior
-from globalbandits.policies.parts.grid_saving import resume as resume_posterior
-from globalbandits.policies.parts.gridded import Gridded, variants_of
-from globalbandits.policies.parts.valuing import unit_scale
+from globalbandits.policies.shared import grid
+from globalbandits.policies.shared.grid import (
+    Setup,
+    average_worths,
+)
+from globalbandits.policies.shared.grid import estimate as estimate_parameter
+from globalbandits.policies.shared.grid import rebuild as rebuild_posterior
+from globalbandits.policies.shared.grid import resume as resume_posterior
+from globalbandits.policies.shared.grid import update as update_posterior
+from globalbandits.policies.shared.worth import choose_largest, unit_scale
+from globalbandits.policies.structured.grid_policy import (
+    Gridded,
+    variants_of,
+)
 from globalbandits.statistics import Statistics
 
 

@@ -6,8 +6,15 @@ import numpy as np
 
 from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.policies.base import register
-from globalbandits.policies.parts.grid import Setup, draw_theta
-from globalbandits.policies.parts.gridded import Gridded, State, posterior_variants
+from globalbandits.policies.shared.grid import (
+    Setup,
+    draw_theta,
+)
+from globalbandits.policies.structured.grid_policy import (
+    Gridded,
+    State,
+    posterior_variants,
+)
 from globalbandits.statistics import Statistics
 
 

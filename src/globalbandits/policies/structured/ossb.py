@@ -19,8 +19,8 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.divergence import bernoulli_loss
-from globalbandits.policies.parts.inverting import require_inverses
+from globalbandits.policies.shared.divergence import bernoulli_loss
+from globalbandits.policies.shared.weighted_mean import require_inverses
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.regional import RegionalModel
 from globalbandits.model.tables import Tables, evaluate, find_cell_among
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.inverting import require_inverses
-from globalbandits.policies.parts.weighting import (
+from globalbandits.policies.shared.weighted_mean import (
     Estimates,
     mean_of_grains,
     no_group_estimates,
+    require_inverses,
     update_group_estimate,
 )
+from globalbandits.policies.shared.worth import choose_largest
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

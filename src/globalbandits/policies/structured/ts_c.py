@@ -6,11 +6,15 @@ import math
 import numpy as np
 
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.parts.confidence import ConfidenceSetPolicy, Setup, explain
-from globalbandits.policies.parts.valuing import worth_of
-from globalbandits.policies.parts.variance_choice import (
+from globalbandits.policies.shared.noise_variance import (
     draw_student,
     learn_variances,
+)
+from globalbandits.policies.shared.worth import worth_of
+from globalbandits.policies.structured.confidence import (
+    ConfidenceSetPolicy,
+    Setup,
+    explain,
 )
 from globalbandits.policies.structured.ucb_c import State, estimate, init, rebuild, update
 from globalbandits.statistics import Statistics

@@ -9,14 +9,18 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import find_cell
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.parts import confidence
-from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.confidence import ConfidenceSetPolicy, Setup, explain, is_empty
-from globalbandits.policies.parts.confidence import estimate as estimate_parameter
-from globalbandits.policies.parts.confidence import rebuild as rebuild_set
-from globalbandits.policies.parts.confidence import update as update_set
-from globalbandits.policies.parts.valuing import worth_within
-from globalbandits.policies.parts.variance_choice import LEARNED
+from globalbandits.policies.shared.noise_variance import LEARNED
+from globalbandits.policies.shared.worth import choose_largest, worth_within
+from globalbandits.policies.structured import confidence
+from globalbandits.policies.structured.confidence import (
+    ConfidenceSetPolicy,
+    Setup,
+    explain,
+    is_empty,
+)
+from globalbandits.policies.structured.confidence import estimate as estimate_parameter
+from globalbandits.policies.structured.confidence import rebuild as rebuild_set
+from globalbandits.policies.structured.confidence import update as update_set
 from globalbandits.statistics import Statistics, no_statistics
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from globalbandits.model.tables import choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.parts.choice import choose_largest
-from globalbandits.policies.parts.confidence import (
+from globalbandits.policies.shared.worth import choose_largest, worth_within
+from globalbandits.policies.structured.confidence import (
     ConfidenceSetPolicy,
     Setup,
     State,
@@ -19,7 +19,6 @@ from globalbandits.policies.parts.confidence import (
     rebuild,
     update,
 )
-from globalbandits.policies.parts.valuing import worth_within
 from globalbandits.statistics import Statistics
 
 

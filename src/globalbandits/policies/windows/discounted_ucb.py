@@ -11,8 +11,11 @@ from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.indices import NOT_PLAYED, no_estimate
-from globalbandits.policies.parts.valuing import choose_by_worth
+from globalbandits.policies.shared.index import (
+    NOT_PLAYED,
+    no_estimate,
+)
+from globalbandits.policies.shared.worth import choose_by_worth
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.parts.indices import (
+from globalbandits.policies.shared.index import (
     Widths,
     first_unplayed,
     init_widths,
@@ -19,7 +19,7 @@ from globalbandits.policies.parts.indices import (
     rebuild_widths,
     update_arm,
 )
-from globalbandits.policies.parts.valuing import choose_by_worth
+from globalbandits.policies.shared.worth import choose_by_worth
 from globalbandits.statistics import Statistics, are_part, count, no_statistics, uncount
 
 if TYPE_CHECKING:

@@ -19,7 +19,10 @@ from globalbandits._encoding import plain
 from globalbandits._version import __version__
 from globalbandits.errors import ConflictError, GlobalBanditsError, UnknownError
 from globalbandits.model import RewardModel
-from globalbandits.model.catalogue import families, parameters_of
+from globalbandits.model.catalogue.names import (
+    families,
+    parameters_of,
+)
 from globalbandits.policies.base import registered
 from globalbandits.policies.learner import Explanation
 from globalbandits.service.http.messages import (

@@ -17,7 +17,7 @@ from globalbandits._validation import (
 )
 from globalbandits.errors import ServiceError
 from globalbandits.model import RewardModel
-from globalbandits.model.limits import MOST_ARMS
+from globalbandits.model.files import MOST_ARMS
 from globalbandits.policies.base import Policy
 
 MODES = ("live", "shadow", "paused")

@@ -3,22 +3,27 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from xarray.backends import BackendArray
+from xarray.core import indexing
 
 from globalbandits._files import replacing
-from globalbandits._validation import require
+from globalbandits._means import mean_interval
+from globalbandits._types import AnyArray, FloatArray
+from globalbandits._validation import as_fraction, require, require_known
 from globalbandits.errors import ResultError
-from globalbandits.simulation.result import SimulationResult
+from globalbandits.simulation.result import SimulationResult, check_regret
 from globalbandits.simulation.sweeps.folder import Folder
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
 
 # Keys of a spec whose values change the sizes of results.
 _SIZE_KEYS = frozenset({"model", "horizon", "runs", "checkpoints"})
@@ -101,8 +106,6 @@ class SweepResult:
         finished, are padded too. Select before you compute:
         ``result.dataset["regret"].sel(theta=0.4).isel(time=-1)`` reads one file.
         """
-        from globalbandits.simulation.sweeps.stacking import stack_tasks
-
         finished = [k for k, name in enumerate(self.index["tasks"]) if self.folder.has(name)]
         if not finished:
             raise ResultError(f"{self.folder.path} has no finished task yet")
@@ -194,3 +197,229 @@ def _import_optional(name: str) -> Any:
         package = name.partition(".")[0]
         text = f"these rows need the package {package}: pip install {package}"
         raise ResultError(text) from None
+
+
+def compare(
+    first: SweepResult,
+    second: SweepResult,
+    *,
+    policies: tuple[str, str] | None = None,
+    variable: str = "regret",
+    confidence: float = 0.95,
+) -> "pd.DataFrame":
+    """One row for each common point and policy: the second's regret less the first's, paired.
+
+    Runs with the same number and seed share their random numbers, so the difference has a much
+    smaller error than the two means. Columns are the axes, ``policy``, ``first_mean``,
+    ``second_mean``, ``difference_mean``, ``_sem``, ``_low``, ``_high`` and ``runs``.
+
+    Args:
+        first: results.
+        second: results with the same axes; points that only one has are left out.
+        policies: a policy of the first and one of the second to compare; by default those that
+            both have, or the only ones there are.
+        variable: "regret" or "nominal_regret", at the last checkpoint.
+        confidence: of the intervals (Student's t).
+    """
+    import pandas as pd
+
+    confidence = as_fraction("confidence", confidence, ResultError)
+    check_regret(variable)
+    names = list(first.axes), list(second.axes)
+    rule = f"have the axes of the first, {', '.join(names[0]) or 'none'}"
+    require(names[0] == names[1], "the second sweep", rule, names[1], ResultError)
+    tasks = second.index["tasks"]
+    places = {tuple(second.where(key).values()): name for key, name in enumerate(tasks)}
+    rows: list[dict[str, Any]] = []
+    for where, mine in first.results():
+        name = places.get(tuple(where.values()))
+        if name is not None and second.folder.has(name):
+            other = second.folder.load(name)
+            for pair in _pairs(mine, other, policies):
+                rows.append(where | _row(mine, other, pair, variable, confidence))
+    rule = "have a finished point in common with the first"
+    require(len(rows) > 0, "the second sweep", rule, str(second.folder.path), ResultError)
+    return pd.DataFrame(rows)
+
+
+def _pairs(
+    first: SimulationResult, second: SimulationResult, policies: tuple[str, str] | None
+) -> list[tuple[str, str]]:
+    if policies is not None:
+        for name, result in zip(policies, (first, second), strict=True):
+            require_known("policy", name, result.policies, ResultError)
+        return [policies]
+    common = [(name, name) for name in first.policies if name in second.policies]
+    if common:
+        return common
+    one_each = len(first.policies) == len(second.policies) == 1
+    rule = f"share a policy with the first, which has {', '.join(first.policies)}"
+    require(one_each, "the second sweep", rule, second.policies, ResultError)
+    return [(first.policies[0], second.policies[0])]
+
+
+def _row(
+    first: SimulationResult,
+    second: SimulationResult,
+    pair: tuple[str, str],
+    variable: str,
+    confidence: float,
+) -> dict[str, Any]:
+    runs = np.intersect1d(first.dataset["run"].values, second.dataset["run"].values)
+    require(runs.size > 0, "the second sweep", "have runs of the first", 0, ResultError)
+    seeds = first.spec["seed"], second.spec["seed"]
+    rule = f"have the first's seed {seeds[0]}, so that runs are pairs"
+    require(seeds[0] == seeds[1], "the second sweep", rule, seeds[1], ResultError)
+    mine, other = (
+        _final(result, name, runs, variable)
+        for result, name in zip((first, second), pair, strict=True)
+    )
+    mean, sem, low, high = (float(v) for v in mean_interval(other - mine, confidence))
+    return {
+        "policy": pair[0] if pair[0] == pair[1] else f"{pair[1]} against {pair[0]}",
+        "first_mean": float(mine.mean()),
+        "second_mean": float(other.mean()),
+        "difference_mean": mean,
+        "difference_sem": sem,
+        "difference_low": low,
+        "difference_high": high,
+        "runs": int(runs.size),
+    }
+
+
+def _final(result: SimulationResult, name: str, runs: Any, variable: str) -> FloatArray:
+    chosen = result.dataset[variable].sel(policy=name, run=runs).isel(time=-1)
+    return np.ascontiguousarray(chosen.values)
+
+
+MAX_CACHED_FILES = 8  # variables of the same file are mostly used together
+_FILL_VALUES: dict[str, Any] = {"f": np.nan, "i": -1, "b": False, "U": ""}
+
+Read = Callable[[int], "xr.Dataset | None"]
+
+
+class Layout:
+    """The variables of all tasks, with the largest size of each dimension."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self.variables: dict[str, tuple[tuple[str, ...], np.dtype[Any]]] = {}
+        self.labels: dict[str, AnyArray] = {}  # coordinates of the first
+        self.differing: set[str] = set()  # coordinates that differ between tasks
+
+    def add(self, data: "xr.Dataset") -> None:
+        """Take one more task into account."""
+        for dim, size in data.sizes.items():
+            self.sizes[str(dim)] = max(size, self.sizes.get(str(dim), 0))
+        for key, part in data.variables.items():
+            name, dims = str(key), tuple(map(str, part.dims))
+            known, dtype = self.variables.get(name, (dims, part.dtype))
+            long, short = (dims, known) if len(dims) > len(known) else (known, dims)
+            dims = (*long, *(dim for dim in short if dim not in long))
+            self.variables[name] = dims, np.promote_types(dtype, part.dtype)
+        for name in map(str, data.coords):
+            values = data[name].values
+            if not np.array_equal(self.labels.setdefault(name, values), values):
+                self.differing.add(name)
+
+
+def stack_tasks(read: Read, axes: Mapping[str, list[Any]], keys: Iterable[int]) -> "xr.Dataset":
+    """One dataset of all tasks, the sweep's axes first. It reads files when values are used.
+
+    Args:
+        read: gives the dataset of a task by its place in the grid; None if it is missing.
+        axes: the sweep's axes: values by name.
+        keys: tasks that define variables and sizes; one is enough if all are alike.
+    """
+    import xarray as xr
+
+    read = lru_cache(MAX_CACHED_FILES)(read)
+    layout = Layout()
+    for key in keys:
+        found = read(key)
+        if found is not None:
+            layout.add(found)
+    outer = tuple(len(values) for values in axes.values())
+    coordinates: dict[str, Any] = {name: np.array(values) for name, values in axes.items()}
+    stacked: dict[str, Any] = {}
+    for name, (dims, dtype) in layout.variables.items():
+        if name in layout.labels and name not in layout.differing:
+            coordinates[name] = layout.labels[name]
+            continue
+        shown = name
+        if name in layout.labels:
+            shown = f"{name}_of"
+            dtype = dtype if dtype.kind == "U" else np.dtype(float)
+        inner = tuple(layout.sizes[dim] for dim in dims)
+        stack = Stack(read, name, outer, dims, inner, dtype)
+        array = indexing.LazilyIndexedArray(stack)
+        stacked[shown] = xr.Variable((*axes, *dims), array)
+    return xr.Dataset(stacked, coordinates)
+
+
+class Stack(BackendArray):
+    """One variable of all tasks, the axes of the sweep first.
+
+    Parts that are missing, or shorter than the longest one, are padded.
+
+    Args:
+        read: gives the dataset of a task by its place in the grid; None if it is missing.
+        name: the variable.
+        outer: shape of the sweep.
+        dims: of a part; one that does not have a dimension is the same all along it.
+        inner: shape of the longest part.
+        dtype: of the whole.
+    """
+
+    def __init__(
+        self,
+        read: Read,
+        name: str,
+        outer: tuple[int, ...],
+        dims: tuple[str, ...],
+        inner: tuple[int, ...],
+        dtype: np.dtype[Any],
+    ) -> None:
+        self.shape = outer + inner
+        self.dtype = dtype
+        self._read = read
+        self._name = name
+        self._n_outer = len(outer)
+        self._dims = dims
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Some of the values; only the files that hold them are read."""
+        return indexing.explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.OUTER, self._get
+        )
+
+    def _get(self, key: tuple[Any, ...]) -> AnyArray:
+        outer, inner = self.shape[: self._n_outer], self.shape[self._n_outer :]
+        chosen = [np.arange(n)[part] for n, part in zip(outer, key[: self._n_outer], strict=True)]
+        rest = key[self._n_outer :]
+        grid = np.meshgrid(*(np.atleast_1d(part) for part in chosen), indexing="ij")
+        places = (
+            np.ravel_multi_index(tuple(part.ravel() for part in grid), outer)
+            if outer
+            else np.zeros(1, int)
+        )
+        parts = [self._part(int(place), inner)[np.ix_(*_lists(rest, inner))] for place in places]
+        shape = tuple(part.size for part in chosen if part.ndim)
+        kept = tuple(
+            size for size, part in zip(parts[0].shape, rest, strict=True) if not np.isscalar(part)
+        )
+        return np.stack(parts).reshape(shape + kept)
+
+    def _part(self, place: int, inner: tuple[int, ...]) -> AnyArray:
+        whole: AnyArray = np.full(inner, _FILL_VALUES[self.dtype.kind], self.dtype)
+        found = self._read(place)
+        if found is not None and self._name in found.variables:
+            part = found[self._name]
+            more = {dim: found.sizes[dim] for dim in self._dims if dim not in part.dims}
+            values = part.expand_dims(more).transpose(*self._dims).values
+            whole[tuple(slice(n) for n in values.shape)] = values
+        return whole
+
+
+def _lists(key: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
+    return [np.atleast_1d(np.arange(n)[part]) for n, part in zip(shape, key, strict=True)]

@@ -1,20 +1,224 @@
-"""`sweep`: many simulations from one spec, saved in a folder; it resumes where it stopped."""
+"""Listeners: where the progress of a sweep goes, such as a progress bar or lines of JSON."""
 
+import json
 import os
+import sys
+import time
 import tomllib
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
 from globalbandits._validation import as_integer, require
-from globalbandits.errors import GlobalBanditsError, ScenarioError, SimulationError, SweepError
-from globalbandits.simulation.executors import check_executor
+from globalbandits.errors import (
+    GlobalBanditsError,
+    ResultError,
+    ScenarioError,
+    SimulationError,
+    SweepError,
+)
+from globalbandits.simulation.play.arena import compiled_arena
+from globalbandits.simulation.progress import describe_rate
+from globalbandits.simulation.request import Request
 from globalbandits.simulation.sweeps.folder import Folder
-from globalbandits.simulation.sweeps.listening import Listener, progress_listener
-from globalbandits.simulation.sweeps.plan import Plan, make_plan
+from globalbandits.simulation.sweeps.plan import Plan, Task, make_plan
 from globalbandits.simulation.sweeps.result import SweepResult
-from globalbandits.simulation.sweeps.running import run_plan
+from globalbandits.simulation.workers import (
+    RequestInPlay,
+    ShardLoop,
+    check_executor,
+    open_workers,
+)
+
+PROGRESS_LINE_SECONDS = 1.0
+
+
+class Listener:
+    """Base of all listeners; ignores all events."""
+
+    def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
+        """The sweep starts: the number of tasks, of finished tasks, and of steps to play."""
+
+    def steps(self, n_steps: int) -> None:
+        """Steps were played since the last call."""
+
+    def task(self, where: Mapping[str, Any]) -> None:
+        """A task is finished."""
+
+    def failed(self, where: Mapping[str, Any], reason: str) -> None:
+        """A task has failed."""
+
+    def end(self, n_played: int, n_found: int, n_failed: int) -> None:
+        """The sweep has ended."""
+
+
+class JsonLines(Listener):
+    """Writes one line of JSON for each event, for other programs."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._started = self._written_at = time.monotonic()
+        self._n_left = self._n_steps = self._n_done = self._n_tasks = 0
+
+    def _write(self, event: str, **values: Any) -> None:
+        line = json.dumps({"event": event, **values}, default=str)
+        print(line, file=self._stream or sys.stdout, flush=True)
+
+    def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
+        """Write the first line."""
+        self._started = time.monotonic()
+        self._n_tasks, self._n_done, self._n_left = n_tasks, n_found, n_steps
+        self._write("start", tasks=n_tasks, finished=n_found, steps=n_steps)
+
+    def steps(self, n_steps: int) -> None:
+        """Write a line about progress, once a second at most."""
+        self._n_steps += n_steps
+        now = time.monotonic()
+        if now - self._written_at >= PROGRESS_LINE_SECONDS:
+            self._written_at = now
+            rate = self._n_steps / max(now - self._started, 1e-9)
+            left = (self._n_left - self._n_steps) / rate
+            self._write(
+                "progress",
+                tasks=self._n_tasks,
+                finished=self._n_done,
+                steps=self._n_steps,
+                steps_per_second=round(rate),
+                seconds_left=round(left, 1),
+            )
+
+    def task(self, where: Mapping[str, Any]) -> None:
+        """Write a line for the task."""
+        self._n_done += 1
+        self._write("task", finished=self._n_done, tasks=self._n_tasks, at=dict(where))
+
+    def failed(self, where: Mapping[str, Any], reason: str) -> None:
+        """Write a line for the task that has failed."""
+        self._write("failed", at=dict(where), reason=reason)
+
+    def end(self, n_played: int, n_found: int, n_failed: int) -> None:
+        """Write the last line."""
+        seconds = round(time.monotonic() - self._started, 3)
+        self._write("end", played=n_played, found=n_found, failed=n_failed, seconds=seconds)
+
+
+@contextmanager
+def progress_listener() -> Iterator[Listener]:
+    """A progress bar on standard error: tasks, steps per second, time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[tasks]} tasks"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=5.0) as bar:
+        yield _Bar(bar)
+
+
+class _Bar(Listener):
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._n_tasks = self._n_done = 0
+
+    def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
+        self._n_tasks, self._n_done = n_tasks, n_found
+        done = f"{n_found}/{n_tasks}"
+        self._row = self._bar.add_task("simulating", total=n_steps, tasks=done, rate="")
+
+    def steps(self, n_steps: int) -> None:
+        task = self._bar.tasks[0]
+        self._bar.update(self._row, advance=n_steps, rate=describe_rate(task.speed))
+
+    def task(self, where: Mapping[str, Any]) -> None:
+        self._n_done += 1
+        self._bar.update(self._row, tasks=f"{self._n_done}/{self._n_tasks}")
+
+    def failed(self, where: Mapping[str, Any], reason: str) -> None:
+        self._bar.console.print(f"failed at {dict(where)}: {reason}", markup=False)
+
+
+class Outcome(NamedTuple):
+    """How a sweep went."""
+
+    n_played: int
+    n_found: int  # finished by an earlier call
+    failed: dict[int, str]  # error texts by the key of the task
+
+
+def run_plan(
+    plan: Plan, folder: Folder, executor: str, n_workers: int | None, listener: Listener
+) -> Outcome:
+    """Play the tasks that are missing from the folder.
+
+    A keyboard interrupt is passed on. The tasks that are finished by then are in the folder.
+    """
+    missing: dict[str, list[Task]] = {}  # by name: two points of the grid may be the same task
+    for task in plan.tasks:
+        if task.name in missing or not _is_finished(folder, task):
+            missing.setdefault(task.name, []).append(task)
+    distinct = [tasks[0] for tasks in missing.values()]
+    n_missing = sum(map(len, missing.values()))
+    n_found = len(plan.tasks) - n_missing
+    listener.start(len(plan.tasks), n_found, sum(task.n_steps for task in distinct))
+    failed: dict[int, str] = {}
+
+    def fail(key: int, error: Exception) -> None:
+        for task in missing[plan.tasks[key].name]:
+            failed[task.key] = f"{type(error).__name__}: {error}"
+            listener.failed(plan.where(task), failed[task.key])
+
+    def finish(key: int, played: RequestInPlay) -> None:
+        name = plan.tasks[key].name
+        folder.save(name, played.request.result(played.records, played.finished))
+        for task in missing[name]:
+            listener.task(plan.where(task))
+
+    if distinct:
+        with open_workers(executor, n_workers) as workers:
+            loop = ShardLoop(workers, on_finished=finish, on_failed=fail, on_steps=listener.steps)
+            loop.play(_requests(plan, distinct, fail), len(distinct))
+    outcome = Outcome(n_missing - len(failed), n_found, failed)
+    listener.end(outcome.n_played, n_found, len(failed))
+    return outcome
+
+
+def _is_finished(folder: Folder, task: Task) -> bool:
+    if not folder.has(task.name):
+        return False
+    try:
+        folder.load(task.name)
+    except ResultError:  # damaged since it was written: play it again
+        return False
+    return True
+
+
+def _requests(
+    plan: Plan, tasks: list[Task], fail: Callable[[int, Exception], None]
+) -> Iterator[tuple[int, Request]]:
+    """The requests of tasks.
+
+    New kinds of policies and worlds are compiled here first, so that workers find the code on disk.
+    """
+    compiled: set[tuple[str, ...]] = set()
+    for task in tasks:
+        try:
+            request = task.read(plan.reader).request
+            job = request.job
+            parts = (*job.policies, job.noise, job.drift)
+            kinds = tuple(type(part).__name__ for part in parts)
+            if kinds not in compiled:
+                compiled_arena(job)
+                compiled.add(kinds)
+        except Exception as error:
+            fail(task.key, error)
+            continue
+        yield task.key, request
+
 
 Spec = Mapping[str, Any] | str | os.PathLike[str]
 

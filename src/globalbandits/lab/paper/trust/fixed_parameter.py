@@ -7,7 +7,10 @@ import numpy as np
 
 from globalbandits import plots
 from globalbandits._types import FloatArray
-from globalbandits.evidence.findings import Findings, find_out
+from globalbandits.evidence.inference import (
+    Findings,
+    infer_many,
+)
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.experiment_spec import Spec, load_spec
 from globalbandits.lab.paper.measurements import measured
@@ -38,7 +41,7 @@ def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
     confidence = spec.setting("confidence")
     found = []
     for run_histograms in seen.histograms[0]:
-        found.append(find_out(model, run_histograms, confidence))
+        found.append(infer_many(model, run_histograms, confidence))
         size.tick(1)
     everything = Findings(*(np.stack(parts) for parts in zip(*found, strict=True)))
     entries = _entries(spec, seen, everything)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
-from globalbandits.evidence.readings import Reading
+from globalbandits.evidence.inference import Inference
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.outcome import Chart, Grid
 from globalbandits.lab.paper.verdicts import Entry
@@ -37,8 +37,8 @@ def record_rewards(
     All statements follow from the histograms. They are computed later, because they take much
     longer than the simulation and each world needs other ones.
     """
-    from globalbandits.simulation.job import make_job
-    from globalbandits.simulation.spreading import play_shard
+    from globalbandits.simulation.play.job import make_job
+    from globalbandits.simulation.workers import play_shard
 
     moments = np.array(times, np.int64)
     job = make_job(env, policies, int(moments[-1]), moments, size.seed, evidence=True)
@@ -62,7 +62,7 @@ def find_interval(
     model: "RewardModel", counts: FloatArray, confidence: float
 ) -> tuple[float, float]:
     """Return both ends of the interval for theta; nan if it is empty."""
-    hull = Reading(model, counts).hull(confidence)
+    hull = Inference(model, counts).hull(confidence)
     return hull.low, hull.high
 
 
@@ -72,7 +72,7 @@ def log_e_value(model: "RewardModel", counts: FloatArray) -> float:
     E-values below 1 or above a million are approximate: no alarm depends on them, and exact
     ones take longer.
     """
-    return Reading(model, counts).rough_against(least=0.0, enough=MAX_LOG_E).certified
+    return Inference(model, counts).rough_against(least=0.0, enough=MAX_LOG_E).certified
 
 
 class Part(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits import plots
 from globalbandits._types import BoolArray
-from globalbandits.evidence.findings import find_out
+from globalbandits.evidence.inference import infer_many
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.experiment_spec import Spec, load_spec
 from globalbandits.lab.paper.measurements import measured
@@ -182,7 +182,7 @@ def _one_run_chart(spec: Spec, model: "RewardModel", size: Size) -> Chart:
     policies = {_SHOWN_POLICY: spec.policies[_SHOWN_POLICY].build()}
     one = Size(runs=1, horizon=size.horizon, seed=size.seed)
     seen = record_rewards(_world(model, _SHOWN_BIAS), policies, one, decade_thirds(size.horizon))
-    found = find_out(model, seen.histograms[0, 0], confidence)
+    found = infer_many(model, seen.histograms[0, 0], confidence)
     return Chart(
         name="one_refutation",
         caption=f"One run of guarded WAGP at λ = {_SHOWN_BIAS:g}. An interval for the θ of a curve "

@@ -1,0 +1,99 @@
+"""Evidence over time, and what arms are worth by it, drawn by the room of plots."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import require
+from globalbandits.errors import EvidenceError
+from globalbandits.evidence.inference import infer_many
+from globalbandits.evidence.statements import Interval, worth_bounds
+from globalbandits.plots.arm_worth import (
+    Seen,
+    worth_picture,
+)
+from globalbandits.plots.evidence_over_time import evidence_figure
+from globalbandits.plots.labels import drawn_label
+from globalbandits.statistics import Statistics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from globalbandits.model import RewardModel
+
+
+def history_figure(
+    model: "RewardModel",
+    times: IntArray,
+    histograms: FloatArray,
+    confidence: float,
+    truth: float | None,
+    title: str,
+) -> "Figure":
+    """What histograms taken at some times say.
+
+    Args:
+        model: the reward model.
+        times: observations in each histogram, shape (n,).
+        histograms: soft counts, shape (n, n_arms, n_bins + 1).
+        confidence: of interval and contenders.
+        truth: the true parameter, if it is known.
+        title: a line above the figure.
+    """
+    seen = times > 0
+    require(bool(seen.any()), "evidence", "have observations to draw", 0, EvidenceError)
+    found = infer_many(model, histograms[seen], confidence)
+    return evidence_figure(
+        times[seen],
+        low=found.low,
+        high=found.high,
+        log_e_values=found.log_e_value,
+        contenders=found.contenders,
+        arms=[drawn_label(arm) for arm in model.arms],
+        confidence=confidence,
+        domain=model.domain,
+        truth=truth,
+        title=title,
+    )
+
+
+def worth_figure(
+    model: "RewardModel",
+    stats: Statistics,
+    theta: float,
+    span: Interval,
+    baseline: int | None,
+    ax: "Axes | None",
+) -> "Figure":
+    """What arms are worth by the model and by their own rewards, and which one is best.
+
+    Args:
+        model: the reward model.
+        stats: counts and sums on the unit scale.
+        theta: the estimate.
+        span: the interval of theta; empty where the model is refuted.
+        baseline: index of the arm that is played today, if there is one.
+        ax: axes to draw into; a new figure without them.
+    """
+    low, high = model.reward_range
+    worth = model.worth(theta)
+    bounds = None if span.is_empty else worth_bounds(model, (span.low, span.high))
+    seen = []
+    for arm, (count, total) in enumerate(zip(stats.counts, stats.sums, strict=True)):
+        if count > 0:
+            mean = low + (high - low) * float(total) / int(count)
+            seen.append(Seen(arm, float(model.worth_of(arm, mean)), int(count)))
+    numbers = all(isinstance(arm, (int, float)) and math.isfinite(arm) for arm in model.arms)
+    return worth_picture(
+        np.array(model.arms, dtype=np.float64) if numbers else None,
+        [drawn_label(arm) for arm in model.arms],
+        worth,
+        bounds,
+        seen,
+        baseline=baseline,
+        title=f"{int(stats.total[0]):,} decisions, confidence {span.confidence:g}",
+        ax=ax,
+    )

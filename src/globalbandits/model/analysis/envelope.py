@@ -1,0 +1,366 @@
+"""The upper envelope: which arms are best where.
+
+Divide and conquer over the arms. The envelope of one arm is the arm itself; two envelopes are
+merged interval by interval, where only two arms meet: their difference is sampled, every sign
+change is bisected to the last bit, and wherever the difference comes close to zero without
+changing sign its minimum is searched for, so that thin lenses are found. Intervals are cut
+where an arm's worth has a kink or turns (``cuts``), so that it is smooth in between. All
+intervals of all pairs of one level are treated together in NumPy: K arms cost about K log K
+evaluations.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import BoolArray, FloatArray, IntArray
+from globalbandits.errors import ModelError
+from globalbandits.model.analysis.curves import (
+    Pieces,
+    cut_pieces,
+)
+from globalbandits.model.analysis.refinement import (
+    bisect,
+    find_minimum,
+)
+from globalbandits.model.analysis.values import Worth
+from globalbandits.model.tables import Envelope
+
+_N_BASE = 16  # intervals the domain is cut into for sampling, at first
+_MOST_BASE = 1024
+_CHUNK = 500  # arms looked at together
+_N_NODES = 9  # samples per interval
+_NARROWEST = 1e-13  # of the domain's length: a part that is only rounding
+_NARROWEST_TIE = 1e-6
+_CLEARLY = 1e-11  # of the range of worth: arms that differ by less are as good as tied
+_NODES = 0.5 - 0.5 * np.cos(np.pi * np.arange(_N_NODES) / (_N_NODES - 1))
+
+
+class _Pieces(NamedTuple):
+    """Parts of the domain labelled with the best arms there, sorted by group and place."""
+
+    group: IntArray
+    left: FloatArray
+    right: FloatArray
+    label: IntArray
+
+    def where(self, chosen: BoolArray | IntArray) -> "_Pieces":
+        return _Pieces(
+            self.group[chosen], self.left[chosen], self.right[chosen], self.label[chosen]
+        )
+
+
+class _Labels:
+    """Sets of tied arms by number; labels below n_arms are single arms."""
+
+    def __init__(self, n_arms: int) -> None:
+        self._sets: list[frozenset[int]] = [frozenset((arm,)) for arm in range(n_arms)]
+        self._numbers: dict[frozenset[int], int] = {}
+        self.first = np.arange(n_arms)
+
+    def union(self, one: int, other: int) -> int:
+        arms = self._sets[one] | self._sets[other]
+        if arms not in self._numbers:
+            self._numbers[arms] = len(self._sets)
+            self._sets.append(arms)
+            self.first = np.append(self.first, min(arms))
+        return self._numbers[arms]
+
+    def arms(self, label: int) -> tuple[int, ...]:
+        return tuple(sorted(self._sets[label]))
+
+
+def upper_envelope(
+    worth: Worth,
+    n_arms: int,
+    domain: tuple[float, float],
+    cuts: FloatArray,
+    known: Worth,
+    grid: FloatArray,
+) -> tuple[FloatArray, list[tuple[int, ...]]]:
+    """Breakpoints (domain ends included) and the best arms of each interval between them.
+
+    The regions found must agree with the ``known`` worth on ``grid``. Where they do not, curves
+    cross more often than the sampling saw, and it is made finer; a model whose regions never
+    settle is refused. ``cuts`` holds one row per arm: where its worth is not smooth, or turns; nan
+    for none.
+    """
+    n_base = _N_BASE
+    while True:
+        breakpoints, best = _sampled_envelope(worth, n_arms, domain, cuts, n_base)
+        missed = _first_missed(known, n_arms, breakpoints, best, grid)
+        if missed is None:
+            return breakpoints, best
+        n_base *= 4
+        if n_base > _MOST_BASE:
+            raise ModelError(
+                "arms must change places seldom enough to find all regions, fails near "
+                f"theta = {missed:.6g}"
+            )
+
+
+def _sampled_envelope(
+    worth: Worth, n_arms: int, domain: tuple[float, float], cuts: FloatArray, n_base: int
+) -> tuple[FloatArray, list[tuple[int, ...]]]:
+    """The envelope as a sampling with ``n_base`` intervals finds it."""
+    low, high = domain
+    labels = _Labels(n_arms)
+    pieces = _Pieces(
+        np.arange(n_arms), np.full(n_arms, low), np.full(n_arms, high), np.arange(n_arms)
+    )
+    while pieces.group.size and pieces.group[-1] > 0:
+        pieces = _merge_level(worth, pieces, labels, domain, cuts, n_base)
+    breakpoints = np.append(pieces.left, high)
+    return breakpoints, [labels.arms(label) for label in pieces.label]
+
+
+def _first_missed(
+    worth: Worth,
+    n_arms: int,
+    breakpoints: FloatArray,
+    best: list[tuple[int, ...]],
+    grid: FloatArray,
+) -> float | None:
+    """The first place of the grid where some arm clearly beats the region's; None if nowhere."""
+    first = np.array([arms[0] for arms in best])
+    region = np.searchsorted(breakpoints[1:-1], grid, side="right")
+    chosen, rounding = worth.with_rounding(first[region], grid)
+    top = chosen.copy()
+    lowest = float(chosen.min())
+    for start in range(0, n_arms, _CHUNK):
+        arms = np.arange(start, min(start + _CHUNK, n_arms))
+        values = worth(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
+        top = np.maximum(top, values.max(axis=0))
+        lowest = min(lowest, float(values.min()))
+    missed = top - chosen > 4.0 * rounding + _CLEARLY * (float(top.max()) - lowest)
+    return float(grid[np.argmax(missed)]) if missed.any() else None
+
+
+def _merge_level(
+    worth: Worth,
+    pieces: _Pieces,
+    labels: _Labels,
+    domain: tuple[float, float],
+    cuts: FloatArray,
+    n_base: int,
+) -> _Pieces:
+    """Merge the envelopes of groups 2g and 2g + 1 into group g, for all g at once."""
+    n_groups = int(pieces.group[-1]) + 1
+    has_partner = pieces.group < 2 * (n_groups // 2)
+    alone, paired = pieces.where(~has_partner), pieces.where(has_partner)
+    pair, left, right, one, other = _overlay(paired, domain, n_base)
+    if cuts.size:
+        both = np.concatenate([cuts[labels.first[one]], cuts[labels.first[other]]], axis=1)
+        whole = Pieces(np.arange(left.size), left, right)
+        interval, left, right = cut_pieces(whole, both)
+        pair, one, other = pair[interval], one[interval], other[interval]
+    part, start, stop, side = _compare(worth, labels.first[one], labels.first[other], left, right)
+    label = np.where(side > 0, one[part], other[part])
+    for index in np.flatnonzero(side == 0):
+        label[index] = labels.union(int(one[part[index]]), int(other[part[index]]))
+    merged = _compress(_Pieces(pair[part], start, stop, label), side == 0, domain)
+    return _Pieces(
+        np.concatenate([merged.group, alone.group // 2]),
+        np.concatenate([merged.left, alone.left]),
+        np.concatenate([merged.right, alone.right]),
+        np.concatenate([merged.label, alone.label]),
+    )
+
+
+def _overlay(
+    pieces: _Pieces, domain: tuple[float, float], n_base: int
+) -> tuple[IntArray, FloatArray, FloatArray, IntArray, IntArray]:
+    """Common refinement of both envelopes of every pair, cut at the base points too."""
+    n_pairs = (int(pieces.group[-1]) + 1) // 2
+    base = np.linspace(domain[0], domain[1], n_base + 1)[:-1]
+    pair = np.concatenate([pieces.group // 2, np.repeat(np.arange(n_pairs), n_base)])
+    left = np.concatenate([pieces.left, np.tile(base, n_pairs)])
+    side = np.concatenate([pieces.group % 2, np.full(n_pairs * n_base, 2)])
+    label = np.concatenate([pieces.label, np.zeros(n_pairs * n_base, np.int64)])
+    order = np.lexsort((left, pair))
+    pair, left, side, label = pair[order], left[order], side[order], label[order]
+    places = np.arange(left.size)
+    one = label[np.maximum.accumulate(np.where(side == 0, places, 0))]
+    other = label[np.maximum.accumulate(np.where(side == 1, places, 0))]
+    right = np.append(left[1:], domain[1])
+    right[np.append(pair[1:] != pair[:-1], True)] = domain[1]
+    wide = right - left > _NARROWEST * (domain[1] - domain[0])
+    return pair[wide], left[wide], right[wide], one[wide], other[wide]
+
+
+def _compare(
+    worth: Worth, one: IntArray, other: IntArray, left: FloatArray, right: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    """Where on each interval arm ``one`` is above (1), below (-1) or equal to (0) ``other``.
+
+    Returns the interval each part belongs to, the part's ends, and its sign.
+    """
+    # One call for both arms: the searches below make hundreds of short calls.
+    both = np.array([one, other])
+
+    def difference(which: IntArray, theta: FloatArray) -> FloatArray:
+        values, rounding = worth.with_rounding(both[:, which], np.array([theta, theta]))
+        gap = values[0] - values[1]
+        same = np.abs(gap) <= np.maximum(rounding[0], rounding[1])
+        return np.asarray(np.where(same, 0.0, gap))
+
+    def is_above(which: IntArray, theta: FloatArray) -> BoolArray:
+        values = worth(both[:, which], np.array([theta, theta]))
+        return np.asarray(values[0] > values[1])
+
+    n = left.size
+    theta = left[:, None] + (right - left)[:, None] * _NODES
+    theta[:, -1] = right
+    rows = np.broadcast_to(np.arange(n)[:, None], theta.shape)
+    gap = difference(rows, theta)
+
+    which = rows[:, :-1].ravel()
+    start, stop = theta[:, :-1].ravel(), theta[:, 1:].ravel()
+    gap_start, gap_stop = gap[:, :-1].ravel(), gap[:, 1:].ravel()
+    suspects = np.flatnonzero(_may_dip(theta, gap).ravel())
+    if suspects.size:
+        dip_at, dip = find_minimum(
+            lambda index, at: (
+                np.sign(gap_start[suspects[index]]) * difference(which[suspects[index]], at)
+            ),
+            start[suspects],
+            stop[suspects],
+        )
+        crossed = suspects[dip <= 0.0]
+        at, value = dip_at[dip <= 0.0], dip[dip <= 0.0] * np.sign(gap_start[crossed])
+        which = np.concatenate([which, which[crossed]])
+        start = np.concatenate([start, at])
+        gap_start = np.concatenate([gap_start, value])
+        stop = np.concatenate([stop, stop[crossed]])
+        gap_stop = np.concatenate([gap_stop, gap_stop[crossed]])
+        stop[crossed], gap_stop[crossed] = at, value
+
+    sign_start, sign_stop = np.sign(gap_start), np.sign(gap_stop)
+    crossing = np.flatnonzero(sign_start * sign_stop < 0.0)
+    parting = np.flatnonzero((sign_start != sign_stop) & (sign_start * sign_stop == 0.0))
+    changes = np.concatenate([crossing, parting])
+    place = np.concatenate(
+        [
+            bisect(
+                lambda index, at: (
+                    is_above(which[crossing[index]], at) == (sign_start[crossing[index]] > 0.0)
+                ),
+                start[crossing],
+                stop[crossing],
+            ),
+            bisect(
+                lambda index, at: (
+                    np.sign(difference(which[parting[index]], at)) == sign_start[parting[index]]
+                ),
+                start[parting],
+                stop[parting],
+            ),
+        ]
+    )
+    later_stop = stop[changes]
+    stop[changes] = place
+    return (
+        np.concatenate([which, which[changes]]),
+        np.concatenate([start, place]),
+        np.concatenate([stop, later_stop]),
+        np.concatenate([sign_start, sign_stop[changes]]).astype(np.int64),
+    )
+
+
+def _may_dip(theta: FloatArray, gap: FloatArray) -> BoolArray:
+    """Cells where a difference of one sign might touch or cross zero in between.
+
+    A convex |difference| lies above the lines through the neighbouring samples, continued
+    into the cell; where those lines stay above zero there is nothing to find.
+    """
+    height = np.abs(gap)
+    slope = np.diff(height, axis=1) / np.diff(theta, axis=1)
+    width = np.diff(theta, axis=1)
+    n_cells = width.shape[1]
+    from_left = np.full_like(width, -np.inf)
+    from_left[:, 1:] = height[:, 1:n_cells] + slope[:, : n_cells - 1] * width[:, 1:]
+    from_right = np.full_like(width, -np.inf)
+    from_right[:, : n_cells - 1] = height[:, 1:n_cells] - slope[:, 1:] * width[:, : n_cells - 1]
+    one_sign = gap[:, :-1] * gap[:, 1:] > 0.0
+    reaches_zero = np.where(
+        np.isinf(from_left),
+        from_right <= 0.0,
+        np.where(np.isinf(from_right), from_left <= 0.0, (from_left <= 0.0) | (from_right <= 0.0)),
+    )
+    return np.asarray(one_sign & reaches_zero)
+
+
+def _compress(pieces: _Pieces, is_tie: BoolArray, domain: tuple[float, float]) -> _Pieces:
+    """Drop parts without width and join neighbours with the same label.
+
+    Two arms that only touch are equal to rounding on a short stretch: no region of its own.
+    """
+    length = domain[1] - domain[0]
+    wide = pieces.right - pieces.left > np.where(is_tie, _NARROWEST_TIE, _NARROWEST) * length
+    pieces = pieces.where(wide)
+    group, left, right, label = pieces.where(np.lexsort((pieces.left, pieces.group)))
+    new_group = np.append(True, group[1:] != group[:-1])
+    starts = np.flatnonzero(new_group | np.append(True, label[1:] != label[:-1]))
+    # What was dropped between two parts is shared evenly.
+    left = 0.5 * (left[starts] + np.append(domain[0], right[:-1])[starts])
+    group, label = group[starts], label[starts]
+    new_group = np.append(True, group[1:] != group[:-1])
+    left[new_group] = domain[0]
+    right = np.append(left[1:], domain[1])
+    right[np.append(new_group[1:], True)] = domain[1]
+    return _Pieces(group, left, right, label)
+
+
+def envelope_table(
+    breakpoints: FloatArray,
+    best: list[tuple[int, ...]],
+    at_ends: tuple[tuple[int, ...], tuple[int, ...]],
+) -> Envelope:
+    """The flat arrays a loop reads: breakpoints and the intervals between them, in turn.
+
+    ``best`` are the best arms of each interval, ``at_ends`` those at the ends of the domain.
+    """
+    cells = [at_ends[0]]
+    for index, arms in enumerate(best):
+        if index > 0:
+            cells.append(tuple(sorted({*best[index - 1], *arms})))
+        cells.append(arms)
+    cells.append(at_ends[1])
+    sub_low = np.full(len(cells), -np.inf)
+    sub_high = np.full(len(cells), np.inf)
+    for cell, arms in enumerate(cells):
+        # Cell 2i is the breakpoint i, cell 2i + 1 the interval i after it.
+        sub_low[cell], sub_high[cell] = suboptimal_sides(
+            breakpoints, best, arms, first=cell // 2, last=(cell - 1) // 2
+        )
+    sizes = np.array([len(arms) for arms in cells], np.int64)
+    return Envelope(
+        breakpoints=breakpoints,
+        starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        arms=np.array([arm for arms in cells for arm in arms], np.int64),
+        sub_low=sub_low,
+        sub_high=sub_high,
+    )
+
+
+def suboptimal_sides(
+    breakpoints: FloatArray,
+    best: list[tuple[int, ...]],
+    arms: tuple[int, ...],
+    first: int,
+    last: int,
+) -> tuple[float, float]:
+    """The nearest places left and right where none of ``arms`` is best; infinite if none.
+
+    The walk to the left starts at interval ``last``, to the right at interval ``first``.
+    """
+    wanted = set(arms)
+    index = last
+    while index >= 0 and not wanted.isdisjoint(best[index]):
+        index -= 1
+    low = float(breakpoints[index + 1]) if index >= 0 else -np.inf
+    index = first
+    while index < len(best) and not wanted.isdisjoint(best[index]):
+        index += 1
+    high = float(breakpoints[index]) if index < len(best) else np.inf
+    return low, high

@@ -1,0 +1,138 @@
+"""From functions to tables: everything that is computed once, when a model is built."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.analysis.checks import (
+    Recorder,
+    check_grid,
+    check_means,
+    n_cells,
+    unit_means,
+)
+from globalbandits.model.analysis.curves import (
+    Evaluate,
+    Nodes,
+    Pieces,
+    build_curves,
+    build_plain,
+    cut_pieces,
+    even_pieces,
+    identity,
+    stretched,
+)
+from globalbandits.model.analysis.envelope import upper_envelope
+from globalbandits.model.analysis.functions import ArmFunctions
+from globalbandits.model.analysis.turning_points import (
+    find_kinks,
+    find_turns,
+)
+from globalbandits.model.analysis.values import (
+    Values,
+    Worth,
+    analyse_values,
+    as_rows,
+    plain_values,
+    thetas_at,
+    worth_curves,
+)
+from globalbandits.model.tables import Curves
+
+_EPS = float(np.finfo(float).eps)
+
+
+class Analysis(NamedTuple):
+    """The curves of a model, its values and its regions."""
+
+    mean: Curves
+    inverse: Curves
+    worth: Curves
+    values: Values
+    breakpoints: FloatArray
+    best: list[tuple[int, ...]]
+    resolution: float  # the widest gap between two places all arms were looked at
+
+
+def analyse(
+    observed: ArmFunctions,
+    value: ArmFunctions | None,
+    arms: tuple[Any, ...],
+    domain: tuple[float, float],
+    reward_range: tuple[float, float],
+    monotone: bool,
+    knots: FloatArray | None,
+) -> Analysis:
+    """Check and tabulate the functions; a ModelError names the arm and the place.
+
+    ``knots`` are the parameters at which the means' pieces meet, where they have pieces.
+    """
+    n_arms = len(arms)
+    names = [f"mean of arm {arm!r}" for arm in arms]
+    n_even = n_cells(n_arms)
+    grid = check_grid(domain, n_even)
+    pieces = even_pieces(n_arms, domain, knots)
+    seen = Recorder(observed, reward_range, names, monotone)
+    unit_mean = unit_means(seen, reward_range)
+    if monotone:
+        checked = Recorder(observed, reward_range, names, monotone=False)
+        check_means(checked, n_arms, domain, names, n_even)
+        mean, inverse = build_curves(unit_mean, pieces, domain, names, grid)
+        cuts = np.empty((n_arms, 0))
+    else:
+        for part in np.array_split(np.arange(n_arms), 1 + n_arms // 500):
+            seen(part[:, None], np.broadcast_to(grid, (part.size, grid.size)))
+        mean, cuts = _any_means(unit_mean, pieces, domain, reward_range, names, grid)
+        # `Tables.invertible` forbids reading it. A straight line at least gives a parameter.
+        length = np.full(n_arms, domain[1] - domain[0])
+        inverse = stretched(identity(n_arms), length, np.full(n_arms, domain[0]))
+    values = plain_values(n_arms, reward_range)
+    worth = mean
+    looked_at = Worth(seen, value, reward_range)
+    if value is not None:
+        value_names = [f"value of arm {arm!r}" for arm in arms]
+        values = analyse_values(value, n_arms, reward_range, value_names)
+        places = thetas_at(unit_mean, n_arms, domain, values.marks, n_even)
+        cuts = np.concatenate([cuts, places], axis=1)
+        worth = worth_curves(
+            looked_at, mean, values, domain, cut_pieces(pieces, cuts), value_names, grid
+        )
+    known = Worth(observed, value, reward_range)
+    breakpoints, best = upper_envelope(looked_at, n_arms, domain, cuts, known, grid)
+    if monotone:
+        seen.check_monotone()
+    return Analysis(
+        mean, inverse, worth, values, breakpoints, best, (domain[1] - domain[0]) / n_even
+    )
+
+
+def _any_means(
+    unit_mean: Evaluate,
+    pieces: Pieces,
+    domain: tuple[float, float],
+    reward_range: tuple[float, float],
+    names: list[str],
+    grid: FloatArray,
+) -> tuple[Curves, FloatArray]:
+    """Curves of means of any shape, and the parameters where they turn or have kinks."""
+    low, high = domain
+    size = max(abs(end) for end in reward_range) / (reward_range[1] - reward_range[0])
+
+    def rounding(arms: IntArray, thetas: FloatArray) -> FloatArray:
+        return np.full(np.broadcast_shapes(arms.shape, thetas.shape), 4.0 * _EPS * size)
+
+    def from_unit(arms: IntArray, places: FloatArray) -> FloatArray:
+        return unit_mean(arms, np.clip(low + (high - low) * places, low, high))
+
+    def on_unit(nodes: Nodes) -> Nodes:
+        return nodes._replace(x=np.clip((nodes.x - low) / (high - low), 0.0, 1.0))
+
+    curves, nodes = build_plain(unit_mean, pieces, domain, rounding, names, "theta", grid)
+    kinks = as_rows(*find_kinks(from_unit, on_unit(nodes)), len(names))
+    if kinks.size:
+        pieces = cut_pieces(pieces, low + (high - low) * kinks)
+        curves, nodes = build_plain(unit_mean, pieces, domain, rounding, names, "theta", grid)
+    turns = find_turns(from_unit, on_unit(nodes), rounding)
+    marks = np.concatenate([kinks, as_rows(turns.arm, turns.place, len(names))], axis=1)
+    return curves, low + (high - low) * marks

@@ -1,0 +1,382 @@
+"""What each arm's decision is worth at a parameter: the value of its mean, and its last digits."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import BoolArray, FloatArray, IntArray
+from globalbandits._validation import require
+from globalbandits.errors import ModelError
+from globalbandits.model.analysis.checks import (
+    check_grid,
+    n_cells,
+)
+from globalbandits.model.analysis.curves import (
+    Evaluate,
+    Pieces,
+    build_plain,
+    cut_pieces,
+    even_pieces,
+    identity,
+    segment_arms,
+    stretched,
+)
+from globalbandits.model.analysis.refinement import bisect
+from globalbandits.model.analysis.turning_points import (
+    Turns,
+    find_kinks,
+    find_turns,
+)
+from globalbandits.model.inputs import LONGEST
+from globalbandits.model.tables import DEGREE, Curves, Peaks
+
+_EPS = float(np.finfo(float).eps)
+
+
+class Worth:
+    """The value of every arm's mean as a function of the parameter, in the user's units.
+
+    Args:
+        observed: The arms' means.
+        value: The arms' values as functions of the mean; None where a mean is its own worth.
+        reward_range: The interval means lie in; values are asked for nowhere else.
+    """
+
+    def __init__(
+        self,
+        observed: Evaluate,
+        value: Evaluate | None,
+        reward_range: tuple[float, float],
+    ) -> None:
+        self._observed = observed
+        self._value = value
+        self._range = reward_range
+
+    def __call__(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
+        """Worth of the given arms at the given parameters; both are broadcast together."""
+        means = self._observed(arms, thetas)
+        return means if self._value is None else self._value(arms, np.clip(means, *self._range))
+
+    def with_rounding(self, arms: IntArray, thetas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Worth, and the size of its rounding error.
+
+        The last digits of a mean may be lost before it is valued: near a target a worth of
+        almost nothing is the difference of two larger numbers.
+        """
+        means = self._observed(arms, thetas)
+        if self._value is None:
+            return means, 4.0 * _EPS * np.abs(means)
+        means = np.clip(means, *self._range)
+        worth = self._value(arms, means)
+        return worth, value_rounding(self._value, arms, means, worth, self._range)
+
+
+def value_rounding(
+    value: Evaluate,
+    arms: IntArray,
+    means: FloatArray,
+    worth: FloatArray,
+    reward_range: tuple[float, float],
+) -> FloatArray:
+    """How far the values of means would be off if the means were, by a few last digits."""
+    step = 4.0 * _EPS * np.abs(means)
+    above = value(arms, np.clip(means + step, *reward_range))
+    below = value(arms, np.clip(means - step, *reward_range))
+    moved = np.maximum(np.abs(above - worth), np.abs(below - worth))
+    return np.maximum(4.0 * _EPS * np.abs(worth), moved)
+
+
+# What a decision is worth as a function of the arm's mean observation, analysed once.
+#
+# A value may be any continuous function of the mean, with kinks and several peaks. It is
+# tabulated over all means in the reward range, not only those the model's curves reach: a true
+# mean may lie off the curve and is worth something too.
+
+_AFFINE = 1e-12  # of the worth range: how straight a straight line is
+_CHUNK = 500  # arms looked at together
+_UNIT = (0.0, 1.0)
+
+
+class Values(NamedTuple):
+    """The arms' value functions, on the unit scales of rewards and of worth."""
+
+    range: tuple[float, float]  # smallest and largest value, in the user's units
+    curves: Curves  # mean -> worth
+    peaks: Peaks
+    marks: FloatArray  # (n_arms, n) means where an arm's value turns or has a kink, nan for none
+    slope: FloatArray  # (n_arms,) worth at mean 1 less worth at mean 0
+    offset: FloatArray  # (n_arms,) worth at mean 0
+    affine: BoolArray  # (n_arms,) whether the value is a straight line
+    remarks: tuple[str, ...]
+
+    @property
+    def affine_increasing(self) -> bool:
+        """Whether every arm's value is a straight line that rises with the mean."""
+        return bool(self.affine.all() and (self.slope > 0.0).all())
+
+
+class _Scan(NamedTuple):
+    """Values on a grid of means, in the user's units."""
+
+    low: FloatArray  # (n_arms,) smallest value met
+    high: FloatArray
+    first: FloatArray  # (n_arms,) value at the low end of the reward range
+    last: FloatArray
+    bend: FloatArray  # (n_arms,) largest distance from the straight line between these two
+
+
+def plain_values(n_arms: int, reward_range: tuple[float, float]) -> Values:
+    """Decisions are worth what is observed."""
+    return Values(
+        range=reward_range,
+        curves=identity(n_arms),
+        peaks=Peaks(np.zeros(n_arms + 1, np.int64), np.empty(0)),
+        marks=np.empty((n_arms, 0)),
+        slope=np.ones(n_arms),
+        offset=np.zeros(n_arms),
+        affine=np.ones(n_arms, np.bool_),
+        remarks=(),
+    )
+
+
+def analyse_values(
+    value: Evaluate, n_arms: int, reward_range: tuple[float, float], names: list[str]
+) -> Values:
+    """Check and tabulate the value functions; ``value(arms, means)`` is elementwise."""
+    scan = _scan(value, n_arms, reward_range, names)
+    low, high = float(scan.low.min()), float(scan.high.max())
+    rule = f"have a range of at most {LONGEST:g}"
+    require(high - low <= LONGEST, "value", rule, (low, high), ModelError)
+    plain = plain_values(n_arms, (low, high))
+    if high == low:
+        flat = np.zeros(n_arms)
+        remark = f"value is {low:g} for every arm and every mean: all arms are best everywhere"
+        return plain._replace(
+            curves=stretched(plain.curves, flat, flat), slope=flat, offset=flat, remarks=(remark,)
+        )
+    affine = scan.bend <= _AFFINE * (high - low)
+    if affine.all():
+        curves = stretched(
+            plain.curves, (scan.last - scan.first) / (high - low), (scan.first - low) / (high - low)
+        )
+        peaks, marks = plain.peaks, plain.marks
+    else:
+        curves, turns, kinks = _tabulate(value, n_arms, reward_range, (low, high), names)
+        heights = value(turns.arm, _means(turns.place, reward_range))
+        wider = float(heights.min(initial=low)), float(heights.max(initial=high))
+        length = wider[1] - wider[0]
+        every = np.ones(n_arms)
+        curves = stretched(
+            curves, every * ((high - low) / length), every * ((low - wider[0]) / length)
+        )
+        low, high = wider
+        maxima = turns.is_peak > 0.0
+        starts = np.searchsorted(turns.arm[maxima], np.arange(n_arms + 1))
+        peaks = Peaks(starts.astype(np.int64), turns.place[maxima])
+        marks = np.concatenate([kinks, as_rows(turns.arm, turns.place, n_arms)], axis=1)
+    slope = (scan.last - scan.first) / (high - low)
+    return Values(
+        range=(low + 0.0, high + 0.0),  # no negative zeros
+        curves=curves,
+        peaks=peaks,
+        marks=marks,
+        slope=slope,
+        offset=(scan.first - low) / (high - low),
+        affine=affine,
+        remarks=_remarks(affine, slope),
+    )
+
+
+def _remarks(affine: BoolArray, slope: FloatArray) -> tuple[str, ...]:
+    if affine.all() and (slope < 0.0).all():
+        return ("value falls with the mean for every arm: the less is observed, the better",)
+    return ()
+
+
+def _means(unit: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
+    """Means in the user's units; the ends of the range exactly."""
+    low, high = reward_range
+    return np.where(unit >= 1.0, high, low + (high - low) * unit)
+
+
+def unit_value(
+    value: Evaluate, reward_range: tuple[float, float], worth_range: tuple[float, float]
+) -> Evaluate:
+    """The value functions on the unit scales of rewards and of worth."""
+    low, high = worth_range
+
+    def on_unit_scales(arms: IntArray, unit: FloatArray) -> FloatArray:
+        return np.asarray((value(arms, _means(unit, reward_range)) - low) / (high - low))
+
+    return on_unit_scales
+
+
+def _scan(
+    value: Evaluate, n_arms: int, reward_range: tuple[float, float], names: list[str]
+) -> _Scan:
+    """Look at all values on a grid, twice; refuse what is not finite or changes."""
+    unit = check_grid(_UNIT, n_cells(n_arms))
+    means = _means(unit, reward_range)
+    found: list[FloatArray] = []
+    for start in range(0, n_arms, _CHUNK):
+        arms = np.arange(start, min(start + _CHUNK, n_arms))
+        both = np.broadcast_arrays(arms[:, None], means[None, :])
+        values = value(*both)
+        again = value(*both)
+        bad = ~np.isfinite(values)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            raise ModelError(
+                f"{names[arms[row]]} must be finite, got {values[row, column]} "
+                f"at mean = {means[column]:.6g}"
+            )
+        if not np.array_equal(values, again):
+            row, column = np.argwhere(values != again)[0]
+            raise ModelError(
+                f"{names[arms[row]]} must be the same at every call, got "
+                f"{values[row, column]:.6g} and then {again[row, column]:.6g} "
+                f"at mean = {means[column]:.6g}"
+            )
+        first, last = values[:, :1], values[:, -1:]
+        bend = np.abs(values - (first + (last - first) * unit)).max(axis=1)
+        found.append(
+            np.stack([values.min(axis=1), values.max(axis=1), first[:, 0], last[:, 0], bend])
+        )
+    return _Scan(*np.concatenate(found, axis=1))
+
+
+def _tabulate(
+    value: Evaluate,
+    n_arms: int,
+    reward_range: tuple[float, float],
+    worth_range: tuple[float, float],
+    names: list[str],
+) -> tuple[Curves, Turns, FloatArray]:
+    """Curves with kinks on the edges of segments, their turns, and the kinks."""
+    unit = unit_value(value, reward_range, worth_range)
+
+    def rounding(arms: IntArray, arguments: FloatArray) -> FloatArray:
+        means = _means(arguments, reward_range)
+        size = value_rounding(value, arms, means, value(arms, means), reward_range)
+        return size / (worth_range[1] - worth_range[0])
+
+    pieces, grid = even_pieces(n_arms, _UNIT), check_grid(_UNIT, n_cells(n_arms))
+    curves, nodes = build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean", grid)
+    arm, place = find_kinks(unit, nodes)
+    kinks = as_rows(arm, place, n_arms)
+    if arm.size:
+        pieces = cut_pieces(pieces, kinks)
+        curves, nodes = build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean", grid)
+    return curves, find_turns(unit, nodes, rounding), kinks
+
+
+def as_rows(arm: IntArray, place: FloatArray, n_arms: int) -> FloatArray:
+    """Places as one row per arm, in rising order, filled up with nan; arms must be sorted."""
+    starts = np.searchsorted(arm, np.arange(n_arms))
+    rank = np.arange(arm.size) - starts[arm]
+    rows = np.full((n_arms, int(rank.max(initial=-1)) + 1), np.nan)
+    rows[arm, rank] = place
+    return rows
+
+
+def thetas_at(
+    unit_mean: Evaluate,
+    n_arms: int,
+    domain: tuple[float, float],
+    marks: FloatArray,
+    n_even: int,
+) -> FloatArray:
+    """The parameters at which each arm's mean crosses its marks: one row per arm, nan for none."""
+    if np.isnan(marks).all():
+        return np.empty((n_arms, 0))
+    grid = check_grid(domain, n_even)
+    found: list[tuple[IntArray, FloatArray]] = []
+    for start in range(0, n_arms, _CHUNK):
+        arms = np.arange(start, min(start + _CHUNK, n_arms))
+        means = unit_mean(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
+        for column in marks.T:
+            below = means < column[arms][:, None]
+            row, cell = np.nonzero(below[:, 1:] != below[:, :-1])
+            arm = arms[row]
+            level, starts_below = column[arm], below[row, cell]
+
+            def still_before(
+                index: IntArray,
+                at: FloatArray,
+                arm: IntArray = arm,
+                level: FloatArray = level,
+                starts_below: BoolArray = starts_below,
+            ) -> BoolArray:
+                return np.asarray((unit_mean(arm[index], at) < level[index]) == starts_below[index])
+
+            found.append((arm, bisect(still_before, grid[cell], grid[cell + 1])))
+    arm = np.concatenate([part[0] for part in found])
+    theta = np.concatenate([part[1] for part in found])
+    order = np.lexsort((theta, arm))
+    return as_rows(arm[order], theta[order], n_arms)
+
+
+def worth_curves(
+    worth: Worth,
+    mean: Curves,
+    values: Values,
+    domain: tuple[float, float],
+    pieces: Pieces,
+    names: list[str],
+    grid: FloatArray,
+) -> Curves:
+    """Parameter -> worth on the unit scale; straight values only stretch the curves of means."""
+    if values.affine.all():
+        return stretched(mean, values.slope, values.offset)
+    low, high = values.range
+
+    def unit_worth(arms: IntArray, thetas: FloatArray) -> FloatArray:
+        return np.asarray((worth(arms, thetas) - low) / (high - low))
+
+    def rounding(arms: IntArray, thetas: FloatArray) -> FloatArray:
+        return worth.with_rounding(arms, thetas)[1] / (high - low)
+
+    return build_plain(unit_worth, pieces, domain, rounding, names, "theta", grid)[0]
+
+
+_SHADE = 1e-7  # constants are moved outward by this much, to be valid and not only accurate
+_SLOPE_CHUNK = 4_000  # segments looked at together
+_STEPS = np.array([1e-6, 1e-9, 1e-12])  # of the unit interval
+_GROWTH = 1.2  # of a secant from one step to the next: it has no limit
+_SMALLEST = 1e-12  # a change less than this is mostly rounding
+
+
+def largest_slope(evaluate: Evaluate, curves: Curves) -> float:
+    """The largest slope of any arm's curve over [0, 1]; infinite if it has none.
+
+    Args:
+        evaluate: ``evaluate(arms, arguments)``, elementwise, on the unit scales.
+        curves: The same curves as polynomials.
+    """
+    if _is_unbounded(evaluate, curves):
+        return float("inf")
+    orders = np.arange(1, DEGREE + 1)
+    powers = np.linspace(-1.0, 1.0, 257) ** (orders[:, None] - 1)
+    largest = 0.0
+    for start in range(0, len(curves.scale), _SLOPE_CHUNK):
+        part = slice(start, start + _SLOPE_CHUNK)
+        slopes = (curves.coefficients[part, 1:] * orders) @ powers * curves.scale[part, None]
+        largest = max(largest, float(np.abs(slopes).max()))
+    return largest * (1.0 + _SHADE)
+
+
+def _is_unbounded(evaluate: Evaluate, curves: Curves) -> bool:
+    """Whether secants grow without bound towards an end or towards the narrowest segment."""
+    n_arms = len(curves.low)
+    owner = segment_arms(curves)
+    narrowest = np.lexsort((-curves.scale, owner))[np.searchsorted(owner, np.arange(n_arms))]
+    every = np.arange(n_arms)
+    for center in (np.zeros(n_arms), np.ones(n_arms), curves.left[narrowest]):
+        for side in (-1.0, 1.0):
+            points = np.clip(center[:, None] + side * _STEPS, 0.0, 1.0)
+            change = np.abs(evaluate(every[:, None], points) - evaluate(every, center)[:, None])
+            secants = change / _STEPS
+            growing = (secants[:, 1:] > _GROWTH * secants[:, :-1]).all(axis=1)
+            if (growing & (change[:, -1] > _SMALLEST)).any():
+                return True
+    return False

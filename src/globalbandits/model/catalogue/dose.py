@@ -1,0 +1,259 @@
+"""Dose-response models: doses are the arms, and one number about the drug is unknown.
+
+Each function returns a `RewardModel` of f(theta, dose), the probability of a response or the
+expected share of the largest possible effect. Responses are what is observed, in [0, 1].
+
+By default a larger response is better. It grows with the dose, so the largest dose is best for
+every theta. ``penalty`` is the cost of one unit of dose: a dose is then worth f - penalty * dose.
+``target`` is a response to hit and not to exceed, such as the accepted rate of a side effect: a
+dose is then worth -abs(f - target) - penalty * dose.
+"""
+
+from collections.abc import Iterable
+
+from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require
+from globalbandits.errors import ModelError
+from globalbandits.model.catalogue.family import formula_model
+from globalbandits.model.catalogue.objectives import Benefit
+from globalbandits.model.inputs import as_levels
+from globalbandits.model.reward_model import RewardModel
+
+__all__ = ["emax", "hyperbolic_tangent", "linear", "logistic", "power"]
+
+Domain = tuple[float, float]
+
+
+def linear(
+    doses: Iterable[float],
+    *,
+    domain: Domain | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel:
+    """A response in proportion to the dose: f = theta * dose.
+
+    ``theta`` is the slope, the response to one unit of dose.
+
+    Args:
+        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
+        domain: Where theta lies, within [0, 1 / max(doses)] so that f is at most 1. By default
+            all of that.
+        penalty: What one unit of dose costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
+
+    Reference: Lai & Robbins (1978), "Adaptive design in regression and control".
+
+    >>> model = linear([1.0, 2.0, 4.0], penalty=0.1)
+    >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
+    [(1.0, 0.1), (4.0, 0.25)]
+    """
+    levels = as_levels("doses", doses)
+    last = 1.0 / max(levels)
+    chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
+    rule = f"lie in [0, 1 / max(doses)] = [0, {last:.6g}], where the response is 1"
+    require(
+        chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
+    )
+    return _build("linear", "theta * arm", "mean / arm", levels, chosen, penalty, target)
+
+
+def logistic(
+    doses: Iterable[float],
+    intercept: float = -3.0,
+    *,
+    domain: Domain | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel:
+    """Log-odds of a response in proportion to the dose: f = 1 / (1 + exp(-intercept - theta*dose)).
+
+    ``theta`` is the slope: how much one unit of dose adds to the log-odds.
+
+    Args:
+        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
+        intercept: Log-odds without a dose; known. -3 is a response of 1 in 20.
+        domain: Where theta lies. By default from 0 to 6 / max(doses): with the usual intercept
+            up to a response of 19 in 20 to the largest dose.
+        penalty: What one unit of dose costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
+
+    References: Lai & Robbins (1978); O'Quigley & Shen (1996), "Continual reassessment method: a
+    likelihood approach".
+
+    >>> model = logistic([1.0, 2.0, 4.0], penalty=0.1)
+    >>> [model.arms[region.arm] for region in model.regions]
+    [1.0, 4.0]
+    """
+    levels = as_levels("doses", doses)
+    intercept = as_float("intercept", intercept, ModelError)
+    usual = 0.0, 6.0 / max(levels)
+    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    return _build(
+        "logistic",
+        "1 / (1 + exp(-intercept - theta*arm))",
+        "(log(mean) - log1p(-mean) - intercept) / arm",
+        levels,
+        chosen,
+        penalty,
+        target,
+        intercept=intercept,
+    )
+
+
+def emax(
+    doses: Iterable[float],
+    hill: float = 1.0,
+    *,
+    domain: Domain | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel:
+    """A response that saturates: f = dose**hill / (theta**hill + dose**hill).
+
+    ``theta`` is the ED50, the dose of half the largest effect: a potent drug has a small one.
+    Rewards are shares of the largest effect. With a hill other than 1 this is the sigmoid Emax
+    model.
+
+    Args:
+        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
+        hill: Steepness of the curve in the logarithm of the dose; known.
+        domain: Where theta lies, above 0. By default from half the smallest dose to twice the
+            largest one.
+        penalty: What one unit of dose costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
+
+    References: MacDougall (2006), "Analysis of dose-response studies: Emax model", in Ting (ed.),
+    Dose Finding in Drug Development; Pinheiro, Bretz & Branson (2006) in the same book.
+
+    >>> model = emax([1.0, 2.0, 4.0], penalty=0.1)
+    >>> model.means(2.0).round(4), model.worth(2.0).round(4)
+    (array([0.3333, 0.5   , 0.6667]), array([0.2333, 0.3   , 0.2667]))
+    >>> model.arms[model.best_arms(2.0)[0]]
+    2.0
+    """
+    levels = as_levels("doses", doses)
+    hill = as_positive("hill", hill, ModelError)
+    usual = 0.5 * min(levels), 2.0 * max(levels)
+    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
+    return _build(
+        "emax",
+        "1 / (1 + (theta / arm)**hill)",
+        "arm * (1 / mean - 1)**(1 / hill)",
+        levels,
+        chosen,
+        penalty,
+        target,
+        hill=hill,
+    )
+
+
+def power(
+    skeleton: Iterable[float],
+    *,
+    domain: Domain = (-1.5, 1.5),
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel:
+    """The empiric model of continual reassessment: f = skeleton**exp(theta).
+
+    The skeleton holds a first guess of the response probability at each dose; the arms are
+    these guesses. ``theta`` says how far they are off: at 0 they are right, below 0 responses
+    are more likely, above 0 less. (Some texts write skeleton**a with a = exp(theta) > 0; the
+    logarithm treats "too high" and "too low" alike.)
+
+    Args:
+        skeleton: Probabilities, strictly between 0 and 1, distinct.
+        domain: Where theta lies.
+        penalty: What one unit of the skeleton costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
+
+    Reference: O'Quigley, Pepe & Fisher (1990), "Continual reassessment method: a practical
+    design for phase 1 clinical trials in cancer"; O'Quigley & Shen (1996) for this form.
+
+    >>> model = power([0.05, 0.1, 0.2, 0.4])
+    >>> model.means(0.0)
+    array([0.05, 0.1 , 0.2 , 0.4 ])
+    >>> round(model.invert(2, 0.04), 6)
+    0.693147
+
+    The dose whose rate of side effects is closest to 25 %:
+
+    >>> model = power([0.05, 0.1, 0.2, 0.4], target=0.25)
+    >>> [(model.arms[region.arm], round(region.high, 3)) for region in model.regions]
+    [(0.05, -0.636), (0.1, -0.322), (0.2, 0.148), (0.4, 1.5)]
+    """
+    rule = "lie strictly between 0 and 1"
+    levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
+    chosen = as_interval("domain", domain, ModelError)
+    inverse = "log(log(mean) / log(arm))"
+    return _build("power", "arm**exp(theta)", inverse, levels, chosen, penalty, target)
+
+
+def hyperbolic_tangent(
+    doses: Iterable[float],
+    *,
+    domain: Domain = (0.1, 3.0),
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel:
+    """The first model of continual reassessment: f = ((tanh(dose) + 1) / 2)**theta.
+
+    ``theta`` is the exponent: the larger, the less likely a response at every dose. Doses are
+    on a standardised scale, where 0 has response 0.5 at theta = 1; they may be negative.
+
+    Args:
+        doses: Distinct, between -3 and 3; beyond, the curve is flat to all purposes.
+        domain: Where theta lies, not below 0.
+        penalty: What one unit of dose costs, in units of the response.
+        target: The response that is best; strictly between 0 and 1.
+
+    Reference: O'Quigley, Pepe & Fisher (1990), "Continual reassessment method: a practical
+    design for phase 1 clinical trials in cancer".
+
+    >>> model = hyperbolic_tangent([-1.5, -0.5, 0.5])
+    >>> model.means(1.0).round(4)
+    array([0.0474, 0.2689, 0.7311])
+    """
+    rule = "lie between -3 and 3, on a standardised scale"
+    levels = as_levels("doses", doses, -3.0, 3.0, rule)
+    chosen = as_interval("domain", domain, ModelError)
+    require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
+    return _build(
+        "hyperbolic_tangent",
+        # (tanh(x) + 1) / 2 = 1 / (1 + exp(-2 x)), which keeps its digits at negative doses.
+        "(1 + exp(-2*arm))**-theta",
+        "-log(mean) / log1p(exp(-2*arm))",
+        levels,
+        chosen,
+        penalty,
+        target,
+    )
+
+
+def _build(
+    family: str,
+    response: str,
+    inverse: str,
+    doses: tuple[float, ...],
+    domain: Domain,
+    penalty: float,
+    target: float | None,
+    **constants: float,
+) -> RewardModel:
+    """The model of the response and of what it is worth."""
+    penalty = as_float("penalty", penalty, ModelError)
+    require(penalty >= 0.0, "penalty", "be at least 0", penalty, ModelError)
+    worth = {"penalty": penalty}
+    if target is not None:
+        worth["target"] = target = as_fraction("target", target, ModelError)
+    return formula_model(
+        f"dose.{family}",
+        response,
+        inverse,
+        doses,
+        domain,
+        constants=constants,
+        worth=worth,
+        value=Benefit(target, penalty) if penalty > 0.0 or target is not None else None,
+    )

@@ -1,5 +1,0 @@
-"""Means and values as texts: formulas that are read, checked and never executed as code."""
-
-from globalbandits.model.expressions.expression import Expression
-
-__all__ = ["Expression"]

@@ -1,0 +1,1 @@
+"""Policies for curves that are only roughly right: errors of the curves are part of the belief."""

@@ -1,0 +1,151 @@
+"""The index of one arm under Elastic, from the last fit and the arm's own rewards.
+
+The index of an arm with rewards lies between a floor and a ceiling, for any fit. With the floor, an
+arm that may be better than its curve is not given up. With the ceiling, an arm whose own rewards
+are bad is not kept.
+"""
+
+import math
+
+from globalbandits.policies import base
+from globalbandits.policies.elastic.curve_posterior import EXCEPTION_VARIANCE
+from globalbandits.policies.shared.gittins import (
+    CEILING_LOOKAHEAD,
+    LARGEST_VARIANCE,
+    PROVED_CAUTION,
+    cautious_variance,
+    clamp,
+    is_forced,
+    own_bonus,
+    psi_log,
+)
+from globalbandits.policies.shared.worth import worth_within
+from globalbandits.statistics import Statistics
+
+MIN_SCALE_WEIGHT = 1e-9  # a scale with a smaller weight is left out of an index
+FAR_VARIANCE = 0.1  # of the error of an arm whose curve carries no information
+FAR_SHARE = 0.03  # share of such curves among the badly wrong ones
+FLOOR_VARIANCE = 0.001  # of the error that the floor allows for
+
+
+def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
+    """Posterior mean and index of one arm, from the last fit and its own rewards."""
+    fit = state.fit
+    count = stats.counts[arm]
+    variance = state.noise.variances[arm]
+    relative = setup.prior.relative[arm]
+    noise = 0.0
+    own = 0.0
+    if count > 0:
+        noise = variance / count
+        own = stats.sums[arm] / count
+    mean = 0.0
+    index = 0.0
+    model = 0.0
+    spread = 0.0
+    for i in range(setup.prior.scales.shape[0]):
+        weight = fit.scale_weights[i]
+        if weight < MIN_SCALE_WEIGHT:
+            continue
+        model_mean = fit.means[arm, i]
+        model_variance = fit.variances[arm, i]
+        error = setup.prior.scales[i] * setup.prior.scales[i] * relative
+        trust = 0.0  # weight of the arm's own rewards
+        rest = error
+        if count > 0:
+            trust = error / (error + noise)
+            rest = trust * noise
+        mean_i = (1.0 - trust) * model_mean + trust * own
+        variance_i = rest + (1.0 - trust) * (1.0 - trust) * model_variance
+        mean += weight * mean_i
+        model += weight * model_mean
+        spread += weight * (error + model_variance)
+        bonus = psi_log(state.horizons[0] * variance_i / variance)
+        index += weight * (mean_i + setup.eagerness * math.sqrt(variance_i) * bonus)
+    if setup.exception > 0.0:
+        surprise = own - model
+        near = law_of_exception(count, surprise, noise, spread, EXCEPTION_VARIANCE)
+        far = law_of_exception(count, surprise, noise, spread, FAR_VARIANCE)
+        near_odds = setup.exception * (1.0 - FAR_SHARE) * near[0]
+        far_odds = setup.exception * FAR_SHARE * far[0]
+        both = near_odds + far_odds
+        whole = 1.0 - setup.exception + both
+        # The arm is probably the exception: its curve is not used any more.
+        if both > 0.5 * whole:
+            law = near if near_odds > far_odds else far
+            mean = model + law[1]
+            index = mean + math.sqrt(law[2]) * psi_log(state.horizons[0] * law[2] / variance)
+        else:
+            for odds, law in ((near_odds, near), (far_odds, far)):
+                often = odds / whole * state.horizons[1]
+                # Small odds count less than in proportion: a lucky arm is not yet an exception.
+                gain = often * often / (1.0 + often * often)
+                centre = mean + gain * (model + law[1] - mean)
+                bonus = math.sqrt(law[2]) * psi_log(often * law[2] / variance)
+                index = max(index, centre + bonus)
+    if count > 0 and setup.caution > 0.0:
+        ahead = setup.caution * state.horizons[1]
+        index = max(index, floor(model, own, noise, variance, ahead))
+    # As far below the mean as the index is above it.
+    low = 2.0 * mean - index
+    rounds = state.horizons[2]
+    if count > 0:
+        wide = cautious_variance(stats, arm, variance)
+        most = own_bonus(wide, count, CEILING_LOOKAHEAD * rounds)
+        index = min(index, own + most)
+        low = max(low, own - most)
+        if setup.proved and is_forced(rounds, PROVED_CAUTION):
+            least = own_bonus(LARGEST_VARIANCE, count, PROVED_CAUTION * rounds)
+            most = own_bonus(LARGEST_VARIANCE, count, CEILING_LOOKAHEAD * rounds)
+            index = clamp(index, own, least, most)
+            low = -clamp(-low, -own, least, most)
+    state.means[arm] = mean
+    state.indices[arm] = worth_within(setup.tables, arm, min(low, index), index)
+    if setup.proved and count == 0 and is_forced(rounds, PROVED_CAUTION):
+        state.indices[arm] = math.inf
+
+
+def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:
+    """The smallest index of an arm, for a curve that may be slightly wrong.
+
+    Args:
+        model: the mean by the curve.
+        own: mean of the arm's rewards.
+        noise: variance of that mean.
+        variance: of one reward.
+        ahead: rounds to look ahead, times the chance that the curve is wrong.
+    """
+    trust = FLOOR_VARIANCE / (FLOOR_VARIANCE + noise)
+    rest = trust * noise
+    return model + trust * (own - model) + math.sqrt(rest) * psi_log(ahead * rest / variance)
+
+
+def law_of_exception(
+    count: float, surprise: float, noise: float, spread: float, size: float
+) -> tuple[float, float, float]:
+    """The law of an arm whose curve has an error of this variance: (odds, mean, variance).
+
+    The odds are those of the arm's rewards against a curve that is not badly wrong. The mean is
+    relative to the curve.
+
+    Args:
+        count: number of the arm's rewards.
+        surprise: their mean minus that of the model.
+        noise: variance of their mean.
+        spread: variance of the model's mean, if the curve is not badly wrong.
+        size: variance of the error.
+
+    >>> law_of_exception(0, 0.0, 0.0, 0.01, 0.015)
+    (1.0, 0.0, 0.015)
+    >>> odds, mean, variance = law_of_exception(5, 0.5, 0.01, 0.01, 0.015)
+    >>> odds > 1.0, 0.0 < mean < 0.5, variance < 0.01
+    (True, True, True)
+    """
+    if count == 0:
+        return 1.0, 0.0, size
+    narrow = noise + spread
+    wide = narrow + size
+    log = 0.5 * math.log(narrow / wide)
+    log += 0.5 * surprise * surprise * (1.0 / narrow - 1.0 / wide)
+    trust = size / (size + noise)
+    return math.exp(min(30.0, log)), trust * surprise, trust * noise

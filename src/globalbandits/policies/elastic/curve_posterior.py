@@ -1,0 +1,494 @@
+"""The curves on a grid of the parameter, with priors of the parameter and of the curves' errors."""
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_float, require
+from globalbandits.errors import PolicyError
+from globalbandits.policies.shared.noise_variance import (
+    Noise,
+    guess_mean,
+)
+from globalbandits.statistics import Statistics
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+N_SCALES = len(SCALES)
+EQUAL_WEIGHTS = (1.0,) * N_SCALES
+# Four fifths for exact curves. A short game is over before large errors can be found.
+LONG_GAME_WEIGHTS = (0.8,) + (0.025,) * (N_SCALES - 1)
+SHORT_GAME_WEIGHTS = (0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003)
+N_CELLS = 2000  # of the parameter's domain
+# The coarse pass must see each part of a prior of the parameter.
+MAX_PRIOR_PARTS = 20
+# Relative to the largest weight: no part of the domain is impossible.
+MIN_PART_WEIGHT = 1e-6
+N_COARSE, N_FINE = 32, 48  # points at which a scale's weight is computed in each pass
+
+# The first guess of the means uses these cells, at most this many rewards per arm, and this
+# variance of a reward.
+SKETCH_CELLS = slice(25, N_CELLS, 50)
+SKETCH_MAX_REWARDS = 100.0
+SKETCH_VARIANCE = 0.25
+
+
+class Prior(NamedTuple):
+    """The curves on a grid, with prior weights of the parameter and of the errors' sizes."""
+
+    means: FloatArray  # (n_cells, n_arms) mu_k at the middle of each cell
+    thetas: FloatArray  # (n_cells,) the middles
+    log_thetas: FloatArray  # (n_cells,) logarithm of the prior weight
+    sketch: FloatArray  # (n_sketch, n_arms) some rows of the means
+    sketch_logs: FloatArray  # (n_sketch,) the same entries of log_thetas
+    relative: FloatArray  # (n_arms,) r_k**2: arm k's error has the standard deviation s r_k
+    scales: FloatArray  # (n_scales,) s
+    log_weights: FloatArray  # (n_scales,)
+    n_coarse: int
+    n_fine: int
+
+
+class Sketch(NamedTuple):
+    """Scratch arrays of a first guess of the means."""
+
+    own: FloatArray  # (n_arms,) mean reward
+    precisions: FloatArray  # (n_arms,)
+    logs: FloatArray  # (n_sketch,) of the weight of each cell
+
+
+def no_sketch(prior: Prior) -> Sketch:
+    """Empty scratch arrays."""
+    n_rows, n_arms = prior.sketch.shape
+    return Sketch(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_rows))
+
+
+def default_weights(share: float) -> tuple[float, ...]:
+    """Default weights of the scales for a horizon that is this share of a long one.
+
+    >>> default_weights(1.0) == LONG_GAME_WEIGHTS, default_weights(0.0) == SHORT_GAME_WEIGHTS
+    (True, True)
+    """
+    pairs = zip(LONG_GAME_WEIGHTS, SHORT_GAME_WEIGHTS, strict=True)
+    return tuple(share * long + (1.0 - share) * short for long, short in pairs)
+
+
+def as_weights(name: str, value: Any, least: int, most: int) -> tuple[float, ...]:
+    """Value as ``least`` to ``most`` weights of at least 0, not all 0.
+
+    >>> as_weights("prior", [1, 0, 1], 2, 3)
+    (1.0, 0.0, 1.0)
+    """
+    number = f"{least}" if least == most else f"{least} to {most}"
+    weights = as_numbers(name, value, f"{number} weights")
+    right = least <= len(weights) <= most and min(weights) >= 0.0 and sum(weights) > 0.0
+    require(right, name, f"be {number} weights of at least 0, not all 0", value, PolicyError)
+    return weights
+
+
+def as_numbers(name: str, value: Any, what: str) -> tuple[float, ...]:
+    """Value as a tuple of finite numbers."""
+    try:
+        return tuple(as_float(name, number, PolicyError) for number in value)
+    except TypeError:
+        raise PolicyError(f"{name} must be {what}, got {value!r}") from None
+
+
+def build_prior(
+    model: "RewardModel",
+    weights: tuple[float, ...],
+    theta_weights: tuple[float, ...] = (1.0,),
+    relative: tuple[float, ...] | None = None,
+) -> Prior:
+    """The grid of one model.
+
+    Args:
+        model: the curves.
+        weights: of the scales; they need not sum to 1.
+        theta_weights: of equal parts of the parameter's domain, likewise; the prior is linear
+            between the middles of the parts.
+        relative: r_k for each arm; None for 1.
+    """
+    (low, high), (least, most) = model.domain, model.reward_range
+    thetas = low + (high - low) * (np.arange(N_CELLS) + 0.5) / N_CELLS
+    means = np.ascontiguousarray((model.means(thetas) - least) / (most - least))
+    parts = np.array(theta_weights) / max(theta_weights)
+    middles = low + (high - low) * (np.arange(len(parts)) + 0.5) / len(parts)
+    log_thetas = np.log(np.maximum(np.interp(thetas, middles, parts), MIN_PART_WEIGHT))
+    mass = np.array(weights)
+    used = mass > 0.0
+    sizes = np.ones(model.n_arms) if relative is None else np.array(relative)
+    return Prior(
+        means=means,
+        thetas=thetas,
+        log_thetas=log_thetas,
+        sketch=means[SKETCH_CELLS].copy(),
+        sketch_logs=log_thetas[SKETCH_CELLS].copy(),
+        relative=sizes * sizes,
+        scales=np.array(SCALES)[used],
+        log_weights=np.log(mass[used] / np.sum(mass)),
+        n_coarse=N_COARSE,
+        n_fine=N_FINE,
+    )
+
+
+def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -> None:
+    """Guess the arms' means before the variances of rewards are known.
+
+    The curves are averaged over a few cells, with weights for the largest possible variance of
+    rewards; then each arm's own rewards are added.
+    """
+    n_arms = stats.counts.shape[0]
+    own, precisions, logs = memory.own, memory.precisions, memory.logs
+    for arm in range(n_arms):
+        noise.guesses[arm] = 0.0
+        own[arm] = 0.0
+        precisions[arm] = 0.0
+        count = float(stats.counts[arm])
+        if count > 0.0:
+            own[arm] = stats.sums[arm] / count
+            precisions[arm] = min(SKETCH_MAX_REWARDS, count) / (2.0 * SKETCH_VARIANCE)
+    top = -math.inf
+    for row in range(logs.shape[0]):
+        log = prior.sketch_logs[row]
+        for arm in range(n_arms):
+            gap = own[arm] - prior.sketch[row, arm]
+            log -= gap * gap * precisions[arm]
+        logs[row] = log
+        top = max(top, log)
+    mass = 0.0
+    for row in range(logs.shape[0]):
+        weight = math.exp(logs[row] - top)
+        mass += weight
+        for arm in range(n_arms):
+            noise.guesses[arm] += weight * prior.sketch[row, arm]
+    for arm in range(n_arms):
+        noise.guesses[arm] = guess_mean(stats, arm, noise.guesses[arm] / mass)
+
+
+# The weights of one scale on the cells of a grid that matter, by a coarse and a fine pass.
+#
+# A pass divides a window of cells into blocks of equal size, and uses the middle cell of each
+# block.
+
+EXCEPTION_VARIANCE = 0.015  # z, of the error of an arm whose curve is badly wrong
+# Blocks whose weight is below exp(-14) of the largest are left out.
+WINDOW_NATS = 14.0
+
+
+class Gaps(NamedTuple):
+    """Squared gaps between mean rewards and curves, in the blocks of one window."""
+
+    window: IntArray  # (4,) first cell, size of a block, end cell, number of blocks
+    squares: FloatArray  # (n_arms, n_points) by place in `Scan`, then by block
+    logs: FloatArray  # (n_points,) of the prior weight of the parameter
+
+
+class Scan(NamedTuple):
+    """Scratch arrays of one scale: the arms with rewards, and the cells of the passes.
+
+    Of the arrays over arms only the first entries are used, one for each arm with rewards.
+    """
+
+    arms: IntArray  # (n_arms,)
+    means: FloatArray  # (n_arms,) mean reward
+    noise: FloatArray  # (n_arms,) v_k / N_k
+    relative: FloatArray  # (n_arms,) r_k**2
+    precisions: FloatArray  # (n_arms,) 1 / (2 (s**2 r_k**2 + noise))
+    gains: FloatArray  # (n_arms,) the precision minus that of an exception
+    odds: FloatArray  # (n_arms,) logarithm of the odds of an exception without a gap
+    coarse: Gaps  # of the first pass, the same for all scales
+    fine: Gaps  # of the last pass, often the same as for the scale before
+    best_odds: FloatArray  # (n_points,) of the likeliest exception, by block
+
+
+def no_scan(prior: Prior) -> Scan:
+    """Empty scratch arrays."""
+    n_arms = prior.means.shape[1]
+    return Scan(
+        arms=np.zeros(n_arms, np.int64),
+        means=np.zeros(n_arms),
+        noise=np.zeros(n_arms),
+        relative=np.zeros(n_arms),
+        precisions=np.zeros(n_arms),
+        gains=np.zeros(n_arms),
+        odds=np.zeros(n_arms),
+        coarse=_no_gaps(n_arms, prior.n_coarse),
+        fine=_no_gaps(n_arms, prior.n_fine),
+        best_odds=np.zeros(prior.n_fine),
+    )
+
+
+def _no_gaps(n_arms: int, n_points: int) -> Gaps:
+    return Gaps(np.zeros(4, np.int64), np.zeros((n_arms, n_points)), np.zeros(n_points))
+
+
+def list_pulled_arms(prior: Prior, stats: Statistics, variances: FloatArray, scan: Scan) -> int:
+    """Begin a scan: list the arms with rewards; returns how many there are."""
+    clear_scan(scan)
+    n_pulled = 0
+    for arm in range(stats.counts.shape[0]):
+        count = stats.counts[arm]
+        if count > 0:
+            scan.arms[n_pulled] = arm
+            scan.means[n_pulled] = stats.sums[arm] / count
+            scan.noise[n_pulled] = variances[arm] / count
+            scan.relative[n_pulled] = prior.relative[arm]
+            n_pulled += 1
+    return n_pulled
+
+
+def clear_scan(scan: Scan) -> None:
+    """Set all arrays to zero."""
+    for arm in range(scan.arms.shape[0]):
+        scan.arms[arm] = 0
+    for array in (
+        scan.means,
+        scan.noise,
+        scan.relative,
+        scan.precisions,
+        scan.gains,
+        scan.odds,
+        scan.best_odds,
+        scan.coarse.logs,
+        scan.fine.logs,
+    ):
+        for i in range(array.shape[0]):
+            array[i] = 0.0
+    for gaps in (scan.coarse, scan.fine):
+        for i in range(4):
+            gaps.window[i] = 0
+        for k in range(gaps.squares.shape[0]):
+            for j in range(gaps.squares.shape[1]):
+                gaps.squares[k, j] = 0.0
+
+
+def set_precisions(scan: Scan, n_pulled: int, scale: float, exception: float) -> float:
+    """Set the precisions for one scale; returns the part of the log weight without theta."""
+    log = 0.0
+    before = -math.inf
+    if exception > 0.0:
+        before = math.log(exception / (1.0 - exception))
+    for k in range(n_pulled):
+        spread = scale * scale * scan.relative[k] + scan.noise[k]
+        wide = spread + EXCEPTION_VARIANCE
+        log -= 0.5 * math.log(spread)
+        scan.precisions[k] = 0.5 / spread
+        scan.gains[k] = 0.5 / spread - 0.5 / wide
+        scan.odds[k] = before - 0.5 * math.log(wide / spread)
+    return log
+
+
+def find_window(
+    prior: Prior, scan: Scan, n_pulled: int, window: IntArray, logs: FloatArray
+) -> float:
+    """Log weights on the few cells that matter; returns the largest.
+
+    A coarse pass over the domain finds them. Finer passes follow while the posterior may be
+    narrower than the distance of the points.
+    """
+    low = 0
+    high = prior.thetas.shape[0]
+    n_points = prior.n_coarse
+    gaps = scan.coarse
+    while True:
+        stride = (high - low + n_points - 1) // n_points
+        # A block with an odd number of cells has a middle cell.
+        stride += 1 - stride % 2
+        n_blocks = (high - low + stride - 1) // stride
+        window[0] = low
+        window[1] = stride
+        window[2] = high
+        window[3] = n_blocks
+        compute_gaps(prior, scan, n_pulled, window, gaps)
+        top = compute_log_weights(scan, n_pulled, gaps, logs)
+        first = 0
+        while logs[first] < top - WINDOW_NATS:
+            first += 1
+        last = n_blocks - 1
+        while logs[last] < top - WINDOW_NATS:
+            last -= 1
+        done = n_points == prior.n_fine and 4 * (last - first + 1) >= n_blocks
+        if done or stride == 1:
+            return top
+        high = min(high, low + (last + 2) * stride)
+        low = max(low, low + (first - 1) * stride)
+        n_points = prior.n_fine
+        gaps = scan.fine
+
+
+def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps: Gaps) -> None:
+    """Compute the squared gaps in the blocks of a window, unless they are known."""
+    same = True
+    for i in range(4):
+        same = same and gaps.window[i] == window[i]
+        gaps.window[i] = window[i]
+    if same:
+        return
+    # Local names save look-ups in compiled code.
+    means, own, arms, squares, logs = prior.means, scan.means, scan.arms, gaps.squares, gaps.logs
+    for j in range(window[3]):
+        cell = block_middle(window, j)
+        logs[j] = prior.log_thetas[cell]
+        for k in range(n_pulled):
+            gap = own[k] - means[cell, arms[k]]
+            squares[k, j] = gap * gap
+
+
+def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray) -> float:
+    """Log weights of the blocks for one scale; returns the largest.
+
+    The inner loop runs over blocks: it has no running sum, so a compiler can vectorise it.
+    """
+    squares, priors, odds = gaps.squares, gaps.logs, scan.best_odds
+    n_blocks = gaps.window[3]
+    for j in range(n_blocks):
+        logs[j] = priors[j]
+        odds[j] = 0.0
+    for k in range(n_pulled):
+        precision = scan.precisions[k]
+        gain = scan.gains[k]
+        before = scan.odds[k]
+        for j in range(n_blocks):
+            square = squares[k, j]
+            logs[j] -= square * precision
+            odds[j] = max(odds[j], square * gain + before)
+    top = -math.inf
+    for j in range(n_blocks):
+        logs[j] += odds[j]
+        top = max(top, logs[j])
+    return top
+
+
+def block_middle(window: IntArray, block: int) -> int:
+    """The middle cell of a block."""
+    start = window[0] + block * window[1]
+    return int((start + min(start + window[1], window[2]) - 1) // 2)
+
+
+def block_size(window: IntArray, block: int) -> int:
+    """The number of cells of a block; the last block may be shorter."""
+    start = window[0] + block * window[1]
+    return int(min(start + window[1], window[2]) - start)
+
+
+# The posterior of the parameter and of the size of the curves' errors, in two passes of a grid.
+#
+# The mean of arm k is ``mu_k(theta) + b_k``. The ``b_k`` are Normal with mean 0 and standard
+# deviation s r_k, where r_k is known (1 by default). One arm may be an exception, whose error
+# has a variance larger by z. Given the arms' sample means, the weight of (s, theta) is ::
+#
+# prior(s) * prior(theta) * prod_k Normal(mean_k; mu_k(theta), s**2 r_k**2 + v_k / N_k)
+#
+# times the odds of the arm that is most likely the exception, if they are above 1. An index
+# needs the weights of the scales s, and the mean and variance of ``mu_k(theta)`` given each s.
+
+
+class Fit(NamedTuple):
+    """The posterior of the scales, and of the curves given each scale."""
+
+    scale_weights: FloatArray  # (n_scales,)
+    means: FloatArray  # (n_arms, n_scales) of mu_k(theta)
+    variances: FloatArray  # (n_arms, n_scales)
+    theta: FloatArray  # (1,) posterior mean of the parameter
+    thetas: FloatArray  # (n_scales,) the same given each scale
+    windows: IntArray  # (n_scales, 4) first cell, stride, end cell and points of the last pass
+    weights: FloatArray  # (n_scales, n_fine) of those points, relative to the largest
+    scan: Scan  # scratch arrays of the passes
+    first: FloatArray  # (n_arms,) scratch array: sums of the curves
+    second: FloatArray  # (n_arms,) scratch array: sums of their squares
+    sketch: Sketch  # scratch arrays of a first guess
+
+
+def no_fit(prior: Prior) -> Fit:
+    """An empty fit."""
+    n_arms, n_scales = prior.means.shape[1], prior.scales.shape[0]
+    return Fit(
+        scale_weights=np.zeros(n_scales),
+        means=np.zeros((n_arms, n_scales)),
+        variances=np.zeros((n_arms, n_scales)),
+        theta=np.zeros(1),
+        thetas=np.zeros(n_scales),
+        windows=np.zeros((n_scales, 4), np.int64),
+        weights=np.zeros((n_scales, prior.n_fine)),
+        scan=no_scan(prior),
+        first=np.zeros(n_arms),
+        second=np.zeros(n_arms),
+        sketch=no_sketch(prior),
+    )
+
+
+def fit_errors(
+    prior: Prior, exception: float, stats: Statistics, variances: FloatArray, fit: Fit
+) -> None:
+    """Fit to the statistics.
+
+    Args:
+        prior: the grid.
+        exception: the prior probability that an arm is the exception; 0 for none.
+        stats: the rewards.
+        variances: (n_arms,) of the arms' rewards.
+        fit: takes the result.
+    """
+    n_scales = prior.scales.shape[0]
+    n_arms = stats.counts.shape[0]
+    n_pulled = list_pulled_arms(prior, stats, variances, fit.scan)
+    # Local names save look-ups in compiled code.
+    means, thetas, first, second = prior.means, fit.thetas, fit.first, fit.second
+    for i in range(n_scales):
+        log = prior.log_weights[i] + set_precisions(fit.scan, n_pulled, prior.scales[i], exception)
+        window = fit.windows[i]
+        weights = fit.weights[i]
+        top = find_window(prior, fit.scan, n_pulled, window, weights)
+        mass = 0.0
+        theta = 0.0
+        for arm in range(n_arms):
+            first[arm] = 0.0
+            second[arm] = 0.0
+        for j in range(window[3]):
+            cell = block_middle(window, j)
+            weight = math.exp(weights[j] - top) * block_size(window, j)
+            weights[j] = weight
+            mass += weight
+            theta += weight * prior.thetas[cell]
+            for arm in range(n_arms):
+                term = weight * means[cell, arm]
+                first[arm] += term
+                second[arm] += term * means[cell, arm]
+        for j in range(window[3], weights.shape[0]):
+            # An earlier pass may have left numbers here.
+            weights[j] = 0.0
+        thetas[i] = theta / mass
+        for arm in range(n_arms):
+            mean = first[arm] / mass
+            fit.means[arm, i] = mean
+            fit.variances[arm, i] = max(0.0, second[arm] / mass - mean * mean)
+        fit.scale_weights[i] = log + top + math.log(mass)
+    normalise(fit.scale_weights)
+    fit.theta[0] = 0.0
+    for i in range(n_scales):
+        fit.theta[0] += fit.scale_weights[i] * thetas[i]
+
+
+def estimate_theta(stats: Statistics, fit: Fit) -> float:
+    """The posterior mean of the parameter as of the last fit; nan before any reward."""
+    if stats.total[0] == 0:
+        return math.nan
+    return float(fit.theta[0])
+
+
+def normalise(logs: FloatArray) -> None:
+    """Turn log weights into weights that sum to 1, in place."""
+    top = -math.inf
+    for i in range(logs.shape[0]):
+        top = max(top, logs[i])
+    total = 0.0
+    for i in range(logs.shape[0]):
+        logs[i] = math.exp(logs[i] - top)
+        total += logs[i]
+    for i in range(logs.shape[0]):
+        logs[i] /= total

@@ -1,0 +1,200 @@
+"""Elastic: trust the model's curves as far as the rewards agree with them."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from globalbandits._validation import as_float, as_integer, require
+from globalbandits.errors import PolicyError
+from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.elastic import drift_rules
+from globalbandits.policies.elastic.curve_posterior import (
+    MAX_PRIOR_PARTS,
+    N_SCALES,
+    as_numbers,
+    as_weights,
+    build_prior,
+    default_weights,
+)
+from globalbandits.policies.elastic.stationary_rules import (
+    Posterior,
+    Setup,
+    estimate,
+    init,
+    rebuild,
+    resume,
+    select,
+    update,
+)
+from globalbandits.policies.shared.noise_variance import DIFFERENT_ARMS
+from globalbandits.policies.shared.worth import unit_scale
+from globalbandits.statistics import Statistics
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+# Default prior probability that one curve is badly wrong, and the horizon in rounds from which it
+# applies in full.
+DEFAULT_EXCEPTION_PROBABILITY = 0.12
+LONG_HORIZON = 1e4
+
+# Factor of the index's bonus in the shortest games; it rises to 1 at the long horizon.
+SHORTEST_GAME_BONUS = 0.5
+
+_STATIONARY_RULES = Rules(init, select, update, estimate, rebuild, ("fitted", "renewed"), resume)
+_DRIFTING_RULES = Rules(
+    drift_rules.init,
+    drift_rules.select,
+    drift_rules.update,
+    drift_rules.estimate,
+    resume=drift_rules.resume,
+)
+
+
+@register("elastic")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Elastic(Policy):
+    """Trust the curves as far as the rewards agree with them, and explore the rest.
+
+    The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` have an unknown common size; at
+    most one arm is an exception, whose curve is badly wrong or carries no information. The
+    posterior of parameter and size gives every arm a mean m and a variance c. The arm with the
+    largest Gittins index ``m + sqrt(c) * psi(h * c / v)`` is played, where h is the number of
+    rounds so far and v the variance of a reward. Each arm also has the index it would have as
+    the exception; the larger of the two counts. Finally an arm's own rewards set a floor and a
+    ceiling for its index. No arm needs a first play. See docs/elastic.md for measurements.
+
+    Value: exact for values that rise linearly with the mean. For others it is an approximation:
+    the index is the largest worth of a mean within the bonus of the posterior mean. On six
+    problems with a target, regret was that of policies on a grid of the parameter
+    (docs/policies.md).
+
+    Args:
+        horizon: the number of rounds, if it is known. Exploration then ends in time. Games
+            below 10**4 rounds explore less: the shortest use half the bonus and hardly test
+            single arms. None if the end is open.
+        exception: the prior probability, in [0, 1), that some arm's curve is badly wrong, shared
+            by all arms. None for .12, or .12 * horizon / 10**4 for a horizon below 10**4, which
+            leaves less time to gain from finding the exception.
+        caution: the prior chance, shared by all arms and at least 0, that a curve is slightly
+            wrong. It sets the floor. With larger values fewer runs stay with a wrong arm; where
+            the curves are right, a factor e more costs about 9 rewards (12 prices, 10**4 rounds),
+            a price that no policy can avoid. Use 0 if you trust your curves. None for three times
+            the default of `exception`.
+        prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
+            deviations on the unit reward scale), for example from history. None puts four
+            fifths of the weight on 0, and in short games little on large sizes.
+        theta_prior: weights of up to 20 equal parts of the parameter's domain, from left to
+            right, such as the number of earlier cases in each. The prior is linear between the
+            middles of the parts. None for equal weights.
+        arm_errors: the expected size of each arm's error relative to the common size, at least
+            0. None for 1.
+        proved: from round 10**4 on, add a floor and a ceiling that are valid for any rewards in
+            [0, 1], from an arm's own rewards alone, and play every arm once. Regret is then
+            sub-linear for all means; docs/elastic.md has the proof and the cost.
+        drift: the parameter may move. Two more posteriors forget, after about 1,000 and 200
+            rounds, and the one of the three that has predicted recent rewards best decides.
+            It costs almost no regret where nothing moves, but a decision takes several times
+            as long.
+
+    >>> Elastic().label, Elastic(horizon=1000).label
+    ('Elastic', 'Elastic(horizon=1000)')
+    """
+
+    horizon: int | None = None
+    exception: float | None = None
+    caution: float | None = None
+    prior: tuple[float, ...] | None = None
+    theta_prior: tuple[float, ...] | None = None
+    arm_errors: tuple[float, ...] | None = None
+    proved: bool = False
+    drift: bool = False
+
+    @property
+    def rules(self) -> Rules:  # type: ignore[override]
+        """With a drift the order of rewards matters: there is no forgetting and no merging."""
+        return _DRIFTING_RULES if self.drift else _STATIONARY_RULES
+
+    def __post_init__(self) -> None:
+        """Check every parameter."""
+        checked: dict[str, Any] = {}
+        if self.exception is not None:
+            exception = as_float("exception", self.exception, PolicyError)
+            rule = "lie in [0, 1)"
+            require(0.0 <= exception < 1.0, "exception", rule, self.exception, PolicyError)
+            checked["exception"] = exception
+        if self.caution is not None:
+            caution = as_float("caution", self.caution, PolicyError)
+            require(caution >= 0.0, "caution", "be at least 0", self.caution, PolicyError)
+            checked["caution"] = caution
+        for name in ("proved", "drift"):
+            flag = getattr(self, name)
+            require(isinstance(flag, bool), name, "be True or False", flag, PolicyError)
+        rule = "be False with a drift, for which nothing is proved"
+        require(not (self.proved and self.drift), "proved", rule, self.proved, PolicyError)
+        if self.horizon is not None:
+            checked["horizon"] = as_integer("horizon", self.horizon, 1, PolicyError)
+        if self.prior is not None:
+            checked["prior"] = as_weights("prior", self.prior, N_SCALES, N_SCALES)
+        if self.theta_prior is not None:
+            checked["theta_prior"] = as_weights("theta_prior", self.theta_prior, 1, MAX_PRIOR_PARTS)
+        if self.arm_errors is not None:
+            errors = as_numbers("arm_errors", self.arm_errors, "one number per arm")
+            right = min(errors, default=0.0) >= 0.0
+            require(right, "arm_errors", "be at least 0", self.arm_errors, PolicyError)
+            checked["arm_errors"] = errors
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def setup(self, model: "RewardModel") -> Setup:
+        """The model on a grid, and the constants."""
+        right = self.arm_errors is None or len(self.arm_errors) == model.n_arms
+        rule = f"have one entry for each of the {model.n_arms} arms"
+        require(right, "arm_errors", rule, self.arm_errors, PolicyError)
+        share = min(1.0, (self.horizon or LONG_HORIZON) / LONG_HORIZON)
+        weights = self.prior or default_weights(share)
+        prior = build_prior(model, weights, self.theta_prior or (1.0,), self.arm_errors)
+        exception = (
+            DEFAULT_EXCEPTION_PROBABILITY * share if self.exception is None else self.exception
+        )
+        caution = (
+            3.0 * DEFAULT_EXCEPTION_PROBABILITY * share if self.caution is None else self.caution
+        )
+        return Setup(
+            tables=model.tables,
+            prior=prior,
+            pooling=DIFFERENT_ARMS,
+            exception=exception / model.n_arms,
+            caution=caution / model.n_arms,
+            horizon=float(self.horizon or 0),
+            eagerness=SHORTEST_GAME_BONUS + (1.0 - SHORTEST_GAME_BONUS) * share,
+            proved=self.proved,
+        )
+
+    def reason(self, setup: Setup, stats: Statistics, state: Any) -> str:
+        """The index and the expected size of the curves' errors."""
+        shown = self._deciding(state)
+        scale = float(shown.fit.scale_weights @ setup.prior.scales)
+        return (
+            f"largest index: {float(np.max(shown.indices)):.6g} on {unit_scale(setup.tables)}, "
+            f"the curves being off by {scale:.2g} (posterior mean of the standard deviation)"
+        )
+
+    def details(self, setup: Setup, stats: Statistics, state: Any) -> dict[str, Any]:
+        """Posterior weights of the errors' sizes, and every arm's posterior mean and index."""
+        shown = self._deciding(state)
+        window = {"window": drift_rules.WINDOW_ROUNDS[int(state.deciding[0])]} if self.drift else {}
+        return window | {
+            "scale_weights": dict(
+                zip(setup.prior.scales.tolist(), shown.fit.scale_weights.tolist(), strict=True)
+            ),
+            "means": shown.means.tolist(),
+            "indices": [x if math.isfinite(x) else None for x in shown.indices.tolist()],
+        }
+
+    def _deciding(self, state: Any) -> Posterior:
+        """The posterior that decides: one of three where the parameter may move."""
+        return drift_rules.deciding(state) if self.drift else state

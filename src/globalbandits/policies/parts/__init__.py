@@ -1,1 +1,0 @@
-"""Pieces that policies are built from; none of them imports a policy."""

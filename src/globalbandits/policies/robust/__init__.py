@@ -1,1 +1,0 @@
-"""Policies for curves that may be wrong, and for decisions that must be careful."""

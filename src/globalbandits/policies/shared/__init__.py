@@ -1,0 +1,1 @@
+"""What several policies share; nothing here imports a policy."""

@@ -1,0 +1,153 @@
+"""The base of index policies: a mean, a width and an index per arm.
+
+Indices depend on the rewards only. So `update` computes them, and `select` reads the largest.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.tables import Tables
+from globalbandits.policies import base
+from globalbandits.policies.shared.worth import choose_largest, unit_scale
+from globalbandits.statistics import Statistics
+
+
+class Setup(NamedTuple):
+    """The model's tables, for the policies that have no constants of their own."""
+
+    tables: Tables
+
+
+class Widths(NamedTuple):
+    """A mean and a width per arm."""
+
+    means: FloatArray  # (n_arms,) mean reward, 0 where N_k = 0
+    widths: FloatArray  # (n_arms,) 1 / sqrt(N_k), 0 where N_k = 0
+    played: IntArray  # (1,) number of arms with N_k > 0
+
+
+class State(NamedTuple):
+    """Means and widths, and the indices of the next round."""
+
+    means: FloatArray  # (n_arms,) as in `Widths`
+    widths: FloatArray  # (n_arms,)
+    played: IntArray  # (1,)
+    indices: FloatArray  # (n_arms,) 0 until every arm has been played
+    memo: FloatArray  # (n_arms,) a number per arm that the policy's `remember` sets
+
+
+def index_rules(
+    remember: Callable[[Statistics, Any, int], None],
+    score: Callable[[Any, Statistics, Any], None],
+) -> base.Rules:
+    """Rules of a policy that plays every arm once, then the largest index.
+
+    Args:
+        remember: ``remember(stats, state, arm)`` sets the memo of an arm with rewards, after its
+            mean and width. It may also change the mean.
+        score: ``score(setup, stats, state)`` sets the indices of all arms. It is called once
+            every arm has a reward. Both functions are compiled.
+    """
+
+    def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+        update_arm(stats, state, arm)
+        remember(stats, state, arm)
+        if state.played[0] == setup.tables.n_arms:
+            score(setup, stats, state)
+
+    def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
+        rebuild_widths(setup, stats, state)
+        for arm in range(setup.tables.n_arms):
+            state.indices[arm] = 0.0
+            state.memo[arm] = 0.0
+            if stats.counts[arm] > 0:
+                remember(stats, state, arm)
+        if state.played[0] == setup.tables.n_arms:
+            score(setup, stats, state)
+
+    return base.Rules(init, select, update, no_estimate, rebuild)
+
+
+def init_widths(setup: base.Setup) -> Widths:
+    """No reward yet."""
+    n = setup.tables.n_arms
+    return Widths(np.zeros(n), np.zeros(n), np.zeros(1, np.int64))
+
+
+def init(setup: base.Setup) -> State:
+    """No reward yet."""
+    n = setup.tables.n_arms
+    return State(*init_widths(setup), indices=np.zeros(n), memo=np.zeros(n))
+
+
+def update_widths(
+    setup: base.Setup, stats: Statistics, state: base.State, arm: int, reward: float
+) -> None:
+    """Update the mean and width of the played arm."""
+    update_arm(stats, state, arm)
+
+
+def rebuild_widths(setup: base.Setup, stats: Statistics, state: base.State) -> None:
+    """Compute the means and widths of all arms."""
+    state.played[0] = 0
+    for arm in range(setup.tables.n_arms):
+        state.widths[arm] = 0.0
+        update_arm(stats, state, arm)
+
+
+def update_arm(stats: Statistics, state: base.State, arm: int) -> None:
+    """Update mean and width of one arm; the state has at least the fields of `Widths`."""
+    count = stats.counts[arm]
+    was_played = state.widths[arm] > 0.0
+    if count > 0:
+        state.means[arm] = stats.sums[arm] / count
+        state.widths[arm] = 1.0 / math.sqrt(count)
+        if not was_played:
+            state.played[0] += 1
+    else:
+        state.means[arm] = 0.0
+        state.widths[arm] = 0.0
+        if was_played:
+            state.played[0] -= 1
+
+
+def select(
+    setup: base.Setup, stats: Statistics, state: base.State, rng: np.random.Generator
+) -> int:
+    """Every arm once, the lowest first; then the largest index."""
+    if state.played[0] < setup.tables.n_arms:
+        return first_unplayed(stats)
+    return choose_largest(state.indices, rng)
+
+
+def first_unplayed(stats: Statistics) -> int:
+    """The lowest arm without a reward; there must be one."""
+    arm = 0
+    while stats.counts[arm] > 0:
+        arm += 1
+    return arm
+
+
+def ucb1_bonus(stats: Statistics) -> float:
+    """UCB1's factor of a width: sqrt(2 log(t - 1)), with t - 1 rewards before time t."""
+    return math.sqrt(2.0 * math.log(stats.total[0]))
+
+
+def no_estimate(setup: base.Setup, stats: Statistics, state: base.State) -> float:
+    """For policies that estimate no parameter: nan."""
+    return math.nan
+
+
+def explain(setup: base.Setup, state: base.State) -> str:
+    """The reason of an index policy."""
+    if state.played[0] < setup.tables.n_arms:
+        return NOT_PLAYED
+    largest = float(np.max(state.indices))
+    return f"largest index: {largest:.6g} on {unit_scale(setup.tables)}"
+
+
+NOT_PLAYED = "not played yet: every arm once, the lowest first"

@@ -1,0 +1,176 @@
+"""The variance of each arm's rewards, learned from all arms first and from the arm later.
+
+Rewards in [0, 1] with mean e have a variance of at most ``e * (1 - e)``. The rewards of all arms
+show which share of that bound they reach. An arm's expected variance is the same share of the
+bound at a guess of its mean. Everything follows from the statistics, in any order of rewards.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits._validation import as_positive, require, require_known
+from globalbandits.errors import PolicyError
+from globalbandits.statistics import Statistics
+
+MIN_VARIANCE = 1e-5
+# The bound e * (1 - e) counts as at least this, for means near 0 and 1.
+MIN_VARIANCE_BOUND = 0.001
+# The first guess of an arm's mean weighs as much as this many rewards.
+GUESS_WEIGHT_REWARDS = 4.0
+
+
+class Pooling(NamedTuple):
+    """How much the variance of an arm is taken from the other arms."""
+
+    rounds: float  # the expected variance weighs as much as this many rewards
+    most: float  # rewards of one arm that count in the share; infinite for all of them
+
+
+SIMILAR_ARMS = Pooling(rounds=20.0, most=math.inf)
+# An arm that is played most and hardly varies must not dominate the share.
+DIFFERENT_ARMS = Pooling(rounds=5.0, most=20.0)
+
+
+class Noise(NamedTuple):
+    """Estimates of the variance of every arm's rewards."""
+
+    guesses: FloatArray  # (n_arms,) guesses of the arms' means
+    expected: FloatArray  # (n_arms,) variances estimated from all arms
+    variances: FloatArray  # (n_arms,) v_k, from all arms and the arm's own rewards
+
+
+def no_noise(n_arms: int) -> Noise:
+    """Nothing learned yet."""
+    return Noise(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+
+
+def guess_mean(stats: Statistics, arm: int, first_guess: float) -> float:
+    """The weighted average of a first guess of an arm's mean and its own rewards."""
+    return float(
+        (GUESS_WEIGHT_REWARDS * first_guess + stats.sums[arm])
+        / (GUESS_WEIGHT_REWARDS + stats.counts[arm])
+    )
+
+
+def learn_noise(stats: Statistics, noise: Noise, pooling: Pooling) -> None:
+    """Expected variances and variances of all arms, from the guesses of their means.
+
+    An arm that may turn out best is expected to have the largest variance between its own
+    mean and the best one's.
+    """
+    n_arms = stats.counts.shape[0]
+    seen = 0.5
+    possible = 0.5
+    best = noise.guesses[0]
+    for arm in range(n_arms):
+        best = max(best, noise.guesses[arm])
+        count = stats.counts[arm]
+        if count >= 2:
+            mean = stats.sums[arm] / count
+            weight = min(1.0, pooling.most / (count - 1))
+            seen += weight * max(0.0, stats.squares[arm] - stats.sums[arm] * mean)
+            possible += weight * (count - 1) * max(mean * (1.0 - mean), MIN_VARIANCE_BOUND)
+    share = min(1.0, seen / possible)
+    for arm in range(n_arms):
+        mean = noise.guesses[arm]
+        bound = max(mean * (1.0 - mean), best * (1.0 - best))
+        if mean < 0.5 < best:
+            bound = 0.25
+        noise.expected[arm] = share * max(bound, MIN_VARIANCE_BOUND)
+        update_variance(stats, noise, pooling, arm)
+
+
+def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int) -> None:
+    """Update an arm's variance: the weighted average of the expected one and its own."""
+    variance = noise.expected[arm]
+    count = stats.counts[arm]
+    if count >= 2:
+        own = max(0.0, stats.squares[arm] - stats.sums[arm] * stats.sums[arm] / count)
+        variance = (pooling.rounds * variance + own) / (pooling.rounds - 1.0 + count)
+    noise.variances[arm] = max(variance, MIN_VARIANCE)
+
+
+COIN = "coin"
+LEARNED = "learned"
+_MAX_EXPONENT = 600.0
+_MIN_REST = 1e-12
+_FIRST_GUESS = 0.5  # of a mean on the unit scale, before the arm's first reward
+
+
+def as_coin_or_learned(value: object) -> str:
+    """A variance that is "coin" or "learned".
+
+    >>> as_coin_or_learned("gauss")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.PolicyError: variance must be one of coin, learned, got 'gauss'
+    """
+    return require_known("variance", value, (COIN, LEARNED), PolicyError)
+
+
+def as_number_or_learned(value: object) -> float | str:
+    """A variance that is a positive number or "learned".
+
+    >>> as_number_or_learned("coin")
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.PolicyError: variance must be a positive number or 'learned', got 'coin'
+    """
+    if value is None or isinstance(value, str):
+        rule = f"be a positive number or {LEARNED!r}"
+        require(value == LEARNED, "variance", rule, value, PolicyError)
+        return LEARNED
+    return as_positive("variance", value, PolicyError)
+
+
+def learn_variances(stats: Statistics) -> FloatArray:
+    """The variance of every arm's rewards, from the statistics alone; shape (n_arms,).
+
+    A weighted average of the variance of an arm's own rewards and the expected one, which weighs
+    as much as five rewards. At most 20 rewards per arm count in the expected one, so that an arm
+    that is played most and hardly varies does not dominate it.
+    """
+    noise = no_noise(stats.counts.shape[0])
+    for arm in range(stats.counts.shape[0]):
+        noise.guesses[arm] = guess_mean(stats, arm, _FIRST_GUESS)
+    learn_noise(stats, noise, DIFFERENT_ARMS)
+    return noise.variances
+
+
+def degrees_of_freedom(stats: Statistics, arm: int) -> float:
+    """The degrees of freedom of an arm's learned variance."""
+    return float(DIFFERENT_ARMS.rounds - 1.0 + stats.counts[arm])
+
+
+def surprise(stats: Statistics, variance: float, arm: int, gap: float) -> float:
+    """How unlikely an error ``gap`` of the arm's mean is, in nats, by Student's density.
+
+    With many rewards this is ``N / 2 * log(1 + gap^2 / variance)``, the least divergence of Normal
+    arms of unknown variance (Burnetas and Katehakis 1996).
+    """
+    degrees = degrees_of_freedom(stats, arm)
+    squares = stats.counts[arm] * gap * gap / variance
+    return 0.5 * degrees * math.log(1.0 + squares / degrees)
+
+
+def student_radius(stats: Statistics, variance: float, arm: int, budget: float) -> float:
+    """The gap whose `surprise` is ``budget``: ``sqrt(2 * budget * v / N)`` with many rewards."""
+    degrees = degrees_of_freedom(stats, arm)
+    growth = math.exp(min(2.0 * budget / degrees, _MAX_EXPONENT)) - 1.0
+    return math.sqrt(degrees * variance / stats.counts[arm] * growth)
+
+
+def draw_student(stats: Statistics, variance: float, arm: int, rng: np.random.Generator) -> float:
+    """A mean from the posterior of a Normal arm whose variance is learned.
+
+    The square of a Student variable over its degrees of freedom is b / (1 - b) with b of a Beta.
+    """
+    count, degrees = stats.counts[arm], degrees_of_freedom(stats, arm)
+    part = rng.beta(0.5, 0.5 * degrees)
+    gap = math.sqrt(variance / count * degrees * part / max(1.0 - part, _MIN_REST))
+    if rng.random() < 0.5:
+        gap = -gap
+    return float(stats.sums[arm] / count + gap)

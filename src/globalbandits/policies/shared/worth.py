@@ -1,0 +1,229 @@
+"""The largest of several indices, ties at random.
+
+Both functions find the largest value and the runner-up without a branch that depends on the
+values, because a processor cannot predict such branches. If the two are equal, a second pass draws
+one random number among the ties. Nothing is allocated.
+"""
+
+import math
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits.model.tables import Tables, evaluate, largest_value
+
+# The largest of several indices, ties at random.
+#
+# Both functions find the largest value and the runner-up without a branch that depends on the
+# values, because a processor cannot predict such branches. If the two are equal, a second pass
+# draws one random number among the ties. Nothing is allocated.
+
+
+def choose_largest(values: FloatArray, rng: np.random.Generator) -> int:
+    """Position of the largest value, ties at random.
+
+    >>> choose_largest(np.array([0.2, 0.7, 0.5]), np.random.default_rng(0))
+    1
+    """
+    best = 0
+    largest = values[0]
+    second = -math.inf
+    for arm in range(1, values.shape[0]):
+        value = values[arm]
+        best = arm if value > largest else best
+        second = max(second, min(value, largest))
+        largest = max(largest, value)
+    if second == largest:
+        n_best = 0
+        for arm in range(values.shape[0]):
+            n_best += values[arm] == largest
+        skip = int(rng.random() * n_best)
+        best = 0
+        while skip > 0 or values[best] != largest:
+            skip -= values[best] == largest
+            best += 1
+    return best
+
+
+def choose_upper_bound(
+    means: FloatArray, widths: FloatArray, bonus: float, rng: np.random.Generator
+) -> int:
+    """Position of the largest ``means + bonus * widths``, ties at random.
+
+    >>> means, widths = np.array([0.5, 0.4]), np.array([0.1, 0.5])
+    >>> choose_upper_bound(means, widths, 1.0, np.random.default_rng(0))
+    1
+    """
+    best = 0
+    largest = means[0] + bonus * widths[0]
+    second = -math.inf
+    for arm in range(1, means.shape[0]):
+        value = means[arm] + bonus * widths[arm]
+        best = arm if value > largest else best
+        second = max(second, min(value, largest))
+        largest = max(largest, value)
+    if second == largest:
+        n_best = 0
+        for arm in range(means.shape[0]):
+            n_best += means[arm] + bonus * widths[arm] == largest
+        skip = int(rng.random() * n_best)
+        best = 0
+        while skip > 0 or means[best] + bonus * widths[best] != largest:
+            skip -= means[best] + bonus * widths[best] == largest
+            best += 1
+    return best
+
+
+# What arms are worth, given their means or bounds of them, for models with a value.
+#
+# Without a value every function returns the mean itself, to the last bit. Means are on the unit
+# reward scale, results on the unit scale of worth. A mean or a bound may lie outside [0, 1]. A
+# value that rises linearly for every arm is extended there, so that a policy decides as it would
+# with rescaled rewards. Any other value is constant outside [0, 1].
+
+# Factor of the worth of an interval's middle, which orders arms with equal largest worths.
+TIE_BREAKER = 1e-9
+_BISECTIONS = 40
+
+
+def worth_of(tables: Tables, arm: int, mean: float) -> float:
+    """What a decision for the arm is worth if its mean is ``mean``.
+
+    >>> from globalbandits.model import demand
+    >>> worth_of(demand.linear([0.4, 0.8], cost=0.3).tables, 1, 0.5)
+    0.5
+    """
+    if not tables.valued:
+        return mean
+    if tables.affine_increasing:
+        return float(tables.value_slope[arm] * mean + tables.value_offset[arm])
+    return evaluate(tables.value, arm, mean)
+
+
+def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
+    """The most a decision for the arm can be worth if its mean lies in [low, high].
+
+    The intervals of several arms may contain the peak of a value, such as a target; their largest
+    worths would all be equal. So a tiny part of the worth of the interval's middle is added, which
+    prefers the arm that is likelier to be at the peak.
+
+    >>> from globalbandits.model import dose
+    >>> trial = dose.power([0.1, 0.3], target=0.25).tables
+    >>> worth_within(trial, 0, 0.0, 0.1) < worth_within(trial, 0, 0.1, 0.9)
+    True
+    """
+    if not tables.valued:
+        return high
+    if tables.affine_increasing:
+        return float(tables.value_slope[arm] * high + tables.value_offset[arm])
+    middle = evaluate(tables.value, arm, 0.5 * (low + high))
+    return largest_value(tables, arm, low, high) + TIE_BREAKER * middle
+
+
+def choose_by_worth(
+    tables: Tables,
+    means: FloatArray,
+    shift: float,
+    widths: FloatArray,
+    bonus: float,
+    rng: np.random.Generator,
+) -> int:
+    """The arm that can be worth most with a mean within ``bonus * width`` of ``mean - shift``.
+
+    Ties at random. Without a value that is the largest ``means + bonus * widths``.
+    """
+    if not tables.valued:
+        return choose_upper_bound(means, widths, bonus, rng)
+    best = 0
+    largest = bound_of(tables, means, shift, widths, bonus, 0)
+    second = -math.inf
+    for arm in range(1, means.shape[0]):
+        value = bound_of(tables, means, shift, widths, bonus, arm)
+        best = arm if value > largest else best
+        second = max(second, min(value, largest))
+        largest = max(largest, value)
+    if second == largest:
+        n_best = 0
+        for arm in range(means.shape[0]):
+            n_best += bound_of(tables, means, shift, widths, bonus, arm) == largest
+        skip = int(rng.random() * n_best)
+        best = 0
+        while skip > 0 or bound_of(tables, means, shift, widths, bonus, best) != largest:
+            skip -= bound_of(tables, means, shift, widths, bonus, best) == largest
+            best += 1
+    return best
+
+
+def bound_of(
+    tables: Tables, means: FloatArray, shift: float, widths: FloatArray, bonus: float, arm: int
+) -> float:
+    """The most one arm can be worth, by its mean and width."""
+    mean, width = means[arm] - shift, bonus * widths[arm]
+    return worth_within(tables, arm, mean - width, mean + width)
+
+
+def largest_bound(
+    tables: Tables, means: FloatArray, shift: float, widths: FloatArray, bonus: float
+) -> float:
+    """The largest bound of all arms, for explanations; plain Python."""
+    arms = range(tables.n_arms)
+    return max(bound_of(tables, means, shift, widths, bonus, arm) for arm in arms)
+
+
+def nearest_below(tables: Tables, arm: int, mean: float, worth: float) -> float:
+    """The largest mean in [0, mean] that is worth this much or more; -1 if there is none.
+
+    The mean itself must be worth less. To the left of it the value rises only towards a peak or
+    towards 0. The result lies between the first of these points that is worth enough and the
+    point before it.
+    """
+    if tables.affine_increasing:
+        return -1.0
+    outer = mean
+    for index in range(tables.peaks.starts[arm + 1] - 1, tables.peaks.starts[arm] - 1, -1):
+        peak = float(tables.peaks.positions[index])
+        if peak < outer:
+            if evaluate(tables.value, arm, peak) >= worth:
+                return bisect_worth(tables, arm, peak, outer, worth)
+            outer = peak
+    if evaluate(tables.value, arm, 0.0) >= worth:
+        return bisect_worth(tables, arm, 0.0, outer, worth)
+    return -1.0
+
+
+def nearest_above(tables: Tables, arm: int, mean: float, worth: float) -> float:
+    """The smallest mean in [mean, 1] that is worth this much or more; -1 if there is none."""
+    if tables.affine_increasing:
+        above = (worth - tables.value_offset[arm]) / tables.value_slope[arm]
+        return float(above) if above <= 1.0 else -1.0
+    outer = mean
+    for index in range(tables.peaks.starts[arm], tables.peaks.starts[arm + 1]):
+        peak = float(tables.peaks.positions[index])
+        if peak > outer:
+            if evaluate(tables.value, arm, peak) >= worth:
+                return bisect_worth(tables, arm, peak, outer, worth)
+            outer = peak
+    if evaluate(tables.value, arm, 1.0) >= worth:
+        return bisect_worth(tables, arm, 1.0, outer, worth)
+    return -1.0
+
+
+def bisect_worth(tables: Tables, arm: int, inside: float, outside: float, worth: float) -> float:
+    """The mean nearest to ``outside`` that is worth this much; ``inside`` is, ``outside`` not."""
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (inside + outside)
+        if evaluate(tables.value, arm, middle) >= worth:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def unit_scale(tables: Tables) -> str:
+    """The name of the scale of indices, for explanations.
+
+    >>> from globalbandits.model import demand
+    >>> unit_scale(demand.linear([0.4, 0.8]).tables)
+    'the unit reward scale'
+    """
+    return "the unit scale of worth" if tables.valued else "the unit reward scale"

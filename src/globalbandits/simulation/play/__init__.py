@@ -1,0 +1,1 @@
+"""The compiled game: worlds, the loop of a policy, and its scores."""

@@ -1,0 +1,204 @@
+"""The play loop: one policy plays many runs.
+
+`play_loop` makes this function from the rules of a policy. It counts each reward before the policy
+learns it. Rewards come from a routine of the world, and scoring happens later, from the arms that
+were played. So the loop depends neither on noise nor on drift, and is compiled once per policy.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.compiling.engine import call_routine
+from globalbandits.evidence.histogram import Histogram, add
+from globalbandits.evidence.stop_rules import (
+    NO_STOP,
+    TOO_HIGH,
+    Stop,
+    reason_to_stop,
+)
+from globalbandits.policies.base import Rules, Setup, State
+from globalbandits.statistics import Statistics, count
+
+UInt64Array = NDArray[np.uint64]
+
+MAX_REWARDS_PER_DRAW = 16
+
+
+class RunBuffers(NamedTuple):
+    """What runs need apart from the policy, and what they leave behind, a row for each run.
+
+    A row has one cell for each step of the call. A streak is a sequence of steps with the same
+    arm. The streaks of a row are in its first cells.
+    """
+
+    initial_words: UInt64Array  # statistics, state and histogram before a run, as one block
+    words: UInt64Array  # the same block as it is now
+    rng_states: UInt64Array  # (n_rows, 4) the policy's generator at the start of each run
+    rng_words: UInt64Array  # (4,) the memory of the generator's state
+    rng_buffered: UInt64Array  # (1,)
+    draw_rewards: Any  # the routine that draws the next rewards of an arm
+    draw_data: Any  # the data of the routine
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,) where the routine puts the rewards
+    max_ahead: int  # rewards to draw at once, at most
+    times: IntArray  # (n_times,) the checkpoints
+    estimates: FloatArray  # (n_rows, n_times)
+    histograms: FloatArray  # (n_rows, n_times, n_arms, n_bins + 1); no times without evidence
+    streak_arms: IntArray  # (n_cells,)
+    streak_starts: IntArray  # (n_cells,) the first step of each streak in this call
+    n_streaks: IntArray  # (n_rows,)
+    n_played: IntArray  # (n_rows,) steps played in this call
+    choices: IntArray  # (n_rows,) the arm the policy would play after the last step; -1 for none
+    stop_times: IntArray  # (n_rows,) steps after which a run was stopped; 0 if it was not
+    stop_reasons: IntArray  # (n_rows,) as in `evidence.stopping`
+    next_time: IntArray  # (1,) position of the next checkpoint
+    invalid_arm: IntArray  # (1,) an arm that does not exist; 0 if there was none
+
+
+class PolicyMemory(NamedTuple):
+    """All that `play` reads and writes."""
+
+    setup: Setup
+    stats: Statistics
+    state: State
+    rng: np.random.Generator
+    histogram: Histogram
+    runs: RunBuffers
+    stop: Stop = NO_STOP
+
+
+Play = Callable[[PolicyMemory, int, int, int, bool], None]  # see `play` below
+
+
+@cache
+def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> Play:
+    """The function that plays runs of one policy.
+
+    Args:
+        rules: the rules of the policy.
+        keeps_histograms: whether histograms of the rewards are kept.
+        may_stop: whether the stopping rule may end runs early.
+    """
+    select, update, estimate = rules.select, rules.update, rules.estimate
+
+    def play(memory: PolicyMemory, start: int, n_steps: int, n_rows: int, is_last: bool) -> None:
+        """Play steps start + 1 to start + n_steps of some runs.
+
+        Each function of the policy is called in one place, which keeps compiled code small.
+
+        Args:
+            memory: the policy and its buffers.
+            start: steps that these runs have behind them.
+            n_steps: steps of this call.
+            n_rows: number of runs.
+            is_last: whether the runs end here. Then the policy says what it would play next.
+        """
+        setup, stats, state, rng = memory.setup, memory.stats, memory.state, memory.rng
+        runs = memory.runs
+        rewards, times = runs.rewards, runs.times
+        n_arms = stats.counts.shape[0]
+        n_choices = n_steps + 1 if is_last or may_stop else n_steps
+        for row in range(n_rows):
+            at_time = 0
+            if start == 0:
+                reset_run(runs, row)
+            else:
+                at_time = runs.next_time[0]
+            if may_stop:
+                if start == 0:
+                    runs.stop_times[row] = 0
+                    runs.stop_reasons[row] = 0
+                elif runs.stop_times[row] > 0:
+                    runs.n_streaks[row] = 0
+                    runs.n_played[row] = 0
+                    continue
+            n_played = n_steps
+            checkpoint_step = times[at_time] - start if at_time < times.shape[0] else -1
+            first_cell = row * n_steps
+            n_streaks = 0
+            current_arm = -1
+            drawn_from = 0
+            drawn_to = 0
+            n_ahead = 1
+            for step in range(n_choices):
+                if may_stop and step == n_steps and not is_last and runs.stop_reasons[row] == 0:
+                    break
+                arm = int(select(setup, stats, state, rng))
+                if arm != current_arm or arm < 0:
+                    if not 0 <= arm < n_arms:
+                        runs.invalid_arm[0] = arm
+                        return
+                    if may_stop and runs.stop_reasons[row] > 0:
+                        current_arm = arm
+                    elif step < n_steps:
+                        runs.streak_arms[first_cell + n_streaks] = arm
+                        runs.streak_starts[first_cell + n_streaks] = step
+                        n_streaks += 1
+                        current_arm = arm
+                        drawn_to = step
+                        n_ahead = 1
+                if may_stop and runs.stop_reasons[row] > 0:
+                    runs.choices[row] = -1 if runs.stop_reasons[row] == TOO_HIGH else arm
+                    n_played = step
+                    break
+                if step == drawn_to:
+                    if step == n_steps:
+                        runs.choices[row] = arm
+                        break
+                    # Most steps play the arm of the step before. The longer it has been played,
+                    # the more of its next rewards are drawn in one call.
+                    n_drawn = min(n_ahead, n_steps - step)
+                    call_routine(
+                        runs.draw_rewards, runs.draw_data, row, arm, first_cell + step, n_drawn
+                    )
+                    drawn_from = step
+                    drawn_to = step + n_drawn
+                    n_ahead = min(2 * n_ahead, runs.max_ahead)
+                reward = rewards[step - drawn_from]
+                count(stats, arm, reward)
+                if keeps_histograms:
+                    add(memory.histogram, arm, reward, 1.0)
+                update(setup, stats, state, arm, reward)
+                if step + 1 == checkpoint_step:
+                    runs.estimates[row, at_time] = estimate(setup, stats, state)
+                    if keeps_histograms:
+                        copy_histogram(runs.histograms, row, at_time, memory.histogram.counts)
+                    at_time += 1
+                    checkpoint_step = times[at_time] - start if at_time < times.shape[0] else -1
+                if may_stop:
+                    runs.stop_reasons[row] = reason_to_stop(memory.stop, stats)
+                    if runs.stop_reasons[row] > 0:
+                        # The estimate stays as it is until the horizon.
+                        runs.stop_times[row] = start + step + 1
+                        last_estimate = estimate(setup, stats, state)
+                        for later in range(at_time, times.shape[0]):
+                            runs.estimates[row, later] = last_estimate
+                            if keeps_histograms:
+                                copy_histogram(runs.histograms, row, later, memory.histogram.counts)
+                        at_time = times.shape[0]
+                        checkpoint_step = -1
+            runs.n_streaks[row] = n_streaks
+            runs.n_played[row] = n_played
+            runs.next_time[0] = at_time
+
+    return play
+
+
+def reset_run(runs: RunBuffers, row: int) -> None:
+    """Start a run: initial statistics and state, and the generator at the start of its stream."""
+    for word in range(runs.initial_words.shape[0]):
+        runs.words[word] = runs.initial_words[word]
+    for word in range(runs.rng_words.shape[0]):
+        runs.rng_words[word] = runs.rng_states[row, word]
+    runs.rng_buffered[0] = 0
+
+
+def copy_histogram(histograms: FloatArray, row: int, at_time: int, counts: FloatArray) -> None:
+    """Copy a histogram to its run and checkpoint."""
+    for arm in range(counts.shape[0]):
+        for knot in range(counts.shape[1]):
+            histograms[row, at_time, arm, knot] = counts[arm, knot]

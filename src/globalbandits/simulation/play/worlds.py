@@ -1,0 +1,625 @@
+"""The routines that draw rewards, and the uniform numbers and parameter paths they read.
+
+Each factory takes the functions of a noise or a drift and returns one function over plain
+arguments, which runs in plain Python or compiled.
+
+A call is about some rows (runs) of some steps each; cell ``row * n_steps + step`` is one step.
+Means and rewards are on the unit scale. Arrays over rows have a single row where all runs share
+the same numbers.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from globalbandits._random import Source, States, Stream
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.compiling.engine import Engine, Routine
+from globalbandits.environments.truth import means_over_time
+from globalbandits.errors import SimulationError
+from globalbandits.model.analysis.curves import evaluate_many
+from globalbandits.model.tables import Tables, evaluate, find_cell, value_of
+from globalbandits.simulation.play.job import Job
+from globalbandits.simulation.play.loop import MAX_REWARDS_PER_DRAW
+from globalbandits.simulation.play.scores import (
+    ArmGaps,
+    StepWorths,
+    score_fixed,
+    score_steps,
+)
+
+# The routines that draw rewards, and the uniform numbers and parameter paths they read.
+#
+# Each factory takes the functions of a noise or a drift and returns one function over plain
+# arguments, which runs in plain Python or compiled.
+#
+# A call is about some rows (runs) of some steps each; cell ``row * n_steps + step`` is one step.
+# Means and rewards are on the unit scale. Arrays over rows have a single row where all runs
+# share the same numbers.
+
+UInt64Array = NDArray[np.uint64]
+DrawRewards = Callable[[Any, int, int, int, int], None]  # (data, row, arm, first cell, n)
+
+ROUNDING_TOLERANCE = 1e-9  # how far outside the unit scale rounding may put a reward
+
+
+class UniformBuffers(NamedTuple):
+    """Uniform numbers of some runs, each run from its own stream."""
+
+    rng: np.random.Generator
+    rng_states: UInt64Array  # (n_rows, 4) the generator at the start of each run
+    rng_words: UInt64Array  # (4,) the memory of the generator's state
+    rng_buffered: UInt64Array  # (1,)
+    numbers: FloatArray  # (n_cells,)
+
+
+def fill_uniforms(uniforms: UniformBuffers, n_steps: int, n_rows: int) -> None:
+    """Draw the numbers of the first steps of some runs."""
+    rng, rng_words = uniforms.rng, uniforms.rng_words
+    for row in range(n_rows):
+        for word in range(rng_words.shape[0]):
+            rng_words[word] = uniforms.rng_states[row, word]
+        uniforms.rng_buffered[0] = 0
+        for cell in range(row * n_steps, (row + 1) * n_steps):
+            uniforms.numbers[cell] = rng.random()
+
+
+class FixedRewards(NamedTuple):
+    """Rewards of arms whose means stay."""
+
+    noise: Any  # the noise's parameters
+    shapes: FloatArray  # (n_rows or 1, n_arms) the noise's shapes
+    uniforms: FloatArray  # (n_cells,)
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,) the rewards that were drawn last
+    invalid: FloatArray  # (2,) an invalid reward: its arm plus 1, and the reward; 0 if none
+
+
+@cache
+def fixed_rewards_routine(draw: Any) -> DrawRewards:
+    """The routine that draws rewards of an arm whose mean stays."""
+
+    def draw_rewards(data: FixedRewards, row: int, arm: int, first_cell: int, n: int) -> None:
+        rewards = data.rewards
+        shape = data.shapes[min(row, data.shapes.shape[0] - 1), arm]
+        for at in range(n):
+            reward = draw(data.noise, arm, shape, data.uniforms[first_cell + at])
+            rewards[at] = reward
+            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
+                data.invalid[0] = arm + 1
+                data.invalid[1] = reward
+
+    return draw_rewards
+
+
+class DriftingRewards(NamedTuple):
+    """Rewards of arms whose means follow a drifting parameter; worth is on its own unit scale."""
+
+    noise: Any
+    tables: Tables
+    is_biased: bool
+    shifts: FloatArray  # (n_rows or 1, n_arms) the bias, 0 without one
+    thetas: FloatArray  # (n_cells,) the parameter
+    best: FloatArray  # (n_cells,) worth of the best arm, by the true means
+    nominal_best: FloatArray  # (n_cells,) the same, by the model's means
+    worth: FloatArray  # (n_cells,) worth of the arm played, by the true means
+    nominal_worth: FloatArray  # (n_cells,) the same, by the model's means
+    uniforms: FloatArray  # (n_cells,)
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,)
+    invalid: FloatArray  # (2,)
+
+
+@cache
+def drifting_rewards_routine(prepare: Any, draw: Any) -> DrawRewards:
+    """The routine that draws rewards of an arm whose mean drifts, and records its worth."""
+
+    def draw_rewards(data: DriftingRewards, row: int, arm: int, first_cell: int, n: int) -> None:
+        shift = data.shifts[min(row, data.shifts.shape[0] - 1), arm]
+        for at in range(n):
+            cell = first_cell + at
+            mean = evaluate(data.tables.mean, arm, data.thetas[cell])
+            true_mean = min(max(mean + shift, 0.0), 1.0)
+            shape = prepare(data.noise, arm, true_mean)
+            reward = draw(data.noise, arm, shape, data.uniforms[cell])
+            data.rewards[at] = reward
+            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
+                data.invalid[0] = arm + 1
+                data.invalid[1] = reward
+            nominal = mean
+            if data.tables.valued:
+                nominal = evaluate(data.tables.worth, arm, data.thetas[cell])
+            data.nominal_worth[cell] = nominal
+            data.worth[cell] = worth_of_true_mean(data.tables, arm, nominal, mean, true_mean)
+
+    return draw_rewards
+
+
+class TimedRewards(NamedTuple):
+    """Rewards of arms whose means are given for every step; worth is in the user's units."""
+
+    noise: Any
+    n_steps: IntArray  # (1,) steps of this call
+    means: FloatArray  # (n_steps, n_arms)
+    worths: FloatArray  # (n_steps, n_arms)
+    nominal_worths: FloatArray  # (n_arms,) by the model's means, less the best arm's
+    worth: FloatArray  # (n_cells,) of the arm played
+    nominal_worth: FloatArray  # (n_cells,) the same, by the model's means
+    uniforms: FloatArray  # (n_cells,)
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,)
+    invalid: FloatArray  # (2,)
+
+
+@cache
+def timed_rewards_routine(prepare: Any, draw: Any) -> DrawRewards:
+    """The routine that draws rewards of an arm whose means are given step by step."""
+
+    def draw_rewards(data: TimedRewards, row: int, arm: int, first_cell: int, n: int) -> None:
+        for at in range(n):
+            cell = first_cell + at
+            step = cell - row * data.n_steps[0]
+            shape = prepare(data.noise, arm, data.means[step, arm])
+            reward = draw(data.noise, arm, shape, data.uniforms[cell])
+            data.rewards[at] = reward
+            if not -ROUNDING_TOLERANCE <= reward <= 1.0 + ROUNDING_TOLERANCE:
+                data.invalid[0] = arm + 1
+                data.invalid[1] = reward
+            data.worth[cell] = data.worths[step, arm]
+            data.nominal_worth[cell] = data.nominal_worths[arm]
+
+    return draw_rewards
+
+
+def worth_of_true_mean(
+    tables: Tables, arm: int, nominal: float, mean: float, true_mean: float
+) -> float:
+    """What an arm is worth whose true mean may differ from the model's, on the unit scale.
+
+    `worlds.true_worths` does the same for all arms where means stay.
+
+    Args:
+        tables: the model's.
+        arm: the arm.
+        nominal: what the arm is worth by the model.
+        mean: its mean by the model.
+        true_mean: the mean of its rewards.
+    """
+    if true_mean == mean:
+        return nominal
+    return value_of(tables, arm, true_mean)
+
+
+@cache
+def shapes_loop(prepare: Any) -> Callable[[Any, FloatArray, FloatArray, int], None]:
+    """The loop that computes a noise's shapes for every run and arm."""
+
+    def loop(noise: Any, means: FloatArray, shapes: FloatArray, n_rows: int) -> None:
+        for row in range(n_rows):
+            for arm in range(means.shape[1]):
+                shapes[row, arm] = prepare(noise, arm, means[row, arm])
+
+    return loop
+
+
+class ParameterPath(NamedTuple):
+    """A drifting parameter: where it is, and what moves it."""
+
+    track: Any  # what the drift reads
+    uniforms: FloatArray  # (n_cells,)
+    theta: FloatArray  # (n_rows,) the parameter at the last step of the call before
+    invalid: FloatArray  # (2,) a time at which the parameter leaves the domain, and its value
+
+
+@cache
+def path_loop(move: Any) -> Callable[[ParameterPath, DriftingRewards, int, int, int], None]:
+    """The loop that moves the parameter and computes what the best arm is worth."""
+
+    def loop(
+        path: ParameterPath, data: DriftingRewards, start: int, n_steps: int, n_rows: int
+    ) -> None:
+        tables = data.tables
+        for row in range(n_rows):
+            theta = path.theta[row]
+            for step in range(n_steps):
+                cell = row * n_steps + step
+                if start + step > 0:
+                    theta = move(path.track, start + step + 1, theta, path.uniforms[cell])
+                if not tables.low <= theta <= tables.high:
+                    path.invalid[0] = start + step + 1
+                    path.invalid[1] = theta
+                data.thetas[cell] = theta
+                record_best_worth(data, row, cell, theta)
+            path.theta[row] = theta
+
+    return loop
+
+
+def record_best_worth(data: DriftingRewards, row: int, cell: int, theta: float) -> None:
+    """Record what the best arm is worth at theta: by the envelope, or among all if biased."""
+    tables = data.tables
+    envelope = tables.envelope
+    arm = envelope.arms[envelope.starts[find_cell(envelope, theta)]]
+    worth = evaluate(tables.worth, arm, theta)
+    data.nominal_best[cell] = worth
+    if data.is_biased:
+        worth = -np.inf
+        for other in range(tables.n_arms):
+            mean = evaluate(tables.mean, other, theta)
+            shift = data.shifts[min(row, data.shifts.shape[0] - 1), other]
+            true_mean = min(max(mean + shift, 0.0), 1.0)
+            nominal = evaluate(tables.worth, other, theta)
+            worth = max(worth, worth_of_true_mean(tables, other, nominal, mean, true_mean))
+    data.best[cell] = worth
+
+
+class UniformStream:
+    """Uniform numbers of one stream, run after run."""
+
+    def __init__(
+        self, stream: Stream, states: States, n_cells: int, n_rows: int, engine: Engine
+    ) -> None:
+        self._stream = stream
+        self._states = states
+        self._source = Source()
+        self._buffers = UniformBuffers(
+            rng=self._source.rng,
+            rng_states=np.zeros((n_rows, 4), np.uint64),
+            rng_words=self._source.memory,
+            rng_buffered=self._source.buffered,
+            numbers=np.zeros(n_cells),
+        )
+        self.numbers = self._buffers.numbers
+        self._fill = engine.bind(fill_uniforms, "the simulator", (self._buffers,), 0, 0)
+
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Go to the start of some runs."""
+        states = self._states.of(self._stream, first_run, n_rows)
+        self._buffers.rng_states[:n_rows] = states
+        self._source.set(states[0])
+
+    def draw(self, n_steps: int, n_rows: int) -> None:
+        """Draw numbers: for the next steps of one run, or for the first steps of several runs."""
+        if n_rows == 1:
+            self._source.rng.random(out=self.numbers[:n_steps])
+        else:
+            self._fill(n_steps, n_rows)
+
+
+class BiasSampler:
+    """Draws the bias of each run."""
+
+    def __init__(self, job: Job, states: States) -> None:
+        self._job = job
+        self._states = states
+        self._source = Source()
+
+    def draw(self, first_run: int, n_rows: int) -> FloatArray:
+        """Shifts in the user's units, shape (n_rows, n_arms); no arms without a bias."""
+        job = self._job
+        if job.bias is None:
+            return np.zeros((n_rows, 0))
+        shifts = np.zeros((n_rows, job.n_arms))
+        for row, state in enumerate(self._states.of(Stream.BIAS, first_run, n_rows)):
+            self._source.set(state)
+            shifts[row] = job.bias.shifts(job.n_arms, self._source.rng)
+        return shifts
+
+
+class PopulationSampler:
+    """Draws the parameter of each run from a population, and its shifts if it has some."""
+
+    def __init__(self, job: Job, states: States) -> None:
+        assert job.population is not None
+        self._population = job.population
+        self._domain = job.tables.low, job.tables.high
+        self._n_arms = job.n_arms
+        self._states = states
+        self._source = Source()
+
+    def draw(self, first_run: int, n_rows: int) -> tuple[FloatArray, FloatArray]:
+        """Parameters, shape (n_rows,), and shifts, shape (n_rows, n_arms) or no arms."""
+        has_shifts = self._population.shifts is not None
+        thetas = np.zeros(n_rows)
+        shifts = np.zeros((n_rows, self._n_arms if has_shifts else 0))
+        for row, state in enumerate(self._states.of(Stream.POPULATION, first_run, n_rows)):
+            self._source.set(state)
+            u = self._source.rng.random()
+            thetas[row] = self._population.theta_at(u, self._domain)
+            if has_shifts:
+                shifts[row] = self._population.shifts_at(u, self._n_arms)
+        return thetas, shifts
+
+
+# Worlds: what happens in some runs whatever the policies do.
+#
+# Noise, drift and bias do not depend on the policies. So a world is drawn once for some runs and
+# played by all policies: they see the same uniform numbers, the same path and the same bias.
+
+WORTH_TOLERANCE = 1e-12  # of the range of worth: an arm worth this much less counts as best
+
+
+def make_world(job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> "World":
+    """The world of a job, for up to ``n_cells`` steps of up to ``n_rows`` runs at once."""
+    kind: type[World] = FixedWorld
+    if job.truth is not None:
+        kind = TimedWorld
+    elif job.drift is not None:
+        kind = DriftingWorld
+    return kind(job, states, n_cells, n_rows, engine)
+
+
+class World:
+    """Base of all worlds: it is begun for some runs, and then drawn block by block.
+
+    A subclass makes the data of its rewards, the routine that draws them, and what scores need.
+
+    Attributes:
+        data: what the routine reads and writes.
+        draw_rewards: the routine.
+        max_ahead: rewards that the routine should draw at once, at most.
+        score: scores the arms that policies have played.
+        score_data: what ``score`` reads.
+        score_unit: unit of the scores, in the user's units.
+        path: (n_rows, n_times) the parameter at the checkpoints; no times if it stays.
+        bias: (n_rows, n_arms) shifts in the user's units; no arms without bias.
+    """
+
+    data: Any
+    draw_rewards: Routine
+    max_ahead = 1
+    score: Callable[..., None] = staticmethod(score_steps)
+    score_data: Any
+    score_unit = 1.0
+
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
+        self._job = job
+        self._reward_stream = UniformStream(Stream.REWARD, states, n_cells, n_rows, engine)
+        self.path = np.zeros((n_rows, 0))
+        self.bias = np.zeros((n_rows, 0))
+
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Draw what is drawn once per run, and go to the first step."""
+        self._reward_stream.begin(first_run, n_rows)
+
+    def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
+        """Draw the steps start + 1 to start + n_steps."""
+        self._reward_stream.draw(n_steps, n_rows)
+
+    def check(self) -> None:
+        """Raise if anything invalid was drawn since the world was made."""
+        arm_plus_1, unit_reward = self.data.invalid
+        if arm_plus_1 > 0:
+            low, high = self._job.reward_range
+            reward = low + (high - low) * float(unit_reward)
+            raise SimulationError(
+                f"{type(self._job.noise).__name__} must draw rewards in [{low:g}, {high:g}], "
+                f"got {reward!r} for arm {int(arm_plus_1) - 1}"
+            )
+
+
+class FixedWorld(World):
+    """Means stay during a run. They may change from run to run."""
+
+    max_ahead = MAX_REWARDS_PER_DRAW
+    score = staticmethod(score_fixed)
+
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
+        super().__init__(job, states, n_cells, n_rows, engine)
+        self._bias_sampler = BiasSampler(job, states)
+        self._population = None if job.population is None else PopulationSampler(job, states)
+        n_nominal_rows = 1 if self._population is None else n_rows
+        shape = (n_rows if job.is_biased else n_nominal_rows, job.n_arms)
+        self._unit_means = np.zeros(shape)
+        self.data = FixedRewards(
+            noise=job.noise_parameters,
+            shapes=np.zeros(shape),
+            uniforms=self._reward_stream.numbers,
+            rewards=np.zeros(MAX_REWARDS_PER_DRAW),
+            invalid=np.zeros(2),
+        )
+        name, rules = type(job.noise).__name__, job.noise.rules
+        shape_data = job.noise_parameters, self._unit_means, self.data.shapes
+        self._compute_shapes = engine.bind(shapes_loop(rules.prepare), name, shape_data, 0)
+        self.draw_rewards = engine.routine(fixed_rewards_routine(rules.draw), name, self.data)
+        self.score_data = ArmGaps(
+            gaps=np.zeros(shape),
+            nominal_gaps=np.tile(job.gaps, (n_nominal_rows, 1)),
+            tolerance=WORTH_TOLERANCE * job.worth_scale,
+        )
+        means, gaps = job.means[np.newaxis], job.gaps[np.newaxis]
+        self._set_true_means(self._unbiased(means), means, gaps)
+
+    def _unbiased(self, means: FloatArray) -> FloatArray:
+        """True means before the bias: those of the truth if there is one, or the model's."""
+        true_means = self._job.true_means
+        return means if true_means is None else true_means[np.newaxis]
+
+    def _set_true_means(self, true_means: FloatArray, means: FloatArray, gaps: FloatArray) -> None:
+        """Use these true means; the arguments are those of `true_worths`."""
+        low, high = self._job.reward_range
+        n_rows = len(true_means)
+        worths = true_worths(self._job, true_means, means, gaps)
+        self.score_data.gaps[:n_rows] = worths.max(axis=1, keepdims=True) - worths
+        self._unit_means[:n_rows] = (true_means - low) / (high - low)
+        self._compute_shapes(n_rows)
+
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Go to the start of the runs; draw their parameters and their bias."""
+        super().begin(first_run, n_rows)
+        job = self._job
+        means, gaps = job.means[np.newaxis], job.gaps[np.newaxis]
+        if self._population is not None:
+            thetas, self.bias = self._population.draw(first_run, n_rows)
+            self.path = thetas[:, np.newaxis]
+            means, gaps = self._model_at(thetas)
+            self.score_data.nominal_gaps[:n_rows] = gaps
+        if job.bias is not None:
+            self.bias = self._bias_sampler.draw(first_run, n_rows)
+        if job.is_biased:
+            true_means = np.clip(self._unbiased(means) + self.bias, *job.reward_range)
+            self._set_true_means(true_means, means, gaps)
+        elif self._population is not None:
+            self._set_true_means(self._unbiased(means), means, gaps)
+
+    def _model_at(self, thetas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Means and gaps of the model for every run: both (n_rows, n_arms)."""
+        job, arms = self._job, range(self._job.n_arms)
+        units = np.stack([evaluate_many(job.tables.mean, arm, thetas) for arm in arms], axis=1)
+        worth = np.stack([evaluate_many(job.tables.worth, arm, thetas) for arm in arms], axis=1)
+        low, high = job.reward_range
+        gaps = job.worth_scale * (worth.max(axis=1, keepdims=True) - worth)
+        return low + (high - low) * np.clip(units, 0.0, 1.0), gaps
+
+
+class DriftingWorld(World):
+    """The parameter drifts, and the means with it."""
+
+    # `max_ahead` stays 1: preparing a noise may cost much more than drawing, so that nothing
+    # should be drawn in vain.
+
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
+        super().__init__(job, states, n_cells, n_rows, engine)
+        assert job.drift is not None
+        self._bias_sampler = BiasSampler(job, states)
+        self._drift_stream = UniformStream(Stream.DRIFT, states, n_cells, n_rows, engine)
+        self.data = DriftingRewards(
+            noise=job.noise_parameters,
+            tables=job.tables,
+            is_biased=job.bias is not None,
+            shifts=np.zeros((n_rows if job.bias is not None else 1, job.n_arms)),
+            thetas=np.zeros(n_cells),
+            best=np.zeros(n_cells),
+            nominal_best=np.zeros(n_cells),
+            worth=np.zeros(n_cells),
+            nominal_worth=np.zeros(n_cells),
+            uniforms=self._reward_stream.numbers,
+            rewards=np.zeros(MAX_REWARDS_PER_DRAW),
+            invalid=np.zeros(2),
+        )
+        name, rules = type(job.noise).__name__, job.noise.rules
+        routine = drifting_rewards_routine(rules.prepare, rules.draw)
+        self.draw_rewards = engine.routine(routine, name, self.data)
+        self.score_unit = job.worth_scale
+        self.score_data = StepWorths(
+            best=self.data.best,
+            nominal_best=self.data.nominal_best,
+            worth=self.data.worth,
+            nominal_worth=self.data.nominal_worth,
+            tolerance=WORTH_TOLERANCE,
+        )
+        self._parameter_path = ParameterPath(
+            track=job.track,
+            uniforms=self._drift_stream.numbers,
+            theta=np.zeros(n_rows),
+            invalid=np.zeros(2),
+        )
+        path_data = self._parameter_path, self.data
+        loop, name = path_loop(job.drift.rules.move), type(job.drift).__name__
+        self._move = engine.bind(loop, name, path_data, 0, 0, 0)
+        self.path = np.zeros((n_rows, len(job.times)))
+
+    def begin(self, first_run: int, n_rows: int) -> None:
+        """Go to the start of the runs; put the parameter back to its start."""
+        super().begin(first_run, n_rows)
+        job = self._job
+        self._drift_stream.begin(first_run, n_rows)
+        self._parameter_path.theta[:] = job.theta
+        self.bias = self._bias_sampler.draw(first_run, n_rows)
+        if job.bias is not None:
+            self.data.shifts[:n_rows] = self.bias / job.scale
+
+    def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
+        """Draw uniform numbers for the rewards and for the path, and move along it."""
+        super().draw_block(start, n_steps, n_rows)
+        self._drift_stream.draw(n_steps, n_rows)
+        self._move(start, n_steps, n_rows)
+        times = self._job.times
+        first, last = np.searchsorted(times, [start, start + n_steps], side="right")
+        thetas = self.data.thetas[: n_rows * n_steps].reshape(n_rows, n_steps)
+        self.path[:n_rows, first:last] = thetas[:, times[first:last] - start - 1]
+
+    def check(self) -> None:
+        """Raise if a reward or a parameter is invalid."""
+        super().check()
+        time, theta = self._parameter_path.invalid
+        if time > 0:
+            low, high = self._job.tables.low, self._job.tables.high
+            raise SimulationError(
+                f"{type(self._job.drift).__name__} must stay in the domain [{low:g}, {high:g}], "
+                f"got {float(theta)!r} at time {int(time)}"
+            )
+
+
+class TimedWorld(World):
+    """Means are a given function of time and arm."""
+
+    def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
+        super().__init__(job, states, n_cells, n_rows, engine)
+        assert job.truth is not None
+        self._truth = job.truth
+        n_steps = min(n_cells, job.horizon)
+        self.data = TimedRewards(
+            noise=job.noise_parameters,
+            n_steps=np.ones(1, np.int64),
+            means=np.zeros((n_steps, job.n_arms)),
+            worths=np.zeros((n_steps, job.n_arms)),
+            nominal_worths=-job.gaps,
+            worth=np.zeros(n_cells),
+            nominal_worth=np.zeros(n_cells),
+            uniforms=self._reward_stream.numbers,
+            rewards=np.zeros(MAX_REWARDS_PER_DRAW),
+            invalid=np.zeros(2),
+        )
+        name, rules = type(job.noise).__name__, job.noise.rules
+        routine = timed_rewards_routine(rules.prepare, rules.draw)
+        self.draw_rewards = engine.routine(routine, name, self.data)
+        self.score_data = StepWorths(
+            best=np.zeros(n_cells),
+            nominal_best=np.zeros(n_cells),
+            worth=self.data.worth,
+            nominal_worth=self.data.nominal_worth,
+            tolerance=WORTH_TOLERANCE * job.worth_scale,
+        )
+
+    def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
+        """Draw one uniform number per step, and compute the means of the steps."""
+        super().draw_block(start, n_steps, n_rows)
+        job, data = self._job, self.data
+        times = np.arange(start + 1, start + n_steps + 1)
+        means = means_over_time(self._truth, times, job.arms, job.reward_range)
+        low, high = job.reward_range
+        data.n_steps[0] = n_steps
+        data.means[:n_steps] = (means - low) / (high - low)
+        data.worths[:n_steps] = worths_of_means(job, means)
+        best = data.worths[:n_steps].max(axis=1)
+        self.score_data.best[: n_rows * n_steps] = np.tile(best, n_rows)
+
+
+def true_worths(
+    job: Job, true_means: FloatArray, means: FloatArray, gaps: FloatArray
+) -> FloatArray:
+    """What arms are worth by their true means, less the worth of the model's best arm.
+
+    Everything is in the user's units. `rewards.worth_of_true_mean` does the same for one arm where
+    means drift.
+
+    Args:
+        job: what is played.
+        true_means: shape (n_rows, n_arms).
+        means: the model's means, shape (n_rows or 1, n_arms).
+        gaps: the model's gaps, of the same shape.
+    """
+    if not job.tables.valued:
+        return (true_means - means) - gaps
+    return worths_of_means(job, true_means) - worths_of_means(job, means) - gaps
+
+
+def worths_of_means(job: Job, means: FloatArray) -> FloatArray:
+    """What arms with these means are worth, the least possible worth being 0: (n_rows, n_arms)."""
+    low, high = job.reward_range
+    units = (means - low) / (high - low)
+    if not job.tables.valued:
+        return job.worth_scale * units
+    columns = [evaluate_many(job.tables.value, arm, units[:, arm]) for arm in range(job.n_arms)]
+    return job.worth_scale * np.stack(columns, axis=1)

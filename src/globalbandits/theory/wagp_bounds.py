@@ -1,0 +1,307 @@
+"""The generalised logarithm, and the times from which a linear function beats a logarithm."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from globalbandits._types import FloatArray
+from globalbandits.theory.holder_constants import (
+    as_times,
+    constants,
+)
+
+if TYPE_CHECKING:
+    from globalbandits.model import RewardModel
+
+
+def glog(x: ArrayLike) -> FloatArray:
+    """The larger y with ``x = exp(y) / y``: the paper's glog, ``-W_{-1}(-1 / x)``.
+
+    No real y exists below e: the answer there is nan. It is accurate for every float from e
+    up to the largest, and infinite for an infinite x.
+
+    Args:
+        x: Where to evaluate, a number or an array.
+
+    >>> glog(math.e).item(), round(glog(10.0).item(), 6), round(glog(1e300).item(), 3)
+    (1.0, 3.577152, 697.323)
+    """
+    from scipy.special import lambertw
+
+    at = np.asarray(x, dtype=np.float64)
+    # SciPy gives nan at the branch point itself, which is the float nearest to e.
+    inside = np.where((at > math.e) & (at < math.inf), at, 3.0)
+    y = np.maximum(-lambertw(-1.0 / inside, -1).real, 1.0)
+    y = np.where(at == math.e, 1.0, y)
+    y = np.where(at == math.inf, math.inf, y)
+    return np.where(at >= math.e, y, math.nan)
+
+
+def linear_beats_log(factor: ArrayLike) -> FloatArray:
+    """The first integer from which on ``t >= factor * log(t)`` holds for good.
+
+    This is ``ceil(A glog(A))`` for A = factor > 3 / log(3) = 2.7307. Up to there the inequality
+    holds for every integer (between e and there it fails only strictly between 2 and 3) and the
+    answer is 1. Where the number exceeds a float the answer is inf.
+
+    Args:
+        factor: A, a number or an array, not negative.
+
+    >>> linear_beats_log(np.array([1.0, 2.73, 10.0, 1e307, math.inf])).tolist()
+    [1.0, 1.0, 36.0, inf, inf]
+    """
+    a = np.asarray(factor, dtype=np.float64)
+    large = np.maximum(a, math.e)
+    with np.errstate(over="ignore"):
+        root = np.ceil(large * glog(large))
+    return np.where(a <= 3.0 / math.log(3.0), 1.0, root)
+
+
+# Bounds on WAGP that hold whatever the parameter is: Theorems 1, 2 and 3.
+#
+# The proofs use Hoeffding's inequality given the counts of a policy that chooses adaptively, a
+# step the paper does not justify. The functions compute the bounds as printed (with g1bar where
+# Theorem 3 prints g1, and (pi/2) in brackets), and this caveat stays with all of them.
+
+
+def mean_squared_error(model: "RewardModel", times: ArrayLike) -> FloatArray:
+    """Theorem 1: a bound on the mean squared error of WAGP's estimate after t observations.
+
+    ``2 K g1bar D1bar**2 Gamma(g1bar) t**(-g1bar)``, in squared units of the parameter.
+
+    Args:
+        model: The analysed reward model.
+        times: t, a number or an array, at least 1.
+
+    >>> from globalbandits.model import RewardModel
+    >>> line = RewardModel(lambda theta, arm: arm * theta, [0.5, 1.0])
+    >>> [round(value, 3) for value in mean_squared_error(line, [1, 100]).tolist()]
+    [16.0, 0.16]
+    """
+    c = constants(model)
+    factor = 2.0 * c.n_arms * c.inverse_constant**2 * math.gamma(1.0 + c.inverse_exponent)
+    return factor * c.domain_length**2 * as_times(times) ** -c.inverse_exponent
+
+
+def one_step_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
+    """Theorem 2: a bound on the expected regret of WAGP's decision number t.
+
+    ``2 D1bar**g2 D2 (pi/2)**(gamma/2) K**(gamma/2) (t - 1)**(-gamma/2)`` in units of reward:
+    decision t rests on t - 1 observations. The first decision is random and can cost the
+    whole reward range, which is the answer at t = 1. Where a decision is worth a value of its
+    mean reward, the value's Lipschitz constant is one more factor, and the first decision can
+    cost the whole worth range.
+
+    Args:
+        model: The analysed reward model.
+        times: t, a number or an array, at least 1.
+
+    >>> from globalbandits.model import RewardModel
+    >>> line = RewardModel(lambda theta, arm: arm * theta, [0.5, 1.0])
+    >>> [round(value, 4) for value in one_step_regret(line, [1, 2, 101]).tolist()]
+    [1.0, 7.0898, 0.709]
+    """
+    c = constants(model)
+    t = as_times(times)
+    later = c.one_step * np.maximum(t - 1.0, 1.0) ** (-0.5 * c.informativeness)
+    return np.where(t < 2.0, c.worth_length, c.value_length * later)
+
+
+def worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
+    """Theorem 3: a bound on WAGP's cumulative regret at T, for every parameter.
+
+    ``2 + S2 T**(1 - gamma/2)`` with ``S2 = 2 D1bar**g2 D2 (pi K / 2)**(gamma/2) /
+    (1 - gamma/2)``, in units of reward.
+
+    Args:
+        model: The analysed reward model.
+        times: T, a number or an array, at least 1.
+
+    >>> from globalbandits.model import RewardModel
+    >>> line = RewardModel(lambda theta, arm: arm * theta, [0.5, 1.0])
+    >>> [round(value, 3) for value in worst_case_regret(line, [1, 10_000]).tolist()]
+    [16.18, 1419.963]
+    """
+    c = constants(model)
+    first, second = worst_case_constants(model)
+    return first + second * as_times(times) ** (1.0 - 0.5 * c.informativeness)
+
+
+def worst_case_constants(model: "RewardModel") -> tuple[float, float]:
+    """S1 and S2 of Theorems 3 and 4, in units of worth: regret is at most S1 + S2 T**(...).
+
+    S2 has the Lipschitz constant of the value as a factor, which is 1 if there is no value.
+
+    Args:
+        model: The analysed reward model.
+
+    >>> from globalbandits.model import RewardModel
+    >>> line = RewardModel(lambda theta, arm: arm * theta, [0.5, 1.0])
+    >>> [round(value, 3) for value in worst_case_constants(line)]
+    [2.0, 14.18]
+    """
+    c = constants(model)
+    return 2.0 * c.worth_length, c.value_length * c.one_step / (1.0 - 0.5 * c.informativeness)
+
+
+# Theorem 4: when WAGP's regret stops growing.
+#
+# The paper's times are "the smallest integer tau with tau >= A log(tau)", which read literally
+# is 1; meant is the largest root, from where on the inequality holds for good. The proof drops a
+# factor 2K that the theorem's statement keeps: the statement is computed.
+
+
+def logarithmic_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
+    """C1: the time from which WAGP's regret grows at most logarithmically.
+
+    ``ceil(A/2 glog(A/2))`` with ``A = (D1bar K / distance)**(2 / g1bar)``; 1 where A/2 < 2.73,
+    inf at distance 0 and where the number exceeds a float.
+
+    Args:
+        model: The analysed reward model.
+        distance: Delta, the suboptimality distance, a number or an array.
+
+    >>> from globalbandits.model import RewardModel
+    >>> line = RewardModel(lambda theta, arm: arm * theta, [0.5, 1.0])
+    >>> logarithmic_time(line, [1.0, 0.1, 0.0]).tolist()
+    [27.0, 7094.0, inf]
+    """
+    return linear_beats_log(0.5 * _factor(model, distance))
+
+
+def bounded_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
+    """C2: the time from which WAGP's further regret is bounded by a constant.
+
+    ``ceil(A glog(A))`` with ``A = (D1bar K / distance)**(2 / g1bar)``; 1 where A < 2.73, inf at
+    distance 0 and where the number exceeds a float.
+
+    Args:
+        model: The analysed reward model.
+        distance: Delta, the suboptimality distance, a number or an array.
+
+    >>> from globalbandits.model import RewardModel
+    >>> line = RewardModel(lambda theta, arm: arm * theta, [0.5, 1.0])
+    >>> bounded_time(line, [1.0, 0.1, 0.0]).tolist()
+    [68.0, 15431.0, inf]
+    """
+    return linear_beats_log(_factor(model, distance))
+
+
+def _factor(model: "RewardModel", distance: ArrayLike) -> FloatArray:
+    c = constants(model)
+    share = np.asarray(distance, dtype=np.float64) / c.domain_length
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray((c.inverse_constant * c.n_arms / share) ** (2.0 / c.inverse_exponent))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Regimes:
+    """The three regimes of WAGP's regret at one parameter; printing it explains them."""
+
+    theta: float
+    best_arms: tuple[Any, ...]  # the arms' values: prices, doses, names
+    n_arms: int
+    distance: float  # Delta, in units of the parameter
+    gap: float  # delta, in units of worth
+    logarithmic_from: float  # C1
+    bounded_from: float  # C2
+    offset: float  # S1, in units of worth
+    slope: float  # S2, in units of worth
+    power: float  # 1 - gamma / 2
+    worth_length: float  # of the worth range: the most one decision can cost
+
+    def bound(self, times: ArrayLike) -> FloatArray:
+        """The bound on cumulative regret at T: the regimes' bounds, one on top of the other.
+
+        ``S1 + S2 T**(1 - gamma/2)`` before C1; from there on what that is at C1, and on top
+        of it ``1 + 2 K log(T / C1)``; from C2 on what that is at C2, and ``K pi**2 / 3``.
+
+        Args:
+            times: T, a number or an array, at least 1.
+        """
+        t = as_times(times)
+        # Clipping the time makes each earlier regime stop where the next one takes over.
+        early = self.offset + self.slope * np.minimum(t, self.logarithmic_from) ** self.power
+        logs = np.log(np.maximum(np.minimum(t, self.bounded_from) / self.logarithmic_from, 1.0))
+        middle = np.where(t >= self.logarithmic_from, 1.0 + 2.0 * self.n_arms * logs, 0.0)
+        late = np.where(t >= self.bounded_from, self.n_arms * math.pi**2 / 3.0, 0.0)
+        return early + self.worth_length * (middle + late)
+
+    @property
+    def limit(self) -> float:
+        """The bound on regret over an infinite horizon; inf where a float cannot hold it."""
+        if math.isinf(self.bounded_from):
+            return math.inf
+        return float(self.bound(self.bounded_from))
+
+    def __str__(self) -> str:
+        """When regret stops growing, in words and numbers."""
+        arms = " and ".join(f"arm {_name(arm)}" for arm in self.best_arms)
+        unit = "" if self.worth_length == 1.0 else f"{self.worth_length:g} * "
+        is_are = "are" if len(self.best_arms) > 1 else "is"
+        lines = [
+            f"At theta = {self.theta:g}, {arms} {is_are} best; the estimate may be off by "
+            f"{self.distance:.4g} before another arm is played (Delta), and the cheapest "
+            f"wrong arm costs {self.gap:.4g} a decision (delta).",
+            f"Until t = {_number(self.logarithmic_from)} (C1) regret is at most "
+            f"{self.offset:.4g} + {self.slope:.4g} * T**{self.power:.4g}.",
+            f"From there to t = {_number(self.bounded_from)} (C2) it grows at most by "
+            f"{unit}(1 + {2 * self.n_arms} * log(T / C1)).",
+        ]
+        if math.isinf(self.bounded_from):
+            lines.append("C2 exceeds every float: the theorem names no time when regret stops.")
+        else:
+            rest = self.worth_length * self.n_arms * math.pi**2 / 3.0
+            lines.append(
+                f"After C2 it stops growing: at most {rest:.4g} more is ever lost, "
+                f"and {self.limit:.4g} in all."
+            )
+        return "\n".join(lines)
+
+
+def regimes(model: "RewardModel", theta: float) -> Regimes:
+    """Theorem 4 at one parameter: the three regimes, their times and their constants.
+
+    Args:
+        model: The analysed reward model.
+        theta: The true parameter.
+
+    >>> from globalbandits.model import RewardModel
+    >>> pair = RewardModel.from_functions([lambda x: x, lambda x: 1 - x])
+    >>> found = regimes(pair, 0.75)
+    >>> found.logarithmic_from, found.bounded_from
+    (164.0, 381.0)
+    >>> print(found)
+    At theta = 0.75, arm 0 is best; the estimate may be off by 0.25 before another arm is played
+    (Delta), and the cheapest wrong arm costs 0.5 a decision (delta).
+    Until t = 164 (C1) regret is at most 2 + 7.09 * T**0.5.
+    From there to t = 381 (C2) it grows at most by (1 + 4 * log(T / C1)).
+    After C2 it stops growing: at most 6.58 more is ever lost, and 103.7 in all.
+    """
+    c = constants(model)
+    distance = float(model.suboptimality_distance(theta))
+    offset, slope = worst_case_constants(model)
+    return Regimes(
+        theta=float(theta),
+        best_arms=tuple(model.arms[arm] for arm in model.best_arms(theta)),
+        n_arms=model.n_arms,
+        distance=distance,
+        gap=float(model.suboptimality_gap(theta)),
+        logarithmic_from=float(logarithmic_time(model, distance)),
+        bounded_from=float(bounded_time(model, distance)),
+        offset=offset,
+        slope=slope,
+        power=1.0 - 0.5 * c.informativeness,
+        worth_length=c.worth_length,
+    )
+
+
+def _name(arm: Any) -> str:
+    return f"{arm:g}" if isinstance(arm, float) else str(arm)
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value < 1e6 else f"{value:.3g}"
