@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +26,6 @@ from globalbandits.model.catalogue.objectives import (
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import expand_grid
 from globalbandits.model.reward_model import RewardModel
-
-if TYPE_CHECKING:
-    from globalbandits.model.reward_model import RewardModel
-
 
 VERSION = 1  # of descriptions
 MOST_ARMS = 1_000

@@ -5,7 +5,6 @@ import json
 import math
 import pickle
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
@@ -129,86 +128,6 @@ def short_text(
 _PROBES = (0.2360679774997897, 0.8541019662496847)  # of the domain: where changes are watched
 
 
-class Observations:
-    """The part of a reward model that is about the mean of what is observed."""
-
-    _arms: tuple[Any, ...]
-    _domain: tuple[float, float]
-    _reward_range: tuple[float, float]
-    _observed: ArmFunctions
-    _value: ArmFunctions | None
-    _worth: Worth
-
-    def means(self, theta: ArrayLike) -> FloatArray:
-        """Mean reward of every arm at theta: shape (..., n_arms)."""
-        self._watch()
-        thetas = as_thetas(theta, self._domain)
-        return self._observed(np.arange(len(self._arms)), thetas[..., np.newaxis])
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A short text to show and to log: arms, domain, range and observed curves.
-
-        Two models that differ in the last bit of a mean may have different ones: never refuse
-        anything because of it. `same_observed` compares models.
-        """
-        return short_text(self._arms, self._domain, self._reward_range, self._sampled_curves())
-
-    def observed_samples(self) -> dict[str, Any]:
-        """What this model observes, as plain data that a saved state can carry.
-
-        Domain, reward range, and 33 samples of each arm's mean on the unit scale. Arms' names
-        and what decisions are worth are not part of it.
-        """
-        return as_samples(self._sampled_curves(), self._domain, self._reward_range)
-
-    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
-        """Whether `observed_samples` of another model show the same curves, to 1e-7.
-
-        Args:
-            samples: What `observed_samples` gave, perhaps read from a file.
-            rows: For each arm of this model the arm of the other one to compare it with, or None
-                for an arm the other one does not have. By default the same arms in order.
-
-        >>> import globalbandits as gb
-        >>> one = gb.RewardModel(lambda t, q: q * (1 - q * t), [0.4, 0.6])
-        >>> other = gb.RewardModel(lambda t, q: q - q * q * t, [0.4, 0.6])
-        >>> one.same_observed(other.observed_samples())
-        True
-        """
-        return is_same(self.observed_samples(), samples, rows)
-
-    def _sampled_curves(self) -> FloatArray:
-        self._watch()
-        grid = np.linspace(*self._domain, N_SAMPLES)
-        unit_mean = unit_means(self._observed, self._reward_range)
-        return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
-
-    def _remember(self) -> None:
-        """Note what the functions are now, at two places."""
-        low, high = self._domain
-        self._probes = low + np.array(_PROBES) * (high - low)
-        every = np.arange(len(self._arms)), self._probes[:, np.newaxis]
-        self._seen = {"mean": self._observed(*every)}
-        if self._value is not None:
-            self._seen["value"] = self._worth(*every)
-
-    def _watch(self) -> None:
-        """Refuse functions that have changed since their tables were made."""
-        arms = np.arange(len(self._arms))
-        for what, was in self._seen.items():
-            source: Evaluate = self._observed if what == "mean" else self._worth
-            now = source(arms, self._probes[:, np.newaxis])
-            changed = ~(np.abs(now - was) <= 1e-9 * np.maximum(np.abs(was), 1.0))
-            if changed.any():
-                row, arm = np.argwhere(changed)[0]
-                raise ModelError(
-                    f"{what} of arm {self._arms[arm]!r} must not change after the model was "
-                    f"built, got {now[row, arm]:.6g}, was {was[row, arm]:.6g} "
-                    f"at theta = {self._probes[row]:.6g}"
-                )
-
-
 _EDGE = 1e-12  # of the domain's length: closer to an edge than this is on it
 
 
@@ -224,341 +143,11 @@ class Region(NamedTuple):
     arms: tuple[int, ...]
 
 
-class Decisions:
-    """The part of a reward model that compares what arms are worth."""
-
-    _arms: tuple[Any, ...]
-    _domain: tuple[float, float]
-    _worth: Worth
-    _breakpoints: FloatArray
-    _best: list[tuple[int, ...]]
-
-    def _watch(self) -> None:
-        """Refuse functions that have changed since they were analysed."""
-        raise NotImplementedError
-
-    @property
-    def arms(self) -> tuple[Any, ...]:
-        """The arms' user-facing values."""
-        return self._arms
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms."""
-        return len(self._arms)
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """The interval theta lies in."""
-        return self._domain
-
-    def worth(self, theta: ArrayLike) -> FloatArray:
-        """What a decision for every arm is worth at theta: shape (..., n_arms)."""
-        self._watch()
-        thetas = as_thetas(theta, self._domain)
-        return self._worth(np.arange(self.n_arms), thetas[..., np.newaxis])
-
-    @cached_property
-    def regions(self) -> tuple[Region, ...]:
-        """Where which arms are best, left to right, covering the domain."""
-        edges = self._breakpoints.tolist()
-        return tuple(
-            Region(arms[0], low, high, arms)
-            for arms, low, high in zip(self._best, edges[:-1], edges[1:], strict=True)
-        )
-
-    @cached_property
-    def dominated(self) -> tuple[int, ...]:
-        """Indices of arms that are best nowhere."""
-        somewhere = {arm for arms in self._best for arm in arms}
-        return tuple(arm for arm in range(self.n_arms) if arm not in somewhere)
-
-    def best_arms(self, theta: float) -> tuple[int, ...]:
-        """Indices of the arms that are best at theta, ties included."""
-        theta = self._as_theta(theta)
-        first, last = self._intervals_at(theta)
-        arms = {arm for index in range(first, last + 1) for arm in self._best[index]}
-        worth, rounding = self._worth.with_rounding(np.arange(self.n_arms), np.array(theta))
-        close = worth >= worth.max() - rounding[worth.argmax()]
-        return tuple(sorted(arms | set(np.flatnonzero(close).tolist())))
-
-    def gaps(self, theta: ArrayLike) -> FloatArray:
-        """How much less each arm is worth than the best one: shape (..., n_arms)."""
-        worth = self.worth(theta)
-        return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
-
-    def suboptimality_gap(self, theta: float) -> float:
-        """delta_min: the smallest gap of an arm that is not best; infinite if all are best."""
-        gaps = self.gaps(self._as_theta(theta))
-        others = np.delete(gaps, self.best_arms(theta))
-        return float(others.min()) if others.size else float("inf")
-
-    def suboptimality_distance(self, theta: float) -> float:
-        """Delta_min of Definition 3: how far theta is from where its best arms stop being best.
-
-        The domain's length if the arms that are best at theta together cover the domain: at
-        every parameter one of them is best.
-        """
-        theta = self._as_theta(theta)
-        first, last = self._intervals_at(theta)
-        low, high = suboptimal_sides(
-            self._breakpoints, self._best, self.best_arms(theta), first, last
-        )
-        distance = min(theta - low, high - theta)
-        if np.isinf(distance):
-            return self._domain[1] - self._domain[0]
-        return max(distance, 0.0)
-
-    def _intervals_at(self, theta: float) -> tuple[int, int]:
-        """First and last interval of the envelope that theta belongs to: two on an edge."""
-        slack = _EDGE * (self._domain[1] - self._domain[0])
-        inner = self._breakpoints[1:-1]
-        first = int(np.searchsorted(inner, theta - slack, side="left"))
-        last = int(np.searchsorted(inner, theta + slack, side="right"))
-        return first, last
-
-    def _as_theta(self, theta: object) -> float:
-        number = as_float("theta", theta, ModelError)
-        low, high = self._domain
-        require(low <= number <= high, "theta", f"lie in [{low:g}, {high:g}]", theta, ModelError)
-        return number
-
-
 _SHOWN = 20  # arms and regions in a notebook
 _N_POINTS = 601
 
 
-class Showing(Decisions):
-    """The part of a reward model that draws and prints it."""
-
-    @property
-    @abstractmethod
-    def valued(self) -> bool:
-        """Whether a decision is worth something else than its mean reward."""
-
-    @abstractmethod
-    def means(self, theta: ArrayLike) -> "FloatArray":
-        """Mean rewards of all arms at theta."""
-
-    def plot(
-        self, theta: float | None = None, *, title: str = "", ax: "Axes | None" = None
-    ) -> "Figure":
-        """The curves, and which arm is best where; at theta also gap and distance.
-
-        If the model has a value, worth is drawn next to the means. In axes that you pass, only
-        worth is drawn.
-
-        Args:
-            theta: a parameter to mark.
-            title: a line above the figure.
-            ax: axes to draw into; a new figure without them.
-        """
-        edges = [region.low for region in self.regions[:_N_POINTS]]
-        # The edges belong to the grid, so that the envelope's corners are sharp.
-        thetas = np.union1d(np.linspace(*self._domain, _N_POINTS), edges)
-        return model_figure(
-            thetas,
-            self.means(thetas),
-            [Band(region.low, region.high, region.arms) for region in self.regions],
-            [drawn_label(arm) for arm in self._arms],
-            worth=self.worth(thetas) if self.valued else None,
-            mark=None if theta is None else self._mark(self._as_theta(theta)),
-            title=drawn_label(title),
-            ax=ax,
-        )
-
-    def nearest_edge(self, theta: float) -> float | None:
-        """The nearest parameter at which the best arms of theta stop being best; None: nowhere."""
-        distance = self.suboptimality_distance(theta)
-        best = set(self.best_arms(theta))
-        low, high = self._domain
-        nudge = 1e-9 * (high - low)
-        for edge in (theta - distance, theta + distance):
-            sides = [side for side in (edge - nudge, edge + nudge) if low <= side <= high]
-            if any(not set(self.best_arms(side)) & best for side in sides):
-                return edge
-        return None
-
-    def _mark(self, theta: float) -> Mark:
-        gap = self.suboptimality_gap(theta)
-        edge = self.nearest_edge(theta)
-        return Mark(
-            theta=theta,
-            best=float(self.worth(theta).max()),
-            gap=gap if math.isfinite(gap) else math.nan,
-            edge=math.nan if edge is None else edge,
-        )
-
-    def _repr_html_(self) -> str:
-        """What decisions are worth over theta, and where which arm is best."""
-        thetas = np.linspace(*self._domain, 121)
-        edges = [region.low for region in self.regions[1:]]
-        rows = [
-            [
-                " = ".join(printed_label(self._arms[arm]) for arm in region.arms),
-                f"{region.low:.6g}",
-                f"{region.high:.6g}",
-            ]
-            for region in self.regions[:_SHOWN]
-        ]
-        more = len(self.regions) - len(rows)
-        picture = pages.curves(
-            thetas, self.worth(thetas).T[:_SHOWN], edges[:_SHOWN], f"{self!r}: worth over theta"
-        )
-        return "".join(
-            [
-                pages.paragraph(repr(self), strong=True),
-                picture,
-                pages.table(["best arm", "from theta", "to theta"], rows),
-                *([pages.paragraph(f"({more} more regions)")] if more else []),
-            ]
-        )
-
-
 Sources = tuple[PerArm, PerArm | None, PerArm | None, Holder | None]
-
-
-class Descriptions:
-    """The part of a reward model that turns data into models and models into data."""
-
-    _sources: Sources  # mean, value, inverse, holder, as they were given
-    _family: dict[str, Any] | None = None  # name and parameters, of a catalogue's model
-    _arms: tuple[Any, ...]
-    _domain: tuple[float, float]
-
-    @classmethod
-    def from_table(
-        cls,
-        theta: ArrayLike,
-        means: ArrayLike,
-        arms: Sequence[Any] | None = None,
-        domain: tuple[float, float] | None = None,
-        *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        value: Callable[..., Any] | str | None = None,
-        values: Sequence[Callable[..., Any] | str] | None = None,
-        monotone: bool = True,
-    ) -> "RewardModel":
-        """A model from means at some parameters, with smooth curves through them.
-
-        The curves rise where the numbers rise and fall where they fall (PCHIP), so that they are
-        known to be monotone between the parameters too.
-
-        Args:
-            theta: Parameters, rising, shape (n_knots,).
-            means: Mean rewards, shape (n_knots, n_arms); each column must rise, or fall,
-                all the way, unless ``monotone`` is False.
-            arms: As in `from_functions`.
-            domain: The interval theta lies in, within the table; all of the table by default.
-            reward_range: The interval rewards lie in.
-            value: As in `RewardModel`.
-            values: As in `from_functions`, instead of ``value``.
-            monotone: As in `RewardModel`.
-
-        Examples:
-            >>> import globalbandits as gb
-            >>> model = gb.RewardModel.from_table(
-            ...     [0.0, 0.5, 1.0], [[0.9, 0.7], [0.6, 0.5], [0.1, 0.4]], arms=["high", "low"])
-            >>> model.means(0.5).tolist(), model.resolution
-            ([0.6, 0.5], 0.0)
-        """
-        named = None if arms is None else as_arms(arms)
-        knots, table = as_table(theta, means, None if named is None else len(named), monotone)
-        curves, n_arms = TableCurves(knots, table), table.shape[1]
-        span = float(knots[0]), float(knots[-1])
-        chosen = span if domain is None else as_span("domain", domain)
-        rule = f"lie within the table's parameters, [{span[0]:g}, {span[1]:g}]"
-        require(span[0] <= chosen[0] and chosen[1] <= span[1], "domain", rule, domain, ModelError)
-        model: Any = cls.__new__(cls)
-        model._build(
-            as_arms(range(n_arms)) if named is None else named,
-            chosen,
-            reward_range,
-            PerArm(tuple(partial(curves.of_arm, arm) for arm in range(n_arms)), table=curves),
-            as_worth(value, values, n_arms),
-            None,
-            None,
-            monotone,
-        )
-        return cast("RewardModel", model)
-
-    @classmethod
-    def from_dict(cls, description: Mapping[str, Any]) -> "RewardModel":
-        """The model of a description: what `to_dict` gives, or what a file holds.
-
-        A description has one of the keys ``family`` (a name of the catalogues), ``mean`` (a
-        formula), ``means`` (a formula per arm) and ``table``; docs/models.md lists the others. No
-        code is executed, and sizes are limited.
-
-        Examples:
-            >>> import globalbandits as gb
-            >>> gb.RewardModel.from_dict({"family": "demand.linear", "arms": [0.4, 0.6]}).arms
-            (0.4, 0.6)
-        """
-        from globalbandits.model.files import build_model
-
-        return build_model(description)
-
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Note the name and the parameters of a catalogue's model, for `to_dict`."""
-        domain = list(self._domain)
-        self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
-
-    def to_dict(self) -> dict[str, Any]:
-        """The model as plain data that JSON can hold; `from_dict` gives the same model back.
-
-        Models of the catalogues, of formulas and of tables have a description; a Python function
-        has none: see `to_table`.
-
-        Examples:
-            >>> import globalbandits as gb
-            >>> gb.RewardModel("arm * theta", [0.5, 1.0]).to_dict()
-            {'version': 1, 'mean': 'arm * theta', 'arms': [0.5, 1.0], 'domain': [0.0, 1.0],
-             'reward_range': [0.0, 1.0]}
-        """
-        from globalbandits.model.files import describe
-
-        return describe(self)  # type: ignore[arg-type]
-
-    def to_table(self, knots: int | ArrayLike = 201) -> "RewardModel":
-        """A model of a table of this one's means, which can always be saved.
-
-        Between the knots the curves are close to this model's, not equal; compare them with
-        `means`. Values that are formulas, or of the catalogues, stay as they are; one that is a
-        Python function must be a straight line in the mean, which is then written as a formula.
-
-        Args:
-            knots: How many parameters, evenly over the domain; or the parameters themselves.
-
-        Examples:
-            >>> import globalbandits as gb
-            >>> model = gb.RewardModel(lambda t, price: price * (1 - price * t) ** 2, [0.4, 0.8])
-            >>> table = model.to_table()
-            >>> bool(abs(table.means(0.333) - model.means(0.333)).max() < 1e-6)
-            True
-        """
-        from globalbandits.model.files import value_as_data
-
-        model: RewardModel = self  # type: ignore[assignment]
-        if np.ndim(knots) == 0:
-            number = as_integer("knots", knots, 2, ModelError, maximum=MOST_KNOTS)
-            places: FloatArray = np.linspace(*model.domain, number)
-        else:
-            places = as_numbers("knots", knots)
-        return type(model).from_table(
-            places,
-            model.means(places),
-            model.arms,
-            reward_range=model.reward_range,
-            monotone=model.monotone,
-            **value_as_data(model),
-        )
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model into a JSON file that `globalbandits.load_model` reads."""
-        from globalbandits.model.files import save
-
-        save(self, path)  # type: ignore[arg-type]
 
 
 # Pickling: a function that cannot be pickled is replaced by its tabulated curve.
@@ -645,7 +234,7 @@ def _can_be_pickled(state: dict[str, Any]) -> bool:
 _ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
 
-class RewardModel(Observations, Showing, Descriptions):
+class RewardModel:
     """Arms whose mean rewards are known functions of one unknown number.
 
     Args:
@@ -691,6 +280,9 @@ class RewardModel(Observations, Showing, Descriptions):
         >>> shop.worth(0.5).round(3)
         array([0.064, 0.147, 0.18 ])
     """
+
+    # The name and parameters of a family of the catalogue; None for other models.
+    _family: dict[str, Any] | None = None
 
     def __init__(
         self,
@@ -905,7 +497,7 @@ class RewardModel(Observations, Showing, Descriptions):
         slack = 1e-9 * (high - low)
         inside = bool(((means >= low - slack) & (means <= high + slack)).all())
         require(inside, "mean", f"lie in the reward range [{low:g}, {high:g}]", mean, ModelError)
-        self._watch()
+        self._check_unchanged()
         means = np.clip(means, low, high)
         worth = means if self._value is None else self._value(np.array(arm), means)
         return float(worth) if means.ndim == 0 else worth
@@ -948,7 +540,7 @@ class RewardModel(Observations, Showing, Descriptions):
     def holder(self) -> Holder:
         """Constants and exponents of Assumption 1, per arm, in the user's units."""
         self._require_monotone("given constants of Assumption 1")
-        self._watch()
+        self._check_unchanged()
         names = [f"mean of arm {arm!r}" for arm in self._arms]
         seen = Recorder(self._observed, self._reward_range, names)
         found = estimate_holder(seen, self.n_arms, self._domain)
@@ -994,3 +586,366 @@ class RewardModel(Observations, Showing, Descriptions):
             f"RewardModel({counted(self.n_arms, 'arm')}: {shown}{more}; theta in "
             f"[{low:g}, {high:g}]; {counted(len(self._best), 'region')})"
         )
+
+    def means(self, theta: ArrayLike) -> FloatArray:
+        """Mean reward of every arm at theta: shape (..., n_arms)."""
+        self._check_unchanged()
+        thetas = as_thetas(theta, self._domain)
+        return self._observed(np.arange(len(self._arms)), thetas[..., np.newaxis])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short text to show and to log: arms, domain, range and observed curves.
+
+        Two models that differ in the last bit of a mean may have different ones: never refuse
+        anything because of it. `same_observed` compares models.
+        """
+        return short_text(self._arms, self._domain, self._reward_range, self._sampled_curves())
+
+    def observed_samples(self) -> dict[str, Any]:
+        """What this model observes, as plain data that a saved state can carry.
+
+        Domain, reward range, and 33 samples of each arm's mean on the unit scale. Arms' names
+        and what decisions are worth are not part of it.
+        """
+        return as_samples(self._sampled_curves(), self._domain, self._reward_range)
+
+    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
+        """Whether `observed_samples` of another model show the same curves, to 1e-7.
+
+        Args:
+            samples: What `observed_samples` gave, perhaps read from a file.
+            rows: For each arm of this model the arm of the other one to compare it with, or None
+                for an arm the other one does not have. By default the same arms in order.
+
+        >>> import globalbandits as gb
+        >>> one = gb.RewardModel(lambda t, q: q * (1 - q * t), [0.4, 0.6])
+        >>> other = gb.RewardModel(lambda t, q: q - q * q * t, [0.4, 0.6])
+        >>> one.same_observed(other.observed_samples())
+        True
+        """
+        return is_same(self.observed_samples(), samples, rows)
+
+    def _sampled_curves(self) -> FloatArray:
+        self._check_unchanged()
+        grid = np.linspace(*self._domain, N_SAMPLES)
+        unit_mean = unit_means(self._observed, self._reward_range)
+        return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
+
+    def _remember(self) -> None:
+        """Note what the functions are now, at two places."""
+        low, high = self._domain
+        self._probes = low + np.array(_PROBES) * (high - low)
+        every = np.arange(len(self._arms)), self._probes[:, np.newaxis]
+        self._seen = {"mean": self._observed(*every)}
+        if self._value is not None:
+            self._seen["value"] = self._worth(*every)
+
+    def _check_unchanged(self) -> None:
+        """Refuse functions that have changed since their tables were made."""
+        arms = np.arange(len(self._arms))
+        for what, was in self._seen.items():
+            source: Evaluate = self._observed if what == "mean" else self._worth
+            now = source(arms, self._probes[:, np.newaxis])
+            changed = ~(np.abs(now - was) <= 1e-9 * np.maximum(np.abs(was), 1.0))
+            if changed.any():
+                row, arm = np.argwhere(changed)[0]
+                raise ModelError(
+                    f"{what} of arm {self._arms[arm]!r} must not change after the model was "
+                    f"built, got {now[row, arm]:.6g}, was {was[row, arm]:.6g} "
+                    f"at theta = {self._probes[row]:.6g}"
+                )
+
+    @property
+    def arms(self) -> tuple[Any, ...]:
+        """The arms' user-facing values."""
+        return self._arms
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        return len(self._arms)
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The interval theta lies in."""
+        return self._domain
+
+    def worth(self, theta: ArrayLike) -> FloatArray:
+        """What a decision for every arm is worth at theta: shape (..., n_arms)."""
+        self._check_unchanged()
+        thetas = as_thetas(theta, self._domain)
+        return self._worth(np.arange(self.n_arms), thetas[..., np.newaxis])
+
+    @cached_property
+    def regions(self) -> tuple[Region, ...]:
+        """Where which arms are best, left to right, covering the domain."""
+        edges = self._breakpoints.tolist()
+        return tuple(
+            Region(arms[0], low, high, arms)
+            for arms, low, high in zip(self._best, edges[:-1], edges[1:], strict=True)
+        )
+
+    @cached_property
+    def dominated(self) -> tuple[int, ...]:
+        """Indices of arms that are best nowhere."""
+        somewhere = {arm for arms in self._best for arm in arms}
+        return tuple(arm for arm in range(self.n_arms) if arm not in somewhere)
+
+    def best_arms(self, theta: float) -> tuple[int, ...]:
+        """Indices of the arms that are best at theta, ties included."""
+        theta = self._as_theta(theta)
+        first, last = self._intervals_at(theta)
+        arms = {arm for index in range(first, last + 1) for arm in self._best[index]}
+        worth, rounding = self._worth.with_rounding(np.arange(self.n_arms), np.array(theta))
+        close = worth >= worth.max() - rounding[worth.argmax()]
+        return tuple(sorted(arms | set(np.flatnonzero(close).tolist())))
+
+    def gaps(self, theta: ArrayLike) -> FloatArray:
+        """How much less each arm is worth than the best one: shape (..., n_arms)."""
+        worth = self.worth(theta)
+        return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
+
+    def suboptimality_gap(self, theta: float) -> float:
+        """delta_min: the smallest gap of an arm that is not best; infinite if all are best."""
+        gaps = self.gaps(self._as_theta(theta))
+        others = np.delete(gaps, self.best_arms(theta))
+        return float(others.min()) if others.size else float("inf")
+
+    def suboptimality_distance(self, theta: float) -> float:
+        """Delta_min of Definition 3: how far theta is from where its best arms stop being best.
+
+        The domain's length if the arms that are best at theta together cover the domain: at
+        every parameter one of them is best.
+        """
+        theta = self._as_theta(theta)
+        first, last = self._intervals_at(theta)
+        low, high = suboptimal_sides(
+            self._breakpoints, self._best, self.best_arms(theta), first, last
+        )
+        distance = min(theta - low, high - theta)
+        if np.isinf(distance):
+            return self._domain[1] - self._domain[0]
+        return max(distance, 0.0)
+
+    def _intervals_at(self, theta: float) -> tuple[int, int]:
+        """First and last interval of the envelope that theta belongs to: two on an edge."""
+        slack = _EDGE * (self._domain[1] - self._domain[0])
+        inner = self._breakpoints[1:-1]
+        first = int(np.searchsorted(inner, theta - slack, side="left"))
+        last = int(np.searchsorted(inner, theta + slack, side="right"))
+        return first, last
+
+    def _as_theta(self, theta: object) -> float:
+        number = as_float("theta", theta, ModelError)
+        low, high = self._domain
+        require(low <= number <= high, "theta", f"lie in [{low:g}, {high:g}]", theta, ModelError)
+        return number
+
+    def plot(
+        self, theta: float | None = None, *, title: str = "", ax: "Axes | None" = None
+    ) -> "Figure":
+        """The curves, and which arm is best where; at theta also gap and distance.
+
+        If the model has a value, worth is drawn next to the means. In axes that you pass, only
+        worth is drawn.
+
+        Args:
+            theta: a parameter to mark.
+            title: a line above the figure.
+            ax: axes to draw into; a new figure without them.
+        """
+        edges = [region.low for region in self.regions[:_N_POINTS]]
+        # The edges belong to the grid, so that the envelope's corners are sharp.
+        thetas = np.union1d(np.linspace(*self._domain, _N_POINTS), edges)
+        return model_figure(
+            thetas,
+            self.means(thetas),
+            [Band(region.low, region.high, region.arms) for region in self.regions],
+            [drawn_label(arm) for arm in self._arms],
+            worth=self.worth(thetas) if self.valued else None,
+            mark=None if theta is None else self._mark(self._as_theta(theta)),
+            title=drawn_label(title),
+            ax=ax,
+        )
+
+    def nearest_edge(self, theta: float) -> float | None:
+        """The nearest parameter at which the best arms of theta stop being best; None: nowhere."""
+        distance = self.suboptimality_distance(theta)
+        best = set(self.best_arms(theta))
+        low, high = self._domain
+        nudge = 1e-9 * (high - low)
+        for edge in (theta - distance, theta + distance):
+            sides = [side for side in (edge - nudge, edge + nudge) if low <= side <= high]
+            if any(not set(self.best_arms(side)) & best for side in sides):
+                return edge
+        return None
+
+    def _mark(self, theta: float) -> Mark:
+        gap = self.suboptimality_gap(theta)
+        edge = self.nearest_edge(theta)
+        return Mark(
+            theta=theta,
+            best=float(self.worth(theta).max()),
+            gap=gap if math.isfinite(gap) else math.nan,
+            edge=math.nan if edge is None else edge,
+        )
+
+    def _repr_html_(self) -> str:
+        """What decisions are worth over theta, and where which arm is best."""
+        thetas = np.linspace(*self._domain, 121)
+        edges = [region.low for region in self.regions[1:]]
+        rows = [
+            [
+                " = ".join(printed_label(self._arms[arm]) for arm in region.arms),
+                f"{region.low:.6g}",
+                f"{region.high:.6g}",
+            ]
+            for region in self.regions[:_SHOWN]
+        ]
+        more = len(self.regions) - len(rows)
+        picture = pages.curves(
+            thetas, self.worth(thetas).T[:_SHOWN], edges[:_SHOWN], f"{self!r}: worth over theta"
+        )
+        return "".join(
+            [
+                pages.paragraph(repr(self), strong=True),
+                picture,
+                pages.table(["best arm", "from theta", "to theta"], rows),
+                *([pages.paragraph(f"({more} more regions)")] if more else []),
+            ]
+        )
+
+    @classmethod
+    def from_table(
+        cls,
+        theta: ArrayLike,
+        means: ArrayLike,
+        arms: Sequence[Any] | None = None,
+        domain: tuple[float, float] | None = None,
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        value: Callable[..., Any] | str | None = None,
+        values: Sequence[Callable[..., Any] | str] | None = None,
+        monotone: bool = True,
+    ) -> "RewardModel":
+        """A model from means at some parameters, with smooth curves through them.
+
+        The curves rise where the numbers rise and fall where they fall (PCHIP), so that they are
+        known to be monotone between the parameters too.
+
+        Args:
+            theta: Parameters, rising, shape (n_knots,).
+            means: Mean rewards, shape (n_knots, n_arms); each column must rise, or fall,
+                all the way, unless ``monotone`` is False.
+            arms: As in `from_functions`.
+            domain: The interval theta lies in, within the table; all of the table by default.
+            reward_range: The interval rewards lie in.
+            value: As in `RewardModel`.
+            values: As in `from_functions`, instead of ``value``.
+            monotone: As in `RewardModel`.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> model = gb.RewardModel.from_table(
+            ...     [0.0, 0.5, 1.0], [[0.9, 0.7], [0.6, 0.5], [0.1, 0.4]], arms=["high", "low"])
+            >>> model.means(0.5).tolist(), model.resolution
+            ([0.6, 0.5], 0.0)
+        """
+        named = None if arms is None else as_arms(arms)
+        knots, table = as_table(theta, means, None if named is None else len(named), monotone)
+        curves, n_arms = TableCurves(knots, table), table.shape[1]
+        span = float(knots[0]), float(knots[-1])
+        chosen = span if domain is None else as_span("domain", domain)
+        rule = f"lie within the table's parameters, [{span[0]:g}, {span[1]:g}]"
+        require(span[0] <= chosen[0] and chosen[1] <= span[1], "domain", rule, domain, ModelError)
+        model: Any = cls.__new__(cls)
+        model._build(
+            as_arms(range(n_arms)) if named is None else named,
+            chosen,
+            reward_range,
+            PerArm(tuple(partial(curves.of_arm, arm) for arm in range(n_arms)), table=curves),
+            as_worth(value, values, n_arms),
+            None,
+            None,
+            monotone,
+        )
+        return cast("RewardModel", model)
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> "RewardModel":
+        """The model of a description: what `to_dict` gives, or what a file holds.
+
+        A description has one of the keys ``family`` (a name of the catalogues), ``mean`` (a
+        formula), ``means`` (a formula per arm) and ``table``; docs/models.md lists the others. No
+        code is executed, and sizes are limited.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> gb.RewardModel.from_dict({"family": "demand.linear", "arms": [0.4, 0.6]}).arms
+            (0.4, 0.6)
+        """
+        from globalbandits.model.files import build_model
+
+        return build_model(description)
+
+    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
+        """Note the name and the parameters of a catalogue's model, for `to_dict`."""
+        domain = list(self._domain)
+        self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
+
+    def to_dict(self) -> dict[str, Any]:
+        """The model as plain data that JSON can hold; `from_dict` gives the same model back.
+
+        Models of the catalogues, of formulas and of tables have a description; a Python function
+        has none: see `to_table`.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> gb.RewardModel("arm * theta", [0.5, 1.0]).to_dict()
+            {'version': 1, 'mean': 'arm * theta', 'arms': [0.5, 1.0], 'domain': [0.0, 1.0],
+             'reward_range': [0.0, 1.0]}
+        """
+        from globalbandits.model.files import describe
+
+        return describe(self)
+
+    def to_table(self, knots: int | ArrayLike = 201) -> "RewardModel":
+        """A model of a table of this one's means, which can always be saved.
+
+        Between the knots the curves are close to this model's, not equal; compare them with
+        `means`. Values that are formulas, or of the catalogues, stay as they are; one that is a
+        Python function must be a straight line in the mean, which is then written as a formula.
+
+        Args:
+            knots: How many parameters, evenly over the domain; or the parameters themselves.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> model = gb.RewardModel(lambda t, price: price * (1 - price * t) ** 2, [0.4, 0.8])
+            >>> table = model.to_table()
+            >>> bool(abs(table.means(0.333) - model.means(0.333)).max() < 1e-6)
+            True
+        """
+        from globalbandits.model.files import value_as_data
+
+        model = self
+        if np.ndim(knots) == 0:
+            number = as_integer("knots", knots, 2, ModelError, maximum=MOST_KNOTS)
+            places: FloatArray = np.linspace(*model.domain, number)
+        else:
+            places = as_numbers("knots", knots)
+        return type(model).from_table(
+            places,
+            model.means(places),
+            model.arms,
+            reward_range=model.reward_range,
+            monotone=model.monotone,
+            **value_as_data(model),
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model into a JSON file that `globalbandits.load_model` reads."""
+        from globalbandits.model.files import save
+
+        save(self, path)

@@ -1,7 +1,6 @@
 """One decision or one reward of a policy, as one function for compiled code."""
 
 import threading
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -141,139 +140,13 @@ class Calls:
         self._evidence.note(arm, unit)
 
 
-class Statements:
-    """Statements that hold at all times at once, each from a copy of the evidence."""
-
-    @abstractmethod
-    def _evidence_now(self) -> Evidence:
-        """A copy that other threads do not change while statements are computed from it."""
-
-    def interval(self, confidence: float = 0.95) -> Interval:
-        """An interval that holds the parameter at all times, with probability ``confidence``."""
-        return self._evidence_now().interval(confidence)
-
-    def evidence_against_model(self) -> ModelEvidence:
-        """How strongly the rewards speak against the model, whatever the parameter is."""
-        return self._evidence_now().against_model()
-
-    def contenders(self, confidence: float = 0.95) -> Contenders:
-        """The arms that can still be best."""
-        return self._evidence_now().contenders(confidence)
-
-    def drift(self, alpha: float = 0.05) -> Drift:
-        """Whether the parameter has moved, with a false-alarm rate of ``alpha``."""
-        return self._evidence_now().drift(alpha)
-
-    def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
-        """What the plays were worth beyond always one arm, such as today's price (an index)."""
-        return self._evidence_now().earnings(baseline, confidence)
-
-    def plot_worth(
-        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
-    ) -> "Figure":
-        """What each arm is worth, how sure that is, what was observed, and which arm is best."""
-        return self._evidence_now().plot_worth(confidence, baseline=baseline, ax=ax)
-
-    def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
-        """Interval, e-value and contenders over the times that are still known."""
-        return self._evidence_now().plot_evidence(confidence, title=title)
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the rewards say, apart from what the policy makes of them: a copy of it."""
-        return self._evidence_now()
-
-
-class Readings(Statements):
-    """The parts of a learner, and what can be read from them; each reading under its lock."""
-
-    _policy: Policy
-    _model: "RewardModel"
-    _rules: Rules
-    _setup: Setup
-    _state: State
-    _stats: statistics.Statistics
-    _evidence: Evidence
-    _rng: np.random.Generator
-    _lock: "threading.RLock"
-
-    @property
-    def policy(self) -> Policy:
-        """The policy's spec."""
-        return self._policy
-
-    @property
-    def model(self) -> "RewardModel":
-        """The reward model."""
-        return self._model
-
-    @property
-    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
-        """The policy's rules, its setup, the statistics and the state, for those who test rules."""
-        return self._rules, self._setup, self._stats, self._state
-
-    @property
-    def estimate(self) -> float | None:
-        """The estimate of the parameter; None before any reward, or if the policy has none."""
-        with self._lock:
-            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
-        return None if np.isnan(theta) else theta
-
-    @property
-    def n_observations(self) -> int:
-        """How many rewards have been observed."""
-        return int(self._stats.total[0])
-
-    @property
-    def pulls(self) -> IntArray:
-        """How many rewards of each arm have been observed."""
-        with self._lock:
-            return self._stats.counts.copy()
-
-    @property
-    def means(self) -> FloatArray:
-        """Mean of all rewards of each arm, in the model's units; nan where there is none."""
-        low, high = self._model.reward_range
-        with self._lock:
-            counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
-        units = np.full(counts.shape, np.nan)
-        np.divide(sums, counts, out=units, where=counts > 0)
-        return low + (high - low) * units
-
-    def should_stop(self, rule: StopWhen) -> str | None:
-        """Why to stop now by a rule ("too high", "one contender", "decisions"); None to go on."""
-        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
-        with self._lock:
-            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
-
-    def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
-        """The estimate, every arm's statistics, and the next choice with its reason.
-
-        Args:
-            rng: what `select` would be given; it stays as it is. The learner's own by default.
-        """
-        if rng is not None:
-            require_generator(rng)
-        with self._lock:
-            drawn = self._rng if rng is None else rng
-            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
-
-    def _repr_html_(self) -> str:
-        return self.explain()._repr_html_()
-
-    def _evidence_now(self) -> Evidence:
-        """A copy that other threads do not change while statements are computed from it."""
-        with self._lock:
-            return self._evidence.copy()
-
-
 def require_generator(rng: object) -> None:
     """Refuse what random numbers cannot be drawn from."""
     right = isinstance(rng, np.random.Generator)
     require(right, "rng", "be a numpy.random.Generator", rng, PolicyError)
 
 
-class Learner(Readings):
+class Learner:
     """One policy learning online on one model.
 
     `select` changes nothing but the random generator, so several decisions may be open at
@@ -589,3 +462,107 @@ class Learner(Readings):
             f"Learner({self._policy.label}, {self._model.n_arms} arms, "
             f"{self.n_observations} observations{shown})"
         )
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        """An interval that holds the parameter at all times, with probability ``confidence``."""
+        return self._evidence_now().interval(confidence)
+
+    def evidence_against_model(self) -> ModelEvidence:
+        """How strongly the rewards speak against the model, whatever the parameter is."""
+        return self._evidence_now().against_model()
+
+    def contenders(self, confidence: float = 0.95) -> Contenders:
+        """The arms that can still be best."""
+        return self._evidence_now().contenders(confidence)
+
+    def drift(self, alpha: float = 0.05) -> Drift:
+        """Whether the parameter has moved, with a false-alarm rate of ``alpha``."""
+        return self._evidence_now().drift(alpha)
+
+    def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
+        """What the plays were worth beyond always one arm, such as today's price (an index)."""
+        return self._evidence_now().earnings(baseline, confidence)
+
+    def plot_worth(
+        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
+    ) -> "Figure":
+        """What each arm is worth, how sure that is, what was observed, and which arm is best."""
+        return self._evidence_now().plot_worth(confidence, baseline=baseline, ax=ax)
+
+    def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
+        """Interval, e-value and contenders over the times that are still known."""
+        return self._evidence_now().plot_evidence(confidence, title=title)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the rewards say, apart from what the policy makes of them: a copy of it."""
+        return self._evidence_now()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy's spec."""
+        return self._policy
+
+    @property
+    def model(self) -> "RewardModel":
+        """The reward model."""
+        return self._model
+
+    @property
+    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
+        """The policy's rules, its setup, the statistics and the state, for those who test rules."""
+        return self._rules, self._setup, self._stats, self._state
+
+    @property
+    def estimate(self) -> float | None:
+        """The estimate of the parameter; None before any reward, or if the policy has none."""
+        with self._lock:
+            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
+        return None if np.isnan(theta) else theta
+
+    @property
+    def n_observations(self) -> int:
+        """How many rewards have been observed."""
+        return int(self._stats.total[0])
+
+    @property
+    def pulls(self) -> IntArray:
+        """How many rewards of each arm have been observed."""
+        with self._lock:
+            return self._stats.counts.copy()
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean of all rewards of each arm, in the model's units; nan where there is none."""
+        low, high = self._model.reward_range
+        with self._lock:
+            counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
+        units = np.full(counts.shape, np.nan)
+        np.divide(sums, counts, out=units, where=counts > 0)
+        return low + (high - low) * units
+
+    def should_stop(self, rule: StopWhen) -> str | None:
+        """Why to stop now by a rule ("too high", "one contender", "decisions"); None to go on."""
+        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
+        with self._lock:
+            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
+
+    def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
+        """The estimate, every arm's statistics, and the next choice with its reason.
+
+        Args:
+            rng: what `select` would be given; it stays as it is. The learner's own by default.
+        """
+        if rng is not None:
+            require_generator(rng)
+        with self._lock:
+            drawn = self._rng if rng is None else rng
+            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+    def _evidence_now(self) -> Evidence:
+        """A copy that other threads do not change while statements are computed from it."""
+        with self._lock:
+            return self._evidence.copy()
