@@ -20,7 +20,7 @@ from globalbandits.environments import BernoulliNoise, Environment, RandomWalk
 from globalbandits.policies import registered
 from globalbandits.simulation import simulate
 
-TARGETS = {"wagp": 2.5, "ucb1": 2.5, "ids": 8.0, "elastic": 8.0, "guarded": 16.0}
+TARGETS = {"wagp": 2.5, "ucb1": 4.0, "ids": 4.0, "elastic": 8.0, "guarded": 20.0}
 TARGET_OF_ALL = 120.0
 REPEATS = 2
 
