@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 PRICES = np.arange(8, 20) * 0.05
-STORED = Path(__file__).parent.parent / "experiments" / "oracle_numbers.json"
+STORED = Path(__file__).parent.parent / "lab" / "oracle_numbers.json"
 HORIZON, RUNS = 2_000, 2_000  # of the stored numbers
 
 

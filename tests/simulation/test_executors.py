@@ -182,11 +182,11 @@ def test_an_interrupt_when_all_runs_are_finished_loses_none(monkeypatch):
 def test_an_interrupt_while_evidence_is_weighed_keeps_the_runs_before(monkeypatch, threads):
     options = {"evidence": True, "checkpoints": 2, "threads": threads}
     whole = simulate(pricing(), [WAGP()], 20, 5, **options).dataset
-    monkeypatch.setattr(result, "find_out", Interrupting(result.find_out, 4))
+    monkeypatch.setattr(result, "infer_many", Interrupting(result.infer_many, 4))
     with pytest.warns(RuntimeWarning, match="interrupted: the result holds 3 of 5 runs"):
         kept = simulate(pricing(), [WAGP()], 20, 5, **options).dataset
     assert kept.identical(whole.isel(run=slice(0, 3)))
-    monkeypatch.setattr(result, "find_out", Interrupting(result.find_out, 1))
+    monkeypatch.setattr(result, "infer_many", Interrupting(result.infer_many, 1))
     with pytest.raises(KeyboardInterrupt):
         simulate(pricing(), [WAGP()], 20, 5, **options)
 

@@ -26,7 +26,7 @@ from globalbandits.policies import UCB1, WAGP, NonStationaryWAGP, ThompsonSampli
 from globalbandits.simulation import simulate
 from tests.simulation.worlds import Astray, Wordy, always, pricing, records_of
 
-STORED = Path(__file__).parent.parent / "experiments" / "oracle_numbers.json"
+STORED = Path(__file__).parent.parent / "lab" / "oracle_numbers.json"
 POLICIES = [WAGP(), UCB1(), ThompsonSampling()]
 
 

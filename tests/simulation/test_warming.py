@@ -8,12 +8,14 @@ import sys
 import numpy as np
 import pytest
 
+from globalbandits._random import States
 from globalbandits.cli import main
 from globalbandits.compiling import cache, compiler
 from globalbandits.compiling.engine import Engine
 from globalbandits.lab.league import league_policies
 from globalbandits.policies import UCB1, WAGP, Policy, Uniform, registered
 from globalbandits.simulation import compile_ahead
+from globalbandits.simulation.play.arena import Arena
 from globalbandits.simulation.play.job import make_job
 from tests.simulation.worlds import pricing
 
@@ -65,7 +67,7 @@ def test_nothing_is_announced_that_is_known(folder):
     said = []
     for _ in range(2):
         engine = Engine(announce=said.append)
-        compile_ahead.Arena(job, engine, compile_ahead.States(0, 0, 1))
+        Arena(job, engine, States(0, 0, 1))
     assert said == [["Uniform"]]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import SimulationError
-from globalbandits.simulation import watch
+from globalbandits.simulation.watch import data
 
 PRICES = [0.4, 0.6, 0.8]
 POLICIES = {"WAGP": gb.WAGP(), "<b>UCB1</b></script>": gb.UCB1()}
@@ -56,8 +56,8 @@ def test_a_moving_parameter_is_drawn_as_it_moved():
 def test_a_truth_without_a_parameter_has_no_line():
     model = gb.demand.linear_power(PRICES)
     given = gb.watch(gb.Environment(model, truth=[0.3, 0.2, 0.1]), [gb.WAGP()], horizon=3)
-    assert watch.data(given)["truth"] == [None, None, None]
-    assert json.dumps(watch.data(given), allow_nan=False)
+    assert data(given)["truth"] == [None, None, None]
+    assert json.dumps(data(given), allow_nan=False)
 
 
 def test_the_page_needs_nothing_else_and_labels_stay_text(watched, tmp_path):

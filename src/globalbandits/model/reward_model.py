@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from globalbandits._types import FloatArray
-
 
 N_SAMPLES = 33
 _TOLERANCE = 1e-7  # of the reward range, or of an interval's length

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +29,6 @@ from globalbandits.simulation.play.job import (
     empty_records,
 )
 from globalbandits.simulation.request import make_request
-
-if TYPE_CHECKING:
-    from globalbandits._types import FloatArray
-    from globalbandits.model import RewardModel
-
 
 MAX_ROUNDS = 500
 FRAME_HEIGHT_PIXELS = 640
