@@ -149,8 +149,9 @@ class Kernel:
     def _compile(self, signature: Signature) -> Any:
         try:
             dispatcher = self._dispatcher(signature, _inlined_helpers(self._function))
-        except (NumbaError, RuntimeError):
-            # Numba cannot inline every function that it can compile.
+        except Exception:
+            # Numba cannot inline every function that it can compile, and what its inliner raises
+            # differs between versions (0.61 raises KeyError).
             try:
                 dispatcher = self._dispatcher(signature, set())
             except (NumbaError, RuntimeError) as error:  # the latter is LLVM's
