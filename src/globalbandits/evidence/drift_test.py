@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 EVERY = 100  # b
-MOST_EVERY = 1_000_000_000
+MAX_EVERY = 1_000_000_000
 _N_SLOTS = 24  # enough for b 2**24 observations
 _N_THETAS = 513  # at which a change is dated
 _ENOUGH = 20.0  # log e-values beyond this are not distinguished
