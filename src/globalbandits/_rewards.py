@@ -34,9 +34,8 @@ def index_of(value: Any, arms: tuple[Any, ...], name: str = "arm_value") -> int:
         ...
     globalbandits.errors.RewardError: arm_value must be one of the arms 0.2, 0.3, got 0.25
     """
-    with contextlib.suppress(
-        ValueError
-    ):  # the value is missing, or an array that cannot be compared
+    # The value is missing, or an array that cannot be compared.
+    with contextlib.suppress(ValueError):
         return arms.index(value)
     if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
         for index, arm in enumerate(arms):
