@@ -1,4 +1,4 @@
-"""Arms and rewards at the edge: checked, and rewards mapped to the unit scale."""
+"""Validation of arms and rewards that users pass in, and the mapping of rewards to [0, 1]."""
 
 import contextlib
 import math
@@ -11,13 +11,13 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, as_integer, as_list, require
 from globalbandits.errors import RewardError
 
-# Rounding may put a reward at an end of the range this far beyond it (on the unit scale).
-_SLACK = 1e-12
+# Rounding tolerance at the ends of the reward range, on the unit scale.
+_TOLERANCE = 1e-12
 
 
 def as_arm(name: str, value: Any, n_arms: int) -> int:
-    """Value as the index of an arm."""
-    if type(value) is int and 0 <= value < n_arms:  # the usual case, without a message to build
+    """Check that a value is the index of an arm."""
+    if type(value) is int and 0 <= value < n_arms:  # fast path for the usual case
         return value
     arm = as_integer(name, value, 0, RewardError)
     require(arm < n_arms, name, f"be an index below {n_arms}", value, RewardError)
@@ -25,7 +25,7 @@ def as_arm(name: str, value: Any, n_arms: int) -> int:
 
 
 def index_of(value: Any, arms: tuple[Any, ...], name: str = "arm_value") -> int:
-    """The index of the arm with this user-facing value; numbers may differ by rounding.
+    """The index of the arm with this user-facing value. Numbers match up to rounding.
 
     >>> index_of(0.1 + 0.2, (0.2, 0.3)), index_of("red", ("blue", "red"))
     (1, 1)
@@ -34,7 +34,8 @@ def index_of(value: Any, arms: tuple[Any, ...], name: str = "arm_value") -> int:
         ...
     globalbandits.errors.RewardError: arm_value must be one of the arms 0.2, 0.3, got 0.25
     """
-    with contextlib.suppress(ValueError):  # not there, or an array, which is no one value
+    # The value is missing, or an array that cannot be compared.
+    with contextlib.suppress(ValueError):
         return arms.index(value)
     if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
         for index, arm in enumerate(arms):
@@ -45,7 +46,7 @@ def index_of(value: Any, arms: tuple[Any, ...], name: str = "arm_value") -> int:
 
 
 def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) -> Any:
-    """An arm, or a batch of them, as indices: given so, or by user-facing values."""
+    """The index of the arm with a user-facing value, or the indices for a batch of values."""
     if arm is not None:
         raise RewardError(f"arm_value must not be given beside arm, got {arm_value!r} and {arm!r}")
     if not many:
@@ -55,7 +56,7 @@ def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) ->
 
 
 def as_allowed(allowed: Any, n_arms: int) -> list[int]:
-    """Indices of arms, at least one."""
+    """Check a non-empty collection of arm indices."""
     given = list(allowed) if isinstance(allowed, Set) else allowed
     arms = as_list("allowed", given, "be indices of arms", RewardError)
     require(len(arms) > 0, "allowed", "leave at least one arm", allowed, RewardError)
@@ -63,7 +64,7 @@ def as_allowed(allowed: Any, n_arms: int) -> list[int]:
 
 
 def nearest(arm: int, allowed: Sequence[int]) -> int:
-    """The allowed arm that is nearest in the arms' order; the lower one of two.
+    """The allowed arm with the nearest index; of two, the lower one.
 
     >>> nearest(2, [0, 1, 3])
     1
@@ -72,7 +73,7 @@ def nearest(arm: int, allowed: Sequence[int]) -> int:
 
 
 def as_unit(name: str, value: Any, reward_range: tuple[float, float]) -> float:
-    """Value as a reward, mapped from the range to [0, 1].
+    """Check a reward and map it from the reward range to [0, 1].
 
     >>> as_unit("reward", 5.0, (0.0, 10.0))
     0.5
@@ -80,14 +81,14 @@ def as_unit(name: str, value: Any, reward_range: tuple[float, float]) -> float:
     low, high = reward_range
     number = value if type(value) is float else as_float(name, value, RewardError)
     unit = (number - low) / (high - low)
-    if -_SLACK <= unit <= 1.0 + _SLACK:
+    if -_TOLERANCE <= unit <= 1.0 + _TOLERANCE:
         return min(max(unit, 0.0), 1.0)
-    as_float(name, value, RewardError)  # nan and infinities have their own message
+    as_float(name, value, RewardError)  # raises a specific message for nan and infinities
     raise RewardError(f"{name} must lie in [{low:g}, {high:g}], got {value!r}")
 
 
 def is_batch(value: Any) -> bool:
-    """Whether a value is meant as several numbers: a sequence or an array with a length."""
+    """Whether a value is a batch: a sequence or an array with at least one dimension."""
     if isinstance(value, (int, float, str, bytes, bytearray)):
         return False
     if isinstance(value, np.ndarray):
@@ -100,7 +101,7 @@ def is_batch(value: Any) -> bool:
 def as_batch(
     arms: Any, rewards: Any, n_arms: int, reward_range: tuple[float, float]
 ) -> tuple[IntArray, FloatArray]:
-    """As many arms as rewards, all checked, the rewards on the unit scale.
+    """Check arms and rewards of equal length, and map the rewards to the unit scale.
 
     >>> as_batch([0, 2], [5.0, 10.0], 3, (0.0, 10.0))
     (array([0, 2]), array([0.5, 1. ]))
@@ -118,10 +119,10 @@ def as_batch(
     if indices.dtype.kind in "iu" and values.dtype.kind in "iuf":
         units = (values.astype(float) - low) / (high - low)
         good = (indices >= 0) & (indices < n_arms)
-        good &= (units >= -_SLACK) & (units <= 1.0 + _SLACK)
+        good &= (units >= -_TOLERANCE) & (units <= 1.0 + _TOLERANCE)
         if good.all():
             return indices.astype(np.int64), np.clip(units, 0.0, 1.0)
-    # Something is wrong, or of a type that only a look at each entry can tell.
+    # Slow path: check each entry, to find the invalid one or to convert unusual types.
     pairs = [
         (as_arm(f"arm[{i}]", k, n_arms), as_unit(f"reward[{i}]", x, reward_range))
         for i, (k, x) in enumerate(zip(indices.tolist(), values.tolist(), strict=True))
@@ -133,11 +134,11 @@ def as_batch(
 
 
 def _as_array(name: str, values: Any) -> Any:
-    """A batch as an array of one dimension; one of objects where NumPy knows no better."""
+    """A batch as a one-dimensional array; of objects if the entries are not plain numbers."""
     try:
         array = np.asarray(values)
         mixed = not isinstance(values, np.ndarray) and any(type(x) is bool for x in values)
-        if mixed or array.dtype.kind not in "iuf":  # NumPy takes True for 1 beside numbers
+        if mixed or array.dtype.kind not in "iuf":  # NumPy would convert True to 1
             array = np.empty(len(values), dtype=object)
             array[:] = list(values)
     except (TypeError, ValueError, OverflowError):

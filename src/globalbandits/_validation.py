@@ -1,4 +1,4 @@
-"""Checks at the edge, all with one message shape: ``name must rule, got value``."""
+"""Validation of user input. Every message has the form ``name must rule, got value``."""
 
 import difflib
 import math
@@ -12,9 +12,9 @@ import numpy as np
 
 from globalbandits.errors import GlobalBanditsError
 
-LARGEST_INTEGER = 2**63 - 1  # what arrays and compiled code can hold
+LARGEST_INTEGER = 2**63 - 1  # the limit of arrays and compiled code
 LARGEST_SEED = 2**128 - 1
-_LONGEST = 300  # characters of a value in a message
+_MAX_SHOWN_CHARACTERS = 300  # of a value in a message
 
 Error = type[GlobalBanditsError]
 
@@ -33,7 +33,7 @@ def require(condition: bool, name: str, rule: str, value: object, error: Error) 
 
 
 def show(value: object) -> str:
-    """A value as Python writes it, cut where it is long; never an error.
+    """The repr of a value, shortened if it is long. Never raises.
 
     >>> show("low"), show(10**400)[:4], len(show(10**400))
     ("'low'", '1000', 303)
@@ -42,15 +42,15 @@ def show(value: object) -> str:
     """
     try:
         text = repr(value)
-    except Exception:  # Python writes no integer that long; other reprs may fail as they like
+    except Exception:  # Python limits the digits of an integer; a custom repr may raise anything
         if isinstance(value, int):
             return f"an integer of {value.bit_length()} bits"
         return f"a {type(value).__name__}"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}..."
 
 
 def did_you_mean(value: object, known: Iterable[str]) -> str:
-    """The end of a message about a name that is not known: the nearest known one, if any is near.
+    """The end of a message about an unknown name: the most similar known name, if there is one.
 
     >>> did_you_mean("horizn", ["horizon", "runs"])
     "; did you mean 'horizon'?"
@@ -65,7 +65,7 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
 
 
 def require_known(name: str, value: object, known: Iterable[str], error: Error) -> str:
-    """Return a value that is one of the known texts; else the message lists them."""
+    """Return value if it is one of the known strings; otherwise the message lists them."""
     listed = list(known)
     if isinstance(value, str) and value in listed:
         return value
@@ -76,7 +76,7 @@ def require_known(name: str, value: object, known: Iterable[str], error: Error) 
 def as_integer(
     name: str, value: object, minimum: int, error: Error, *, maximum: int = LARGEST_INTEGER
 ) -> int:
-    """Return value as an int from ``minimum`` to ``maximum``; booleans and 2.5 are refused."""
+    """Return value as an int from ``minimum`` to ``maximum``; booleans and 2.5 are rejected."""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     require(is_integer, name, "be an integer", value, error)
     number = int(value)  # type: ignore[call-overload]
@@ -91,21 +91,21 @@ def as_seed(value: object, error: Error) -> int:
 
 
 def as_float(name: str, value: object, error: Error) -> float:
-    """Return value as a finite float; booleans, texts, complex numbers, NaN are refused."""
+    """Return value as a finite float; booleans, strings, complex numbers and NaN are rejected."""
     require(_is_real(value), name, "be a number", value, error)
     try:
         number = float(value)  # type: ignore[arg-type]
-    except OverflowError:  # an integer or a fraction beyond all floats
+    except OverflowError:  # an integer or a fraction beyond the largest float
         number = math.inf
-    except Exception:  # whatever an object that looks like a number raises, it is none
+    except Exception:  # a custom __float__ may raise anything
         raise error(f"{name} must be a number, got {show(value)}") from None
     require(math.isfinite(number), name, "be finite", value, error)
     return number
 
 
 def _is_real(value: object) -> bool:
-    """Whether a value can be meant as one real number."""
-    if type(value) in (float, int):  # nearly always, and the checks below take long
+    """Whether a value is a single real number."""
+    if type(value) in (float, int):  # fast path: the checks below are slow
         return True
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and value.dtype.kind in "iuf"
@@ -129,13 +129,13 @@ def as_fraction(name: str, value: object, error: Error) -> float:
 
 
 def as_list(name: str, value: Any, rule: str, error: Error) -> list[Any]:
-    """Return the entries of a value in their order; texts, bytes, sets and dicts have none."""
+    """Return the entries of an ordered collection; strings, bytes, sets and dicts are rejected."""
     refused = (str, bytes, bytearray, memoryview, Set, Mapping)
     is_listed = isinstance(value, Iterable) and not isinstance(value, refused)
     require(is_listed, name, rule, value, error)
     try:
         return list(value)
-    except TypeError:  # an array without axes
+    except TypeError:  # an array with no dimensions
         raise error(f"{name} must {rule}, got {show(value)}") from None
 
 
@@ -158,7 +158,7 @@ def as_interval(name: str, value: Any, error: Error) -> tuple[float, float]:
 
 
 def as_folder(name: str, value: object, error: Error) -> Path:
-    """Return value as the path of a folder, which is made if it is missing."""
+    """Return value as the path of a folder, and create the folder if it is missing."""
     if not isinstance(value, (str, os.PathLike)):
         raise error(f"{name} must be a path, got {show(value)}")
     folder = Path(value)

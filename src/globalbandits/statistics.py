@@ -1,8 +1,8 @@
-"""What has been observed: the number, the sum and the sum of squares of each arm's rewards.
+"""`Statistics`: the number, the sum and the sum of squares of each arm's rewards.
 
-This is the only place that counts. A live learner, a logged evidence and the simulator all keep
-one `Statistics`; a policy reads it and derives the rest. All functions are in the subset of
-Python that Numba compiles. Rewards are on the unit scale.
+Learners, evidence and the simulator all keep one `Statistics`, and policies read it. Rewards are
+on the unit scale. The functions that compiled code calls use the subset of Python that Numba
+supports.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from globalbandits._types import AnyArray, FloatArray, IntArray
 
 
 class Statistics(NamedTuple):
-    """Counts and sums per arm; they add up over learners."""
+    """Counts and sums per arm. The statistics of several learners can be added."""
 
     counts: IntArray  # (n_arms,) number of rewards, N_k
     sums: FloatArray  # (n_arms,) sum of rewards
@@ -22,7 +22,7 @@ class Statistics(NamedTuple):
 
 
 def no_statistics(n_arms: int) -> Statistics:
-    """Nothing observed yet.
+    """Empty statistics.
 
     >>> no_statistics(2).counts.tolist()
     [0, 0]
@@ -33,7 +33,7 @@ def no_statistics(n_arms: int) -> Statistics:
 
 
 def count(stats: Statistics, arm: int, reward: float) -> None:
-    """Count one reward.
+    """Add one reward.
 
     >>> stats = no_statistics(2)
     >>> count(stats, 1, 0.5)
@@ -47,7 +47,7 @@ def count(stats: Statistics, arm: int, reward: float) -> None:
 
 
 def count_many(stats: Statistics, arms: IntArray, rewards: FloatArray) -> None:
-    """Count rewards in plain Python; the same bits as one by one.
+    """Add rewards with NumPy; bit-identical to calling `count` for each.
 
     >>> stats = no_statistics(2)
     >>> count_many(stats, np.array([1, 1]), np.array([0.5, 1.0]))
@@ -61,9 +61,9 @@ def count_many(stats: Statistics, arms: IntArray, rewards: FloatArray) -> None:
 
 
 def may_hold(stats: Statistics, arm: int, reward: float) -> bool:
-    """Whether a reward can be among those counted for an arm, up to rounding.
+    """Whether a reward can be among the arm's counted rewards, up to rounding.
 
-    It can if the others, without it, could have the sums that would be left.
+    This holds if some rewards in [0, 1] have the sums that remain without it.
 
     >>> stats = no_statistics(1)
     >>> count(stats, 0, 0.25)
@@ -78,7 +78,8 @@ def may_hold(stats: Statistics, arm: int, reward: float) -> bool:
     rest = float(stats.sums[arm]) - reward
     if not -slack <= rest <= left + slack:
         return False
-    # Squares are smallest if all rewards are equal, largest if all but one are 0 or 1.
+    # The sum of squares is smallest if all rewards are equal. It is largest if all but one are
+    # 0 or 1.
     rest = min(max(rest, 0.0), float(left))
     least = rest * rest / max(left, 1)
     most = int(rest) + (rest - int(rest)) ** 2
@@ -86,10 +87,9 @@ def may_hold(stats: Statistics, arm: int, reward: float) -> bool:
 
 
 def uncount(stats: Statistics, arm: int, reward: float) -> None:
-    """Take one counted reward back; sums stay ones that rewards in [0, 1] can have.
+    """Remove one counted reward; the sums stay possible for rewards in [0, 1].
 
-    An arm without rewards is left as it was before its first one, whatever rounding left in
-    its sums.
+    Removing an arm's last reward sets its sums to exactly 0, which discards rounding errors.
     """
     left = stats.counts[arm] - 1
     stats.counts[arm] = left
@@ -112,7 +112,7 @@ def add(stats: Statistics, other: Statistics, sign: int) -> None:
 
 
 def assign(stats: Statistics, other: Statistics) -> None:
-    """Make statistics equal to other ones."""
+    """Overwrite statistics with a copy of other statistics."""
     for arm in range(stats.counts.shape[0]):
         stats.counts[arm] = other.counts[arm]
         stats.sums[arm] = other.sums[arm]
@@ -121,7 +121,7 @@ def assign(stats: Statistics, other: Statistics) -> None:
 
 
 def clear(stats: Statistics) -> None:
-    """Make statistics empty."""
+    """Reset statistics to zero."""
     for arm in range(stats.counts.shape[0]):
         stats.counts[arm] = 0
         stats.sums[arm] = 0.0
@@ -130,7 +130,7 @@ def clear(stats: Statistics) -> None:
 
 
 def copy(stats: Statistics) -> Statistics:
-    """The same numbers in memory of their own."""
+    """An independent copy."""
     return Statistics(
         stats.counts.copy(), stats.sums.copy(), stats.squares.copy(), stats.total.copy()
     )
@@ -154,7 +154,7 @@ def are_possible(stats: Statistics) -> bool:
 
 
 def are_part(part: Statistics, whole: Statistics) -> bool:
-    """Whether ``part`` can be the statistics of some of the rewards of ``whole``.
+    """Whether ``part`` can be the statistics of a subset of the rewards of ``whole``.
 
     >>> part, whole = no_statistics(1), no_statistics(1)
     >>> count(whole, 0, 0.5)
@@ -167,7 +167,7 @@ def are_part(part: Statistics, whole: Statistics) -> bool:
     sums, squares = whole.sums - part.sums, whole.squares - part.squares
     if np.any((counts == 0) & ((sums != 0.0) | (squares != 0.0))):
         return False
-    slack = 1e-9 * (1.0 + whole.counts)  # the whole's sums have been rounded, not the rest's
+    slack = 1e-9 * (1.0 + whole.counts)  # the rounding error is that of the whole's sums
     return _can_be(counts, sums, squares, slack)
 
 

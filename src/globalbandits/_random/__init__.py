@@ -1,11 +1,11 @@
-"""Random streams: one seed, and a stream of its own for each purpose and run.
+"""Random streams: one seed gives an independent stream for each purpose and run.
 
 The key of a stream is a fixed number of 32-bit words: a tag of this package, the purpose, the
-seed (up to 2**128) and the run (up to 2**64). Keys that differ anywhere give streams that have
-nothing to do with each other, nor with ``numpy.random.default_rng(seed)``.
+seed (below 2**128) and the run (below 2**64). Streams with different keys are independent of each
+other and of ``numpy.random.default_rng(seed)``.
 
-Every policy of a run gets a fresh copy of the same reward, drift and bias streams, so
-comparisons are paired, and a result does not depend on which policies run side by side.
+Every policy of a run gets a fresh copy of the same reward, drift and bias streams. So comparisons
+are paired, and a policy's result is the same whichever other policies are compared with it.
 """
 
 from globalbandits._random.keys import States, Stream, generator, key_words, stream_states

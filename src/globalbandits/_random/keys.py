@@ -1,4 +1,4 @@
-"""The key of a stream, and the plain way from a key to a generator."""
+"""Keys of random streams, the generator of one stream, and the initial states of many streams."""
 
 import threading
 from enum import IntEnum
@@ -13,11 +13,11 @@ from globalbandits.errors import SimulationError
 
 _TAG = 0x676C6F62  # "glob" in ASCII
 _SEED_WORDS, _RUN_WORDS = 4, 2
-_MASK = 2**32 - 1
+_MASK_32_BITS = 2**32 - 1
 
 
 class Stream(IntEnum):
-    """What a stream is used for."""
+    """The purpose of a stream."""
 
     REWARD = 0
     POLICY = 1
@@ -31,7 +31,7 @@ class Stream(IntEnum):
 
 
 def key_words(stream: Stream, seed: int, run: int) -> list[int]:
-    """The key of one stream, always of the same length; the run's two words stand last.
+    """The key of one stream, always of the same length; the last two words are the run.
 
     >>> [hex(word) for word in key_words(Stream.POLICY, 7, 2**32 + 3)]
     ['0x676c6f62', '0x1', '0x7', '0x0', '0x0', '0x0', '0x3', '0x1']
@@ -39,12 +39,12 @@ def key_words(stream: Stream, seed: int, run: int) -> list[int]:
     seed = as_seed(seed, SimulationError)
     require(0 <= run < 2**64, "run", "lie in [0, 2**64)", run, SimulationError)
     words = [_TAG, int(stream)]
-    words += [(seed >> (32 * word)) & _MASK for word in range(_SEED_WORDS)]
-    return words + [(run >> (32 * word)) & _MASK for word in range(_RUN_WORDS)]
+    words += [(seed >> (32 * word)) & _MASK_32_BITS for word in range(_SEED_WORDS)]
+    return words + [(run >> (32 * word)) & _MASK_32_BITS for word in range(_RUN_WORDS)]
 
 
 def generator(stream: Stream, seed: int, run: int = 0) -> np.random.Generator:
-    """The generator of one purpose in one run.
+    """The generator for one purpose in one run.
 
     >>> generator(Stream.REWARD, 7).random() == generator(Stream.REWARD, 7).random()
     True
@@ -55,33 +55,31 @@ def generator(stream: Stream, seed: int, run: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(sequence))
 
 
-# The first states of many streams at once.
+# Initial states of many streams at once.
 #
-# `stream_states` computes what `numpy.random.PCG64(SeedSequence(key))` holds for the keys of
-# many runs: the hash of `SeedSequence`, whose words before the run's are the same for all of
-# them, then the two steps in which PCG64 takes in its seed, in 64-bit halves. A stream costs
-# some hundred nanoseconds instead of fifteen thousand. NumPy promises that neither ever changes.
+# `stream_states` computes the state of `numpy.random.PCG64(SeedSequence(key))` for many runs.
+# First comes the hash of `SeedSequence`, where only the last two words of the key differ between
+# runs. Then come the two steps by which PCG64 sets its seed, in 64-bit halves. A stream takes a
+# few hundred nanoseconds instead of fifteen microseconds. NumPy guarantees that both algorithms
+# never change.
 
 UInt32Array = NDArray[np.uint32]
 UInt64Array = NDArray[np.uint64]
 
-_SHIFT = 16
-_POOL = 4  # words
-# Of SeedSequence: how its hash starts and goes on, while it takes words in (A), while it gives
-# words out (B), and how it mixes two words.
-_START_A, _FACTOR_A = 0x43B0D7E5, 0x931E8875
-_START_B, _FACTOR_B = 0x8B51F9DD, 0x58F38DED
-_LEFT, _RIGHT = 0xCA01F9DD, 0x4973F715
-# Of PCG64.
-_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+# Constants of SeedSequence, with NumPy's names INIT_A, MULT_A and so on.
+_POOL_WORDS = 4
+_SHIFT_BITS = 16
+_INIT_A, _MULT_A = 0x43B0D7E5, 0x931E8875  # the hash of the key's words
+_INIT_B, _MULT_B = 0x8B51F9DD, 0x58F38DED  # the hash of the output words
+_MIX_MULT_L, _MIX_MULT_R = 0xCA01F9DD, 0x4973F715  # the mix of two words
+_PCG64_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 
 
 def stream_states(stream: Stream, seed: int, first_run: int, n_runs: int) -> UInt64Array:
-    """States of the generators of some runs, before the first draw: shape (n_runs, 4).
+    """Initial states of the generators of consecutive runs, shape (n_runs, 4).
 
-    The words are the lower and the upper half of PCG64's state, then of its increment.
+    The words are the lower and upper half of PCG64's state, then of its increment.
 
-    >>> from globalbandits._random.keys import generator
     >>> state = generator(Stream.BIAS, 7, 12).bit_generator.state["state"]
     >>> words = stream_states(Stream.BIAS, 7, 10, 5)[2].tolist()
     >>> words[0] + (words[1] << 64) == state["state"], words[2] + (words[3] << 64) == state["inc"]
@@ -91,12 +89,12 @@ def stream_states(stream: Stream, seed: int, first_run: int, n_runs: int) -> UIn
     runs = np.arange(n_runs, dtype=np.uint64) + np.uint64(first_run)
     words = _hash(common, [runs.astype(np.uint32), (runs >> np.uint64(32)).astype(np.uint32)])
     halves = words[0::2].astype(np.uint64) | (words[1::2].astype(np.uint64) << np.uint64(32))
-    # The seed and the increment, the upper half of each first.
+    # The upper half of seed and increment comes first.
     seed_high, seed_low, inc_high, inc_low = halves
     one = np.uint64(1)
     inc_high = (inc_high << one) | (inc_low >> np.uint64(63))
     inc_low = (inc_low << one) | one
-    # PCG64 starts at 0, takes a step, adds the seed, and takes another step.
+    # PCG64 starts at 0, advances one step, adds the seed, and advances another step.
     low, high = _add(inc_low, inc_high, seed_low, seed_high)
     low, high = _multiply(low, high)
     low, high = _add(low, high, inc_low, inc_high)
@@ -104,45 +102,45 @@ def stream_states(stream: Stream, seed: int, first_run: int, n_runs: int) -> UIn
 
 
 def _hash(common: list[int], last: list[UInt32Array]) -> UInt32Array:
-    """Eight words of SeedSequence for keys that differ in their last words: (8, n)."""
-    constants = _powers(_START_A, _FACTOR_A, _POOL * (_POOL + len(common) + len(last)))
+    """The eight output words of SeedSequence for n keys that differ in their last words: (8, n)."""
+    constants = _powers(_INIT_A, _MULT_A, _POOL_WORDS * (_POOL_WORDS + len(common) + len(last)))
     used = pairwise(constants)
 
     def digest(word: int) -> int:
         before, after = next(used)
-        word = (word ^ before) * after & _MASK
-        return word ^ word >> _SHIFT
+        word = (word ^ before) * after & _MASK_32_BITS
+        return word ^ word >> _SHIFT_BITS
 
     def mix(x: int, y: int) -> int:
-        word = (x * _LEFT - y * _RIGHT) & _MASK
-        return word ^ word >> _SHIFT
+        word = (x * _MIX_MULT_L - y * _MIX_MULT_R) & _MASK_32_BITS
+        return word ^ word >> _SHIFT_BITS
 
-    pool = [digest(word) for word in common[:_POOL]]
-    for source in range(_POOL):
-        for target in range(_POOL):
+    pool = [digest(word) for word in common[:_POOL_WORDS]]
+    for source in range(_POOL_WORDS):
+        for target in range(_POOL_WORDS):
             if source != target:
                 pool[target] = mix(pool[target], digest(pool[source]))
-    for word in common[_POOL:]:
+    for word in common[_POOL_WORDS:]:
         pool = [mix(entry, digest(word)) for entry in pool]
-    # The same for words of many keys, all four entries of the pool at once.
+    # The last words differ between keys: update the four entries of all pools at once.
     pools = _column(pool)
     for words in last:
-        pairs = [next(used) for _ in range(_POOL)]
+        pairs = [next(used) for _ in range(_POOL_WORDS)]
         mixed = (words ^ _column([pair[0] for pair in pairs])) * _column([p[1] for p in pairs])
-        mixed ^= mixed >> np.uint32(_SHIFT)
-        pools = pools * np.uint32(_LEFT) - mixed * np.uint32(_RIGHT)
-        pools ^= pools >> np.uint32(_SHIFT)
-    constants = _powers(_START_B, _FACTOR_B, 2 * _POOL + 1)
+        mixed ^= mixed >> np.uint32(_SHIFT_BITS)
+        pools = pools * np.uint32(_MIX_MULT_L) - mixed * np.uint32(_MIX_MULT_R)
+        pools ^= pools >> np.uint32(_SHIFT_BITS)
+    constants = _powers(_INIT_B, _MULT_B, 2 * _POOL_WORDS + 1)
     out = np.concatenate([pools, pools]) ^ _column(constants[:-1])
     out *= _column(constants[1:])
-    out ^= out >> np.uint32(_SHIFT)
+    out ^= out >> np.uint32(_SHIFT_BITS)
     return out
 
 
 def _powers(start: int, factor: int, number: int) -> list[int]:
     found = [start]
     while len(found) < number:
-        found.append(found[-1] * factor & _MASK)
+        found.append(found[-1] * factor & _MASK_32_BITS)
     return found
 
 
@@ -153,15 +151,15 @@ def _column(values: list[int]) -> UInt32Array:
 def _add(
     low: UInt64Array, high: UInt64Array, other_low: UInt64Array, other_high: UInt64Array
 ) -> tuple[UInt64Array, UInt64Array]:
-    """Sums of 128-bit numbers given in halves."""
+    """Sums of 128-bit numbers given as 64-bit halves."""
     total = low + other_low
     return total, high + other_high + (total < low)
 
 
 def _multiply(low: UInt64Array, high: UInt64Array) -> tuple[UInt64Array, UInt64Array]:
-    """Products of 128-bit numbers with PCG64's multiplier."""
-    by_high, by_low = (np.uint64(part) for part in divmod(_MULTIPLIER, 2**64))
-    half, lower = np.uint64(32), np.uint64(_MASK)
+    """Products of 128-bit numbers and PCG64's multiplier."""
+    by_high, by_low = (np.uint64(part) for part in divmod(_PCG64_MULTIPLIER, 2**64))
+    half, lower = np.uint64(32), np.uint64(_MASK_32_BITS)
     a1, a0, b1, b0 = low >> half, low & lower, by_low >> half, by_low & lower
     middle = a1 * b0 + (a0 * b0 >> half)
     carried = (middle & lower) + a0 * b1
@@ -169,12 +167,12 @@ def _multiply(low: UInt64Array, high: UInt64Array) -> tuple[UInt64Array, UInt64A
     return low * by_low, upper + low * by_high + high * by_low
 
 
-_CHUNK = 4096  # runs: enough for NumPy to be quick
-_KEPT = 8  # chunks; threads are never far from each other
+_RUNS_PER_CHUNK = 4096
+_MAX_CACHED_CHUNKS = 8  # threads work on nearby runs
 
 
 class States:
-    """First states of the streams of some runs; threads may share it.
+    """Initial states of the streams of consecutive runs. Thread-safe.
 
     >>> states = States(7, first_run=10, n_runs=5_000)
     >>> some = states.of(Stream.REWARD, 2_057, 3)
@@ -186,20 +184,22 @@ class States:
         self._first = first_run
         self._lock = threading.Lock()
 
-        @lru_cache(maxsize=_KEPT)
+        @lru_cache(maxsize=_MAX_CACHED_CHUNKS)
         def chunk(stream: Stream, number: int) -> UInt64Array:
-            place = number * _CHUNK
-            return stream_states(stream, seed, first_run + place, min(_CHUNK, n_runs - place))
+            place = number * _RUNS_PER_CHUNK
+            return stream_states(
+                stream, seed, first_run + place, min(_RUNS_PER_CHUNK, n_runs - place)
+            )
 
         self._chunk = chunk
 
     def of(self, stream: Stream, first_run: int, n_runs: int) -> UInt64Array:
-        """States of some of the runs, shape (n_runs, 4)."""
+        """Initial states of consecutive runs, shape (n_runs, 4)."""
         parts = []
         place, left = first_run - self._first, n_runs
         with self._lock:
             while left > 0:
-                number, offset = divmod(place, _CHUNK)
+                number, offset = divmod(place, _RUNS_PER_CHUNK)
                 part = self._chunk(stream, number)[offset : offset + left]
                 parts.append(part)
                 place, left = place + len(part), left - len(part)

@@ -1,25 +1,22 @@
-"""A generator that can be put at the start of any stream without being made anew."""
+"""`Source`: one generator that can be reset to the start of any stream."""
 
 import ctypes
 
 import numpy as np
 
-from globalbandits._random.keys import (
-    Stream,
-    UInt64Array,
-    generator,
-    stream_states,
-)
+from globalbandits._random.keys import Stream, UInt64Array, generator, stream_states
 
 
 class Source:
-    """A PCG64 generator whose state is written straight into its memory, where that is known.
+    """A PCG64 generator whose state can be written directly into its memory.
+
+    If NumPy's memory layout is unknown (`KNOWN_LAYOUT` is False), ``memory`` and ``buffered`` are
+    separate arrays without effect, and only `set` changes the generator.
 
     Attributes:
         rng: the generator.
-        memory: its state, shape (4,), in the order of `stream_states`. Where the layout of
-            NumPy's memory is not known, this is memory of our own, and `set` must be used.
-        buffered: shape (1,); 0 if the generator holds no half of a 64-bit number back.
+        memory: its state, shape (4,), in the order of `stream_states`.
+        buffered: shape (1,); 0 if the generator has no buffered half of a 64-bit number.
     """
 
     def __init__(self) -> None:
@@ -30,7 +27,7 @@ class Source:
             self.memory, self.buffered = _memory_of(self.rng)
 
     def set(self, words: UInt64Array) -> None:
-        """Go to the state with these four words.
+        """Set the generator to the state with these four words.
 
         >>> source = Source()
         >>> source.set(stream_states(Stream.REWARD, 7, 3, 1)[0])
@@ -45,7 +42,7 @@ class Source:
 
 
 def as_state(words: UInt64Array) -> dict[str, object]:
-    """Four words as NumPy writes the state of a PCG64."""
+    """Four words as the state dict of NumPy's PCG64."""
     low, high, inc_low, inc_high = (int(word) for word in words)
     return {
         "bit_generator": "PCG64",
@@ -56,7 +53,7 @@ def as_state(words: UInt64Array) -> dict[str, object]:
 
 
 def _memory_of(rng: np.random.Generator) -> tuple[UInt64Array, UInt64Array]:
-    """The memory of a generator: its state, and the number it holds back."""
+    """The memory of a generator: its state and its buffer."""
     address = rng.bit_generator.ctypes.state_address
     state = ctypes.c_uint64.from_address(address).value
     words = (ctypes.c_uint64 * 4).from_address(state)
@@ -65,7 +62,7 @@ def _memory_of(rng: np.random.Generator) -> tuple[UInt64Array, UInt64Array]:
 
 
 def _is_layout_known() -> bool:
-    """Whether a generator's memory holds what we think, read and written."""
+    """Whether reading and writing a generator's memory work as expected."""
     if np.random.PCG64(0).state["bit_generator"] != "PCG64" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     words = stream_states(Stream.REWARD, 2**100 + 7, 2**40, 2)
@@ -74,7 +71,7 @@ def _is_layout_known() -> bool:
         memory, buffered = _memory_of(plain[0])
         if not np.array_equal(memory, words[0]) or buffered[0] != 0:
             return False
-        plain[0].integers(2**20, dtype=np.uint32)  # holds half a number back
+        plain[0].integers(2**20, dtype=np.uint32)  # buffers half of a 64-bit number
         if buffered[0] == 0:
             return False
         memory[:] = words[1]

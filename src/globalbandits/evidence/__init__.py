@@ -1,8 +1,9 @@
-"""Statements that stay true while data are collected adaptively and looked at all the time.
+"""Anytime-valid statistics for adaptively collected rewards.
 
-Where theta is (`Evidence.interval`), whether the model is wrong (`Evidence.against_model`),
-which arms can still be best (`Evidence.contenders`), and whether theta has moved
-(`Evidence.drift`). A `Learner` carries its evidence along; a log of plays has it too:
+The statements hold at all times at once, whatever rule chooses the arms: where theta is
+(`Evidence.interval`), whether the model is wrong (`Evidence.against_model`), which arms can still
+be best (`Evidence.contenders`), and whether theta has changed (`Evidence.drift`). Every `Learner`
+has evidence; `evidence_from_log` computes it from a log of plays:
 
 >>> import globalbandits as gb
 >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])

@@ -1,10 +1,4 @@
-"""How far arms are apart in worth without the model: each arm's rewards speak for it alone.
-
-If a worth w is too much for arm k, and too little for another arm, then k is not best. What is
-known of an arm is its wealth s_k(m) against each mean m: a convex function, at most 1 at the mean
-of its rewards. So the evidence that its worth is below w is the wealth at the nearest mean, on
-either side, that is worth w or more.
-"""
+"""Which arms can be best: p-values with the model, and model-free ones after its refutation."""
 
 import math
 from typing import TYPE_CHECKING
@@ -24,39 +18,156 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-# How far arms are apart in worth without the model: each arm's rewards speak for it alone.
-#
-# If a worth w is too much for arm k, and too little for another arm, then k is not best. What is
-# known of an arm is its wealth s_k(m) against each mean m: a convex function, at most 1 at the
-# mean of its rewards. So the evidence that its worth is below w is the wealth at the nearest
-# mean, on either side, that is worth w or more.
+SMALLEST_P = 1e-6  # smaller p-values are rounded up to this
+_MAX_CELLS = 48
+_N_BISECTIONS = 48
+_N_MEANS = 257  # grid of means on which two arms are compared
 
-_N_LEVELS = 257  # of worth
-_N_CELLS = 2048  # of means, in which a value is looked up
+
+def best_within(model: "RewardModel", low: float, high: float) -> BoolArray:
+    """Whether each arm is best for some theta in [low, high], shape (n_arms,).
+
+    All are False if the ends are nan.
+    """
+    inside = np.zeros(model.n_arms, np.bool_)
+    for region in model.regions:
+        if region.high >= low and region.low <= high:
+            inside[list(region.arms)] = True
+    return inside
+
+
+def model_p_values(
+    model: "RewardModel", process: Process, edges: FloatArray, bounds: FloatArray
+) -> FloatArray:
+    """p-values of "arm k is best", shape (n_arms,): 1 / inf H over the theta where k is best.
+
+    An arm that is best nowhere has p-value 0.
+
+    Args:
+        model: the reward model.
+        process: log H.
+        edges: edges of the initial cells, which cover the domain.
+        bounds: lower bounds of the process over these cells.
+    """
+    enough = -math.log(SMALLEST_P)
+    p_values = np.zeros(model.n_arms)
+    for region in model.regions:
+        p_values[list(region.arms)] = SMALLEST_P
+    alive = np.flatnonzero(bounds < enough)
+    if alive.size == 0:
+        return p_values
+    first, last = edges[alive[0]], edges[alive[-1] + 1]
+    edges = np.array([region.high for region in model.regions[:-1]])
+    edges = edges[(edges > first) & (edges < last)]
+    tolerance = 0.05
+    if edges.size >= _MAX_CELLS:
+        # With many regions, several arms share a cell, and p-values are rounded up more.
+        edges = np.linspace(first, last, _MAX_CELLS)[1:-1]
+        tolerance = 0.3
+    lows, highs = np.append(first, edges), np.append(edges, last)
+    owners = np.arange(lows.size)
+    found = find_infima(process, lows, highs, owners, tolerance=tolerance, least=0.0, enough=enough)
+    cell_p_values = np.clip(np.exp(-np.maximum(found.certified, 0.0)), SMALLEST_P, 1.0)
+    for region in model.regions:
+        meets = (lows < region.high) & (highs > region.low)
+        arms = list(region.arms)
+        p_values[arms] = np.maximum(p_values[arms], cell_p_values[meets].max(initial=SMALLEST_P))
+    return p_values
+
+
+def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:
+    """Simultaneous intervals for all mean rewards on the unit scale, shape (n_arms, 2).
+
+    The interval of arm k contains the means m with s_k(m) < K / (1 - confidence). The wealth s_k
+    is convex in m, so bisection finds the ends. They are rounded outward.
+    """
+    n_arms = counts.shape[0]
+    threshold = math.log(n_arms / (1.0 - confidence))
+    centres = all_off_the_ends(_observed_means(counts))
+    ends = []
+    for outermost in (SMALLEST_MEAN, 1.0 - SMALLEST_MEAN):
+        inside, outside = centres.copy(), np.full(n_arms, outermost)
+        for _ in range(_N_BISECTIONS):
+            middle = 0.5 * (inside + outside)
+            excluded = arm_wealth(counts, middle, middle) >= threshold
+            outside, inside = (
+                np.where(excluded, middle, outside),
+                np.where(excluded, inside, middle),
+            )
+        excluded = arm_wealth(counts, outside, outside) >= threshold
+        ends.append(np.where(excluded, outside, np.round(outside)))
+    return np.column_stack(ends)
+
+
+def free_p_values(model: "RewardModel", counts: FloatArray) -> FloatArray:
+    """p-values of "arm k is best" without the model's curves, shape (n_arms,).
+
+    Arm k is not best if some mean v is too high for arm k (s_k(v) is large and v is above its
+    mean reward) and too low for another arm. The union bound over arms costs a factor K. If the
+    model has a value function, worths replace means.
+    """
+    n_arms = counts.shape[0]
+    centres = _observed_means(counts)
+    if model.valued:
+        separation = worth_separation(model, counts, centres)
+    else:
+        separation = _mean_separation(counts, centres)
+    return np.asarray(np.minimum(1.0, n_arms * np.exp(-np.maximum(separation, 0.0))))
+
+
+def _mean_separation(counts: FloatArray, centres: FloatArray) -> FloatArray:
+    """Log evidence that an arm's mean is below that of another arm, shape (n_arms,)."""
+    n_arms = counts.shape[0]
+    means = np.linspace(0.0, 1.0, _N_MEANS)[1:-1, np.newaxis]
+    log_wealth = arm_wealth(counts, *(np.broadcast_to(means, (_N_MEANS - 2, n_arms)),) * 2)
+    too_high = np.where(means >= centres, log_wealth, -math.inf)
+    too_low = np.where(means <= centres, log_wealth, -math.inf)
+    # An arm never beats itself: no mean is both above and below its mean reward.
+    rivals = too_low.max(axis=1, keepdims=True)
+    return np.asarray(np.minimum(too_high, rivals).max(axis=0))
+
+
+def _observed_means(counts: FloatArray) -> FloatArray:
+    """Mean reward of each arm, where s_k <= 1; 0.5 for arms without rewards."""
+    failures, successes = failures_and_successes(counts)
+    totals = failures + successes
+    means = np.full(totals.shape, 0.5)
+    return np.asarray(np.divide(successes, totals, out=means, where=totals > 0.0))
+
+
+# Model-free evidence that one arm is worth less than another.
+#
+# Arm k is not best if some worth w is too large for arm k and too small for another arm. The
+# wealth s_k(m) of the bets against a mean m is convex in m, and at most 1 at the mean of the arm's
+# rewards. So the evidence that the arm's worth is below w is the wealth at the nearest mean, on
+# either side, whose worth is at least w.
+
+_N_WORTH_LEVELS = 257
+_N_MEAN_CELLS = 2048  # cells of means in which the value function is tabulated
 
 
 def worth_separation(model: "RewardModel", counts: FloatArray, centres: FloatArray) -> FloatArray:
-    """Log evidence that an arm is worth less than another one, shape (n_arms,).
+    """Log evidence that an arm is worth less than another arm, shape (n_arms,).
 
     Args:
-        model: the reward model; only its values are used.
+        model: the reward model; only its value functions are used.
         counts: soft counts, shape (n_arms, n_bins + 1).
         centres: mean rewards on the unit scale, shape (n_arms,).
     """
-    levels = np.linspace(0.0, 1.0, _N_LEVELS)
+    levels = np.linspace(0.0, 1.0, _N_WORTH_LEVELS)
     values = _unit_values(model)
     too_much = _evidence(counts, centres, values, levels)
     too_little = _evidence(counts, centres, -values, -levels)
-    # An arm cannot be beaten by itself: no worth is both too much and too little for it.
+    # An arm never beats itself: no worth is both too large and too small for it.
     rivals = too_little.max(axis=1, keepdims=True)
     return np.asarray(np.minimum(too_much, rivals).max(axis=0))
 
 
 def _unit_values(model: "RewardModel") -> FloatArray:
-    """What arms are worth at the ends of cells of means, shape (n_arms, n_cells + 1)."""
+    """Worth of each arm at the edges of the cells, scaled to [0, 1]: (n_arms, n_cells + 1)."""
     low, high = model.reward_range
     least, most = model.worth_range
-    means = np.linspace(low, high, _N_CELLS + 1)
+    means = np.linspace(low, high, _N_MEAN_CELLS + 1)
     worth = np.array([model.worth_of(arm, means) for arm in range(model.n_arms)])
     return np.asarray((worth - least) / ((most - least) or 1.0))
 
@@ -80,132 +191,18 @@ def _evidence(
 
 
 def _most_in_cells(values: FloatArray) -> FloatArray:
-    """The largest value in each cell, on the safe side: a peak between two ends may be higher."""
+    """Upper bound of the value in each cell, with an allowance for a peak between its edges."""
     steps = np.abs(np.diff(values))
     slack = np.maximum(np.append(steps, 0.0), np.append(0.0, steps))
     return np.asarray(np.maximum((values + slack)[:-1], (values + slack)[1:]))
 
 
 def _nearest(most: FloatArray, centre: float, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The nearest means below and above the centre that reach the levels; nan for none."""
-    ends = np.linspace(0.0, 1.0, _N_CELLS + 1)
-    home = min(int(centre * _N_CELLS), _N_CELLS - 1)
+    """The nearest means below and above the centre that reach each level; nan if none does."""
+    ends = np.linspace(0.0, 1.0, _N_MEAN_CELLS + 1)
+    home = min(int(centre * _N_MEAN_CELLS), _N_MEAN_CELLS - 1)
     ahead = np.searchsorted(np.maximum.accumulate(most[home:]), levels)
     behind = np.searchsorted(np.maximum.accumulate(most[home::-1]), levels)
     above = np.append(np.maximum(ends[home:-1], centre), math.nan)[ahead]
     below = np.append(np.minimum(ends[home + 1 : 0 : -1], centre), math.nan)[behind]
     return below, above
-
-
-SMALLEST_P = 1e-6  # smaller p-values are rounded up to this
-_MOST_CELLS = 48
-_N_HALVINGS = 48
-_N_MEANS = 257  # means at which two arms are told apart
-
-
-def best_within(model: "RewardModel", low: float, high: float) -> BoolArray:
-    """Whether each arm is best somewhere in [low, high], shape (n_arms,); nan for no theta."""
-    inside = np.zeros(model.n_arms, np.bool_)
-    for region in model.regions:
-        if region.high >= low and region.low <= high:
-            inside[list(region.arms)] = True
-    return inside
-
-
-def model_p_values(
-    model: "RewardModel", process: Process, edges: FloatArray, bounds: FloatArray
-) -> FloatArray:
-    """p-values of "arm k is best", shape (n_arms,): 1 / inf H over the theta where k is best.
-
-    An arm that is best nowhere has p-value 0.
-
-    Args:
-        model: the reward model.
-        process: log H.
-        edges: of cells to begin with, which cover the domain.
-        bounds: lower bounds of the process over these cells.
-    """
-    enough = -math.log(SMALLEST_P)
-    p_values = np.zeros(model.n_arms)
-    for region in model.regions:
-        p_values[list(region.arms)] = SMALLEST_P
-    alive = np.flatnonzero(bounds < enough)
-    if alive.size == 0:
-        return p_values
-    first, last = edges[alive[0]], edges[alive[-1] + 1]
-    edges = np.array([region.high for region in model.regions[:-1]])
-    edges = edges[(edges > first) & (edges < last)]
-    tolerance = 0.05
-    if edges.size >= _MOST_CELLS:
-        # Cells that several of so many arms share: p-values are rounded up a little more.
-        edges = np.linspace(first, last, _MOST_CELLS)[1:-1]
-        tolerance = 0.3
-    lows, highs = np.append(first, edges), np.append(edges, last)
-    owners = np.arange(lows.size)
-    found = find_infima(process, lows, highs, owners, tolerance=tolerance, least=0.0, enough=enough)
-    cell_p_values = np.clip(np.exp(-np.maximum(found.certified, 0.0)), SMALLEST_P, 1.0)
-    for region in model.regions:
-        meets = (lows < region.high) & (highs > region.low)
-        arms = list(region.arms)
-        p_values[arms] = np.maximum(p_values[arms], cell_p_values[meets].max(initial=SMALLEST_P))
-    return p_values
-
-
-def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:
-    """Intervals for the means of all arms at once on the unit scale, shape (n_arms, 2).
-
-    Arm k's interval holds the means m with s_k(m) < K / (1 - confidence). As a function of m, s_k
-    is convex, so halving finds the ends; they are rounded outward.
-    """
-    n_arms = counts.shape[0]
-    threshold = math.log(n_arms / (1.0 - confidence))
-    centres = all_off_the_ends(_observed_means(counts))
-    ends = []
-    for outermost in (SMALLEST_MEAN, 1.0 - SMALLEST_MEAN):
-        inside, outside = centres.copy(), np.full(n_arms, outermost)
-        for _ in range(_N_HALVINGS):
-            middle = 0.5 * (inside + outside)
-            excluded = arm_wealth(counts, middle, middle) >= threshold
-            outside, inside = (
-                np.where(excluded, middle, outside),
-                np.where(excluded, inside, middle),
-            )
-        excluded = arm_wealth(counts, outside, outside) >= threshold
-        ends.append(np.where(excluded, outside, np.round(outside)))
-    return np.column_stack(ends)
-
-
-def free_p_values(model: "RewardModel", counts: FloatArray) -> FloatArray:
-    """p-values of "arm k is best" without the model's curves, shape (n_arms,).
-
-    If some mean v is too high for arm k (s_k(v) large, v above its rewards) and too low for
-    another arm, then k is not best; the union over arms costs a factor K. Where the model has a
-    value, worths take the place of means.
-    """
-    n_arms = counts.shape[0]
-    centres = _observed_means(counts)
-    if model.valued:
-        separation = worth_separation(model, counts, centres)
-    else:
-        separation = _mean_separation(counts, centres)
-    return np.asarray(np.minimum(1.0, n_arms * np.exp(-np.maximum(separation, 0.0))))
-
-
-def _mean_separation(counts: FloatArray, centres: FloatArray) -> FloatArray:
-    """Log evidence that an arm's mean is less than another one's, shape (n_arms,)."""
-    n_arms = counts.shape[0]
-    means = np.linspace(0.0, 1.0, _N_MEANS)[1:-1, np.newaxis]
-    log_wealth = arm_wealth(counts, *(np.broadcast_to(means, (_N_MEANS - 2, n_arms)),) * 2)
-    too_high = np.where(means >= centres, log_wealth, -math.inf)
-    too_low = np.where(means <= centres, log_wealth, -math.inf)
-    # An arm cannot be beaten by itself: no mean is both above and below its rewards.
-    rivals = too_low.max(axis=1, keepdims=True)
-    return np.asarray(np.minimum(too_high, rivals).max(axis=0))
-
-
-def _observed_means(counts: FloatArray) -> FloatArray:
-    """Mean reward of each arm, at which s_k <= 1; one half for arms without rewards."""
-    failures, successes = failures_and_successes(counts)
-    totals = failures + successes
-    means = np.full(totals.shape, 0.5)
-    return np.asarray(np.divide(successes, totals, out=means, where=totals > 0.0))

@@ -1,14 +1,14 @@
-"""Has theta moved? Old histograms, subtracted from the new one, leave what came since.
+"""The test for drift: whether one constant theta explains the rewards of every period.
 
-A copy of the histogram is taken every b observations. E_j(theta) is the pooled process of the
-rewards since copy j; while theta does not change,
+A copy of the histogram is taken every b observations. The current histogram minus copy j contains
+the rewards since copy j, and E_j(theta) is their pooled process. While theta is constant,
 
     D(theta) = sum_j E_j(theta) / ((j + 1)(j + 2)),    j = 0, 1, ... (copy 0 is empty),
 
-is an e-process for the true theta, so it ever reaches 1/alpha with probability at most alpha:
-a theta at which it once did is dead for good. If every theta is dead, no constant theta
-explains the rewards. Few copies suffice, some with ages about b 2^i and some taken at times
-b 2^i: leaving others out only makes D smaller.
+is an e-process for the true theta, so it ever reaches 1/alpha with probability at most alpha. A
+theta is refuted once D reached 1/alpha there. If every theta is refuted, no constant theta
+explains the rewards. Only some copies are kept: some with ages of about b 2^i and some taken at
+the times b 2^i. Leaving out the others only makes D smaller.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-EVERY = 100  # b
-MOST_EVERY = 1_000_000_000
+EVERY = 100  # b, observations between two copies
+MAX_EVERY = 1_000_000_000
 _N_SLOTS = 24  # enough for b 2**24 observations
-_N_THETAS = 513  # at which a change is dated
-_ENOUGH = 20.0  # log e-values beyond this are not distinguished
+_N_THETAS = 513  # grid on which a change is dated
+_MAX_LOG_E = 20.0  # larger log e-values are not computed precisely
 
 
 class Snapshots(NamedTuple):
-    """Copies of the histogram: a slot for each age, then one for each power of two."""
+    """Copies of the histogram: one slot per age, then one slot per power of two."""
 
-    times: IntArray  # (n_slots,) observations before the copy was taken; 0: no copy
+    times: IntArray  # (n_slots,) number of observations when the copy was taken; 0 if empty
     counts: FloatArray  # (n_slots, n_arms, n_bins + 1)
 
 
 def no_snapshots(n_arms: int, n_bins: int) -> Snapshots:
-    """No copy yet."""
+    """Snapshots with empty slots."""
     n_slots = 2 * _N_SLOTS
     return Snapshots(np.zeros(n_slots, np.int64), np.zeros((n_slots, n_arms, n_bins + 1)))
 
 
 def record(snapshots: Snapshots, counts: FloatArray, time: int, every: int) -> None:
-    """Keep a copy if it is time for one, in the slots that `slots_of` says.
+    """Store a copy in the slots given by `slots_of`, if a copy is due.
 
     >>> snapshots = no_snapshots(1, 1)
     >>> for time in range(1, 1301):
@@ -67,11 +67,11 @@ def record(snapshots: Snapshots, counts: FloatArray, time: int, every: int) -> N
 
 
 def slots_of(time: int, every: int) -> tuple[int, int]:
-    """The two slots for a copy taken now, or -1 for none. Numba compiles this.
+    """The two slots for a copy taken now; -1 for no slot. Numba compiles this.
 
-    Copy j goes to the slot that says how often 2 divides j. So slot i always holds one that
-    is at most b 2**(i+1) old: ages double from slot to slot. If j is a power of two, a second
-    copy is kept for good.
+    The first slot of copy j is the number of times that 2 divides j. So the copy in slot i is at
+    most b 2**(i+1) old, and ages double from slot to slot. If j is a power of two, a second copy
+    is kept permanently.
 
     >>> slots_of(150, 100), slots_of(300, 100), slots_of(400, 100)
     ((-1, -1), (0, -1), (2, 26))
@@ -87,7 +87,7 @@ def slots_of(time: int, every: int) -> tuple[int, int]:
 
 
 def times_kept(since: int, now: int, every: int) -> list[int]:
-    """Times of the copies that are kept now, if none was dropped after ``since``, rising.
+    """Increasing times of the copies that are kept now, if copies were last dropped at ``since``.
 
     >>> times_kept(0, 1301, 100), times_kept(400, 1301, 100)
     ([100, 200, 400, 800, 1000, 1200, 1300], [800, 1000, 1200, 1300])
@@ -96,24 +96,24 @@ def times_kept(since: int, now: int, every: int) -> list[int]:
     for slot in range(_N_SLOTS):
         latest = now // every >> slot
         if slot < _N_SLOTS - 1 and latest % 2 == 0:
-            latest -= 1  # even ones belong to later slots
+            latest -= 1  # even numbers belong to later slots
         numbers.update((latest << slot, 1 << slot))
     times = sorted(number * every for number in numbers if number > 0)
     return [time for time in times if since < time <= now]
 
 
 def kept(snapshots: Snapshots, before: int) -> tuple[IntArray, FloatArray]:
-    """Times and counts of the copies taken before some time, the oldest first."""
+    """Times and counts of the copies taken before a time, oldest first."""
     times, slots = np.unique(snapshots.times, return_index=True)
     use = (times > 0) & (times < before)
     return times[use], snapshots.counts[slots[use]]
 
 
 class ConstantTheta:
-    """The logarithm of the largest D so far, as a function of theta.
+    """A lower bound of the logarithm of the largest D so far, as a function of theta.
 
-    D of now comes from the rewards since each copy. D at an earlier time is at least half
-    the pooled process of the rewards until then, which the copies hold too.
+    The current D is computed from the rewards since each copy. D at the time of a copy was at
+    least half the pooled process of the rewards in that copy.
     """
 
     def __init__(
@@ -146,22 +146,22 @@ class ConstantTheta:
 def constant_log_e(
     model: "RewardModel", counts: FloatArray, snapshots: Snapshots, time: int, every: int
 ) -> float:
-    """Logarithm of inf D over theta, the evidence against every constant theta.
+    """Logarithm of the infimum of D over theta: the evidence against every constant theta.
 
-    If it is 0 or less, some theta explains everything; then it is the value at such a theta.
+    A result of at most 0 is the value at some theta that explains all rewards.
     """
     process = ConstantTheta(model, counts, snapshots, time, every)
     edges = likely_edges(model, counts)
-    return find_infimum(process, edges, tolerance=0.05, least=0.0, enough=_ENOUGH).certified
+    return find_infimum(process, edges, tolerance=0.05, least=0.0, enough=_MAX_LOG_E).certified
 
 
 def date_change(
     model: "RewardModel", counts: FloatArray, snapshots: Snapshots, time: int
 ) -> tuple[int, int, int] | None:
-    """When theta most likely changed, between two other times; None without copies.
+    """The most likely time of a change, between its two neighbours; None without copies.
 
-    The split that two thetas, one before and one after, explain best by the likelihood of
-    coins with the model's means; it can be no finer than the copies that are kept.
+    The rewards are split at each copy and each part gets its own theta. The result is the copy
+    with the largest Bernoulli likelihood, and the times of the copies before and after it.
     """
     kept_times, copies = kept(snapshots, time)
     if kept_times.size == 0:

@@ -1,10 +1,10 @@
-"""What an e-process is, and the means it bets on.
+"""E-processes: the wealth of bets against a parameter theta, as functions of theta.
 
-For each theta, gamblers bet that theta is wrong. If theta is the truth, nobody can expect to
-gain, whatever arms are played and whenever one looks, so wealth ever reaches 1/alpha with
-probability at most alpha: a large value is evidence against theta. Every process here is a
-function of the soft histogram alone, and comes with a certified lower bound over whole cells
-of theta, so that nothing hides between the points of a grid. Everything is in log space.
+For each theta, bets are placed against theta. If theta is true, no bet has a positive expected
+gain, whatever arms are played. By Ville's inequality the wealth then ever reaches 1/alpha with
+probability at most alpha, so a large wealth is evidence against theta. Every process is a
+function of the soft histogram alone. It also has a certified lower bound over intervals of theta
+("cells"), so that a search does not depend on a grid. All values are logarithms.
 """
 
 import math
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-STAKE = 0.95  # c: the largest part of the wealth a bet may lose
+STAKE = 0.95  # c: the largest share of its wealth that a bet may lose
 SMALLEST_MEAN = 1e-9
-_CHUNK = 1 << 17  # numbers in one temporary array: it should stay in the processor's cache
+# Numbers in one temporary array, which should fit into the processor's cache.
+_MAX_ARRAY_SIZE = 1 << 17
 
 
 class Process(Protocol):
@@ -35,13 +36,12 @@ class Process(Protocol):
     ) -> tuple[FloatArray, FloatArray]:
         """The value at the middle of each cell [low, high], and a lower bound over the cell.
 
-        Bounds of cells with a middle value below ``floor`` are not used: they may be minus
-        infinity.
+        The bound may be minus infinity for cells whose middle value is below ``floor``.
         """
 
 
 class UnitMeans:
-    """Means on the unit scale of some arms, kept off 0 and 1."""
+    """Mean rewards of selected arms on the unit scale, clipped away from 0 and 1."""
 
     def __init__(self, model: "RewardModel", arms: IntArray) -> None:
         self._model = model
@@ -58,12 +58,12 @@ class UnitMeans:
 
 
 def off_the_ends(mean: float) -> float:
-    """A mean on the unit scale, kept off 0 and 1. Numba compiles this."""
+    """A mean on the unit scale, clipped away from 0 and 1. Numba compiles this."""
     return min(max(mean, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
 
 
 def all_off_the_ends(means: FloatArray) -> FloatArray:
-    """The same for arrays."""
+    """`off_the_ends` for arrays."""
     return np.minimum(np.maximum(means, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
 
 
@@ -81,35 +81,39 @@ def log_sum(values: FloatArray, axis: int) -> FloatArray:
 def by_chunks(
     function: Callable[..., FloatArray], row_size: int, *columns: FloatArray
 ) -> FloatArray:
-    """``function`` of columns, a few rows at a time so that temporaries stay small.
+    """Evaluate ``function`` on a few rows at a time, so that temporary arrays stay small.
 
     The function returns an array whose last axis runs over the rows.
     """
-    n_rows = max(1, _CHUNK // max(1, row_size))
+    n_rows = max(1, _MAX_ARRAY_SIZE // max(1, row_size))
     starts = range(0, max(1, columns[0].size), n_rows)
     parts = [function(*(column[i : i + n_rows] for column in columns)) for i in starts]
     return np.concatenate(parts, axis=-1)
 
 
-# The pooled process H: bets on all arms at once, in the directions the model allows.
+# The pooled process H bets on all arms at once, in the directions that the model allows.
 #
-# With steps e_l = 4 R 2^-l, l = 0..11, to both sides of theta, d = the step cut at the end of
-# the domain (R long), m_k = mu_k(theta) and the target m'_k = m_k + (mu_k(theta ± d) - m_k)
-# e_l/d, a reward x of arm k multiplies the wealth of a bet by
+# There are 24 bets: steps e_l = 4 R 2^-l, l = 0..11, to both sides of theta, where R is the length
+# of the domain. Let d be the step after it is cut at the end of the domain, m_k = mu_k(theta), and
+# m'_k the target mean:
 #
-# (1 - x) (1 - m'_k) / (1 - m_k) + x m'_k / m_k,
+#     m'_k = m_k + (mu_k(theta ± d) - m_k) e_l / d.
 #
-# where m'_k is clipped so that the factor is at least 1 - c. H(theta) is the mean wealth of the
-# 24 bets. Secants, not derivatives, so that a vanishing slope does not blind a bet.
+# A reward x of arm k multiplies the wealth of the bet by
+#
+#     (1 - x) (1 - m'_k) / (1 - m_k) + x m'_k / m_k,
+#
+# where m'_k is clipped so that this factor is at least 1 - c. H(theta) is the mean wealth of the
+# bets. The targets use secants instead of derivatives, so a bet works where the slope is zero.
 
 N_SCALES = 12
 N_BETS = 2 * N_SCALES
-_NEGLIGIBLE = 0.005  # of H: the bets that a lower bound may leave out
-_KEEP = 1.0 - STAKE
+_NEGLIGIBLE_SHARE = 0.005  # share of H that a lower bound may leave out
+_MIN_FACTOR = 1.0 - STAKE  # smallest factor on the wealth of a bet
 
 
 class PooledSets:
-    """Logarithms of H as functions of theta, for several sets of counts at once.
+    """log H as a function of theta, for several sets of counts at once.
 
     Args:
         model: the reward model.
@@ -128,7 +132,7 @@ class PooledSets:
 
     def at(self, thetas: FloatArray) -> FloatArray:
         """Values at points, shape (n_sets, n)."""
-        return by_chunks(lambda part: _mean(self._wealth(part)[0]), self._row_size, thetas)
+        return by_chunks(lambda part: _log_mean(self._wealth(part)[0]), self._row_size, thetas)
 
     def survey(
         self, lows: FloatArray, highs: FloatArray, floor: float
@@ -141,7 +145,7 @@ class PooledSets:
         return values, bounds
 
     def _reach(self, thetas: FloatArray, steps: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Where a step from theta ends, cut at the domain, and by how much it was cut (>= 1)."""
+        """The end of a step from theta, cut at the domain, and the ratio of full to cut step."""
         low, high = self._means.domain
         room = np.where(steps > 0.0, high - thetas, low - thetas)
         cut = np.abs(steps) > np.abs(room)
@@ -152,7 +156,7 @@ class PooledSets:
     def _wealth(self, thetas: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log wealth of each bet at points, (n, n_bets, n_sets), and the means (n, 1, n_arms)."""
         ends, stretch = self._reach(thetas[:, np.newaxis], self._steps)
-        stretch[np.isinf(stretch)] = 0.0  # no room on this side: no bet
+        stretch[np.isinf(stretch)] = 0.0  # no bet if theta is at the end of the domain
         means = self._means(np.column_stack([thetas, ends]))
         mean = means[:, :1]
         stake = (means[:, 1:] - mean) * (stretch[..., np.newaxis] / (mean * (1.0 - mean)))
@@ -167,28 +171,28 @@ class PooledSets:
     def _survey(self, lows: FloatArray, highs: FloatArray, floor: float) -> FloatArray:
         middles = 0.5 * (lows + highs)
         wealth, means = self._wealth(middles)
-        values = _mean(wealth)
+        values = _log_mean(wealth)
         bounds = np.full_like(values, -np.inf)
-        ask = np.flatnonzero(values.max(axis=0) >= floor)
-        if ask.size:
-            rich = self._richest(wealth[ask])
-            cells = self._cells(lows[ask], highs[ask], means[ask], self._steps[rich])
-            bounds[:, ask] = _mean(self._bound(cells))
+        wanted = np.flatnonzero(values.max(axis=0) >= floor)
+        if wanted.size:
+            rich = self._richest(wealth[wanted])
+            cells = self._cells(lows[wanted], highs[wanted], means[wanted], self._steps[rich])
+            bounds[:, wanted] = _log_mean(self._bound(cells))
         return np.stack([values, bounds])
 
     def _richest(self, wealth: FloatArray) -> IntArray:
-        """Bets to keep in a lower bound: without the others it is still one, and as good."""
+        """Indices of the bets with nearly all wealth. Leaving out others keeps a bound valid."""
         parts = np.exp(wealth - wealth.max(axis=1, keepdims=True))
         parts /= parts.sum(axis=1, keepdims=True)
         order = np.argsort(-parts.max(axis=2), axis=1)
         kept = np.cumsum(np.take_along_axis(parts, order[..., np.newaxis], axis=1), axis=1)
-        n_kept = int((kept < 1.0 - _NEGLIGIBLE).sum(axis=1).max()) + 1
+        n_kept = int((kept < 1.0 - _NEGLIGIBLE_SHARE).sum(axis=1).max()) + 1
         return order[:, : min(n_kept, N_BETS)]
 
     def _cells(
         self, lows: FloatArray, highs: FloatArray, middle: FloatArray, steps: FloatArray
     ) -> "_Cells":
-        """What m and m' can be in each cell: means are monotone, so ends tell all."""
+        """Ranges of m and m' in each cell. Means are monotone, so the ends give the ranges."""
         sides = np.stack([lows, highs], axis=1)
         ends, stretch = self._reach(sides[..., np.newaxis], steps[:, np.newaxis])
         means = self._means(np.concatenate([sides[..., np.newaxis], ends], axis=2))
@@ -210,31 +214,31 @@ class PooledSets:
     def _bound(self, cells: "_Cells") -> FloatArray:
         """Lower bounds of log wealth over cells, shape (n, n_bets, n_sets).
 
-        For a given m, log wealth is concave in m': it is smallest at an end of what m' can be,
-        or at the clip. For a given m' it is convex in m: it lies above its tangent. A bet
-        clipped from below gains with m, one clipped from above loses.
+        For fixed m, log wealth is concave in m', so its minimum is at an end of the range of m'
+        or at the clip. For fixed m' it is convex in m, so it lies above its tangent. The wealth
+        of a bet clipped from below increases with m; clipped from above, it decreases.
         """
         smallest = np.full((*cells.least.shape, len(self._counts)), np.inf)
-        lowest, highest = _KEEP * cells.low, 1.0 - _KEEP * (1.0 - cells.high)
+        lowest, highest = _MIN_FACTOR * cells.low, 1.0 - _MIN_FACTOR * (1.0 - cells.high)
         for target in (cells.least, cells.most):
             free = (target >= lowest) & (target <= highest)
             inside = np.minimum(np.maximum(target, lowest), highest)
             tangent = self._tangent(cells, inside)
             np.minimum(smallest, tangent, out=smallest, where=free[..., np.newaxis])
-        floored = cells.least < _KEEP * cells.high
+        floored = cells.least < _MIN_FACTOR * cells.high
         if floored.any():
-            pay = _KEEP + STAKE * (1.0 - self._knots) / (1.0 - cells.low[..., np.newaxis])
+            pay = _MIN_FACTOR + STAKE * (1.0 - self._knots) / (1.0 - cells.low[..., np.newaxis])
             floor = self._count(np.log(pay))
             np.minimum(smallest, floor, out=smallest, where=floored[..., np.newaxis])
-        capped = cells.most > 1.0 - _KEEP * (1.0 - cells.low)
+        capped = cells.most > 1.0 - _MIN_FACTOR * (1.0 - cells.low)
         if capped.any():
-            pay = _KEEP + STAKE * self._knots / cells.high[..., np.newaxis]
+            pay = _MIN_FACTOR + STAKE * self._knots / cells.high[..., np.newaxis]
             ceiling = self._count(np.log(pay))
             np.minimum(smallest, ceiling, out=smallest, where=capped[..., np.newaxis])
         return np.asarray(smallest.sum(axis=2))
 
     def _tangent(self, cells: "_Cells", target: FloatArray) -> FloatArray:
-        """Smallest value in a cell of the tangent at its middle, per arm, for a fixed m'."""
+        """Minimum over a cell of the tangent at its middle, per arm, for a fixed m'."""
         odds = (1.0 - target) / (1.0 - cells.middle)
         at_zero = odds[..., np.newaxis] * (1.0 - self._knots)
         at_one = (target / cells.middle)[..., np.newaxis] * self._knots
@@ -248,7 +252,7 @@ class PooledSets:
         )
 
     def _count(self, values: FloatArray) -> FloatArray:
-        """Values at the knots summed with the counts: (n, n_bets, n_arms, n_sets)."""
+        """Sum over knots of values times counts, shape (n, n_bets, n_arms, n_sets)."""
         n, n_bets, n_arms, n_knots = values.shape
         by_arm = values.transpose(2, 0, 1, 3).reshape(n_arms, n * n_bets, n_knots)
         summed = by_arm @ self._counts.transpose(1, 2, 0)
@@ -258,7 +262,7 @@ class PooledSets:
 
 
 class Pooled:
-    """The logarithm of H as a function of theta, for one set of counts (n_arms, n_bins + 1)."""
+    """log H as a function of theta, for one set of counts of shape (n_arms, n_bins + 1)."""
 
     def __init__(self, model: "RewardModel", counts: FloatArray) -> None:
         self._sets = PooledSets(model, counts[np.newaxis])
@@ -275,7 +279,7 @@ class Pooled:
         return values[0], bounds[0]
 
 
-def _mean(wealth: FloatArray) -> FloatArray:
+def _log_mean(wealth: FloatArray) -> FloatArray:
     """Log of the mean wealth of the bets: (n, n_bets, n_sets) -> (n_sets, n)."""
     return np.asarray(log_sum(wealth, axis=1).T - math.log(N_BETS))
 
@@ -290,20 +294,22 @@ class _Cells(NamedTuple):
     most: FloatArray  # (n, n_bets, n_arms)
 
 
-# The spike-and-slab process SS: does any theta fit all arms at once?
+# The spike-and-slab process SS tests whether one theta fits all arms at once.
 #
-# Each arm alone bets against its mean m_k = mu_k(theta), up and down, with stakes f = c 2^-l:
+# The rewards of each arm k are used to bet against its mean m_k = mu_k(theta), up and down, with
+# stakes f = c 2^-l, l = 0..7. C_k[j] is the soft count of arm k at knot x_j:
 #
-# s_k = 1/16 sum_l [ exp sum_j C_k[j] log(1 - f + f x_j / m_k) + exp sum_j C_k[j] log(1 - f + f
-# (1 - x_j)/(1 - m_k)) ], l = 0..7, SS(theta) = 1/2 prod_k (1 - 1/K + s_k/K) + 1/2 prod_k (1/2 +
-# s_k/2).
+#     s_k = 1/16 sum_l [ exp sum_j C_k[j] log(1 - f + f x_j / m_k)
+#                      + exp sum_j C_k[j] log(1 - f + f (1 - x_j) / (1 - m_k)) ]
 #
-# The first product is large if a few arms are wrong, the second if many are a little wrong. The
-# up-bets fall with m_k and the down-bets rise: over a cell of theta each is smallest at a known
-# end, which bounds SS from below.
+#     SS(theta) = 1/2 prod_k (1 - 1/K + s_k/K) + 1/2 prod_k (1/2 + s_k/2)
 #
-# The pieces of the formula (`up_pay`, `down_pay`, `log_parts`) take numbers or arrays: the loops
-# in `witness` use the same ones.
+# The first product (spike) is large if a few means are wrong, the second (slab) if many means are
+# slightly wrong. The wealth of up-bets decreases with m_k and the wealth of down-bets increases.
+# Over a cell of theta each has its minimum at a known end, which gives a lower bound of SS.
+#
+# `up_pay`, `down_pay` and `log_parts` take numbers or arrays. The compiled loops in
+# `live_refutation` use them too.
 
 N_STAKES = 8
 N_SLAB_BETS = 2 * N_STAKES
@@ -312,17 +318,17 @@ LOG_HALF = math.log(0.5)
 
 
 def up_pay(stake: Any, knot: float, mean: Any) -> Any:
-    """What a bet on rewards above the mean pays for a reward at a knot."""
+    """Pay-off of a bet on rewards above the mean, for a reward at a knot."""
     return 1.0 + stake * (knot / mean - 1.0)
 
 
 def down_pay(stake: Any, knot: float, mean: Any) -> Any:
-    """What a bet on rewards below the mean pays for a reward at a knot."""
+    """Pay-off of a bet on rewards below the mean, for a reward at a knot."""
     return 1.0 + stake * ((1.0 - knot) / (1.0 - mean) - 1.0)
 
 
 def log_parts(n_arms: int) -> tuple[float, float]:
-    """Logarithms of the parts 1 - 1/K and 1/K of the spike; those of the slab are halves.
+    """Logarithms of the weights 1 - 1/K and 1/K in the spike. In the slab both are 1/2.
 
     >>> log_parts(1)
     (-inf, 0.0)
@@ -362,9 +368,9 @@ class SpikeSlab:
         return np.asarray(np.logaddexp(*factors.sum(axis=2)) + LOG_HALF)
 
     def shares(self, theta: float) -> FloatArray:
-        """Each arm's part of the evidence at theta, summing to 1 (or 0 without any evidence).
+        """Each arm's share of the evidence at theta; they sum to 1, or to 0 without evidence.
 
-        Parts of the log of the larger of the two products; arms that fit have none.
+        These are shares of the log of the larger product. An arm that fits has share 0.
         """
         point = np.array([theta])
         factors = self._factors(point, point)[:, 0]
@@ -378,7 +384,7 @@ class SpikeSlab:
         """Logs of the arms' factors in the spike and the slab, shape (2, n, n_arms)."""
         ends = self._means(np.stack([lows, highs]))
         wealth = arm_wealth(self._counts, ends.max(axis=0), ends.min(axis=0))
-        # Arms without rewards have s_k = 1 and add nothing.
+        # Arms without rewards have s_k = 1, so their factors are 1 and can be left out.
         without, within = log_parts(self._n_arms)
         spike = np.logaddexp(without, wealth + within)
         return np.stack([spike, np.logaddexp(LOG_HALF, wealth + LOG_HALF)])
@@ -389,9 +395,9 @@ def arm_wealth(counts: FloatArray, up_means: FloatArray, down_means: FloatArray)
 
     Args:
         counts: soft counts, shape (n_arms, n_bins + 1).
-        up_means: means, shape (..., n_arms).
-        down_means: the same for the value at a mean; not above ``up_means`` for a lower bound
-            over the means between them.
+        up_means: means that up-bets bet against, shape (..., n_arms).
+        down_means: means that down-bets bet against. Equal to ``up_means`` for the value at a
+            mean; smaller for a lower bound over the means between the two.
     """
     n_bins = counts.shape[1] - 1
     stakes = np.array(STAKES).reshape(-1, *(1,) * up_means.ndim)

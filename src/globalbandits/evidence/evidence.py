@@ -1,8 +1,6 @@
-"""Evidence as a plain dict that survives JSON bit for bit, and back, with all of it checked.
+"""`Evidence`: observed rewards, the anytime-valid statements about them, and their saved state.
 
-Copies of the histogram are saved as the rewards of one stretch of time after the other. So
-the histogram is the sum of what is saved, it must agree with the statistics, and the times of
-the copies follow from the number of observations: little can be changed without notice.
+`evidence_from_log` builds the evidence of a log of plays.
 """
 
 import dataclasses
@@ -17,16 +15,8 @@ from globalbandits._rewards import as_arm, as_batch, as_unit, given_arm
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require, show
 from globalbandits.errors import EvidenceError, RewardError, StateError
-from globalbandits.evidence import (
-    drift_test,
-    histogram,
-)
-from globalbandits.evidence.drift_test import (
-    MOST_EVERY,
-    kept,
-    record,
-    times_kept,
-)
+from globalbandits.evidence import drift_test, histogram
+from globalbandits.evidence.drift_test import MAX_EVERY, kept, record, times_kept
 from globalbandits.evidence.histogram import GRAINS, MOST_BINS, TimedHistogram
 from globalbandits.evidence.inference import Inference
 from globalbandits.evidence.statements import (
@@ -51,224 +41,20 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-# Evidence as a plain dict that survives JSON bit for bit, and back, with all of it checked.
-#
-# Copies of the histogram are saved as the rewards of one stretch of time after the other. So the
-# histogram is the sum of what is saved, it must agree with the statistics, and the times of the
-# copies follow from the number of observations: little can be changed without notice.
-
-VERSION = 2
-KEYS = ("version", "model", "bins", "every", "since", "forgotten", "statistics", "stretches")
-_MOST_OBSERVATIONS = 2**53
-_EXACT = 2.0**27  # rewards of one arm whose soft counts add up without any rounding
-_SLACK = 1e-9  # rounding in the statistics, for every reward
-
-
-def encode(
-    tally: TimedHistogram, observed: dict[str, Any] | None, stats: Statistics | None
-) -> dict[str, Any]:
-    """All of the state; what is kept elsewhere is None.
-
-    Args:
-        tally: the soft counts and their copies.
-        observed: samples of what the model observes.
-        stats: counts and sums of the same rewards.
-    """
-    times, copies = kept(tally.snapshots, tally.clock + 1)
-    first = np.zeros((1, *tally.counts.shape))
-    stretches = np.diff(np.concatenate([first, copies, tally.counts[np.newaxis]]), axis=0)
-    return {
-        "version": VERSION,
-        "model": observed,
-        "bins": tally.bins,
-        "every": tally.every,
-        "since": tally.since,
-        "forgotten": tally.clock - round(float(tally.counts.sum())),
-        "statistics": None if stats is None else encode_tuple(stats),
-        "stretches": [
-            [time, _encode_rows(stretch)]
-            for time, stretch in zip([*times.tolist(), tally.clock], stretches, strict=True)
-        ],
-    }
-
-
-def _encode_rows(counts: FloatArray) -> list[Any]:
-    """Pairs of an arm and its row; arms without rewards are left out."""
-    return [[arm, counts[arm].tolist()] for arm in np.flatnonzero(counts.any(axis=1)).tolist()]
-
-
-def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool) -> TimedHistogram:
-    """What `encode` has written.
-
-    Args:
-        state: the saved state.
-        model: the model it must be of, unless it is shared.
-        stats: counts and sums of the same rewards if they are ``shared``; otherwise they are
-            filled with those of the state.
-        shared: whether model and statistics are kept elsewhere.
-
-    Raises:
-        StateError: if the state is damaged, of another model or not of the same rewards.
-    """
-    check_keys("evidence", state, KEYS)
-    version = state["version"]
-    if type(version) is not int or version != VERSION:
-        raise StateError(
-            f"evidence must have version {VERSION}, got {show(version)}: "
-            "states of other versions cannot be read"
-        )
-    if not shared:
-        check_model(state["model"], model)
-        assign(stats, decode_statistics(state["statistics"], stats))
-    elif state["statistics"] is not None or state["model"] is not None:
-        raise StateError(
-            "statistics and model must be null where they are kept elsewhere, "
-            f"got {show(state['statistics'])} and {show(state['model'])}"
-        )
-    bins = _decode_integer("bins", state["bins"], 1, MOST_BINS)
-    every = _decode_integer("every", state["every"], 1, MOST_EVERY)
-    tally = TimedHistogram(len(stats.counts), bins, every)
-    totals = _decode_stretches(tally, state["since"], state["stretches"])
-    forgotten = _decode_integer("forgotten", state["forgotten"], 0, _MOST_OBSERVATIONS)
-    if forgotten != tally.clock - int(totals.sum()):
-        raise StateError(f"forgotten must be {tally.clock - int(totals.sum())}, got {forgotten}")
-    check_agreement(stats, tally.counts, totals)
-    return tally
-
-
-def check_model(samples: Any, model: "RewardModel") -> None:
-    """Refuse evidence of a model that observes something else."""
-    if not model.same_observed(samples):
-        raise StateError(
-            "evidence must be of a model with the same curves, domain and reward range, "
-            f"got {show(samples)}"
-        )
-
-
-def _decode_stretches(tally: TimedHistogram, since: Any, saved: Any) -> IntArray:
-    """Fill an empty tally; returns how many rewards each arm has."""
-    stretches = [_as_list("stretch", entry, 2) for entry in _as_list("stretches", saved)]
-    times = [_decode_integer("time", time, 0, _MOST_OBSERVATIONS) for time, _ in stretches]
-    tally.clock = times[-1] if times else 0
-    tally.since = _decode_integer("since", since, 0, tally.clock)
-    expected = [*times_kept(tally.since, tally.clock, tally.every), tally.clock]
-    if times != expected:
-        raise StateError(f"stretches must end at the times {expected}, got {show(times)}")
-    totals = np.zeros(len(tally.counts), np.int64)
-    before = 0
-    for time, (_, rows) in zip(times, stretches, strict=True):
-        n_rewards = _add_rows(tally.counts, totals, rows)
-        if n_rewards > time - before:
-            raise StateError(
-                f"stretch from {before} to {time} must have at most {time - before} rewards, "
-                f"got {n_rewards}"
-            )
-        if time > tally.since:
-            record(tally.snapshots, tally.counts, time, tally.every)
-        before = time
-    return totals
-
-
-def decode_statistics(saved: Any, template: Statistics) -> Statistics:
-    """Counts and sums that rewards on the unit scale can have."""
-    stats: Statistics = decode_tuple("statistics", saved, template)
-    with np.errstate(all="ignore"):
-        possible = are_possible(stats)
-    if not possible:
-        raise StateError(
-            "statistics must be counts and sums that rewards in the range can have, "
-            f"got {show(saved)}"
-        )
-    return stats
-
-
-def check_agreement(stats: Statistics, counts: FloatArray, totals: IntArray) -> None:
-    """Refuse a histogram that is not one of the rewards in the statistics.
-
-    Args:
-        stats: counts and sums.
-        counts: soft counts, shape (n_arms, n_bins + 1).
-        totals: how many rewards each arm has in them, shape (n_arms,).
-    """
-    knots = np.linspace(0.0, 1.0, counts.shape[1])
-    slack = (_SLACK + 1.0 / (GRAINS * (counts.shape[1] - 1))) * (1.0 + totals)
-    squares = counts @ (knots * knots)
-    # Sharing a reward between two knots keeps its mean and adds up to a quarter of the squared
-    # distance of the knots to its square.
-    most = 0.25 * totals * knots[1] * knots[1]
-    agree = totals == stats.counts
-    agree &= np.abs(counts @ knots - stats.sums) <= slack
-    agree &= (stats.squares <= squares + slack) & (stats.squares >= squares - most - slack)
-    if not agree.all():
-        arm = int(np.argmin(agree))
-        raise StateError(
-            f"evidence must agree with the statistics, got {totals[arm]} rewards of arm {arm} "
-            f"with sum {counts[arm] @ knots:.9g} for {stats.counts[arm]} with sum "
-            f"{stats.sums[arm]:.9g}"
-        )
-
-
-def _add_rows(counts: FloatArray, totals: IntArray, rows: Any) -> int:
-    """Add pairs of an arm and its row to soft counts and to totals; returns how many rewards."""
-    n_arms, n_knots = counts.shape
-    pairs = [_as_list("row", entry, 2) for entry in _as_list("rows", rows)]
-    arms: list[int] = []
-    for arm, _ in pairs:
-        arms.append(_decode_integer("arm", arm, arms[-1] + 1 if arms else 0, n_arms - 1))
-    saved = [row for _, row in pairs]
-    soft = decode_array("soft counts", saved, np.zeros((len(pairs), n_knots)))
-    n_rewards = _count_rewards(soft)
-    if not n_rewards.all():
-        wrong = saved[int(np.argmin(n_rewards))]
-        raise StateError(
-            f"soft counts must be those of a whole number of rewards, got {show(wrong)}"
-        )
-    counts[arms] += soft
-    totals[arms] += n_rewards
-    return int(n_rewards.sum())
-
-
-def _count_rewards(soft: FloatArray) -> IntArray:
-    """How many rewards each row of soft counts is of; 0 if it cannot be those of any."""
-    good = np.all((soft >= 0.0) & (soft < _MOST_OBSERVATIONS), axis=1)
-    kept = np.where(good[:, np.newaxis], soft, 0.0)
-    good &= np.all(kept * GRAINS % 1.0 == 0.0, axis=1)
-    totals = kept.sum(axis=1)
-    n_rewards = np.round(totals)
-    rounding = np.where(n_rewards <= _EXACT, 0.0, n_rewards / GRAINS)
-    good &= np.abs(totals - n_rewards) <= rounding
-    return np.where(good, n_rewards, 0.0).astype(np.int64)
-
-
-def _decode_integer(name: str, saved: Any, low: int, high: int) -> int:
-    number = int(decode_array(name, saved, np.zeros((), np.int64)))
-    if not low <= number <= high:
-        raise StateError(f"{name} must lie between {low} and {high}, got {number}")
-    return number
-
-
-def _as_list(name: str, saved: Any, length: int | None = None) -> list[Any]:
-    if not isinstance(saved, (list, tuple)):
-        raise StateError(f"{name} must be a list, got {show(saved)}")
-    if length is not None and len(saved) != length:
-        raise StateError(f"{name} must have {length} entries, got {len(saved)}")
-    return list(saved)
-
-
 class Evidence:
-    """What rewards say about theta, the model, the best arm and change, valid at all times.
+    """Anytime-valid statements about theta, the model, the best arm and drift.
 
-    The state is a soft histogram and a few old copies of it. It is additive: it does not
-    depend on the order of rewards, two of them can be merged, and rewards can be taken back,
-    all bit for bit.
+    The state is a soft histogram and a few earlier copies of it. The histogram is additive and
+    exact: it is independent of the order of rewards, two histograms can be merged, and a reward
+    can be removed without a trace.
 
     Args:
-        model: the reward model; rewards are given in its units.
-        bins: cells of the histogram, at most 1024: 8 suits most rewards, 16 continuous ones
-            with little noise, and 1 is exact for rewards that are all or nothing.
-        every: how many observations lie between copies, which `drift` needs.
-        statistics: counts and sums of the same rewards, if they are kept elsewhere: then only
-            `note`, `unnote` and `merge_counts` change the evidence.
+        model: the reward model; rewards are in its units.
+        bins: cells of the histogram, at most 1024. 8 suits most rewards, 16 suits continuous
+            rewards with little noise, and 1 is exact for Bernoulli rewards.
+        every: observations between two copies of the histogram; `drift` compares the copies.
+        statistics: counts and sums of the same rewards, if a learner owns them. The evidence is
+            then changed by `note`, `unnote` and `merge_counts` only.
 
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
@@ -306,11 +92,11 @@ class Evidence:
 
     @property
     def n_observations(self) -> int:
-        """How many rewards the evidence rests on."""
+        """Number of rewards in the evidence."""
         return int(self._stats.total[0])
 
     def update(self, arm: int, reward: float) -> None:
-        """Take in one reward, in the model's units."""
+        """Add one reward, in the model's units."""
         self._check_own("update")
         index = as_arm("arm", arm, self._model.n_arms)
         unit = as_unit("reward", reward, self._model.reward_range)
@@ -318,32 +104,32 @@ class Evidence:
         self._tally.note(index, unit)
 
     def note(self, arm: int, unit_reward: float) -> None:
-        """Take in one reward on the unit scale that has been counted already."""
+        """Add one reward on the unit scale that the shared statistics already count."""
         self._tally.note(arm, unit_reward)
 
     @property
     def soft_counts(self) -> histogram.Histogram:
-        """The soft counts for those who add rewards themselves, each followed by a `tick`."""
+        """The soft counts, not a copy. A caller that adds a reward to them then calls `tick`."""
         return self._tally.soft_counts
 
     def tick(self) -> None:
-        """One more reward has been counted and added to the histogram."""
+        """Advance the clock after a reward was added to `soft_counts`."""
         self._tally.tick()
 
     def add_many(self, arms: IntArray, unit_rewards: FloatArray) -> None:
-        """Take in rewards on the unit scale, unchecked; the same bits as one by one."""
+        """Add valid rewards on the unit scale; bit-identical to adding them one by one."""
         self._check_own("add_many")
         counting.count_many(self._stats, arms, unit_rewards)
         self._tally.note_many(arms, unit_rewards)
 
     def forget(self, arm: int, reward: float, number: int | None = None) -> None:
-        """Take one reward back; refused if it cannot be among those observed.
+        """Remove one reward. Raises `RewardError` if the arm cannot have had it.
 
         Args:
             arm: index of the arm.
-            reward: the reward as it was observed.
-            number: which observation it was, counted from 1. If it is not given, the copies
-                that may hold the reward are dropped, and the search for drift begins anew.
+            reward: the observed reward.
+            number: position of the observation, counted from 1. Without it all copies of the
+                histogram are dropped, and the search for drift starts again.
         """
         self._check_own("forget")
         index = as_arm("arm", arm, self._model.n_arms)
@@ -354,14 +140,14 @@ class Evidence:
         counting.uncount(self._stats, index, unit)
 
     def unnote(self, arm: int, unit_reward: float, number: int | None = None) -> None:
-        """Undo `note`; refused if the arm cannot have had this reward on the unit scale."""
+        """Undo `note`. Raises `RewardError` if the arm cannot have had this reward."""
         self._tally.take_back(arm, unit_reward, number)
 
     def merge(self, *others: "Evidence") -> "Evidence":
-        """Add what others have seen of the same model; returns this one.
+        """Add other evidence about the same model to this one, and return this one.
 
-        Two streams have no common clock: the copies are dropped and the search for drift
-        begins anew.
+        Two streams have no common clock, so the copies of the histogram are dropped and the
+        search for drift starts again.
         """
         self._check_own("merge")
         if len({id(evidence) for evidence in (self, *others)}) <= len(others):
@@ -375,21 +161,21 @@ class Evidence:
         return self
 
     def merge_counts(self, other: "Evidence", past: FloatArray | None) -> None:
-        """Add another histogram, less a past that is in both; the statistics stay."""
+        """Add another histogram minus the common past; the statistics are unchanged."""
         self._check_belongs(other)
         self._tally.merge(other._tally, past)
 
     def copy(self) -> "Evidence":
-        """The same evidence, with memory and statistics of its own."""
+        """An independent copy, with its own statistics."""
         twin = Evidence(self._model, bins=self._tally.bins, every=self._tally.every)
         counting.assign(twin._stats, self._stats)
         twin._tally = self._tally.copy()
         return twin
 
     def interval(self, confidence: float = 0.95) -> Interval:
-        """An interval that holds theta at all times, with probability ``confidence`` at least."""
+        """An interval that contains theta at all times with probability at least ``confidence``."""
         confidence = as_confidence(confidence)
-        hull = self._reading().hull(confidence)
+        hull = self._inference().hull(confidence)
         return Interval(
             confidence=confidence,
             low=hull.low,
@@ -399,27 +185,27 @@ class Evidence:
         )
 
     def against_model(self) -> ModelEvidence:
-        """How strongly the rewards speak against the model, whatever theta is."""
-        reading = self._reading()
+        """Evidence against the model: against every theta in its domain."""
+        inference = self._inference()
         return ModelEvidence(
-            log_e_value=reading.against.certified,
-            theta=reading.against.theta,
-            shares=tuple(reading.shares().tolist()),
+            log_e_value=inference.against.certified,
+            theta=inference.against.theta,
+            shares=tuple(inference.shares().tolist()),
             arms=self._model.arms,
             n_arms_seen=int(np.count_nonzero(self._stats.counts)),
             n_observations=self.n_observations,
         )
 
     def contenders(self, confidence: float = 0.95) -> Contenders:
-        """The arms that can still be best; without the model once that is refuted."""
+        """The arms that can still be best. A refuted model is not used."""
         confidence = as_confidence(confidence)
-        reading = self._reading()
-        race = reading.race(confidence)
-        bounds = reading.bounds(confidence).tolist() if race.model_free else None
+        inference = self._inference()
+        race = inference.race(confidence)
+        bounds = inference.bounds(confidence).tolist() if race.model_free else None
         return Contenders(
             confidence=confidence,
             arms=tuple(np.flatnonzero(race.arms).tolist()),
-            p_values=tuple(reading.p_values(race, confidence).tolist()),
+            p_values=tuple(inference.p_values(race, confidence).tolist()),
             values=self._model.arms,
             model_free=race.model_free,
             bounds=None if bounds is None else tuple((low, high) for low, high in bounds),
@@ -427,9 +213,13 @@ class Evidence:
         )
 
     def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
-        """What the plays were worth beyond always the baseline, an arm's index.
+        """Worth of the plays minus the worth of always playing the baseline arm.
 
-        In the units of the worth, by the model's curves; see `Earnings`.
+        The amount is in units of worth and follows the model's curves; see `Earnings`.
+
+        Args:
+            baseline: index of the baseline arm.
+            confidence: confidence of the bounds.
         """
         arm = as_arm("baseline", baseline, self._model.n_arms)
         theta, span = self._believed(confidence)
@@ -446,7 +236,7 @@ class Evidence:
         )
 
     def _believed(self, confidence: float) -> tuple[float, Interval]:
-        """The least refuted theta, and the interval: an empty one if the model is refuted."""
+        """The least refuted theta, and the interval, which is empty if the model is refuted."""
         span = self.interval(confidence)
         against = self.against_model()
         if against.refuted(1.0 - span.confidence):
@@ -454,7 +244,7 @@ class Evidence:
         return against.theta, span
 
     def drift(self, alpha: float = 0.05) -> Drift:
-        """Whether theta has moved, with a false-alarm rate of ``alpha`` over all time."""
+        """Whether theta has changed, with a false-alarm rate of ``alpha`` over all time."""
         alpha = as_alpha(alpha)
         tally = self._tally
         seen = (self._model, tally.counts, tally.snapshots, tally.clock)
@@ -469,17 +259,17 @@ class Evidence:
         )
 
     def history(self) -> tuple[IntArray, FloatArray]:
-        """Times and histograms that are still known, the present one last."""
+        """Times and histograms of the stored copies; the current histogram is last."""
         return self._tally.history()
 
     def mark(self) -> None:
-        """Remember the present for `history`; marks are not part of the `state`."""
+        """Store the current histogram for `history`. Marks are not part of the `state`."""
         self._tally.mark()
 
     def plot_evidence(
         self, confidence: float = 0.95, *, truth: float | None = None, title: str = ""
     ) -> "Figure":
-        """Interval, e-value and contenders over the times of `history`."""
+        """Plot interval, e-value and contenders over the times of `history`."""
         from globalbandits.evidence.evidence_plots import history_figure
 
         return history_figure(self._model, *self.history(), confidence, truth, title)
@@ -487,10 +277,14 @@ class Evidence:
     def plot_worth(
         self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
     ) -> "Figure":
-        """What each arm is worth: the curve at the estimate, its interval, what was observed.
+        """Plot the worth of each arm: estimate, interval and observed value.
 
-        The arm that is worth most at the estimate is marked, and so is the baseline, the index
-        of an arm such as today's price. Drawn into ``ax`` if it is given.
+        The plot marks the arm with the largest worth at the estimate, and the baseline.
+
+        Args:
+            confidence: confidence of the interval.
+            baseline: index of the baseline arm, such as the current price.
+            ax: axes to draw into; default: a new figure.
         """
         from globalbandits.evidence.evidence_plots import worth_figure
 
@@ -499,9 +293,9 @@ class Evidence:
         return worth_figure(self._model, self._stats, theta, span, arm, ax)
 
     def state(self) -> dict[str, Any]:
-        """All that `restore` needs, as a dict that JSON can hold.
+        """The state for `restore`, as a dict for JSON.
 
-        Statistics that are kept elsewhere are left out, and the model with them.
+        Shared statistics and their model are left out.
         """
         if self._shares_statistics:
             return encode(self._tally, None, None)
@@ -515,12 +309,12 @@ class Evidence:
         *,
         statistics: Statistics | None = None,
     ) -> "Evidence":
-        """The evidence whose `state` this is; refused if it was of another model.
+        """Evidence from a saved `state`. Raises `StateError` for another model.
 
         Args:
             model: the reward model.
-            state: what `state` returned.
-            statistics: of the same rewards, if they are kept elsewhere.
+            state: the return value of `state`.
+            statistics: counts and sums of the same rewards, if a learner owns them.
         """
         evidence = cls(model, statistics=statistics)
         shared = statistics is not None
@@ -536,28 +330,28 @@ class Evidence:
         rows: "Sequence[int | None]",
         statistics: Statistics,
     ) -> "Evidence":
-        """The evidence of a state whose arms stand in other places of the model.
+        """Evidence from the saved state of a model with other arms.
 
         Args:
-            model: the model; what it observes of common arms is the same.
-            state: what `state` returned, without statistics.
-            old: the statistics of the state.
-            rows: for each arm of the model the arm in the state, or None.
-            statistics: those of the model's arms, kept elsewhere.
+            model: the new model; the mean curves of common arms are the same.
+            state: the return value of `state`, without statistics.
+            old: the statistics that belong to the state.
+            rows: for each arm of the new model its index in the state, or None for a new arm.
+            statistics: counts and sums of the new model's arms, owned by a learner.
         """
         evidence = cls(model, statistics=statistics)
         evidence._tally = decode(state, model, old, shared=True).moved(rows)
         return evidence
 
-    def _reading(self) -> Inference:
+    def _inference(self) -> Inference:
         return Inference(self._model, self._tally.counts)
 
     def _check_own(self, action: str) -> None:
-        """Refuse to change statistics that are kept elsewhere."""
+        """Raise `EvidenceError` if a learner owns the statistics."""
         if self._shares_statistics:
             raise EvidenceError(
                 f"{action} must be called on evidence with statistics of its own, got that of a "
-                "learner: tell the learner, or change a copy"
+                "learner: report to the learner, or change a copy"
             )
 
     def _check_belongs(self, other: "Evidence") -> None:
@@ -570,7 +364,8 @@ class Evidence:
         return f"Evidence({self._model.n_arms} arms, {self.n_observations:,} observations)"
 
 
-_N_MARKS = 40  # moments, evenly spaced in their logarithm, that a picture of the log can show
+# Number of points in time, evenly spaced on a log scale, that `Evidence.plot_evidence` shows.
+_N_MARKS = 40
 
 
 def evidence_from_log(
@@ -582,18 +377,18 @@ def evidence_from_log(
     bins: int = histogram.DEFAULT_BINS,
     every: int = drift_test.EVERY,
 ) -> Evidence:
-    """Evidence from a log of plays, in the order they happened.
+    """Evidence from a log of plays in chronological order.
 
-    Only `Evidence.drift` depends on the order. The rule that chose the arms does not matter,
-    as long as it did not see a reward before choosing the arm it was paid for.
+    Only `Evidence.drift` depends on the order. Any rule may have chosen the arms, provided that
+    it chose each arm before it saw that play's reward.
 
     Args:
         model: the reward model.
         arms: index of the arm of each play.
         rewards: reward of each play, in the model's units.
-        arm_values: instead of the indices what the arms stand for, such as prices.
-        bins: cells of the histogram, see `Evidence`.
-        every: observations between copies of the histogram, see `Evidence`.
+        arm_values: the arms' user-facing values, such as prices, instead of the indices.
+        bins: cells of the histogram; see `Evidence`.
+        every: observations between copies of the histogram; see `Evidence`.
 
     >>> import globalbandits as gb
     >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
@@ -611,3 +406,208 @@ def evidence_from_log(
         collected.mark()
         start = stop
     return collected
+
+
+# Saved state: a plain dict that survives a round trip through JSON bit for bit.
+#
+# The copies of the histogram are saved as increments: the soft counts of each stretch of time
+# between two copies. The histogram is the sum of the increments. It must agree with the
+# statistics, and the times of the copies follow from the number of observations, so `decode`
+# detects most damage.
+
+VERSION = 2
+KEYS = ("version", "model", "bins", "every", "since", "forgotten", "statistics", "stretches")
+_MAX_OBSERVATIONS = 2**53
+_MAX_EXACT_REWARDS = 2.0**27  # up to this number of rewards, an arm's soft counts sum exactly
+_ROUNDING_PER_REWARD = 1e-9  # in the sums of the statistics
+
+
+def encode(
+    tally: TimedHistogram, observed: dict[str, Any] | None, stats: Statistics | None
+) -> dict[str, Any]:
+    """The saved state as a dict.
+
+    Args:
+        tally: the soft counts and their copies.
+        observed: samples of the model's mean curves; None if a learner saves the model.
+        stats: counts and sums of the same rewards; None if a learner saves them.
+    """
+    times, copies = kept(tally.snapshots, tally.clock + 1)
+    first = np.zeros((1, *tally.counts.shape))
+    stretches = np.diff(np.concatenate([first, copies, tally.counts[np.newaxis]]), axis=0)
+    return {
+        "version": VERSION,
+        "model": observed,
+        "bins": tally.bins,
+        "every": tally.every,
+        "since": tally.since,
+        "forgotten": tally.clock - round(float(tally.counts.sum())),
+        "statistics": None if stats is None else encode_tuple(stats),
+        "stretches": [
+            [time, _encode_rows(stretch)]
+            for time, stretch in zip([*times.tolist(), tally.clock], stretches, strict=True)
+        ],
+    }
+
+
+def _encode_rows(counts: FloatArray) -> list[Any]:
+    """Pairs of an arm and its row, for arms with rewards."""
+    return [[arm, counts[arm].tolist()] for arm in np.flatnonzero(counts.any(axis=1)).tolist()]
+
+
+def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool) -> TimedHistogram:
+    """The histogram that `encode` saved.
+
+    Args:
+        state: the saved state.
+        model: the model; if not ``shared``, the state must belong to it.
+        stats: if ``shared``, counts and sums of the same rewards; otherwise overwritten with
+            those of the state.
+        shared: whether a learner owns the model and the statistics.
+
+    Raises:
+        StateError: if the state is damaged, or belongs to another model or to other rewards.
+    """
+    check_keys("evidence", state, KEYS)
+    version = state["version"]
+    if type(version) is not int or version != VERSION:
+        raise StateError(
+            f"evidence must have version {VERSION}, got {show(version)}: "
+            "states of other versions cannot be read"
+        )
+    if not shared:
+        check_model(state["model"], model)
+        assign(stats, decode_statistics(state["statistics"], stats))
+    elif state["statistics"] is not None or state["model"] is not None:
+        raise StateError(
+            "statistics and model must be null where they are kept elsewhere, "
+            f"got {show(state['statistics'])} and {show(state['model'])}"
+        )
+    bins = _decode_integer("bins", state["bins"], 1, MOST_BINS)
+    every = _decode_integer("every", state["every"], 1, MAX_EVERY)
+    tally = TimedHistogram(len(stats.counts), bins, every)
+    totals = _decode_stretches(tally, state["since"], state["stretches"])
+    forgotten = _decode_integer("forgotten", state["forgotten"], 0, _MAX_OBSERVATIONS)
+    if forgotten != tally.clock - int(totals.sum()):
+        raise StateError(f"forgotten must be {tally.clock - int(totals.sum())}, got {forgotten}")
+    check_agreement(stats, tally.counts, totals)
+    return tally
+
+
+def check_model(samples: Any, model: "RewardModel") -> None:
+    """Raise `StateError` if the samples differ from the model's mean curves."""
+    if not model.same_observed(samples):
+        raise StateError(
+            "evidence must be of a model with the same curves, domain and reward range, "
+            f"got {show(samples)}"
+        )
+
+
+def _decode_stretches(tally: TimedHistogram, since: Any, saved: Any) -> IntArray:
+    """Fill an empty tally and return the number of rewards of each arm."""
+    stretches = [_as_list("stretch", entry, 2) for entry in _as_list("stretches", saved)]
+    times = [_decode_integer("time", time, 0, _MAX_OBSERVATIONS) for time, _ in stretches]
+    tally.clock = times[-1] if times else 0
+    tally.since = _decode_integer("since", since, 0, tally.clock)
+    expected = [*times_kept(tally.since, tally.clock, tally.every), tally.clock]
+    if times != expected:
+        raise StateError(f"stretches must end at the times {expected}, got {show(times)}")
+    totals = np.zeros(len(tally.counts), np.int64)
+    before = 0
+    for time, (_, rows) in zip(times, stretches, strict=True):
+        n_rewards = _add_rows(tally.counts, totals, rows)
+        if n_rewards > time - before:
+            raise StateError(
+                f"stretch from {before} to {time} must have at most {time - before} rewards, "
+                f"got {n_rewards}"
+            )
+        if time > tally.since:
+            record(tally.snapshots, tally.counts, time, tally.every)
+        before = time
+    return totals
+
+
+def decode_statistics(saved: Any, template: Statistics) -> Statistics:
+    """Saved statistics, checked to be possible for rewards on the unit scale."""
+    stats: Statistics = decode_tuple("statistics", saved, template)
+    with np.errstate(all="ignore"):
+        possible = are_possible(stats)
+    if not possible:
+        raise StateError(
+            "statistics must be counts and sums that rewards in the range can have, "
+            f"got {show(saved)}"
+        )
+    return stats
+
+
+def check_agreement(stats: Statistics, counts: FloatArray, totals: IntArray) -> None:
+    """Raise `StateError` if histogram and statistics cannot come from the same rewards.
+
+    Args:
+        stats: counts and sums.
+        counts: soft counts, shape (n_arms, n_bins + 1).
+        totals: number of rewards of each arm in the soft counts, shape (n_arms,).
+    """
+    knots = np.linspace(0.0, 1.0, counts.shape[1])
+    slack = (_ROUNDING_PER_REWARD + 1.0 / (GRAINS * (counts.shape[1] - 1))) * (1.0 + totals)
+    squares = counts @ (knots * knots)
+    # Splitting a reward between two knots keeps its mean. It increases the square by at most a
+    # quarter of the squared distance between the knots.
+    most = 0.25 * totals * knots[1] * knots[1]
+    agree = totals == stats.counts
+    agree &= np.abs(counts @ knots - stats.sums) <= slack
+    agree &= (stats.squares <= squares + slack) & (stats.squares >= squares - most - slack)
+    if not agree.all():
+        arm = int(np.argmin(agree))
+        raise StateError(
+            f"evidence must agree with the statistics, got {totals[arm]} rewards of arm {arm} "
+            f"with sum {counts[arm] @ knots:.9g} for {stats.counts[arm]} with sum "
+            f"{stats.sums[arm]:.9g}"
+        )
+
+
+def _add_rows(counts: FloatArray, totals: IntArray, rows: Any) -> int:
+    """Add saved rows to soft counts and totals, and return the number of rewards added."""
+    n_arms, n_knots = counts.shape
+    pairs = [_as_list("row", entry, 2) for entry in _as_list("rows", rows)]
+    arms: list[int] = []
+    for arm, _ in pairs:
+        arms.append(_decode_integer("arm", arm, arms[-1] + 1 if arms else 0, n_arms - 1))
+    saved = [row for _, row in pairs]
+    soft = decode_array("soft counts", saved, np.zeros((len(pairs), n_knots)))
+    n_rewards = _count_rewards(soft)
+    if not n_rewards.all():
+        wrong = saved[int(np.argmin(n_rewards))]
+        raise StateError(
+            f"soft counts must be those of a whole number of rewards, got {show(wrong)}"
+        )
+    counts[arms] += soft
+    totals[arms] += n_rewards
+    return int(n_rewards.sum())
+
+
+def _count_rewards(soft: FloatArray) -> IntArray:
+    """Number of rewards in each row of soft counts; 0 if the row is invalid."""
+    good = np.all((soft >= 0.0) & (soft < _MAX_OBSERVATIONS), axis=1)
+    kept = np.where(good[:, np.newaxis], soft, 0.0)
+    good &= np.all(kept * GRAINS % 1.0 == 0.0, axis=1)
+    totals = kept.sum(axis=1)
+    n_rewards = np.round(totals)
+    rounding = np.where(n_rewards <= _MAX_EXACT_REWARDS, 0.0, n_rewards / GRAINS)
+    good &= np.abs(totals - n_rewards) <= rounding
+    return np.where(good, n_rewards, 0.0).astype(np.int64)
+
+
+def _decode_integer(name: str, saved: Any, low: int, high: int) -> int:
+    number = int(decode_array(name, saved, np.zeros((), np.int64)))
+    if not low <= number <= high:
+        raise StateError(f"{name} must lie between {low} and {high}, got {number}")
+    return number
+
+
+def _as_list(name: str, saved: Any, length: int | None = None) -> list[Any]:
+    if not isinstance(saved, (list, tuple)):
+        raise StateError(f"{name} must be a list, got {show(saved)}")
+    if length is not None and len(saved) != length:
+        raise StateError(f"{name} must have {length} entries, got {len(saved)}")
+    return list(saved)

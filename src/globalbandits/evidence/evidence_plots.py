@@ -1,4 +1,4 @@
-"""Evidence over time, and what arms are worth by it, drawn by the room of plots."""
+"""Plots of evidence: its statements over time, and the worth of the arms."""
 
 import math
 from typing import TYPE_CHECKING
@@ -10,10 +10,7 @@ from globalbandits._validation import require
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence.inference import infer_many
 from globalbandits.evidence.statements import Interval, worth_bounds
-from globalbandits.plots.arm_worth import (
-    Seen,
-    worth_picture,
-)
+from globalbandits.plots.arm_worth import Seen, worth_picture
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.labels import drawn_label
 from globalbandits.statistics import Statistics
@@ -33,15 +30,15 @@ def history_figure(
     truth: float | None,
     title: str,
 ) -> "Figure":
-    """What histograms taken at some times say.
+    """Plot interval, e-value and contenders over time.
 
     Args:
         model: the reward model.
-        times: observations in each histogram, shape (n,).
+        times: number of observations in each histogram, shape (n,).
         histograms: soft counts, shape (n, n_arms, n_bins + 1).
-        confidence: of interval and contenders.
-        truth: the true parameter, if it is known.
-        title: a line above the figure.
+        confidence: confidence of interval and contenders.
+        truth: the true parameter, if known.
+        title: title of the figure.
     """
     seen = times > 0
     require(bool(seen.any()), "evidence", "have observations to draw", 0, EvidenceError)
@@ -68,15 +65,15 @@ def worth_figure(
     baseline: int | None,
     ax: "Axes | None",
 ) -> "Figure":
-    """What arms are worth by the model and by their own rewards, and which one is best.
+    """Plot the worth of each arm by the model and by its own rewards, and mark the best arm.
 
     Args:
         model: the reward model.
         stats: counts and sums on the unit scale.
         theta: the estimate.
-        span: the interval of theta; empty where the model is refuted.
-        baseline: index of the arm that is played today, if there is one.
-        ax: axes to draw into; a new figure without them.
+        span: the interval of theta; empty if the model is refuted.
+        baseline: index of the baseline arm, such as the current price, or None.
+        ax: axes to draw into; None for a new figure.
     """
     low, high = model.reward_range
     worth = model.worth(theta)

@@ -1,14 +1,14 @@
-"""The soft histogram: what every statement is computed from, and all it needs to keep.
+"""The soft histogram of rewards, from which every statement of `Evidence` is computed.
 
 A reward x of arm k on the unit scale lies between two of the knots j/B, j = 0..B. It adds
-1 - w to the left knot's count and w to the right one's, where w is its relative position
-between them: the mean is kept, the spread only grows. The logarithm of a bet's pay-off is
-concave in x, so wealth computed from the knots never exceeds the wealth of the real bet, and
-every statement built on it stays valid.
+1 - w to the count of the left knot and w to the count of the right knot, where w is its relative
+position between them. This keeps the mean and can only increase the variance. The logarithm of
+a bet's pay-off is concave in x, so the wealth computed from the knots is at most the wealth of
+the real bet, and every statement based on it is valid.
 
-Sums are exact: w is rounded to a multiple of 2**-26, so additions of up to 2**27 rewards
-per knot carry no rounding. Histograms therefore add up, can be subtracted again and do not
-depend on the order of rewards, bit for bit.
+Sums are exact: w is rounded to a multiple of 2**-26, so sums of up to 2**27 rewards per knot
+have no rounding error. Adding and subtracting histograms is exact, and the order of rewards
+does not matter.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,11 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import EvidenceError, RewardError, StateError
-from globalbandits.evidence import (
-    drift_test,
-    histogram,
-)
+from globalbandits.evidence import drift_test
 
 DEFAULT_BINS = 8
 MOST_BINS = 1024
-GRAINS = 67108864.0  # 2**26: how finely a reward is shared between two knots
+GRAINS = 67108864.0  # 2**26: weights of knots are multiples of 1 / GRAINS
 
 
 class Histogram(NamedTuple):
@@ -36,7 +33,7 @@ class Histogram(NamedTuple):
 
 
 def empty(n_arms: int, n_bins: int = DEFAULT_BINS) -> Histogram:
-    """A histogram without rewards.
+    """An empty histogram.
 
     >>> empty(2, n_bins=4).counts.shape
     (2, 5)
@@ -45,9 +42,9 @@ def empty(n_arms: int, n_bins: int = DEFAULT_BINS) -> Histogram:
 
 
 def place(reward: float, n_bins: int) -> tuple[int, float]:
-    """The knot to the left of a reward, and the share of the one to the right of it.
+    """The knot to the left of a reward, and the weight of the knot to the right.
 
-    What is not in [0, 1] goes to the nearer end, and nan to 0. Numba compiles this.
+    A reward outside [0, 1] is moved to the nearer end, and nan to 0. Numba compiles this.
 
     >>> place(0.3125, 4)
     (1, 0.25)
@@ -62,7 +59,7 @@ def place(reward: float, n_bins: int) -> tuple[int, float]:
 
 
 def add(histogram: Histogram, arm: int, reward: float, weight: float) -> None:
-    """Add a reward on the unit scale ``weight`` times; -1 takes one back. Numba compiles this.
+    """Add a reward on the unit scale ``weight`` times; -1 removes it. Numba compiles this.
 
     >>> histogram = empty(1, n_bins=4)
     >>> add(histogram, 0, 0.3, 1.0)
@@ -76,7 +73,7 @@ def add(histogram: Histogram, arm: int, reward: float, weight: float) -> None:
 
 
 def holds(row: FloatArray, reward: float) -> bool:
-    """Whether a reward can be among those in an arm's row of soft counts.
+    """Whether an arm's row of soft counts can contain a reward.
 
     >>> holds(np.array([0.0, 1.5, 0.5]), 0.6), holds(np.array([0.0, 1.5, 0.5]), 0.8)
     (True, False)
@@ -86,7 +83,7 @@ def holds(row: FloatArray, reward: float) -> bool:
 
 
 def add_many(histogram: Histogram, arms: IntArray, rewards: FloatArray) -> None:
-    """Add rewards on the unit scale, with the same bits as `add` one by one.
+    """Add rewards on the unit scale; bit-identical to calling `add` for each.
 
     >>> histogram = empty(2, n_bins=4)
     >>> add_many(histogram, np.array([0, 1, 0]), np.array([0.5, 1.0, 0.5]))
@@ -103,93 +100,93 @@ def add_many(histogram: Histogram, arms: IntArray, rewards: FloatArray) -> None:
 
 
 class TimedHistogram:
-    """Soft counts, copies of them taken at known times, and a clock.
+    """Soft counts with a clock, and copies of them taken at known times.
 
-    Rewards are on the unit scale. Sums are exact: nothing depends on the order of rewards but
-    the copies, and what is taken back leaves no trace.
+    Rewards are on the unit scale. Sums are exact: only the copies depend on the order of
+    rewards, and a removed reward leaves no trace.
 
     Args:
-        n_arms: how many arms there are.
+        n_arms: number of arms.
         bins: cells of the histogram.
-        every: observations between copies.
+        every: observations between two copies.
 
-    >>> histogram_history = TimedHistogram(2, bins=4, every=100)
-    >>> histogram_history.note(1, 0.5)
-    >>> histogram_history.counts.tolist(), histogram_history.clock
+    >>> tally = TimedHistogram(2, bins=4, every=100)
+    >>> tally.note(1, 0.5)
+    >>> tally.counts.tolist(), tally.clock
     ([[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0]], 1)
     """
 
     def __init__(self, n_arms: int, bins: int, every: int) -> None:
-        self.bins = _as_parameter("bins", bins, histogram.MOST_BINS)
-        self.every = _as_parameter("every", every, drift_test.MOST_EVERY)
-        self._histogram = histogram.empty(n_arms, self.bins)
+        self.bins = _as_parameter("bins", bins, MOST_BINS)
+        self.every = _as_parameter("every", every, drift_test.MAX_EVERY)
+        self._histogram = empty(n_arms, self.bins)
         self._cells = _cells_of(self._histogram)
         self.snapshots = drift_test.no_snapshots(n_arms, self.bins)
-        self.clock = 0  # rewards ever observed: unlike their number it never runs back
+        self.clock = 0  # number of rewards ever observed, removed ones included
         self.since = 0  # the clock when copies were last dropped
-        self._marked: dict[int, FloatArray] = {}  # further copies, for pictures alone
+        self._marked: dict[int, FloatArray] = {}  # further copies, used by plots only
 
     @property
     def counts(self) -> FloatArray:
-        """The soft counts, shape (n_arms, bins + 1): not a copy."""
+        """The soft counts, shape (n_arms, bins + 1); not a copy."""
         return self._histogram.counts
 
     def note(self, arm: int, reward: float) -> None:
         """Add one reward."""
-        knot, share = histogram.place(reward, self.bins)
+        knot, share = place(reward, self.bins)
         cells, at = self._cells, arm * (self.bins + 1) + knot
         cells[at] += 1.0 - share
         cells[at + 1] += share
         self.tick()
 
     @property
-    def soft_counts(self) -> histogram.Histogram:
-        """The soft counts for those who add rewards themselves, each followed by a `tick`."""
+    def soft_counts(self) -> Histogram:
+        """The histogram, not a copy. A caller that adds a reward to it then calls `tick`."""
         return self._histogram
 
     def tick(self) -> None:
-        """One more reward is in the histogram."""
+        """Advance the clock by one reward, and copy the histogram if a copy is due."""
         self.clock += 1
         if self.clock % self.every == 0:
             drift_test.record(self.snapshots, self.counts, self.clock, self.every)
 
     def note_many(self, arms: IntArray, rewards: FloatArray) -> None:
-        """Add rewards; the same bits as one by one."""
+        """Add rewards; bit-identical to adding them one by one."""
         start = 0
         while start < arms.size:
             stop = min(arms.size, start + self.every - self.clock % self.every)
-            histogram.add_many(self._histogram, arms[start:stop], rewards[start:stop])
+            add_many(self._histogram, arms[start:stop], rewards[start:stop])
             self.clock += stop - start
             drift_test.record(self.snapshots, self.counts, self.clock, self.every)
             start = stop
 
     def take_back(self, arm: int, reward: float, number: int | None) -> None:
-        """Take one reward back; refused if it cannot be among those of the arm.
+        """Remove one reward. Raises `RewardError` if the arm cannot have had it.
 
         Args:
-            arm: the arm.
+            arm: index of the arm.
             reward: the reward.
-            number: which observation it was, counted from 1; None drops all copies, because
-                it is not known which of them hold the reward.
+            number: position of the observation, counted from 1. None drops all copies, because
+                it is unknown which of them contain the reward.
         """
-        if not histogram.holds(self.counts[arm], reward):
+        if not holds(self.counts[arm], reward):
             raise RewardError(
                 f"reward must be one that arm {arm} has had, got {reward:.6g} on the unit scale"
             )
         if number is not None:
             self._check_number(arm, reward, number)
             for slot in np.flatnonzero(self.snapshots.times >= number):
-                copy = histogram.Histogram(self.snapshots.counts[slot])
-                histogram.add(copy, arm, reward, -1.0)
+                copy = Histogram(self.snapshots.counts[slot])
+                add(copy, arm, reward, -1.0)
         else:
             self._drop_copies()
-        histogram.add(self._histogram, arm, reward, -1.0)
+        add(self._histogram, arm, reward, -1.0)
         self._marked.clear()
 
     def merge(self, other: "TimedHistogram", past: FloatArray | None) -> None:
-        """Add another histogram_history, less a past that is in both.
+        """Add another histogram minus the common past.
 
-        Two streams have no common clock: copies are dropped.
+        Two streams have no common clock, so the copies are dropped.
         """
         merged, clock = self.counts + other.counts, self.clock + other.clock
         if past is not None:
@@ -206,7 +203,7 @@ class TimedHistogram:
         self._drop_copies()
 
     def copy(self) -> "TimedHistogram":
-        """The same histogram_history, with memory of its own."""
+        """An independent copy."""
         twin = TimedHistogram(len(self.counts), self.bins, self.every)
         twin.counts[...] = self.counts
         used = np.flatnonzero(self.snapshots.times)
@@ -216,7 +213,7 @@ class TimedHistogram:
         return twin
 
     def moved(self, rows: Sequence[int | None]) -> "TimedHistogram":
-        """The same rewards with arms in other places; ``rows``: where each arm was, or None."""
+        """The same rewards for a new list of arms; ``rows`` has each arm's old index or None."""
         twin = TimedHistogram(len(rows), self.bins, self.every)
         here = np.array([arm for arm, row in enumerate(rows) if row is not None], np.int64)
         there = np.array([row for row in rows if row is not None], np.int64)
@@ -228,24 +225,24 @@ class TimedHistogram:
         return twin
 
     def mark(self) -> None:
-        """Keep a copy of the present for `history`."""
+        """Store a copy of the current histogram for `history`."""
         self._marked[self.clock] = self.counts.copy()
 
     def history(self) -> tuple[IntArray, FloatArray]:
-        """Times and histograms that are still known, the present one last."""
+        """Times and histograms of the stored copies; the current histogram is last."""
         known = self._marked | dict(zip(*drift_test.kept(self.snapshots, self.clock), strict=True))
         known[self.clock] = self.counts.copy()
         times = sorted(known)
         return np.array(times, np.int64), np.array([known[time] for time in times])
 
     def _check_number(self, arm: int, reward: float, number: int) -> None:
-        """Refuse a number in whose stretch of time the arm cannot have had this reward."""
+        """Raise `EvidenceError` if the arm cannot have had this reward at this position."""
         number = as_integer("number", number, 1, EvidenceError)
         require(number <= self.clock, "number", f"be at most {self.clock}", number, EvidenceError)
         times, copies = drift_test.kept(self.snapshots, self.clock + 1)
         ends = np.vstack([np.zeros(self.bins + 1), copies[:, arm], self.counts[arm]])
         stretch = int(np.searchsorted(times, number))
-        if not histogram.holds(ends[stretch + 1] - ends[stretch], reward):
+        if not holds(ends[stretch + 1] - ends[stretch], reward):
             raise EvidenceError(
                 f"number must be that of an observation of arm {arm} with this reward, got {number}"
             )
@@ -262,8 +259,8 @@ class TimedHistogram:
         self._cells = _cells_of(self._histogram)
 
 
-def _cells_of(counts: histogram.Histogram) -> "memoryview[float]":
-    """The soft counts as one row of numbers, which Python changes quicker than an array."""
+def _cells_of(counts: Histogram) -> "memoryview[float]":
+    """The soft counts as a flat memoryview, which Python updates faster than an array."""
     return memoryview(counts.counts.reshape(-1))  # type: ignore[arg-type]
 
 

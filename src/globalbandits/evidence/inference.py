@@ -1,7 +1,7 @@
-"""What one histogram says: the only place where interval, e-value and contenders are found.
+"""Inference from a soft histogram: interval, evidence against the model, and contenders.
 
-A live learner, a log of plays and the simulator all ask here, so that the same rewards get the
-same answers from all of them.
+Learners, logs of plays and the simulator all use `Inference`, so the same rewards always give
+the same results.
 """
 
 import math
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class BestArms(NamedTuple):
-    """Which arms can be best."""
+    """The arms that can be best."""
 
     arms: BoolArray  # (n_arms,)
-    model_free: bool  # the model is refuted: arms are compared without it
+    model_free: bool  # whether the model is refuted and not used
 
 
 class Inference:
-    """One histogram and one model; what is needed for several answers is computed once.
+    """Statements about one histogram and one model. Shared intermediate results are cached.
 
     Args:
         model: the reward model.
@@ -41,15 +41,15 @@ class Inference:
 
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel(lambda theta, p: p * theta, [0.5, 1.0])
-    >>> reading = Reading(model, np.array([[75.0, 25.0], [50.0, 50.0]]))
-    >>> round(reading.hull(0.95).low, 2), reading.race(0.95).arms.tolist()
+    >>> inference = Inference(model, np.array([[75.0, 25.0], [50.0, 50.0]]))
+    >>> round(inference.hull(0.95).low, 2), inference.race(0.95).arms.tolist()
     (0.35, [False, True])
     """
 
     def __init__(self, model: "RewardModel", counts: FloatArray) -> None:
         self._model = model
         self._counts = counts
-        self._looks: dict[float, tuple[FloatArray, FloatArray]] = {}
+        self._surveys: dict[float, tuple[FloatArray, FloatArray]] = {}
 
     @cached_property
     def _edges(self) -> FloatArray:
@@ -59,47 +59,48 @@ class Inference:
     def _pooled(self) -> Pooled:
         return Pooled(self._model, self._counts)
 
-    def _first_look(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """H at the middles of the first cells, and bounds where it is not below the threshold."""
-        if confidence not in self._looks:
+    def _first_survey(self, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """The process H in the initial cells; lower bounds only where it reaches the threshold."""
+        if confidence not in self._surveys:
             floor = -math.log(1.0 - confidence)
-            look = self._pooled.survey(self._edges[:-1], self._edges[1:], floor)
-            self._looks[confidence] = look
-        return self._looks[confidence]
+            survey = self._pooled.survey(self._edges[:-1], self._edges[1:], floor)
+            self._surveys[confidence] = survey
+        return self._surveys[confidence]
 
     @cached_property
     def _free_p_values(self) -> FloatArray:
         return free_p_values(self._model, self._counts)
 
     def hull(self, confidence: float) -> Hull:
-        """The interval for theta; its ends are nan if no theta is left."""
-        threshold, look = -math.log(1.0 - confidence), self._first_look(confidence)
-        found = find_hull(self._pooled, threshold, self._edges, look)
+        """The interval for theta; its ends are nan if every theta is excluded."""
+        threshold, survey = -math.log(1.0 - confidence), self._first_survey(confidence)
+        found = find_hull(self._pooled, threshold, self._edges, survey)
         return Hull(math.nan, math.nan, 0.0) if found is None else found
 
     @cached_property
     def against(self) -> Infimum:
-        """The evidence against the model: log SS at the theta that is least refuted."""
+        """The evidence against the model: the infimum of log SS over theta."""
         return find_infimum(SpikeSlab(self._model, self._counts), self._edges)
 
     def rough_against(self, least: float, enough: float) -> Infimum:
-        """The same, quicker: no precision is spent below ``least`` and above ``enough``."""
+        """A faster `against` that is inaccurate below ``least`` and above ``enough``."""
         process = SpikeSlab(self._model, self._counts)
         return find_infimum(process, self._edges, tolerance=0.05, least=least, enough=enough)
 
     def shares(self) -> FloatArray:
-        """Each arm's part of the evidence against the model, shape (n_arms,)."""
+        """Each arm's share of the evidence against the model, shape (n_arms,)."""
         return SpikeSlab(self._model, self._counts).shares(self.against.theta)
 
     def race(self, confidence: float, hull: Hull | None = None) -> BestArms:
         """The arms that can be best.
 
-        Those that are best somewhere in the interval of the same confidence; and if the model
-        is refuted at 1 - confidence, those that no other arm beats without it.
+        These are the arms that are best for some theta in the interval of the same confidence.
+        If the model is refuted at level 1 - confidence, they are instead the arms that no other
+        arm beats by their own rewards.
 
         Args:
-            confidence: how sure the set is.
-            hull: the interval of this confidence, if it is known already.
+            confidence: confidence of the set.
+            hull: the interval of this confidence, if it was already computed.
         """
         if self.against.certified >= -math.log(1.0 - confidence):
             return BestArms(self._free_p_values > 1.0 - confidence, model_free=True)
@@ -107,15 +108,15 @@ class Inference:
         return BestArms(best_within(self._model, hull.low, hull.high), model_free=False)
 
     def p_values(self, race: BestArms, confidence: float) -> FloatArray:
-        """p-values of "arm k is best", above 1 - confidence for exactly the arms of the race.
+        """p-values of "arm k is best", above 1 - confidence exactly for the arms of the race.
 
-        The interval and the p-values are both rounded to the safe side, each in its own way.
-        For an arm at the very edge of the race they could disagree: then the race decides,
-        and the p-value is moved to the side of 1 - confidence that the race says.
+        Interval and p-values are rounded conservatively in different ways, so they can disagree
+        about an arm at the edge of the race. The race then decides: the p-value is moved to the
+        matching side of 1 - confidence.
         """
         if race.model_free:
             return self._free_p_values
-        _, bounds = self._first_look(confidence)
+        _, bounds = self._first_survey(confidence)
         p_values = model_p_values(self._model, self._pooled, self._edges, bounds)
         alpha = 1.0 - confidence
         return np.where(
@@ -125,13 +126,13 @@ class Inference:
         )
 
     def bounds(self, confidence: float) -> FloatArray:
-        """Intervals for the means of all arms at once without the model, shape (n_arms, 2)."""
+        """Simultaneous intervals for all mean rewards without the model, shape (n_arms, 2)."""
         low, high = self._model.reward_range
         return low + (high - low) * free_bounds(self._counts, confidence)
 
 
 class Findings(NamedTuple):
-    """What histograms say, each of the histograms' leading shape."""
+    """Results for many histograms; each field has the histograms' leading shape."""
 
     low: FloatArray  # ends of the interval for theta
     high: FloatArray
@@ -140,16 +141,17 @@ class Findings(NamedTuple):
 
 
 def infer_many(model: "RewardModel", histograms: FloatArray, confidence: float = 0.95) -> Findings:
-    """What each of many histograms says, at one confidence.
+    """Inference from many histograms at one confidence.
 
     Args:
         model: the reward model.
         histograms: soft counts, shape (..., n_arms, n_bins + 1).
-        confidence: of the intervals and of the contenders.
+        confidence: confidence of the intervals and of the contenders.
 
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel(lambda theta, p: p * theta, [0.5, 1.0])
-    >>> found = find_out(model, np.array([[[0.0, 0.0], [0.0, 0.0]], [[75.0, 25.0], [50.0, 50.0]]]))
+    >>> histograms = np.array([[[0.0, 0.0], [0.0, 0.0]], [[75.0, 25.0], [50.0, 50.0]]])
+    >>> found = infer_many(model, histograms)
     >>> found.low.round(2).tolist(), found.contenders.tolist()
     ([0.0, 0.35], [[0, 1], [0, 1]])
     """
@@ -158,9 +160,9 @@ def infer_many(model: "RewardModel", histograms: FloatArray, confidence: float =
     low, high, log_e_value = np.empty(shape), np.empty(shape), np.empty(shape)
     contenders = np.zeros((*shape, model.n_arms), np.int64)
     for place in np.ndindex(shape):
-        reading = Inference(model, histograms[place])
-        hull = reading.hull(confidence)
+        inference = Inference(model, histograms[place])
+        hull = inference.hull(confidence)
         low[place], high[place] = hull.low, hull.high
-        log_e_value[place] = reading.against.certified
-        contenders[place] = reading.race(confidence, hull).arms
+        log_e_value[place] = inference.against.certified
+        contenders[place] = inference.race(confidence, hull).arms
     return Findings(low, high, log_e_value, contenders)

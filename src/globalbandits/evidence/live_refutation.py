@@ -1,9 +1,8 @@
-"""Is the model still possible, with a theta that stays? Asked inside a loop, answered by a witness.
+"""A compiled test of the model with a constant theta, for use inside a loop of decisions.
 
-As long as one theta explains the rewards of every stretch of time, model and constancy are
-not refuted. So a loop keeps such a theta and looks for another one only when it has gone.
-Everything here is in the subset of Python that Numba compiles; `SpikeSlab` is the same process
-for arrays, made of the same pieces.
+Model and constancy are not refuted as long as one theta explains the rewards of every period.
+The loop keeps such a theta, the witness, and searches for another one only after the rewards
+refute it. Numba compiles every function here. `SpikeSlab` is the same process for arrays.
 """
 
 import math
@@ -25,8 +24,9 @@ from globalbandits.evidence.e_processes import (
 from globalbandits.evidence.search import log_bernoulli
 from globalbandits.model.tables import Tables, evaluate
 
-_DEEPEST = 40  # halvings of the domain before the model is given the benefit of the doubt
-_MOST_STEPS = 1000  # cells looked at, likewise
+# Beyond these limits the search accepts the current cell, so the model is not refuted.
+_MAX_BISECTIONS = 40
+_MAX_CELLS = 1000
 
 
 def log_constant(
@@ -37,14 +37,18 @@ def log_constant(
     low: float,
     high: float,
 ) -> float:
-    """A lower bound over [low, high] of the evidence that no constant theta makes sense.
+    """A lower bound over [low, high] of the log evidence against a constant theta.
 
-    The logarithm of the larger of two: half of SS of all rewards plus SS of the rewards since
-    copy j, divided by (j + 1)(j + 2); and half of the largest SS of the rewards before a copy
-    that is kept for good. Without copies it is log(SS / 2). Equal ends give the value itself.
+    The evidence is the larger of two terms:
+
+    - SS / 2 + sum_j SS_j / ((j + 1)(j + 2)), where SS is the process of all rewards and SS_j
+      that of the rewards since copy j;
+    - half of the largest SS of the rewards before a permanent copy.
+
+    Without copies it is SS / 2. If ``low == high``, the result is the value at that theta.
 
     Args:
-        tables: the model's.
+        tables: the model's tables.
         counts: soft counts, shape (n_arms, n_bins + 1).
         snapshots: earlier counts.
         every: observations between two copies.
@@ -53,7 +57,7 @@ def log_constant(
     """
     n_slots = snapshots.times.shape[0] // 2
     without, within = log_parts(tables.n_arms)
-    # One set for all rewards, one for those since each copy, one for those before others.
+    # Sets of rewards: since each recent copy, before each permanent copy, and all rewards.
     spikes = np.zeros(2 * n_slots + 1)
     slabs = np.zeros(2 * n_slots + 1)
     pays = np.empty((N_SLAB_BETS, counts.shape[1]))
@@ -86,15 +90,15 @@ def log_constant(
 def fill_part(
     part: FloatArray, counts: FloatArray, snapshots: Snapshots, arm: int, index: int
 ) -> float:
-    """Soft counts of one arm in one set of rewards; returns their sum.
+    """Fill ``part`` with the soft counts of one arm in one set of rewards; return their sum.
 
     Args:
         part: filled, shape (n_bins + 1,).
         counts: soft counts of all rewards, shape (n_arms, n_bins + 1).
         snapshots: earlier counts.
-        arm: the arm.
-        index: which set: a slot in the first half of the snapshots for the rewards since
-            then, in the second half for those before, and beyond for all.
+        arm: index of the arm.
+        index: the set of rewards. A slot in the first half of the snapshots: rewards since that
+            copy. A slot in the second half: rewards before that copy. Larger: all rewards.
     """
     n_slots = snapshots.times.shape[0] // 2
     total = 0.0
@@ -110,12 +114,12 @@ def fill_part(
 
 
 def fill_pays(pays: FloatArray, up_mean: float, down_mean: float) -> None:
-    """Log pay-offs at the knots of the up-bets against one mean, and down-bets against another.
+    """Fill ``pays`` with the log pay-offs of up-bets and down-bets at the knots.
 
     Args:
-        pays: shape (N_BETS, n_bins + 1), filled.
-        up_mean: the mean the first half bets against.
-        down_mean: the mean the second half bets against.
+        pays: filled, shape (N_SLAB_BETS, n_bins + 1).
+        up_mean: the mean that the up-bets, the first half, bet against.
+        down_mean: the mean that the down-bets, the second half, bet against.
     """
     n_bins = pays.shape[1] - 1
     up_mean = off_the_ends(up_mean)
@@ -128,7 +132,7 @@ def fill_pays(pays: FloatArray, up_mean: float, down_mean: float) -> None:
 
 
 def log_arm_wealth(pays: FloatArray, part: FloatArray) -> float:
-    """Logarithm of s_k, from log pay-offs at the knots and soft counts there."""
+    """Logarithm of s_k, from log pay-offs and soft counts at the knots."""
     largest = -math.inf
     wealth = np.empty(pays.shape[0])
     for bet in range(pays.shape[0]):
@@ -144,7 +148,7 @@ def log_arm_wealth(pays: FloatArray, part: FloatArray) -> float:
 
 
 def log_add(one: float, two: float) -> float:
-    """Logarithm of exp(one) + exp(two); minus infinity is allowed for one of them."""
+    """Logarithm of exp(one) + exp(two); one of them may be minus infinity."""
     large = max(one, two)
     return large + math.log1p(math.exp(min(one, two) - large))
 
@@ -158,30 +162,30 @@ def find_witness(
     first: float,
     second: float,
 ) -> float:
-    """A theta with `log_constant` below the threshold, or nan if there certainly is none.
+    """A theta with `log_constant` below the threshold, or nan if provably none exists.
 
-    Two guesses are tried first. Then cells of the domain: those whose lower bound reaches the
-    threshold are dropped, the others are halved, their middles looked at first.
+    The search tries two guesses and then divides the domain. It drops cells whose lower bound
+    reaches the threshold. It bisects the others and tries their middles first.
 
     Args:
-        tables: the model's.
+        tables: the model's tables.
         counts: soft counts, shape (n_arms, n_bins + 1).
         snapshots: earlier counts.
         every: observations between two copies.
-        threshold: what the evidence must stay below.
-        first: a guess; what is outside the domain, or nan, is replaced by its middle.
-        second: another one; replaced by the first.
+        threshold: the log evidence that refutes a theta.
+        first: first guess; outside the domain or nan, the middle of the domain replaces it.
+        second: second guess; outside the domain or nan, the first guess replaces it.
     """
     if not tables.low <= first <= tables.high:
         first = 0.5 * (tables.low + tables.high)
     if not tables.low <= second <= tables.high:
         second = first
-    lows = np.empty(2 * _DEEPEST + 4)
-    highs = np.empty(2 * _DEEPEST + 4)
+    lows = np.empty(2 * _MAX_BISECTIONS + 4)
+    highs = np.empty(2 * _MAX_BISECTIONS + 4)
     lows[0], highs[0] = tables.low, tables.high
     lows[1] = highs[1] = second
     lows[2] = highs[2] = first
-    smallest = (tables.high - tables.low) * 0.5**_DEEPEST
+    smallest = (tables.high - tables.low) * 0.5**_MAX_BISECTIONS
     n_open = 3
     n_steps = 0
     while n_open > 0:
@@ -190,7 +194,7 @@ def find_witness(
         low, high = lows[n_open], highs[n_open]
         if log_constant(tables, counts, snapshots, every, low, high) < threshold:
             middle = 0.5 * (low + high)
-            if high - low <= smallest or n_steps >= _MOST_STEPS:
+            if high - low <= smallest or n_steps >= _MAX_CELLS:
                 return float(middle)
             lows[n_open], highs[n_open] = low, middle
             lows[n_open + 1], highs[n_open + 1] = middle, high
@@ -199,54 +203,54 @@ def find_witness(
     return math.nan
 
 
-# How well coins explain rewards, inside a loop: with a theta, two thetas, or a mean per arm.
-#
-# Only a guide for what to do once a model is refuted; no statement depends on it. In the subset
-# of Python that Numba compiles.
+# Change of theta or wrong model? After a refutation, `change_explains` compares Bernoulli
+# likelihoods: two thetas, one before and one after a change, against one free mean per arm. This
+# is a heuristic for what to do next; no statement's validity depends on it.
 
 _N_THETAS = 33
 _N_ZOOMS = 4
 
 
 def change_explains(tables: Tables, counts: FloatArray, snapshots: Snapshots, time: int) -> bool:
-    """Whether a change of theta explains the rewards at least as well as a wrong model does.
+    """Whether a change of theta explains the rewards at least as well as a wrong model.
 
-    That is: one theta before some copy and one after it, against a mean for every arm.
+    A change has one theta before some copy and one after it. A wrong model has a free mean for
+    every arm.
 
     Args:
-        tables: the model's.
+        tables: the model's tables.
         counts: soft counts, shape (n_arms, n_bins + 1).
         snapshots: earlier counts.
-        time: observations so far.
+        time: number of observations so far.
     """
-    coins = np.zeros((tables.n_arms, 2))
-    add_failures_and_successes(coins, counts, 1.0)
-    free = free_bernoulli_fit(coins)
+    outcomes = np.zeros((tables.n_arms, 2))  # failures and successes
+    add_failures_and_successes(outcomes, counts, 1.0)
+    free = free_bernoulli_fit(outcomes)
     for slot in range(snapshots.times.shape[0]):
         if 0 < snapshots.times[slot] < time:
             fit = 0.0
             for side in range(2):
-                coins.fill(0.0)
-                add_failures_and_successes(coins, snapshots.counts[slot], 1.0 - 2.0 * side)
+                outcomes.fill(0.0)
+                add_failures_and_successes(outcomes, snapshots.counts[slot], 1.0 - 2.0 * side)
                 if side == 1:
-                    add_failures_and_successes(coins, counts, 1.0)
-                fit += best_bernoulli_fit(tables, coins)
+                    add_failures_and_successes(outcomes, counts, 1.0)
+                fit += best_bernoulli_fit(tables, outcomes)
             if fit >= free:
                 return True
     return False
 
 
-def add_failures_and_successes(coins: FloatArray, counts: FloatArray, weight: float) -> None:
-    """Add soft counts to failures and successes, shape (n_arms, 2)."""
+def add_failures_and_successes(outcomes: FloatArray, counts: FloatArray, weight: float) -> None:
+    """Add ``weight`` times the soft counts to failures and successes, shape (n_arms, 2)."""
     n_bins = counts.shape[1] - 1
     for arm in range(counts.shape[0]):
         for knot in range(n_bins + 1):
             share = knot / n_bins
-            coins[arm, 0] += weight * counts[arm, knot] * (1.0 - share)
-            coins[arm, 1] += weight * counts[arm, knot] * share
+            outcomes[arm, 0] += weight * counts[arm, knot] * (1.0 - share)
+            outcomes[arm, 1] += weight * counts[arm, knot] * share
 
 
-def best_bernoulli_fit(tables: Tables, coins: FloatArray) -> float:
+def best_bernoulli_fit(tables: Tables, outcomes: FloatArray) -> float:
     """Largest log likelihood over theta of failures and successes, shape (n_arms, 2)."""
     low = tables.low
     high = tables.high
@@ -259,7 +263,7 @@ def best_bernoulli_fit(tables: Tables, coins: FloatArray) -> float:
             fit = 0.0
             for arm in range(tables.n_arms):
                 mean = off_the_ends(evaluate(tables.mean, arm, theta))
-                fit += log_bernoulli(coins[arm, 0], coins[arm, 1], mean)
+                fit += log_bernoulli(outcomes[arm, 0], outcomes[arm, 1], mean)
             if fit > largest:
                 largest = fit
                 best = theta
@@ -268,12 +272,12 @@ def best_bernoulli_fit(tables: Tables, coins: FloatArray) -> float:
     return largest
 
 
-def free_bernoulli_fit(coins: FloatArray) -> float:
-    """Log likelihood of failures and successes if every arm has a mean of its own."""
+def free_bernoulli_fit(outcomes: FloatArray) -> float:
+    """Largest log likelihood of failures and successes with a free mean for every arm."""
     fit = 0.0
-    for arm in range(coins.shape[0]):
-        total = coins[arm, 0] + coins[arm, 1]
+    for arm in range(outcomes.shape[0]):
+        total = outcomes[arm, 0] + outcomes[arm, 1]
         if total > 0.0:
-            mean = off_the_ends(coins[arm, 1] / total)
-            fit += log_bernoulli(coins[arm, 0], coins[arm, 1], mean)
+            mean = off_the_ends(outcomes[arm, 1] / total)
+            fit += log_bernoulli(outcomes[arm, 0], outcomes[arm, 1], mean)
     return fit

@@ -1,8 +1,8 @@
-"""Certified searches over theta: an infimum that is not overstated, a hull that misses nothing.
+"""Certified branch-and-bound searches over theta: the infimum of an e-process and its level sets.
 
-Both cut the domain into cells, bound the process from below on each, drop cells that cannot
-matter and cut the others again. A grid alone would overstate an infimum and so raise false
-alarms; what is reported here holds for every theta, not only for those looked at.
+A search divides the domain into cells, computes a lower bound of the process on each, drops the
+cells that cannot matter and divides the others again. A plain grid would overstate the infimum
+and cause false alarms. The results here hold for every theta.
 """
 
 import math
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-_N_PARTS = 4  # that a cell is cut into
-_SMALLEST = 2.0**-36  # of the domain's length: cells are not cut further
-_MOST_CELLS = 4096  # under way at once; beyond, a search gives up precision, not validity
-_FINENESS = 1.0 / 256.0  # of a hull's width: how far its ends may be rounded outward
+_N_PARTS = 4  # parts of a divided cell
+_MIN_CELL_WIDTH = 2.0**-36  # as a share of the domain
+_MOST_CELLS = 4096  # open cells; beyond this a search stops early with a valid, coarser result
+_HULL_TOLERANCE = 1.0 / 256.0  # outward rounding of a hull's ends, as a share of its width
 
 
 class Infima(NamedTuple):
-    """The smallest values of a process over some sets, each of shape (n_sets,)."""
+    """Infima of a process over several sets of theta, each field of shape (n_sets,)."""
 
-    certified: FloatArray  # lower bounds of the infima, if they are above `least`
+    certified: FloatArray  # lower bounds of the infima that are above `least`
     values: FloatArray  # the smallest values found
     thetas: FloatArray  # where they were found
 
 
 class Infimum(NamedTuple):
-    """The smallest value of a process over the domain."""
+    """Infimum of a process over the domain."""
 
-    certified: float  # a lower bound, if it is above `least`
+    certified: float  # a lower bound if the infimum is above `least`
     value: float  # the smallest value found
     theta: float  # where it was found
 
 
 class Hull(NamedTuple):
-    """An interval that holds every theta with a value below a threshold."""
+    """An interval that contains every theta with a value below a threshold."""
 
     low: float
     high: float
-    slack: float  # an end lies at most this far outside of the set
+    slack: float  # largest distance of an end from the set
 
 
 def find_infima(
@@ -58,22 +58,22 @@ def find_infima(
     least: float = -math.inf,
     enough: float = math.inf,
 ) -> Infima:
-    """Infima of a process over sets of theta, each given as cells.
+    """Infima of a process over sets of theta, each given as a union of cells.
 
     Args:
         process: a log e-process.
-        lows: left ends of the cells to begin with.
-        highs: right ends.
-        owners: which set (0, 1, ...) a cell belongs to.
-        tolerance: how far a lower bound may lie below the value found; a tenth of it times
-            the value for values above 10.
-        least: a set with a value at or below this is settled by that value.
-        enough: no precision is spent above this.
+        lows: left ends of the initial cells.
+        highs: right ends of the initial cells.
+        owners: index (0, 1, ...) of the set that a cell belongs to.
+        tolerance: largest distance from a lower bound to the value found. For values above 10
+            it is relative: a tenth of ``tolerance`` times the value.
+        least: the search of a set ends with the first value at or below this.
+        enough: a lower bound at or above this is not improved.
     """
     n_sets = int(owners.max()) + 1
     certified, best = np.full(n_sets, math.inf), np.full(n_sets, math.inf)
     thetas = np.full(n_sets, math.nan)
-    smallest = _SMALLEST * float(highs.max() - lows.min())
+    smallest = _MIN_CELL_WIDTH * float(highs.max() - lows.min())
     points, at = np.unique([lows, highs], return_inverse=True)
     ends = process.at(points)[at.reshape(2, -1)]
     _improve(best, thetas, owners, lows, ends[0])
@@ -104,7 +104,7 @@ def find_infimum(
     least: float = -math.inf,
     enough: float = math.inf,
 ) -> Infimum:
-    """The infimum of a process over adjacent cells; see `find_infima`."""
+    """Infimum of a process over adjacent cells; see `find_infima`."""
     found = find_infima(
         process,
         edges[:-1],
@@ -121,37 +121,37 @@ def find_hull(
     process: Process,
     threshold: float,
     edges: FloatArray,
-    first_look: tuple[FloatArray, FloatArray] | None = None,
+    first_survey: tuple[FloatArray, FloatArray] | None = None,
 ) -> Hull | None:
     """The hull of {theta: value < threshold}, rounded outward; None if the set is empty.
 
     Args:
         process: a log e-process.
-        threshold: what values must stay below.
-        edges: of the cells to begin with, which cover the domain.
-        first_look: the survey of these cells, with a floor of the threshold or less, if there
-            has been one.
+        threshold: upper bound of the values in the set.
+        edges: edges of the initial cells, which cover the domain.
+        first_survey: the survey of these cells if it was already computed, with a floor of at
+            most ``threshold``.
     """
     ends = edges[[0, -1]]
     inside = ends[process.at(ends) < threshold]
     first, last = inside.min(initial=math.inf), inside.max(initial=-math.inf)
-    smallest = _SMALLEST * float(ends[1] - ends[0])
+    smallest = _MIN_CELL_WIDTH * float(ends[1] - ends[0])
     lows = highs = np.empty(0)
     new_lows, new_highs = edges[:-1], edges[1:]
-    values, bounds = first_look or process.survey(new_lows, new_highs, threshold)
+    values, bounds = first_survey or process.survey(new_lows, new_highs, threshold)
     while True:
         inside = 0.5 * (new_lows + new_highs)[values < threshold]
         first, last = inside.min(initial=first), inside.max(initial=last)
         alive = bounds < threshold
         lows = np.concatenate([lows, new_lows[alive]])
         highs = np.concatenate([highs, new_highs[alive]])
-        # Cells between two points that are known to be inside do not matter.
+        # Cells between two points that are known to be inside cannot change the hull.
         matter = (lows < first) | (highs > last)
         lows, highs = lows[matter], highs[matter]
         low, high = lows.min(initial=first), highs.max(initial=last)
         if low > high:
             return None
-        finest = max(_FINENESS * (high - low), smallest)
+        finest = max(_HULL_TOLERANCE * (high - low), smallest)
         cut = (lows < first) & (first - low > finest) | (highs > last) & (high - last > finest)
         cut &= highs - lows > smallest
         if not cut.any() or lows.size > _MOST_CELLS:
@@ -165,33 +165,35 @@ def find_hull(
 def _improve(
     best: FloatArray, thetas: FloatArray, owners: IntArray, points: FloatArray, values: FloatArray
 ) -> None:
-    """Note the smallest value of each set and where it is."""
+    """Update the smallest value of each set and its theta."""
     for index in np.flatnonzero(values < best[owners]):
         if values[index] < best[owners[index]]:
             best[owners[index]], thetas[owners[index]] = values[index], points[index]
 
 
 def _cut(lows: FloatArray, highs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Each cell in equal parts that share their edges exactly; all first parts come first."""
+    """Divide cells into equal parts with identical shared edges; all first parts come first."""
     edges = np.linspace(lows, highs, _N_PARTS + 1)
     return edges[:-1].ravel(), edges[1:].ravel()
 
 
-# The likelihood of coins with the model's means: where to look first, and when theta changed.
+# The Bernoulli likelihood with the model's means.
 #
-# Rewards need not be coins; this is only a guide. It tells searches where to begin, dates a
-# change, and helps to tell a change from a wrong model. No statement's validity depends on it.
+# It chooses the initial cells of a search, dates a change of theta, and helps to distinguish a
+# change from a wrong model. Rewards need not be Bernoulli: the likelihood is a heuristic, and no
+# statement's validity depends on it.
 
 _N_THETAS = 65
-_N_ROUNDS = 4
+_N_ZOOMS = 4
+# Edges of the initial cells, as multiples of the likely width of the interval.
 _STEPS = np.array([0.25, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 3.0, 4.5, 7.0, 12.0, 25.0, 60.0, 200.0])
 
 
 def bernoulli_likelihood(log: Callable[[Any], Any]) -> Callable[[Any, Any, Any], Any]:
-    """The log likelihood of coins, for numbers or for arrays: their logarithms differ.
+    """The Bernoulli log likelihood with ``math.log`` for numbers or ``np.log`` for arrays.
 
-    NumPy's logarithm of an array may differ from that of the C library in the last bit, and
-    loops must have the same bits compiled and interpreted.
+    NumPy's logarithm of an array may differ in the last bit from that of the C library, and
+    compiled and interpreted loops must give identical results.
     """
 
     def likelihood(failures: Any, successes: Any, mean: Any) -> Any:
@@ -205,9 +207,9 @@ log_bernoulli_array = bernoulli_likelihood(np.log)
 
 
 def failures_and_successes(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Failures and successes in soft counts, shape (..., n_bins + 1) -> (...) each.
+    """Numbers of failures and successes in soft counts: shape (..., n_bins + 1) -> (...) each.
 
-    >>> [part.tolist() for part in tosses(np.array([[1.0, 4.0, 2.0]]))]
+    >>> [part.tolist() for part in failures_and_successes(np.array([[1.0, 4.0, 2.0]]))]
     [[3.0], [4.0]]
     """
     knots = np.linspace(0.0, 1.0, counts.shape[-1])
@@ -225,7 +227,7 @@ def bernoulli_fit(means: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def likely_edges(model: "RewardModel", counts: FloatArray) -> FloatArray:
-    """Edges of cells that cover the domain, fine where theta most likely is.
+    """Edges of cells that cover the domain and are fine near the most likely theta.
 
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel(lambda theta, p: p * theta, [0.5, 1.0])
@@ -239,7 +241,7 @@ def likely_edges(model: "RewardModel", counts: FloatArray) -> FloatArray:
         return np.linspace(low, high, 9)
     unit_means = UnitMeans(model, arms)
     left, right = low, high
-    for _ in range(_N_ROUNDS):
+    for _ in range(_N_ZOOMS):
         thetas = np.linspace(left, right, _N_THETAS)
         means = unit_means(thetas)
         fit = bernoulli_fit(means, counts[arms])

@@ -1,4 +1,9 @@
-"""The two kinds of probability, kept apart: how sure a set is, and how often a test is wrong."""
+"""The statements that `Evidence` returns: interval, evidence against the model, contenders, drift.
+
+Each statement is a frozen dataclass. `str` gives one sentence, `explain` its meaning and its
+assumptions. Intervals and sets have a ``confidence`` of at least 0.5, tests have a false-alarm
+rate ``alpha`` of at most 0.5, and the two are never interchanged.
+"""
 
 import dataclasses
 import math
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def as_confidence(confidence: object) -> float:
-    """The confidence of an interval or of a set of contenders, such as 0.95.
+    """Check the confidence of an interval or of a set of contenders, such as 0.95.
 
     >>> as_confidence(0.05)
     Traceback (most recent call last):
@@ -31,7 +36,7 @@ def as_confidence(confidence: object) -> float:
 
 
 def as_alpha(alpha: object) -> float:
-    """The largest probability of a false alarm, such as 0.05.
+    """Check the false-alarm rate of a test, such as 0.05.
 
     >>> as_alpha(0.95)
     Traceback (most recent call last):
@@ -43,8 +48,8 @@ def as_alpha(alpha: object) -> float:
     return number
 
 
-_LARGEST_LOG = math.log(1e300)
-_MAX_SHOWN = 12
+_MAX_LOG_E_VALUE = math.log(1e300)  # beyond this the e-value is reported as infinite
+_MAX_SHOWN_ARMS = 12
 
 _ASSUMPTIONS = (
     "Assumed: rewards lie in the declared range, and each reward's mean given the past is the "
@@ -54,10 +59,10 @@ _ASSUMPTIONS = (
 
 
 class Statement:
-    """What can be said in one sentence, and explained in a few."""
+    """A result with a one-sentence summary (`str`) and an explanation."""
 
     def explain(self) -> str:
-        """What the statement means and assumes."""
+        """The meaning and the assumptions of the statement."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -67,9 +72,10 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Interval(Statement):
-    """Where theta is, at all times at once; both ends are nan if no theta is left.
+    """A confidence interval for theta that holds at all times at once.
 
-    ``slack`` says by how much an end may have been rounded outward.
+    Both ends are nan if every theta is excluded. ``slack`` is the largest distance by which an
+    end may have been rounded outward.
     """
 
     confidence: float
@@ -80,7 +86,7 @@ class Interval(Statement):
 
     @property
     def width(self) -> float:
-        """Length of the interval; nan if no theta is left."""
+        """Length of the interval; nan if it is empty."""
         return self.high - self.low
 
     @property
@@ -97,7 +103,7 @@ class Interval(Statement):
         return f"theta {where} (confidence {self.confidence:g}, {seen})"
 
     def explain(self) -> str:
-        """What the interval means and assumes."""
+        """The meaning and the assumptions of the interval."""
         chance = f"{1.0 - self.confidence:.3g}"
         meaning = (
             f"{self}. The chance that the true theta is ever outside such an interval, at any "
@@ -113,23 +119,23 @@ class Interval(Statement):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelEvidence(Statement):
-    """How strongly the rewards speak against every theta, that is against the model."""
+    """Evidence against the model, that is, against every theta."""
 
     log_e_value: float
-    theta: float  # the least refuted one
-    shares: tuple[float, ...]  # each arm's part of the evidence at that theta
+    theta: float  # the least refuted theta
+    shares: tuple[float, ...]  # each arm's share of the evidence at that theta
     arms: tuple[Any, ...]  # the arms' values
     n_arms_seen: int
     n_observations: int
 
     @property
     def e_value(self) -> float:
-        """Wealth of the gamblers against the least refuted theta; inf if it is beyond 1e300."""
-        return math.exp(self.log_e_value) if self.log_e_value < _LARGEST_LOG else math.inf
+        """Wealth of the bets against the least refuted theta; inf beyond 1e300."""
+        return math.exp(self.log_e_value) if self.log_e_value < _MAX_LOG_E_VALUE else math.inf
 
     @property
     def p_value(self) -> float:
-        """min(1, 1 / e-value): a p-value that holds at all times at once."""
+        """min(1, 1 / e-value), a p-value that is valid at all times at once."""
         return min(1.0, math.exp(-max(self.log_e_value, 0.0)))
 
     def refuted(self, alpha: float = 0.05) -> bool:
@@ -143,7 +149,7 @@ class ModelEvidence(Statement):
         )
 
     def explain(self) -> str:
-        """What the e-value means and assumes, and which arms it comes from."""
+        """The meaning and the assumptions of the e-value, and the arms it comes from."""
         text = (
             f"{self}. If the model is right the e-value ever exceeds 20 with probability at most "
             f"1/20, and 100 with probability at most 1/100. {_ASSUMPTIONS}"
@@ -162,15 +168,15 @@ class ModelEvidence(Statement):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Contenders(Statement):
-    """Which arms can still be best, with a p-value of "this arm is best" for every arm.
+    """The arms that can still be best, with a p-value of "this arm is best" for every arm.
 
-    After a refutation of the model (``model_free``) the curves are not used any more: each
-    arm's rewards speak for it alone, and ``bounds`` holds intervals for all means at once. Best
-    is what is worth most; the bounds are of what is observed.
+    The best arm has the largest worth. After a refutation of the model (``model_free``) the
+    curves are not used: each arm is judged by its own rewards, and ``bounds`` contains
+    simultaneous intervals for all mean rewards.
     """
 
     confidence: float
-    arms: tuple[int, ...]  # indices of the contenders: those with p-values above 1 - confidence
+    arms: tuple[int, ...]  # indices of the arms with p-values above 1 - confidence
     p_values: tuple[float, ...]  # one per arm of the model
     values: tuple[Any, ...]  # the arms' user-facing values
     model_free: bool
@@ -186,9 +192,9 @@ class Contenders(Statement):
     def __str__(self) -> str:
         ranked = sorted(self.arms, key=lambda arm: -self.p_values[arm])
         shown = ", ".join(
-            f"{self.values[arm]!r} (p {self.p_values[arm]:.2g})" for arm in ranked[:_MAX_SHOWN]
+            f"{self.values[arm]!r} (p {self.p_values[arm]:.2g})" for arm in ranked[:_MAX_SHOWN_ARMS]
         )
-        more = ", ..." if len(ranked) > _MAX_SHOWN else ""
+        more = ", ..." if len(ranked) > _MAX_SHOWN_ARMS else ""
         how = ", without the model" if self.model_free else ""
         return (
             f"{len(self.arms)} of {len(self.values)} arms can be best: {shown}{more} "
@@ -196,7 +202,7 @@ class Contenders(Statement):
         )
 
     def explain(self) -> str:
-        """What being a contender means and assumes."""
+        """The meaning and the assumptions of the set of contenders."""
         text = (
             f"{self}. The chance that the best arm is ever missing is at most "
             f"{1.0 - self.confidence:.3g}. The p-value of an arm is no probability that it is best."
@@ -211,23 +217,23 @@ class Contenders(Statement):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Drift(Statement):
-    """Whether theta has moved, and since when."""
+    """Whether theta has changed, and when."""
 
     alpha: float
     log_e_value: float
     since: int | None  # observations before the change, if there is an alarm and a date
-    between: tuple[int, int] | None  # how finely the change is dated
+    between: tuple[int, int] | None  # times of the copies next to the date
     n_observations: int
 
     @property
     def alarm(self) -> bool:
-        """Whether no constant theta explains the rewards, at this alpha."""
+        """Whether every constant theta is refuted at this alpha."""
         return self.log_e_value >= -math.log(self.alpha)
 
     @property
     def e_value(self) -> float:
-        """Evidence against every constant theta; inf if it is beyond 1e300."""
-        return math.exp(self.log_e_value) if self.log_e_value < _LARGEST_LOG else math.inf
+        """Evidence against every constant theta; inf beyond 1e300."""
+        return math.exp(self.log_e_value) if self.log_e_value < _MAX_LOG_E_VALUE else math.inf
 
     @property
     def p_value(self) -> float:
@@ -248,7 +254,7 @@ class Drift(Statement):
         )
 
     def explain(self) -> str:
-        """What the alarm means and assumes."""
+        """The meaning and the assumptions of the alarm."""
         return (
             f"{self}. While theta stays the same, the chance of ever raising this alarm is at "
             f"most {self.alpha:g}. {_ASSUMPTIONS} A wrong model can raise it too: ask for the "
@@ -256,16 +262,16 @@ class Drift(Statement):
         )
 
 
-_N_POINTS = 1025  # thetas that are looked at before the extremes are refined
+_N_POINTS = 1025  # grid points per round in the search for an extreme value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Earnings(Statement):
-    """What the decisions were worth beyond the same number of decisions for one arm.
+    """Worth of the decisions minus the worth of always playing the baseline arm.
 
-    By the means, not by the luck of single rewards: the sum over decisions of the worth of the
-    arm played less that of the baseline, at the least refuted theta (``amount``), and the
-    smallest and largest such sum over the interval of theta.
+    The sum over decisions of the worth of the arm played minus the worth of the baseline. It
+    uses mean rewards, not the observed ones. ``amount`` is the sum at the least refuted theta;
+    ``low`` and ``high`` are the smallest and largest sum over the interval of theta.
     """
 
     baseline: Any  # the arm's user-facing value
@@ -277,7 +283,7 @@ class Earnings(Statement):
 
     @property
     def per_decision(self) -> float:
-        """The amount, divided by the number of decisions; nan without any."""
+        """The amount divided by the number of decisions; nan without decisions."""
         return self.amount / self.n_observations if self.n_observations else math.nan
 
     def __str__(self) -> str:
@@ -290,7 +296,7 @@ class Earnings(Statement):
         )
 
     def explain(self) -> str:
-        """What the amount means and assumes."""
+        """The meaning and the assumptions of the amount."""
         return (
             f"{self}. It is what the arms played are worth at the least refuted parameter, less "
             "what the baseline would have been worth as often; the bounds are over all "
@@ -302,7 +308,7 @@ class Earnings(Statement):
 def earned(
     model: "RewardModel", counts: IntArray, theta: float, span: tuple[float, float], baseline: int
 ) -> tuple[float, float, float]:
-    """The amount at theta, and its smallest and largest value over a span of theta.
+    """The amount of `Earnings` at theta, and its smallest and largest value over a span of theta.
 
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel.from_functions([lambda t: t, lambda t: 1 - t])
@@ -335,7 +341,7 @@ def extremes(
 
 
 def _largest(function: Callable[[FloatArray], FloatArray], span: tuple[float, float]) -> float:
-    """By a grid that is laid anew, and finer, around its best point."""
+    """The largest value on grids that get finer around the best point."""
     low, high = span
     best = -math.inf
     while True:

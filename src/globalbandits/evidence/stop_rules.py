@@ -1,14 +1,16 @@
-"""When to stop: what the counts and sums say of a grid of parameters.
+"""Stopping rules for a run, computed from counts and sums on a grid of parameters.
 
-Every reward x of an arm with mean m has the likelihood ``m**x * (1 - m)**(1 - x)``, exact for
-rewards 0 and 1. Two statements are made from it:
+A reward x of an arm with mean m has the likelihood ``m**x * (1 - m)**(1 - x)``, which is exact
+for Bernoulli rewards. A rule uses one of two kinds of confidence:
 
-- posterior: the probability of a set of parameters, given the rewards and a prior;
+- posterior: the posterior probability of a set of parameters, given a prior;
 - anytime: a parameter is refuted once its likelihood is below ``1 - confidence`` times the mean
   likelihood under the prior. For rewards in [0, 1] with mean m the ratio of the likelihoods of m'
   and m is at most ``x m' / m + (1 - x)(1 - m') / (1 - m)``, whose expectation is 1. So by Ville's
   inequality the true parameter (of the grid) is ever refuted with probability at most
-  ``1 - confidence``, however often one looks.
+  ``1 - confidence``, at all times at once.
+
+Numba compiles every function here.
 """
 
 import math
@@ -19,7 +21,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.statistics import Statistics
 
-# Why a run stops; 0 if it goes on.
+# Reasons to stop; 0 means that the run continues.
 TOO_HIGH, ONE_CONTENDER, DECISIONS = 1, 2, 3
 
 
@@ -30,15 +32,15 @@ class Stop(NamedTuple):
     slopes: FloatArray  # (n_arms, n_cells) log(m / (1 - m))
     log_prior: FloatArray  # (n_cells,) logarithms of weights that sum to 1
     too_high: IntArray  # (n_cells,) 1 where the watched arm's mean is above the limit
-    best: IntArray  # (n_cells,) the best arm; with several, the first of them
-    logs: FloatArray  # (n_cells,) room for the log-likelihoods
-    masses: FloatArray  # (n_arms,) room for the arms' probabilities of being best
+    best: IntArray  # (n_cells,) the best arm; the first one of several
+    logs: FloatArray  # (n_cells,) workspace for the log likelihoods
+    masses: FloatArray  # (n_arms,) workspace for the arms' probabilities of being best
     watches: bool  # whether to stop when the watched arm is too high
-    decides: bool  # whether to stop when one arm is left
-    anytime: bool
+    decides: bool  # whether to stop when only one arm can be best
+    anytime: bool  # anytime confidence; otherwise posterior
     confidence: float
-    decisions: int  # stop after so many; 0 for never
-    after: int  # no statement before so many rewards
+    decisions: int  # maximum number of decisions; 0 for no maximum
+    after: int  # number of rewards before `watches` and `decides` apply
 
 
 NO_STOP = Stop(
@@ -59,7 +61,7 @@ NO_STOP = Stop(
 
 
 def reason_to_stop(stop: Stop, stats: Statistics) -> int:
-    """Why to stop now, 0 for no reason; safety comes first."""
+    """The reason to stop now, or 0. `TOO_HIGH` has priority."""
     total = stats.total[0]
     if (stop.watches or stop.decides) and total >= max(stop.after, 1):
         evidence = weigh(stop, stats)
@@ -73,7 +75,7 @@ def reason_to_stop(stop: Stop, stats: Statistics) -> int:
 
 
 def weigh(stop: Stop, stats: Statistics) -> float:
-    """Fill `logs`; returns the logarithm of the mean likelihood under the prior."""
+    """Fill `logs` and return the logarithm of the mean likelihood under the prior."""
     n_arms, n_cells = stop.constants.shape
     for cell in range(n_cells):
         stop.logs[cell] = 0.0
@@ -94,12 +96,12 @@ def weigh(stop: Stop, stats: Statistics) -> float:
 
 
 def is_refuted(stop: Stop, evidence: float, cell: int) -> bool:
-    """Whether a parameter is refuted at all times' confidence."""
+    """Whether a parameter is refuted at anytime confidence."""
     return bool(evidence - stop.logs[cell] >= -math.log(1.0 - stop.confidence))
 
 
 def is_too_high(stop: Stop, evidence: float) -> bool:
-    """Whether the watched arm's mean is above the limit, with the confidence asked for."""
+    """Whether the watched arm's mean is above the limit, at the rule's confidence."""
     mass = 0.0
     for cell in range(stop.logs.shape[0]):
         if stop.too_high[cell] == 1:
@@ -110,7 +112,7 @@ def is_too_high(stop: Stop, evidence: float) -> bool:
 
 
 def is_decided(stop: Stop, evidence: float) -> bool:
-    """Whether one arm is best, with the confidence asked for."""
+    """Whether one arm is best, at the rule's confidence."""
     for arm in range(stop.masses.shape[0]):
         stop.masses[arm] = 0.0
     left = -1

@@ -1,7 +1,7 @@
 """The paper's bounds as functions of a model: Theorems 1 to 4 and 6 to 8.
 
 Theorem 5 (WAGP plays a suboptimal arm only finitely often) has no formula; the simulator
-reports the last suboptimal play of every run instead. All answers are in the model's units.
+reports the last suboptimal play of every run instead. All results are in the model's units.
 """
 
 from globalbandits.theory.buw_bounds import (

@@ -1,4 +1,4 @@
-"""Theorem 7: bounds on BUW, the policy that follows UCB1 until it may trust WAGP."""
+"""Theorem 7: regret bounds for BUW, the policy that follows UCB1 first and WAGP later."""
 
 import math
 from typing import TYPE_CHECKING
@@ -7,10 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray
-from globalbandits.theory.holder_constants import (
-    as_times,
-    constants,
-)
+from globalbandits.theory.holder_constants import as_times, constants
 from globalbandits.theory.wagp_bounds import bounded_time
 
 if TYPE_CHECKING:
@@ -20,13 +17,14 @@ if TYPE_CHECKING:
 def buw_regret(model: "RewardModel", theta: float, times: ArrayLike) -> FloatArray:
     """Theorem 7, one parameter: a bound on BUW's cumulative regret at T.
 
-    ``8 sum_k log(T) / delta_k + K (1 + pi**2)`` over the suboptimal arms before
-    ``C2(Delta / 3)``; from there on what that is then, and ``K pi**2`` more. The theorem
-    speaks of ``BUW(scale=1.0)``; a smaller scale leaves its proof. In units of reward.
+    The bound is ``8 sum_k log(T) / delta_k + K (1 + pi**2)`` until ``T = C2(Delta / 3)``, with
+    the sum over suboptimal arms. After that it is its value at that time plus ``K pi**2``. It is
+    in units of reward. The theorem assumes ``BUW(scale=1.0)``; its proof does not cover smaller
+    scales.
 
-    Where a decision is worth a value of its mean, the index of an arm is the largest value in
-    its interval of means, which exceeds the value itself by at most L times the width, L the
-    value's Lipschitz constant: the sum gets the factor L**2, the rest the worth range's length.
+    If the model has a value function with Lipschitz constant L, the index of an arm is the
+    largest value over its interval of means. It exceeds the value by at most L times the width,
+    so the sum gets the factor L**2 and the rest the length of the worth range.
 
     Args:
         model: The analysed reward model.
@@ -42,7 +40,7 @@ def buw_regret(model: "RewardModel", theta: float, times: ArrayLike) -> FloatArr
     t = as_times(times)
     switch = buw_switch_time(model, theta)
     gaps = np.asarray(model.gaps(theta))
-    # Arms that tie with the best one cost nothing and do not appear in the sum.
+    # Arms that tie with the best arm have no regret and are left out of the sum.
     wrong = np.setdiff1d(np.arange(model.n_arms), model.best_arms(theta))
     weight = 8.0 * float(np.sum(c.value_length**2 / gaps[wrong]))
     unlikely = 1.0 + math.pi**2 + np.where(t >= switch, math.pi**2, 0.0)
@@ -50,7 +48,7 @@ def buw_regret(model: "RewardModel", theta: float, times: ArrayLike) -> FloatArr
 
 
 def buw_switch_time(model: "RewardModel", theta: float) -> float:
-    """``C2(Delta / 3)``: from here on BUW follows WAGP with high probability.
+    """``C2(Delta / 3)``: the time from which BUW follows WAGP with high probability.
 
     Args:
         model: The analysed reward model.
@@ -67,11 +65,11 @@ def buw_switch_time(model: "RewardModel", theta: float) -> float:
 def buw_worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
     """Theorem 7, every parameter: a bound on BUW's cumulative regret at T.
 
-    ``9 sqrt(K T log T) + K (1 + 2 pi**2)``. The paper prints the order only, and a slip in
-    its last step: the gap to put in is ``sqrt(K log T / T)``, not ``1 / sqrt(T K log T)``.
-    Arms with a smaller gap cost at most T times that, the others the sum in `buw_regret`;
-    the constant covers both sides of the switch. In units of reward; with a value the root
-    gets its Lipschitz constant as a factor, as in `buw_regret`.
+    The bound is ``9 sqrt(K T log T) + K (1 + 2 pi**2)``, in units of reward. The paper gives
+    only the order, and its last step has an error: the gap to insert is ``sqrt(K log T / T)``,
+    not ``1 / sqrt(T K log T)``. Arms with a smaller gap have regret at most T times that gap,
+    the others at most the sum in `buw_regret`. The constant holds before and after the switch.
+    With a value function, the root gets its Lipschitz constant as a factor, as in `buw_regret`.
 
     Args:
         model: The analysed reward model.
@@ -92,9 +90,10 @@ def buw_worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
 def bayes_risk_growth(model: "RewardModel", times: ArrayLike) -> FloatArray:
     """The growth of WAGP's Bayes risk in T: ``log T`` if gamma = 1, else ``T**(1 - gamma)``.
 
-    The prior must have a bounded density: it must not pile up where two arms tie, which is where
-    WAGP loses most. The paper states the order and no constant, so compare only ratios of these
-    numbers. A value with a Lipschitz constant does not change the order; without one it is refused.
+    The prior must have a bounded density, also where two arms tie and WAGP's regret is largest.
+    The paper states the order without a constant, so compare only ratios of these numbers. A
+    value function with a Lipschitz constant does not change the order; one without a Lipschitz
+    constant raises `ModelError`.
 
     Args:
         model: The analysed reward model; gamma is its informativeness.
@@ -106,8 +105,8 @@ def bayes_risk_growth(model: "RewardModel", times: ArrayLike) -> FloatArray:
     [2.303, 4.605]
     """
     t = as_times(times)
-    constants(model)  # refuses a value that no bound holds for
-    # Estimated exponents may miss 1 in the last digits.
+    constants(model)  # raises if the value function has no Lipschitz constant
+    # An estimated exponent may differ from 1 in its last digits.
     if model.informativeness > 1.0 - 1e-9:
         return np.asarray(np.log(t))
     return np.asarray(t ** (1.0 - model.informativeness))

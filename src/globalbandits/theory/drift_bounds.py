@@ -1,4 +1,4 @@
-"""Theorem 8: the average regret of non-stationary WAGP while the parameter drifts."""
+"""Theorem 8: regret bounds for non-stationary WAGP with a drifting parameter."""
 
 import math
 from typing import TYPE_CHECKING
@@ -9,10 +9,7 @@ from numpy.typing import ArrayLike
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import ScenarioError
-from globalbandits.theory.holder_constants import (
-    as_times,
-    constants,
-)
+from globalbandits.theory.holder_constants import as_times, constants
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -21,22 +18,23 @@ if TYPE_CHECKING:
 def average_regret_under_drift(
     model: "RewardModel", drift_time: ArrayLike, half_window: int | None = None
 ) -> FloatArray:
-    """Theorem 8: a bound on regret per decision, whatever the horizon.
+    """Theorem 8: a bound on the average regret per decision, for every horizon.
 
-    As printed, for the window the theorem names, ``h = tau**(g2 / (g2 + 1/2))``: ``1/h + (2 D2
-    D1bar**g2 [(pi K)**(g1bar/2) + 2 D2**g1bar])**g2 tau**(-g2**2 g1bar / (1 + 2 g2))``.
+    With the theorem's half window ``h = tau**(g2 / (g2 + 1/2))``, the bound is as printed:
+    ``1/h + (2 D2 D1bar**g2 [(pi K)**(g1bar/2) + 2 D2**g1bar])**g2
+    tau**(-g2**2 g1bar / (1 + 2 g2))``.
 
-    With a half window of your own, the proof's last line before the rate is put in, whose
-    factor ``2**(g1bar g2)`` the printed line drops and whose ``2 D2`` stands outside the power:
-    ``1/h + 2 D2 (D1bar [(pi K / h)**(g1bar/2) + 2 D2**g1bar (2 h / tau)**(g1bar g2)])**g2``.
+    With another half window, the bound is the last line of the proof before the rate is
+    inserted: ``1/h + 2 D2 (D1bar [(pi K / h)**(g1bar/2) +
+    2 D2**g1bar (2 h / tau)**(g1bar g2)])**g2``. It has a factor ``2**(g1bar g2)`` that the printed
+    bound drops, and its factor ``2 D2`` is outside the power.
 
-    Where a decision is worth a value of its mean, the second term has the value's Lipschitz
-    constant as a factor.
+    With a value function, the second term gets its Lipschitz constant as a factor.
 
     Args:
         model: The analysed reward model.
-        drift_time: tau, a number or an array: the parameter moves at most 1 / tau a step.
-        half_window: h, or None for the theorem's own.
+        drift_time: tau, a number or an array. The parameter changes by at most 1 / tau per step.
+        half_window: h; None for the theorem's half window.
 
     >>> from globalbandits.model import RewardModel
     >>> pair = RewardModel.from_functions([lambda x: x, lambda x: 1 - x])
@@ -74,9 +72,9 @@ def regret_under_drift(
 
     Args:
         model: The analysed reward model.
-        drift_time: tau: the parameter moves at most 1 / tau a step.
+        drift_time: tau. The parameter changes by at most 1 / tau per step.
         times: T, a number or an array, at least 1.
-        half_window: h, or None for the theorem's own.
+        half_window: h; None for the theorem's half window.
 
     >>> from globalbandits.model import RewardModel
     >>> pair = RewardModel.from_functions([lambda x: x, lambda x: 1 - x])

@@ -1,4 +1,4 @@
-"""The constants of Assumption 1 that all bounds share."""
+"""The Hölder constants of Assumption 1, which all bounds use."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,8 +18,8 @@ class Constants(NamedTuple):
     """Hölder constants for rewards in [0, 1] and a parameter in [0, 1], as the proofs assume.
 
     A bound computed from them is multiplied by `value_length` or `worth_length` (regret), or by
-    `domain_length` (errors of the estimate), so that every answer is in the units of the model.
-    Where a decision is worth what is observed, all three lengths of rewards and worth are one.
+    `domain_length` (errors of the estimate), so that every result is in the units of the model.
+    Without a value function, `reward_length`, `worth_length` and `value_length` are equal.
     """
 
     n_arms: int  # K
@@ -29,8 +29,8 @@ class Constants(NamedTuple):
     exponent: float  # g2
     domain_length: float
     reward_length: float
-    worth_length: float  # what one wrong decision can cost
-    value_length: float  # what a mean that is wrong by the whole reward range can cost
+    worth_length: float  # the largest regret of one decision
+    value_length: float  # Lipschitz constant of the value function times reward_length
 
     @property
     def informativeness(self) -> float:
@@ -48,8 +48,8 @@ class Constants(NamedTuple):
 def constants(model: "RewardModel") -> Constants:
     """The constants of a model, rescaled to the unit interval in parameter and reward.
 
-    The paper mixes the smallest exponent with the largest constant, which is right only
-    where distances are at most 1; so a domain of another length is mapped to [0, 1] first.
+    The paper combines the smallest exponent with the largest constant, which is valid only for
+    distances of at most 1. So the domain is mapped to [0, 1] first.
 
     Args:
         model: The analysed reward model.
@@ -82,7 +82,7 @@ def constants(model: "RewardModel") -> Constants:
 
 
 def as_times(times: ArrayLike) -> FloatArray:
-    """Times as an array of floats; a time is at least 1.
+    """Times as an array of floats, checked to be at least 1.
 
     >>> as_times([1, 10]).tolist()
     [1.0, 10.0]

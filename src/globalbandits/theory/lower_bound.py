@@ -1,14 +1,15 @@
-"""Theorem 6: two worlds that no policy can tell apart in time.
+"""Theorem 6: a lower bound on regret, from two parameters that are hard to distinguish.
 
-The arms are ``theta**g`` and ``1 - theta**g`` with Bernoulli rewards; the two parameters lie
-``distance`` on either side of ``2**(-1/g)``, where the arms cross. Every observation, of either
-arm, carries the same information, so the bound holds for any policy.
+The arms have means ``theta**g`` and ``1 - theta**g`` and Bernoulli rewards. The two parameters lie
+at ``distance`` on either side of ``2**(-1/g)``, where the curves cross. Every observation, of
+either arm, carries the same information, so the bound holds for every policy.
 
-The printed constants have slips: the two-point inequality's factor 1/2 is missing, D2 stands
-for its square, the higher terms of A1 have the wrong sign and lack a factor 2, and the sum over
-t is taken as its integral from 0; for g = 3 and short horizons it exceeds what a policy that
-always plays one arm loses. `LowerBoundInstance.bound` is the same argument with exact
-gaps and exact information; `LowerBoundInstance.printed_bound` is the paper's line.
+The constants in the paper have errors: the factor 1/2 of the two-point inequality is missing, D2
+is printed instead of its square, the higher terms of A1 have the wrong sign and lack a factor 2,
+and an integral from 0 replaces the sum over t. For g = 3 and short horizons the printed bound
+exceeds the regret of a policy that always plays one arm. `LowerBoundInstance.bound` is the same
+argument with exact gaps and exact information. `LowerBoundInstance.printed_bound` is the paper's
+formula.
 """
 
 import dataclasses
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LowerBoundInstance:
-    """A model and two parameters, one of which costs every policy regret."""
+    """A model and two parameters; every policy has regret at one of them."""
 
     model: "RewardModel"
     exponent: int  # the paper's gamma, odd
@@ -37,11 +38,11 @@ class LowerBoundInstance:
     thetas: tuple[float, float]  # below and above the crossing
 
     def bound(self, times: ArrayLike) -> FloatArray:
-        """A lower bound on the sum of any policy's regrets at T in the two worlds.
+        """A lower bound on the sum of any policy's regrets at T under the two parameters.
 
-        ``min(gap) * (1/2) * sum_{t<T} exp(-t kl)``: before decision t + 1 there are t
-        observations, each with information ``kl`` about which world it is. The larger of the
-        two regrets is at least half of it. Rewards must be Bernoulli.
+        The bound is ``min(gap) * (1/2) * sum_{t<T} exp(-t kl)``. Decision t + 1 follows t
+        observations, and ``kl`` is the Kullback-Leibler divergence of one observation. The
+        larger of the two regrets is at least half the bound. Rewards must be Bernoulli.
 
         Args:
             times: T, a number or an array, at least 1.
@@ -54,7 +55,7 @@ class LowerBoundInstance:
         return np.asarray(0.5 * gap * decay)
 
     def printed_bound(self, times: ArrayLike) -> FloatArray:
-        """``A1 A2 / (4 D2 distance**2)`` as the paper prints it, slips included.
+        """``A1 A2 / (4 D2 distance**2)`` as printed in the paper, errors included.
 
         Args:
             times: T, a number or an array, at least 1.
@@ -71,14 +72,14 @@ class LowerBoundInstance:
 
 
 def lower_bound_instance(*, exponent: int = 1, distance: float) -> LowerBoundInstance:
-    """The two-armed instance of Theorem 6, ready to be simulated with Bernoulli rewards.
+    """The two-armed instance of Theorem 6, for simulations with Bernoulli rewards.
 
-    Take ``distance = 1 / sqrt(T)`` for the worst case at horizon T: the bound is then of
-    order ``sqrt(T)``; for a fixed distance it stays bounded in T.
+    Use ``distance = 1 / sqrt(T)`` for the worst case at horizon T: the bound is then of order
+    ``sqrt(T)``. For a fixed distance it stays bounded in T.
 
     Args:
         exponent: g, an odd positive integer.
-        distance: Delta, how far the two parameters are from the crossing.
+        distance: Delta, the distance of the two parameters from the crossing.
 
     >>> found = lower_bound_instance(exponent=1, distance=0.1)
     >>> found.thetas, found.model.n_arms

@@ -1,4 +1,4 @@
-"""The generalised logarithm, and the times from which a linear function beats a logarithm."""
+"""Theorems 1 to 4: bounds on the estimation error and the regret of WAGP."""
 
 import dataclasses
 import math
@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray
-from globalbandits.theory.holder_constants import (
-    as_times,
-    constants,
-)
+from globalbandits.theory.holder_constants import as_times, constants
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -20,8 +17,8 @@ if TYPE_CHECKING:
 def glog(x: ArrayLike) -> FloatArray:
     """The larger y with ``x = exp(y) / y``: the paper's glog, ``-W_{-1}(-1 / x)``.
 
-    No real y exists below e: the answer there is nan. It is accurate for every float from e
-    up to the largest, and infinite for an infinite x.
+    For x below e no real y exists and the result is nan. The result is accurate for every finite
+    float from e on, and infinite for an infinite x.
 
     Args:
         x: Where to evaluate, a number or an array.
@@ -32,7 +29,7 @@ def glog(x: ArrayLike) -> FloatArray:
     from scipy.special import lambertw
 
     at = np.asarray(x, dtype=np.float64)
-    # SciPy gives nan at the branch point itself, which is the float nearest to e.
+    # SciPy returns nan at the branch point, the float nearest to e.
     inside = np.where((at > math.e) & (at < math.inf), at, 3.0)
     y = np.maximum(-lambertw(-1.0 / inside, -1).real, 1.0)
     y = np.where(at == math.e, 1.0, y)
@@ -41,11 +38,11 @@ def glog(x: ArrayLike) -> FloatArray:
 
 
 def linear_beats_log(factor: ArrayLike) -> FloatArray:
-    """The first integer from which on ``t >= factor * log(t)`` holds for good.
+    """The first integer from which ``t >= factor * log(t)`` holds for all larger t.
 
-    This is ``ceil(A glog(A))`` for A = factor > 3 / log(3) = 2.7307. Up to there the inequality
-    holds for every integer (between e and there it fails only strictly between 2 and 3) and the
-    answer is 1. Where the number exceeds a float the answer is inf.
+    This is ``ceil(A glog(A))`` for A = factor > 3 / log(3) = 2.7307. For smaller factors the
+    inequality holds for every integer (for A > e it fails only strictly between 2 and 3) and the
+    result is 1. The result is inf if it exceeds the largest float.
 
     Args:
         factor: A, a number or an array, not negative.
@@ -60,11 +57,11 @@ def linear_beats_log(factor: ArrayLike) -> FloatArray:
     return np.where(a <= 3.0 / math.log(3.0), 1.0, root)
 
 
-# Bounds on WAGP that hold whatever the parameter is: Theorems 1, 2 and 3.
+# Theorems 1, 2 and 3: bounds on WAGP that hold for every parameter.
 #
-# The proofs use Hoeffding's inequality given the counts of a policy that chooses adaptively, a
-# step the paper does not justify. The functions compute the bounds as printed (with g1bar where
-# Theorem 3 prints g1, and (pi/2) in brackets), and this caveat stays with all of them.
+# The proofs apply Hoeffding's inequality conditionally on the counts of an adaptive policy, a step
+# that the paper does not justify. This caveat applies to all three bounds. The functions compute
+# them as printed, with g1bar where Theorem 3 prints g1, and with (pi/2) in brackets.
 
 
 def mean_squared_error(model: "RewardModel", times: ArrayLike) -> FloatArray:
@@ -89,11 +86,10 @@ def mean_squared_error(model: "RewardModel", times: ArrayLike) -> FloatArray:
 def one_step_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
     """Theorem 2: a bound on the expected regret of WAGP's decision number t.
 
-    ``2 D1bar**g2 D2 (pi/2)**(gamma/2) K**(gamma/2) (t - 1)**(-gamma/2)`` in units of reward:
-    decision t rests on t - 1 observations. The first decision is random and can cost the
-    whole reward range, which is the answer at t = 1. Where a decision is worth a value of its
-    mean reward, the value's Lipschitz constant is one more factor, and the first decision can
-    cost the whole worth range.
+    The bound is ``2 D1bar**g2 D2 (pi/2)**(gamma/2) K**(gamma/2) (t - 1)**(-gamma/2)`` in units of
+    reward, because decision t uses t - 1 observations. The first decision is random, so the
+    bound at t = 1 is the whole reward range. With a value function, its Lipschitz constant is a
+    further factor, and the bound at t = 1 is the whole worth range.
 
     Args:
         model: The analysed reward model.
@@ -131,9 +127,10 @@ def worst_case_regret(model: "RewardModel", times: ArrayLike) -> FloatArray:
 
 
 def worst_case_constants(model: "RewardModel") -> tuple[float, float]:
-    """S1 and S2 of Theorems 3 and 4, in units of worth: regret is at most S1 + S2 T**(...).
+    """S1 and S2 of Theorems 3 and 4: regret is at most ``S1 + S2 T**(1 - gamma/2)``.
 
-    S2 has the Lipschitz constant of the value as a factor, which is 1 if there is no value.
+    Both are in units of worth. S2 has the Lipschitz constant of the value function as a factor,
+    which is 1 without a value function.
 
     Args:
         model: The analysed reward model.
@@ -147,18 +144,18 @@ def worst_case_constants(model: "RewardModel") -> tuple[float, float]:
     return 2.0 * c.worth_length, c.value_length * c.one_step / (1.0 - 0.5 * c.informativeness)
 
 
-# Theorem 4: when WAGP's regret stops growing.
+# Theorem 4: the time from which WAGP's regret stops growing.
 #
-# The paper's times are "the smallest integer tau with tau >= A log(tau)", which read literally
-# is 1; meant is the largest root, from where on the inequality holds for good. The proof drops a
-# factor 2K that the theorem's statement keeps: the statement is computed.
+# The paper defines its times as "the smallest integer tau with tau >= A log(tau)", which taken
+# literally is 1. The code uses the largest root, after which the inequality holds for all times.
+# The proof drops a factor 2K that the theorem's statement keeps; the code follows the statement.
 
 
 def logarithmic_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
     """C1: the time from which WAGP's regret grows at most logarithmically.
 
-    ``ceil(A/2 glog(A/2))`` with ``A = (D1bar K / distance)**(2 / g1bar)``; 1 where A/2 < 2.73,
-    inf at distance 0 and where the number exceeds a float.
+    ``ceil(A/2 glog(A/2))`` with ``A = (D1bar K / distance)**(2 / g1bar)``. It is 1 if
+    A/2 < 2.73, and inf at distance 0 or beyond the largest float.
 
     Args:
         model: The analysed reward model.
@@ -175,8 +172,8 @@ def logarithmic_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
 def bounded_time(model: "RewardModel", distance: ArrayLike) -> FloatArray:
     """C2: the time from which WAGP's further regret is bounded by a constant.
 
-    ``ceil(A glog(A))`` with ``A = (D1bar K / distance)**(2 / g1bar)``; 1 where A < 2.73, inf at
-    distance 0 and where the number exceeds a float.
+    ``ceil(A glog(A))`` with ``A = (D1bar K / distance)**(2 / g1bar)``. It is 1 if A < 2.73, and
+    inf at distance 0 or beyond the largest float.
 
     Args:
         model: The analysed reward model.
@@ -199,7 +196,7 @@ def _factor(model: "RewardModel", distance: ArrayLike) -> FloatArray:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Regimes:
-    """The three regimes of WAGP's regret at one parameter; printing it explains them."""
+    """The three regimes of WAGP's regret at one parameter. Printing it explains them."""
 
     theta: float
     best_arms: tuple[Any, ...]  # the arms' values: prices, doses, names
@@ -211,19 +208,19 @@ class Regimes:
     offset: float  # S1, in units of worth
     slope: float  # S2, in units of worth
     power: float  # 1 - gamma / 2
-    worth_length: float  # of the worth range: the most one decision can cost
+    worth_length: float  # length of the worth range: the largest regret of one decision
 
     def bound(self, times: ArrayLike) -> FloatArray:
-        """The bound on cumulative regret at T: the regimes' bounds, one on top of the other.
+        """The bound on cumulative regret at T.
 
-        ``S1 + S2 T**(1 - gamma/2)`` before C1; from there on what that is at C1, and on top
-        of it ``1 + 2 K log(T / C1)``; from C2 on what that is at C2, and ``K pi**2 / 3``.
+        Before C1 it is ``S1 + S2 T**(1 - gamma/2)``. From C1 to C2 it is its value at C1 plus
+        ``1 + 2 K log(T / C1)``. From C2 on it is its value at C2 plus ``K pi**2 / 3``.
 
         Args:
             times: T, a number or an array, at least 1.
         """
         t = as_times(times)
-        # Clipping the time makes each earlier regime stop where the next one takes over.
+        # Clipping the time freezes each regime's term where the next regime begins.
         early = self.offset + self.slope * np.minimum(t, self.logarithmic_from) ** self.power
         logs = np.log(np.maximum(np.minimum(t, self.bounded_from) / self.logarithmic_from, 1.0))
         middle = np.where(t >= self.logarithmic_from, 1.0 + 2.0 * self.n_arms * logs, 0.0)
@@ -232,13 +229,13 @@ class Regimes:
 
     @property
     def limit(self) -> float:
-        """The bound on regret over an infinite horizon; inf where a float cannot hold it."""
+        """The bound on regret over an infinite horizon; inf beyond the largest float."""
         if math.isinf(self.bounded_from):
             return math.inf
         return float(self.bound(self.bounded_from))
 
     def __str__(self) -> str:
-        """When regret stops growing, in words and numbers."""
+        """The three regimes in words."""
         arms = " and ".join(f"arm {_name(arm)}" for arm in self.best_arms)
         unit = "" if self.worth_length == 1.0 else f"{self.worth_length:g} * "
         is_are = "are" if len(self.best_arms) > 1 else "is"
