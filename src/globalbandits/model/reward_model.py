@@ -616,7 +616,7 @@ class RewardModel:
         return max(distance, 0.0)
 
     def nearest_edge(self, theta: float) -> float | None:
-        """Return the parameter at the `suboptimality_distance` from theta, or None if none exists."""
+        """Return the parameter at `suboptimality_distance` from theta, or None."""
         distance = self.suboptimality_distance(theta)
         best = set(self.best_arms(theta))
         low, high = self._domain

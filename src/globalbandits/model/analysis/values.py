@@ -27,7 +27,7 @@ from globalbandits.model.analysis.turning_points import (
     find_kinks,
     find_turns,
 )
-from globalbandits.model.inputs import LONGEST
+from globalbandits.model.inputs import MAX_LENGTH
 from globalbandits.model.tables import DEGREE, Curves, Peaks
 
 _EPS = float(np.finfo(float).eps)
@@ -145,8 +145,8 @@ def analyse_values(
     """Check and tabulate the value functions; ``value(arms, means)`` is elementwise."""
     scan = _scan(value, n_arms, reward_range, names)
     low, high = float(scan.low.min()), float(scan.high.max())
-    rule = f"have a range of at most {LONGEST:g}"
-    require(high - low <= LONGEST, "value", rule, (low, high), ModelError)
+    rule = f"have a range of at most {MAX_LENGTH:g}"
+    require(high - low <= MAX_LENGTH, "value", rule, (low, high), ModelError)
     plain = plain_values(n_arms, (low, high))
     if high == low:
         flat = np.zeros(n_arms)
