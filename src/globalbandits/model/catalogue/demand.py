@@ -210,8 +210,8 @@ def isoelastic(
 
     ``theta`` is the elasticity: a price rise by 1 % costs theta % of the customers. The highest
     price earns most where theta < 1 and the lowest where theta > 1. Prices between
-    them are best only at theta = 1, where all prices tie. `log_log` has a cut-off, with which
-    every price can be best.
+    them are best only at theta = 1, where all prices tie. In `log_log`, which has a cut-off,
+    they can be best elsewhere too.
 
     Args:
         prices: Positive, distinct prices.
