@@ -25,7 +25,7 @@ from globalbandits.model.analysis.checks import Recorder, unit_means
 from globalbandits.model.analysis.curves import Evaluate, evaluate_many
 from globalbandits.model.analysis.envelope import envelope_table, suboptimal_sides
 from globalbandits.model.analysis.functions import (
-    MOST_KNOTS,
+    MAX_KNOTS,
     ArmFunctions,
     PerArm,
     TableCurves,
@@ -810,7 +810,7 @@ class RewardModel:
         from globalbandits.model.files import value_as_data
 
         if np.ndim(knots) == 0:
-            number = as_integer("knots", knots, 2, ModelError, maximum=MOST_KNOTS)
+            number = as_integer("knots", knots, 2, ModelError, maximum=MAX_KNOTS)
             places: FloatArray = np.linspace(*self._domain, number)
         else:
             places = as_numbers("knots", knots)
