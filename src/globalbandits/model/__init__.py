@@ -1,4 +1,4 @@
-"""Reward functions, analysed once into what every decision looks up."""
+"""Reward models: known mean rewards of arms as functions of one unknown parameter."""
 
 from globalbandits.model.analysis.holder import Holder
 from globalbandits.model.catalogue import (

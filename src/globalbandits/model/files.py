@@ -1,4 +1,7 @@
-"""Model files: a model as plain data, written to and read from JSON or TOML."""
+"""Model files: a model as plain data, read from JSON or TOML and written to JSON.
+
+The plain data are called a description. docs/models.md lists its keys.
+"""
 
 import json
 import tomllib
@@ -27,23 +30,89 @@ from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import expand_grid
 from globalbandits.model.reward_model import RewardModel
 
-VERSION = 1  # of descriptions
+# The version of the description format.
+VERSION = 1
+
+# Limits on what an untrusted file may ask for.
 MOST_ARMS = 1_000
-MOST_CELLS = 100_000  # numbers of a table
-MOST_STEPS = 20_000  # of all arms' formulas together
-LARGEST_JSON = 8_000_000  # bytes of a file
+MAX_TABLE_CELLS = 100_000
+# Numbers, names, signs and functions of all arms' formulas together.
+MAX_FORMULA_STEPS = 20_000
+# Bytes of a file.
+LARGEST_JSON = 8_000_000
 LARGEST_TOML = 1_000_000
 
-
+# A description has exactly one of these keys.
 FORMS = ("family", "mean", "means", "table")
-_COMMON = ("version", "arms", "domain")
-_VALUES = ("value", "cost", "target", "penalty")
-_OWN = ("reward_range", *_VALUES, "monotone")  # of all forms but families
-_HOLDER = ("lower_constant", "lower_exponent", "upper_constant", "upper_exponent")
+_COMMON_KEYS = ("version", "arms", "domain")
+_VALUE_KEYS = ("value", "cost", "target", "penalty")
+# Keys of every form except families, whose keys are the family's parameters.
+_OPTION_KEYS = ("reward_range", *_VALUE_KEYS, "monotone")
+_HOLDER_KEYS = ("lower_constant", "lower_exponent", "upper_constant", "upper_exponent")
+
+# Largest bend of a value that counts as a straight line, relative to the size of the value.
+_MAX_RELATIVE_BEND = 1e-12
+
+
+# Reading: a file's content is checked key by key and never executed.
+
+
+def load_model(path: str | PathLike[str]) -> RewardModel:
+    """Load a model from a JSON or TOML file with a description, as in `RewardModel.from_dict`.
+
+    Nothing in the file is executed. A file may have at most 1,000 arms and 100,000 numbers in a
+    table. Errors name the file, the key, the rule and the value.
+    """
+    content = read_data(path)
+    try:
+        return build_model(content)
+    except ModelError as error:
+        raise ModelError(f"{fspath(path)}: {error}") from None
+
+
+def read_data(path: str | PathLike[str]) -> Any:
+    """Return the content of a JSON or TOML file; a file that is too large is an error."""
+    name = fspath(path)
+    kind = Path(path).suffix.lower()
+    rule = "end in .json or .toml"
+    require(kind in (".json", ".toml"), "a model file", rule, name, ModelError)
+    most = LARGEST_JSON if kind == ".json" else LARGEST_TOML
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(most + 1)
+    except OSError as error:
+        raise ModelError(f"{name} cannot be read: {error.strerror or error}") from None
+    require(len(raw) <= most, name, f"have at most {most:,} bytes", "more", ModelError)
+    try:
+        text = raw.decode("utf-8")
+        if kind == ".toml":
+            return tomllib.loads(text)
+        return json.loads(
+            text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant
+        )
+    except RecursionError:
+        raise ModelError(f"{name} must not be nested that deep") from None
+    except ValueError as error:
+        # Invalid UTF-8, JSON or TOML, or an integer with too many digits.
+        form = "TOML" if kind == ".toml" else "JSON"
+        raise ModelError(f"{name} must be {form}: {error}") from None
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is no number")
 
 
 def build_model(description: object) -> RewardModel:
-    """What `RewardModel.from_dict` gives."""
+    """Build a model from a description; see `RewardModel.from_dict`."""
     rule = "be a dict, or a table of a file"
     require(isinstance(description, Mapping), "model", rule, description, ModelError)
     content = dict(description)  # type: ignore[call-overload]
@@ -55,7 +124,7 @@ def build_model(description: object) -> RewardModel:
     require(known, "version", f"be {VERSION}, the version this package reads", version, ModelError)
     if form == "family":
         return _from_family(content)
-    known_keys = (*_COMMON, form, *_OWN, *(() if form == "table" else ("holder",)))
+    known_keys = (*_COMMON_KEYS, form, *_OPTION_KEYS, *(() if form == "table" else ("holder",)))
     for key in content:
         require_known(f"a key of a model with {form}", key, known_keys, ModelError)
     if form == "mean":
@@ -67,8 +136,8 @@ def _form_of(content: Mapping[str, Any]) -> str:
     forms = [form for form in FORMS if form in content]
     if not forms:
         for key in content:
-            if key not in (*_COMMON, *_OWN):
-                known = (*FORMS, *_COMMON, *_OWN)
+            if key not in (*_COMMON_KEYS, *_OPTION_KEYS):
+                known = (*FORMS, *_COMMON_KEYS, *_OPTION_KEYS)
                 require_known("a key of a model", key, known, ModelError)
     rule = f"have one of the keys {', '.join(FORMS)}"
     require(len(forms) == 1, "model", rule, forms or list(content), ModelError)
@@ -100,7 +169,8 @@ def _from_family(content: dict[str, Any]) -> RewardModel:
     try:
         return families()[family](arms, **content)
     except ModelError as error:
-        text = str(error)  # the catalogue calls arms what they are: prices, doses, ...
+        # The catalogues call the arms prices, doses or skeleton; the file calls them arms.
+        text = str(error)
         for name in ("prices", "doses", "skeleton"):
             if text.startswith(name):
                 text = f"arms{text.removeprefix(name)}"
@@ -141,8 +211,8 @@ def _from_table(content: dict[str, Any]) -> RewardModel:
     rows = as_list("table.means", table["means"], "be a list of rows, one per theta", ModelError)
     means = [_numbers(f"table.means[{place}]", row) for place, row in enumerate(rows)]
     n_cells = sum(len(row) for row in means)
-    rule = f"have at most {MOST_CELLS:,} numbers"
-    require(n_cells <= MOST_CELLS, "table.means", rule, n_cells, ModelError)
+    rule = f"have at most {MAX_TABLE_CELLS:,} numbers"
+    require(n_cells <= MAX_TABLE_CELLS, "table.means", rule, n_cells, ModelError)
     for place, row in enumerate(means):
         same = len(row) == len(means[0])
         rule = f"have {len(means[0])} numbers, as the first row has"
@@ -166,8 +236,11 @@ def _numbers(name: str, values: Any) -> list[float]:
 
 
 def _worth(content: Mapping[str, Any], arms: list[Any] | None) -> dict[str, Any]:
-    """The argument ``value`` or ``values``: a formula, a named value, or a formula per arm."""
-    given = [key for key in _VALUES if key in content]
+    """Return the argument ``value`` or ``values``.
+
+    The content is a formula, a formula per arm, or the parameters of a catalogue value.
+    """
+    given = [key for key in _VALUE_KEYS if key in content]
     if not given:
         return {}
     alone = given in (["value"], ["cost"]) or not {"value", "cost"} & set(given)
@@ -192,10 +265,11 @@ def _worth(content: Mapping[str, Any], arms: list[Any] | None) -> dict[str, Any]
 
 
 def _check_steps(name: str, formulas: list[Expression], n_arms: int) -> None:
-    """Refuse formulas that take long to analyse: a file must not block its reader."""
+    """Raise an error for formulas that would take long to analyse."""
     n_steps = n_arms * sum(formula.n_steps for formula in formulas)
-    rule = f"have at most {MOST_STEPS:,} numbers, names, signs and functions for all arms together"
-    require(n_steps <= MOST_STEPS, name, rule, n_steps, ModelError)
+    counted = "numbers, names, signs and functions for all arms together"
+    rule = f"have at most {MAX_FORMULA_STEPS:,} {counted}"
+    require(n_steps <= MAX_FORMULA_STEPS, name, rule, n_steps, ModelError)
 
 
 def _named_value(content: Mapping[str, Any]) -> Profit | Benefit:
@@ -218,68 +292,17 @@ def _options(content: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "holder" in content:
         holder = content["holder"]
-        whole = isinstance(holder, Mapping) and set(holder) == set(_HOLDER)
-        require(whole, "holder", f"have {', '.join(_HOLDER)}", holder, ModelError)
+        whole = isinstance(holder, Mapping) and set(holder) == set(_HOLDER_KEYS)
+        require(whole, "holder", f"have {', '.join(_HOLDER_KEYS)}", holder, ModelError)
         options["holder"] = Holder(**holder)
     return options
 
 
-def load_model(path: str | PathLike[str]) -> RewardModel:
-    """The model in a JSON or TOML file: a description, as `RewardModel.from_dict` takes it.
-
-    Nothing in the file is executed. A file may have at most 1,000 arms and 100,000 numbers in a
-    table; errors name the file, the key, the rule and the value.
-    """
-    content = read_data(path)
-    try:
-        return build_model(content)
-    except ModelError as error:
-        raise ModelError(f"{fspath(path)}: {error}") from None
-
-
-def read_data(path: str | PathLike[str]) -> Any:
-    """What a JSON or TOML file holds, by its ending; files that are too large are not read."""
-    name = fspath(path)
-    kind = Path(path).suffix.lower()
-    rule = "end in .json or .toml"
-    require(kind in (".json", ".toml"), "a model file", rule, name, ModelError)
-    most = LARGEST_JSON if kind == ".json" else LARGEST_TOML
-    try:
-        with open(path, "rb") as file:
-            raw = file.read(most + 1)
-    except OSError as error:
-        raise ModelError(f"{name} cannot be read: {error.strerror or error}") from None
-    require(len(raw) <= most, name, f"have at most {most:,} bytes", "more", ModelError)
-    try:
-        text = raw.decode("utf-8")
-        if kind == ".toml":
-            return tomllib.loads(text)
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
-    except RecursionError:
-        raise ModelError(f"{name} must not be nested that deep") from None
-    except ValueError as error:  # of letters, of JSON, of TOML, of integers with too many digits
-        form = "TOML" if kind == ".toml" else "JSON"
-        raise ModelError(f"{name} must be {form}: {error}") from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
-    return found
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
-
-
-_STRAIGHT = 1e-12  # of the size of a value: more is a bend
+# Writing: only models that a file can describe completely are written.
 
 
 def describe(model: "RewardModel") -> dict[str, Any]:
-    """What `RewardModel.to_dict` gives."""
+    """Return the description of a model; see `RewardModel.to_dict`."""
     _check_arms(model)
     mean, value, inverse, holder = model._sources
     head: dict[str, Any] = {"version": VERSION}
@@ -301,7 +324,7 @@ def describe(model: "RewardModel") -> dict[str, Any]:
 
 
 def save(model: "RewardModel", path: str | PathLike[str]) -> None:
-    """Write the description as JSON, whole or not at all."""
+    """Write the description to a JSON file. The file is replaced atomically."""
     check_model_path(path)
     text = json.dumps(describe(model), indent=2, ensure_ascii=False, allow_nan=False)
     with replacing(path) as temporary:
@@ -309,7 +332,7 @@ def save(model: "RewardModel", path: str | PathLike[str]) -> None:
 
 
 def check_model_path(path: str | PathLike[str]) -> Path:
-    """The path of a model's file, or an error if no reader would take it for one.
+    """Return the path of a model file to write; an error unless it ends in .json.
 
     >>> check_model_path("model.pickle")
     Traceback (most recent call last):
@@ -342,9 +365,9 @@ def _mean(model: "RewardModel", mean: PerArm) -> dict[str, Any]:
     if mean.table is not None:
         knots, means = mean.table.knots, mean.table.means
         require(
-            means.size <= MOST_CELLS,
+            means.size <= MAX_TABLE_CELLS,
             "table",
-            f"have at most {MOST_CELLS:,} means to be described",
+            f"have at most {MAX_TABLE_CELLS:,} means to be described",
             means.size,
             ModelError,
         )
@@ -374,7 +397,7 @@ def _value(value: PerArm | None) -> dict[str, Any]:
 
 
 def value_as_data(model: "RewardModel") -> dict[str, Any]:
-    """Arguments ``value`` or ``values`` for a model like this one that can be described."""
+    """Return the argument ``value`` or ``values`` of this model in a form that can be saved."""
     value = model._sources[1]
     if value is None:
         return {}
@@ -386,14 +409,14 @@ def value_as_data(model: "RewardModel") -> dict[str, Any]:
 
 
 def _line(model: "RewardModel", arm: int) -> str:
-    """The value of an arm's mean as the formula of a straight line."""
+    """Return the formula of an arm's value, which must be a straight line in the mean."""
     low, high = model.reward_range
     means = np.linspace(low, high, 33)
     worth = np.asarray(model.worth_of(arm, means))
     slope = float((worth[-1] - worth[0]) / (high - low))
     offset = float(worth[0] - slope * low)
     bend = float(np.abs(slope * means + offset - worth).max())
-    straight = bend <= _STRAIGHT * max(
+    straight = bend <= _MAX_RELATIVE_BEND * max(
         float(np.abs(worth).max()), abs(slope) * max(abs(low), abs(high))
     )
     if not straight:

@@ -1,4 +1,4 @@
-"""Arms, intervals and number ranges given by a user, checked and converted."""
+"""Checks and conversions of the user's arms, intervals, grids and parameters."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from globalbandits.errors import ModelError
 
 
 def as_arms(arms: Sequence[Any]) -> tuple[Any, ...]:
-    """Arm values as a tuple of plain Python values, at least one, none repeated.
+    """Return the arms as a tuple of plain Python values, at least one and all distinct.
 
     >>> as_arms(np.array([0.4, 0.6]))
     (0.4, 0.6)
@@ -49,7 +49,7 @@ def as_levels(
     high: float = math.inf,
     rule: str = "be positive",
 ) -> tuple[float, ...]:
-    """Values as distinct finite floats strictly between ``low`` and ``high``.
+    """Return the values as distinct finite floats strictly between ``low`` and ``high``.
 
     >>> as_levels("prices", [2, 1.5])
     (2.0, 1.5)
@@ -76,13 +76,20 @@ def as_levels(
 
 
 Number = int | float
-_KEYS = ("from", "to", "step", "number")
+_GRID_KEYS = ("from", "to", "step", "number")
 
 
 def decimal_steps(
     name: str, ends_and_step: tuple[Any, Any, Any], most: int, error: Error, shown: object
 ) -> list[float]:
-    """The numbers first, first + step, ... up to last; decimal numbers, or texts of them.
+    """Return the numbers first, first + step, ... up to last, computed in decimal arithmetic.
+
+    Args:
+        name: The name of the argument, for messages.
+        ends_and_step: First, last and step, as numbers or strings.
+        most: The limit on the number of values.
+        error: The error to raise.
+        shown: What messages show as the argument.
 
     >>> from globalbandits.errors import ModelError
     >>> decimal_steps("arms", ("0.4", "0.6", "0.05"), 100, ModelError, "0.4:0.6:0.05")
@@ -99,21 +106,22 @@ def decimal_steps(
     require(rising, name, "have first <= last and a positive step", shown, error)
     try:
         n_steps = (end - start) / width
-    except ArithmeticError:  # more digits than decimals have
+    except ArithmeticError:
+        # The quotient has more digits than a Decimal.
         n_steps = Decimal(most)
     require(n_steps < most, name, f"be at most {most:,}", shown, error)
     return [float(start + index * width) for index in range(int(n_steps) + 1)]
 
 
 def expand_grid(name: str, content: Mapping[str, Any], most: int, error: Error) -> list[float]:
-    """Numbers from ``{from, to, step}``, or evenly spaced ones from ``{from, to, number}``.
+    """Return the numbers of ``{from, to, step}``, or even ones of ``{from, to, number}``.
 
     >>> from globalbandits.errors import ModelError
     >>> expand_grid("arms", {"from": 0, "to": 1, "number": 5}, 100, ModelError)
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     for key in content:
-        require_known(f"a key of {name}", key, _KEYS, error)
+        require_known(f"a key of {name}", key, _GRID_KEYS, error)
     whole = content.keys() in ({"from", "to", "step"}, {"from", "to", "number"})
     rule = "have from and to, and either step or number"
     require(whole, name, rule, dict(content), error)
@@ -125,28 +133,29 @@ def expand_grid(name: str, content: Mapping[str, Any], most: int, error: Error) 
     return [float(value) for value in np.linspace(first, last, number).round(12)]
 
 
-LONGEST = 1e300
-_SHORTEST = 1e-290
+# Limits on the length of an interval.
+MAX_LENGTH = 1e300
+_MIN_LENGTH = 1e-290
 _EPS = float(np.finfo(float).eps)
 
 
 def as_span(name: str, value: Any) -> tuple[float, float]:
-    """A pair (low, high) of floats whose distance is a usable float too.
+    """Return a pair (low, high) of floats whose distance is neither too small nor too large.
 
     >>> as_span("reward_range", (0, 100))
     (0.0, 100.0)
     """
     low, high = as_interval(name, value, ModelError)
     length = high - low
-    rule = f"have a length between {_SHORTEST:g} and {LONGEST:g}"
-    require(_SHORTEST <= length <= LONGEST, name, rule, value, ModelError)
+    rule = f"have a length between {_MIN_LENGTH:g} and {MAX_LENGTH:g}"
+    require(_MIN_LENGTH <= length <= MAX_LENGTH, name, rule, value, ModelError)
     wide = length >= 1e4 * _EPS * max(abs(low), abs(high))
     require(wide, name, "be wider than the rounding errors of its ends", value, ModelError)
     return low, high
 
 
 def as_numbers(name: str, value: Any) -> FloatArray:
-    """An array of floats from a number or numbers.
+    """Return a number or numbers as an array of floats.
 
     >>> as_numbers("theta", [0, 1]).tolist()
     [0.0, 1.0]
@@ -158,7 +167,7 @@ def as_numbers(name: str, value: Any) -> FloatArray:
 
 
 def as_thetas(theta: Any, domain: tuple[float, float]) -> FloatArray:
-    """Parameters as an array of floats inside the domain."""
+    """Return parameters as an array of floats; an error unless they lie in the domain."""
     thetas = as_numbers("theta", theta)
     low, high = domain
     inside = (thetas >= low) & (thetas <= high)

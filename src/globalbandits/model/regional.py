@@ -1,7 +1,7 @@
-"""Arms in groups, each group with a parameter of its own.
+"""The regional model: groups of arms, each group with its own unknown parameter.
 
-The regional bandit of Wang, Zhou and Shen (2018) stands between two extremes: one group is a
-global bandit, one arm per group is a classical one.
+This is the regional bandit of Wang, Zhou and Shen (2018). With one group it is a global bandit,
+with one arm per group it is a classical bandit.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ from globalbandits.model.tables import Curves, Peaks, Tables
 
 
 class RegionalModel:
-    """Groups of arms; the arms of a group share one unknown number, groups share nothing.
+    """Groups of arms. The arms of a group share one unknown parameter; groups share nothing.
 
     Args:
-        groups: one reward model per group, all with the same reward range. Arms are counted
-            through: first those of the first group, then those of the second, ...
+        groups: One reward model per group, all with the same reward range. Arms are numbered
+            consecutively: those of the first group, then those of the second, and so on.
 
     Examples:
         >>> import numpy as np
@@ -59,32 +59,32 @@ class RegionalModel:
 
     @cached_property
     def arms(self) -> tuple[Any, ...]:
-        """The arms' user-facing values, each with the number of its group."""
+        """Pairs of group index and user-facing value, one per arm."""
         return tuple((number, arm) for number, g in enumerate(self._groups) for arm in g.arms)
 
     @property
     def n_arms(self) -> int:
-        """Number of arms of all groups together."""
+        """Number of arms in all groups."""
         return len(self.arms)
 
     @cached_property
     def group_of(self) -> IntArray:
-        """The group of every arm: shape (n_arms,)."""
+        """The group index of every arm, shape (n_arms,)."""
         return np.repeat(np.arange(self.n_groups), [group.n_arms for group in self._groups])
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """The interval rewards lie in."""
+        """The interval of rewards."""
         return self._groups[0].reward_range
 
     @property
     def tables(self) -> NoReturn:
-        """Refused: tables are for one parameter."""
+        """An error: tables exist only for a model with one parameter."""
         self._refuse()
 
     @property
     def domain(self) -> NoReturn:
-        """Refused: every group has its own."""
+        """An error: every group has its own domain."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -94,7 +94,7 @@ class RegionalModel:
         )
 
     def means(self, thetas: ArrayLike) -> FloatArray:
-        """Mean reward of every arm at the groups' parameters: (..., n_groups) to (..., n_arms)."""
+        """Return every arm's mean reward: thetas (..., n_groups) to means (..., n_arms)."""
         values = self._as_thetas(thetas)
         return np.concatenate(
             [group.means(values[..., i]) for i, group in enumerate(self._groups)], axis=-1
@@ -107,14 +107,14 @@ class RegionalModel:
         return values
 
     def worth(self, thetas: ArrayLike) -> FloatArray:
-        """What a decision for every arm is worth: (..., n_groups) to (..., n_arms)."""
+        """Return every arm's worth: thetas (..., n_groups) to worth (..., n_arms)."""
         values = self._as_thetas(thetas)
         return np.concatenate(
             [group.worth(values[..., i]) for i, group in enumerate(self._groups)], axis=-1
         )
 
     def worth_of(self, arm: int, mean: ArrayLike) -> Any:
-        """What a decision for this arm (an index) is worth if its mean reward is ``mean``."""
+        """Return the worth of a decision for an arm (an index) whose mean reward is ``mean``."""
         index = as_integer("arm", arm, 0, ModelError)
         require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
         number = int(self.group_of[index])
@@ -122,17 +122,17 @@ class RegionalModel:
         return self._groups[number].worth_of(index - first, mean)
 
     def gaps(self, thetas: ArrayLike) -> FloatArray:
-        """How much less each arm is worth than the best of all groups: shape (..., n_arms)."""
+        """Return how much less each arm is worth than the best arm, shape (..., n_arms)."""
         worth = self.worth(thetas)
         return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
 
     def best_arms(self, thetas: ArrayLike) -> tuple[int, ...]:
-        """Indices of the arms that are best at the groups' parameters, ties included."""
+        """Return the indices of the best arms at the groups' parameters, including ties."""
         return tuple(np.flatnonzero(self.gaps(thetas) == 0.0).tolist())
 
     @property
     def valued(self) -> bool:
-        """Whether a decision is worth something else than its mean reward, in some group."""
+        """Whether, in some group, the worth of a decision differs from its mean reward."""
         return any(group.valued for group in self._groups)
 
     @cached_property
@@ -142,9 +142,9 @@ class RegionalModel:
         return min(lows), max(highs)
 
     def joint_curves(self, name: str) -> Curves:
-        """The curves ``"mean"``, ``"inverse"``, ``"worth"`` or ``"value"`` of all arms.
+        """Return the curves ``"mean"``, ``"inverse"``, ``"worth"`` or ``"value"`` of all arms.
 
-        Worth is on one unit scale for all groups, that of `worth_range`.
+        All groups share one unit scale of worth, that of `worth_range`.
         """
         parts: list[Curves] = [getattr(group.tables, name) for group in self._groups]
         if self.valued and name in ("worth", "value"):
@@ -154,7 +154,7 @@ class RegionalModel:
             ]
         n_columns = max(part.guide.shape[1] for part in parts)
         segments = np.cumsum([0] + [len(part.left) for part in parts])
-        # A guide with fewer cells is continued with its last segment.
+        # A guide with fewer cells is padded with its last segment.
         guides = [
             np.pad(part.guide, ((0, 0), (0, n_columns - part.guide.shape[1])), mode="edge") + before
             for part, before in zip(parts, segments[:-1].tolist(), strict=True)
@@ -167,7 +167,7 @@ class RegionalModel:
         return Curves(**joined, guide=np.concatenate(guides))
 
     def _scale(self, group: RewardModel) -> tuple[FloatArray, FloatArray]:
-        """Slope and offset from a group's own unit scale of worth to that of all groups."""
+        """Return slope and offset from a group's unit scale of worth to that of all groups."""
         low, high = self.worth_range
         length = (high - low) or 1.0
         own_low, own_high = group.worth_range
@@ -176,7 +176,7 @@ class RegionalModel:
 
     @cached_property
     def joint_tables(self) -> Tables:
-        """Tables of all arms; their envelope and domain are those of the first group only."""
+        """The tables of all arms. Envelope and domain are those of the first group only."""
         groups = [group.tables for group in self._groups]
         scales = [self._scale(group) for group in self._groups]
         slopes = [t.value_slope * slope for t, (slope, _) in zip(groups, scales, strict=True)]
@@ -205,13 +205,13 @@ class RegionalModel:
         )
 
     def observed_samples(self) -> dict[str, Any]:
-        """What the groups observe, as plain data that a saved state can carry."""
+        """Sample the groups' observed means, as plain data for a saved state."""
         return {"groups": [group.observed_samples() for group in self._groups]}
 
     def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
-        """Whether `observed_samples` of another model show the same curves, group by group.
+        """Whether the `observed_samples` of another model show the same curves, group by group.
 
-        ``rows`` are all arms in their order, if they are given: arms in groups stay where they are.
+        ``rows`` must be None or all arms in order: arms cannot move between groups.
         """
         if rows is not None and list(rows) != list(range(self.n_arms)):
             raise ModelError(f"rows must be all arms in their order, got {list(rows)!r}")
@@ -223,7 +223,7 @@ class RegionalModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short text that tells this model from others."""
+        """A short digest of the groups' fingerprints, for display and logs."""
         digest = hashlib.sha256()
         for group in self._groups:
             digest.update(group.fingerprint.encode())

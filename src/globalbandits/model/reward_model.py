@@ -1,4 +1,8 @@
-"""Comparison of models by their observed means, to a tolerance."""
+"""The reward model: arms whose mean rewards are known functions of one unknown parameter.
+
+`RewardModel` checks and analyses the functions once, when it is built. Policies then look up
+decisions in its tables.
+"""
 
 import hashlib
 import json
@@ -8,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +25,7 @@ from globalbandits.model.analysis.checks import Recorder, unit_means
 from globalbandits.model.analysis.curves import Evaluate, evaluate_many
 from globalbandits.model.analysis.envelope import envelope_table, suboptimal_sides
 from globalbandits.model.analysis.functions import (
-    MOST_KNOTS,
+    MAX_KNOTS,
     ArmFunctions,
     PerArm,
     TableCurves,
@@ -60,79 +64,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-N_SAMPLES = 33
-_TOLERANCE = 1e-7  # of the reward range, or of an interval's length
+# Points of each curve in `RewardModel.observed_samples`.
+_N_SAMPLES = 33
 
+# Largest difference of equal models, as a share of the reward range or an interval's length.
+_SAME_TOLERANCE = 1e-7
 
-def as_samples(
-    curves: FloatArray, domain: tuple[float, float], reward_range: tuple[float, float]
-) -> dict[str, Any]:
-    """What is observed, as plain data; ``curves`` are unit means at even points, a row per arm."""
-    return {
-        "domain": list(domain),
-        "reward_range": list(reward_range),
-        "means": np.round(curves, 12).tolist(),
-    }
+# Where in the domain the model checks that its functions have not changed.
+_PROBE_FRACTIONS = (0.2360679774997897, 0.8541019662496847)
 
+# A parameter this close to an edge of a region, as a share of the domain, lies on the edge.
+_EDGE_TOLERANCE = 1e-12
 
-def is_same(
-    mine: Mapping[str, Any], other: object, rows: Sequence[int | None] | None = None
-) -> bool:
-    """Whether two samples show the same curves; ``rows``: which of the other's rows arms have."""
-    if not isinstance(other, Mapping):
-        return False
-    try:
-        spans = [
-            np.array([side[key] for key in ("domain", "reward_range")], float)
-            for side in (mine, other)
-        ]
-        curves, others = (np.array(side["means"], float) for side in (mine, other))
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return False
-    if spans[1].shape != (2, 2) or others.ndim != 2 or others.shape[1] != N_SAMPLES:
-        return False
-    length = spans[0][:, 1:] - spans[0][:, :1]
-    if not (np.abs(spans[0] - spans[1]) <= _TOLERANCE * length).all():
-        return False
-    if rows is None:
-        rows = range(len(others))
-        if len(others) != len(curves):
-            return False
-    pairs = [(arm, row) for arm, row in enumerate(rows) if row is not None]
-    if len(rows) != len(curves) or any(not 0 <= row < len(others) for _, row in pairs):
-        raise ModelError(
-            f"rows must name a row of the samples, or None, for each of {len(curves)} arms, "
-            f"got {list(rows)!r}"
-        )
-    if not pairs:
-        return True
-    own, theirs = np.array(pairs, dtype=np.int64).T
-    return bool((np.abs(curves[own] - others[theirs]) <= _TOLERANCE).all())
+# Arms and regions that a notebook shows.
+_MAX_HTML_ROWS = 20
 
+_N_PLOT_POINTS = 601
 
-def short_text(
-    arms: tuple[Any, ...],
-    domain: tuple[float, float],
-    reward_range: tuple[float, float],
-    curves: FloatArray,
-) -> str:
-    """Arms, domain, range and curves in 32 letters."""
-    digest = hashlib.sha256()
-    digest.update(json.dumps([[repr(arm) for arm in arms], domain, reward_range]).encode())
-    digest.update(np.rint(curves * 1e9).astype("<i8").tobytes())
-    return digest.hexdigest()[:32]
+_ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
-
-_PROBES = (0.2360679774997897, 0.8541019662496847)  # of the domain: where changes are watched
-
-
-_EDGE = 1e-12  # of the domain's length: closer to an edge than this is on it
+Span = tuple[float, float]
 
 
 class Region(NamedTuple):
     """An interval of the parameter on which the same arms are best.
 
-    ``arm`` is the first of ``arms``; there are several only where arms coincide.
+    ``arm`` is the first of ``arms``. There are several only where arms coincide.
     """
 
     arm: int
@@ -141,119 +98,32 @@ class Region(NamedTuple):
     arms: tuple[int, ...]
 
 
-_SHOWN = 20  # arms and regions in a notebook
-_N_POINTS = 601
-
-
-Sources = tuple[PerArm, PerArm | None, PerArm | None, Holder | None]
-
-
-# Pickling: a function that cannot be pickled is replaced by its tabulated curve.
-#
-# A function that another process can import by name is pickled as it is. A lambda, a nested
-# function, or a function typed at a prompt or in a notebook cannot be imported. Its curve was
-# tabulated when the model was built and agrees with it to about 1e-10. Decisions are looked up
-# in the same tables, so they do not change by a bit.
-
-Span = tuple[float, float]
-
-
-class Tabulated:
-    """Curves of the unit scales as functions in a user's units, called elementwise.
-
-    Args:
-        curves: One per arm.
-        arguments: The interval that is mapped to [0, 1] for arguments; None for no mapping.
-        values: The interval that [0, 1] is mapped to for values.
-    """
-
-    def __init__(self, curves: Curves, arguments: Span | None, values: Span) -> None:
-        self._curves = curves
-        self._arguments = arguments
-        self._values = values
-
-    def __call__(self, arms: IntArray, arguments: FloatArray) -> FloatArray:
-        """Values of the given arms at the given arguments; both are broadcast together."""
-        shape = np.broadcast(arms, arguments).shape
-        flat_arms = np.broadcast_to(arms, shape).ravel()
-        flat = np.broadcast_to(np.asarray(arguments, dtype=np.float64), shape).ravel()
-        out = np.empty(flat.size)
-        for arm in np.unique(flat_arms).tolist():
-            places = flat_arms == arm
-            out[places] = self.of_arm(arm, flat[places])
-        return out.reshape(shape)
-
-    def of_arm(self, arm: int, arguments: Any) -> FloatArray:
-        """Values of one arm."""
-        x = np.asarray(arguments, dtype=np.float64)
-        if self._arguments is not None:
-            low, high = self._arguments
-            x = (x - low) / (high - low)
-        low, high = self._values
-        return np.asarray(low + (high - low) * evaluate_many(self._curves, arm, x))
-
-    def sources(self, n_arms: int) -> PerArm:
-        """The same, one function per arm."""
-        return PerArm(functions=tuple(partial(self.of_arm, arm) for arm in range(n_arms)))
-
-
-def portable(state: dict[str, Any], worth_range: Span) -> dict[str, Any]:
-    """The attributes of a model, with tables for functions that cannot be pickled."""
-    if _can_be_pickled(state):
-        return state
-    tables: Tables = state["_tables"]
-    rewards: Span = state["_reward_range"]
-    observed = Tabulated(tables.mean, None, rewards)
-    value = Tabulated(tables.value, rewards, worth_range) if tables.valued else None
-    worth = Worth(observed, value, rewards)
-    every = np.arange(tables.n_arms), state["_probes"][:, np.newaxis]
-    seen = {"mean": observed(*every)} | ({} if value is None else {"value": worth(*every)})
-    of_value = None if value is None else value.sources(tables.n_arms)
-    return state | {
-        "_sources": (observed.sources(tables.n_arms), of_value, None, state["_sources"][3]),
-        "_observed": observed,
-        "_value": value,
-        "_worth": worth,
-        "_inverse": None,
-        "_seen": seen,
-    }
-
-
-def _can_be_pickled(state: dict[str, Any]) -> bool:
-    functions = [state[key] for key in ("_sources", "_observed", "_value", "_inverse")]
-    try:
-        raw = pickle.dumps(functions)
-    except Exception:  # pickling may run the user's code, which may raise anything
-        return False
-    # Another process cannot import what was typed at a prompt.
-    return b"__main__" not in raw or hasattr(sys.modules["__main__"], "__file__")
-
-
-_ONLY_MONOTONE = "not be given for means that cannot be inverted"
-
-
 class RewardModel:
-    """Arms whose mean rewards are known functions of one unknown number.
+    """Arms whose mean rewards are known functions of one unknown parameter, theta.
 
     Args:
-        mean: ``mean(theta, arm)``: mean reward of an arm value at theta, strictly monotone in
-            theta. Best written so that it takes arrays; functions of single numbers work too.
-            Or a text with a formula of ``theta`` and ``arm``, such as ``"arm * exp(-arm*theta)"``.
+        mean: ``mean(theta, arm)``: the mean reward of an arm value at theta, strictly monotone
+            in theta. A function that takes arrays is fastest; one that takes single numbers works
+            too. A string is a formula of ``theta`` and ``arm``, such as
+            ``"arm * exp(-arm*theta)"``.
         arms: User-facing values of the arms: prices, doses, labels.
-        domain: The interval theta lies in.
-        reward_range: The interval rewards lie in.
-        value: ``value(mean, arm)``: what a decision for the arm is worth if its mean reward is
-            ``mean``, where that is not the mean itself: the profit of a sale, the distance from
-            a target. Rewards are still what is observed. Any continuous function, or a text with
-            a formula of ``mean`` and ``arm``.
-        inverse: ``inverse(value, arm)``, if a closed form is known; it is checked against ``mean``.
-        holder: Constants of Assumption 1, if they are known; they are checked. Estimated else.
-        monotone: False for means that are flat somewhere, or turn. They cannot be inverted; all
-            that compares arms works, and so do policies that do not invert.
+        domain: The interval of theta.
+        reward_range: The interval of rewards.
+        value: ``value(mean, arm)``: the worth of a decision for the arm if its mean reward is
+            ``mean``, such as the profit of a sale or the distance from a target. A continuous
+            function, or a formula of ``mean`` and ``arm``. By default the worth is the mean
+            reward. Policies observe rewards in either case.
+        inverse: ``inverse(value, arm)``, if a closed form is known. It is checked against
+            ``mean``.
+        holder: Constants of Assumption 1, if they are known. They are checked. By default they
+            are estimated.
+        monotone: False for means that are flat somewhere or change direction. Such means cannot
+            be inverted. Comparisons of arms still work, and so do policies that do not invert.
 
-    Functions are analysed once and must not change afterwards, as a closure over a variable
-    can: `means`, `worth`, `gaps`, `holder` and `observed_samples` refuse when two probes show a
-    change. Decisions are looked up in the tables made when the model was built.
+    The functions are analysed once and must not change afterwards. A closure over a variable can
+    change: `means`, `worth`, `gaps`, `holder` and `observed_samples` evaluate the functions at two
+    points and raise a `ModelError` if they differ from before. Decisions use the tables that were
+    computed when the model was built.
 
     Examples:
         >>> import globalbandits as gb
@@ -264,7 +134,7 @@ class RewardModel:
         >>> [(model.arms[r.arm], round(r.low, 4), round(r.high, 4)) for r in model.regions]
         [(0.8, 0.0, 0.4778), (0.6, 0.4778, 0.6712), (0.4, 0.6712, 1.0)]
 
-        A shop sees whether it sold, and earns the price less a cost of 0.3:
+        A shop observes sales and earns the price less a cost of 0.3 for each of them:
 
         >>> shop = gb.RewardModel(lambda theta, price: (1 - price * theta) ** 2,
         ...                       arms=[0.4, 0.6, 0.8],
@@ -272,14 +142,14 @@ class RewardModel:
         >>> shop.means(0.5).round(3), shop.worth(0.5).round(3)
         (array([0.64, 0.49, 0.36]), array([0.064, 0.147, 0.18 ]))
 
-        The same without code, which a file can hold:
+        The same model as formulas, which can be saved to a file:
 
         >>> shop = gb.RewardModel("(1 - arm*theta)**2", [0.4, 0.6, 0.8], value="(arm - 0.3) * mean")
         >>> shop.worth(0.5).round(3)
         array([0.064, 0.147, 0.18 ])
     """
 
-    # The name and parameters of a family of the catalogue; None for other models.
+    # The name and parameters of a catalogue family; None for other models.
     _family: dict[str, Any] | None = None
 
     def __init__(
@@ -319,11 +189,18 @@ class RewardModel:
         holder: Holder | None = None,
         monotone: bool = True,
     ) -> "RewardModel":
-        """A model from one function of theta per arm; arms are 0, 1, 2, ... unless named.
+        """Build a model from one function of theta per arm.
 
-        ``values`` are functions of the arm's mean reward, one per arm, instead of one ``value`` of
-        mean and arm: see `RewardModel`. Texts are formulas, of ``theta`` in ``functions`` and of
-        ``mean`` in ``values``.
+        Args:
+            functions: Functions, or formulas, of ``theta``.
+            arms: User-facing values of the arms; 0, 1, 2, ... by default.
+            domain: The interval of theta.
+            reward_range: The interval of rewards.
+            value: As in `RewardModel`.
+            values: One function, or formula, of ``mean`` per arm, instead of ``value``.
+            inverses: One inverse per arm, if closed forms are known. They are checked.
+            holder: As in `RewardModel`.
+            monotone: As in `RewardModel`.
 
         Examples:
             >>> import globalbandits as gb
@@ -352,6 +229,79 @@ class RewardModel:
         )
         return model
 
+    @classmethod
+    def from_table(
+        cls,
+        theta: ArrayLike,
+        means: ArrayLike,
+        arms: Sequence[Any] | None = None,
+        domain: tuple[float, float] | None = None,
+        *,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        value: Callable[..., Any] | str | None = None,
+        values: Sequence[Callable[..., Any] | str] | None = None,
+        monotone: bool = True,
+    ) -> "RewardModel":
+        """Build a model from means at given parameters, with smooth curves through them.
+
+        The curves are PCHIP interpolants: they rise where the means rise and fall where the means
+        fall, so they are also monotone between the parameters.
+
+        Args:
+            theta: Parameters in increasing order, shape (n_knots,).
+            means: Mean rewards, shape (n_knots, n_arms). Each column must increase or decrease
+                throughout, unless ``monotone`` is False.
+            arms: As in `from_functions`.
+            domain: The interval of theta, within the table; the whole table by default.
+            reward_range: The interval of rewards.
+            value: As in `RewardModel`.
+            values: As in `from_functions`, instead of ``value``.
+            monotone: As in `RewardModel`.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> model = gb.RewardModel.from_table(
+            ...     [0.0, 0.5, 1.0], [[0.9, 0.7], [0.6, 0.5], [0.1, 0.4]], arms=["high", "low"])
+            >>> model.means(0.5).tolist(), model.resolution
+            ([0.6, 0.5], 0.0)
+        """
+        named = None if arms is None else as_arms(arms)
+        knots, table = as_table(theta, means, None if named is None else len(named), monotone)
+        curves, n_arms = TableCurves(knots, table), table.shape[1]
+        span = float(knots[0]), float(knots[-1])
+        chosen = span if domain is None else as_span("domain", domain)
+        rule = f"lie within the table's parameters, [{span[0]:g}, {span[1]:g}]"
+        require(span[0] <= chosen[0] and chosen[1] <= span[1], "domain", rule, domain, ModelError)
+        model = cls.__new__(cls)
+        model._build(
+            as_arms(range(n_arms)) if named is None else named,
+            chosen,
+            reward_range,
+            PerArm(tuple(partial(curves.of_arm, arm) for arm in range(n_arms)), table=curves),
+            as_worth(value, values, n_arms),
+            None,
+            None,
+            monotone,
+        )
+        return model
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> "RewardModel":
+        """Build a model from a description: the result of `to_dict` or the content of a file.
+
+        A description has one of the keys ``family`` (a name from the catalogues), ``mean`` (a
+        formula), ``means`` (a formula per arm) and ``table``. docs/models.md lists the other keys.
+        No code is executed, and sizes are limited.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> gb.RewardModel.from_dict({"family": "demand.linear", "arms": [0.4, 0.6]}).arms
+            (0.4, 0.6)
+        """
+        from globalbandits.model.files import build_model
+
+        return build_model(description)
+
     def _build(
         self,
         arms: tuple[Any, ...],
@@ -372,12 +322,12 @@ class RewardModel:
                 source.check_arms(arms)
         self._sources = mean, value, inverse, holder
         self._observed = mean.bind(arms, "mean", *self._domain)
-        # What is observed and what a decision is worth: inverses come from the first, regions,
-        # gaps and regret from the second.
+        # Inverses come from the observed means; regions, gaps and regret come from the worth.
         self._value = None if value is None else value.bind(arms, "value", *self._reward_range)
         self._worth = Worth(self._observed, self._value, self._reward_range)
         unseen = mean.unseen_width(arms, self._domain) if monotone else np.inf
-        with np.errstate(all="ignore"):  # what cannot be computed is found and named
+        # The analysis reports values that are not finite; numpy's warnings would repeat them.
+        with np.errstate(all="ignore"):
             found = analyse(
                 self._observed,
                 self._value,
@@ -421,41 +371,66 @@ class RewardModel:
             self.__dict__["holder"] = holder
 
     def _mean_ends(self) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest mean of each arm, in the user's units."""
+        """Return the smallest and the largest mean of each arm, in the user's units."""
         low, high = self._reward_range
         inverse = self._tables.inverse
         return low + (high - low) * inverse.low, low + (high - low) * inverse.high
 
+    def _remember(self) -> None:
+        """Store the functions' values at two points, for `_check_unchanged`."""
+        low, high = self._domain
+        self._probes = low + np.array(_PROBE_FRACTIONS) * (high - low)
+        every = np.arange(len(self._arms)), self._probes[:, np.newaxis]
+        self._seen = {"mean": self._observed(*every)}
+        if self._value is not None:
+            self._seen["value"] = self._worth(*every)
+
+    def _check_unchanged(self) -> None:
+        """Raise an error if the functions have changed since the model was built."""
+        arms = np.arange(len(self._arms))
+        for what, was in self._seen.items():
+            source: Evaluate = self._observed if what == "mean" else self._worth
+            now = source(arms, self._probes[:, np.newaxis])
+            changed = ~(np.abs(now - was) <= 1e-9 * np.maximum(np.abs(was), 1.0))
+            if changed.any():
+                row, arm = np.argwhere(changed)[0]
+                raise ModelError(
+                    f"{what} of arm {self._arms[arm]!r} must not change after the model was "
+                    f"built, got {now[row, arm]:.6g}, was {was[row, arm]:.6g} "
+                    f"at theta = {self._probes[row]:.6g}"
+                )
+
+    # Description: arms, ranges, identity.
+
+    def __repr__(self) -> str:
+        """Arms, domain and number of regions."""
+        low, high = self._domain
+        shown = ", ".join(repr(arm) for arm in self._arms[:4])
+        more = ", ..." if self.n_arms > 4 else ""
+        return (
+            f"RewardModel({counted(self.n_arms, 'arm')}: {shown}{more}; theta in "
+            f"[{low:g}, {high:g}]; {counted(len(self._best), 'region')})"
+        )
+
+    @property
+    def arms(self) -> tuple[Any, ...]:
+        """The arms' user-facing values."""
+        return self._arms
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms."""
+        return len(self._arms)
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The interval of theta."""
+        return self._domain
+
     @property
     def reward_range(self) -> tuple[float, float]:
-        """The interval rewards lie in."""
+        """The interval of rewards."""
         return self._reward_range
-
-    @property
-    def monotone(self) -> bool:
-        """Whether every mean is strictly monotone, so that rewards tell the parameter."""
-        return self._tables.invertible
-
-    @cached_property
-    def turning_points(self) -> FloatArray:
-        """The parameters inside the domain at which some arm's mean turns, in rising order.
-
-        Between two of them every mean rises, falls or is flat. None for monotone means.
-
-        >>> import numpy as np
-        >>> RewardModel(lambda t, x: x * np.sin(6 * t) ** 2, [1.0], monotone=False).turning_points
-        array([0.26179939, 0.52359878, 0.78539816])
-        """
-        if self.monotone:
-            return np.empty(0)
-        low, high = self._reward_range
-        size = max(abs(low), abs(high)) / (high - low)
-        return turning_points(self._tables.mean, 4.0 * float(np.finfo(float).eps) * size)
-
-    @property
-    def valued(self) -> bool:
-        """Whether a decision is worth something else than its mean reward."""
-        return self._value is not None
 
     @property
     def worth_range(self) -> tuple[float, float]:
@@ -463,27 +438,97 @@ class RewardModel:
         return self._values.range
 
     @property
+    def monotone(self) -> bool:
+        """Whether every mean is strictly monotone in theta, so that it can be inverted."""
+        return self._tables.invertible
+
+    @property
+    def valued(self) -> bool:
+        """Whether the worth of a decision differs from its mean reward."""
+        return self._value is not None
+
+    @property
     def remarks(self) -> tuple[str, ...]:
-        """What is allowed in this model but may not be meant: a value that never changes, ..."""
+        """Warnings about inputs that are allowed but may be mistakes, such as a constant value."""
         return self._remarks
 
     @property
     def resolution(self) -> float:
-        """How narrow a feature of the curves may be and stay unseen, in units of theta.
+        """The width below which the analysis may miss a feature of a curve, in units of theta.
 
-        A Python function is known only where it was evaluated: a dip, a flat stretch or two
-        crossings narrower than this cannot be excluded. 0 for curves that are proved monotone:
-        those of the catalogues, of tables, and of formulas whose slope provably has one sign.
+        A Python function is known only at the points where it was evaluated: the analysis cannot
+        exclude a dip, a flat stretch or a pair of crossings narrower than this. The resolution is
+        0 for curves that are proved monotone: those of the catalogues, of tables, and of formulas
+        whose slope provably has one sign.
         """
         return self._resolution
 
     @property
     def tables(self) -> Tables:
-        """Flat arrays for loops, on the unit scales of rewards and of worth."""
+        """Flat arrays for compiled loops, on the unit scales of reward and worth."""
         return self._tables
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short digest of arms, domain, reward range and means, for display and logs.
+
+        Models that differ in the last bit of a mean may have different fingerprints. Use
+        `same_observed` to decide whether two models agree.
+        """
+        return _digest(self._arms, self._domain, self._reward_range, self._sampled_curves())
+
+    def observed_samples(self) -> dict[str, Any]:
+        """Sample the observed means, as plain data for a saved state.
+
+        The data hold the domain, the reward range and 33 samples of each arm's mean on the unit
+        scale. They do not hold the arms' names or the worth of decisions.
+        """
+        return _samples(self._sampled_curves(), self._domain, self._reward_range)
+
+    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
+        """Whether the `observed_samples` of another model show the same curves, to 1e-7.
+
+        Args:
+            samples: The result of `observed_samples`, possibly read from a file.
+            rows: For each arm of this model, the index of the other model's arm to compare it
+                with, or None if the other model does not have the arm. By default both models
+                have the same arms in the same order.
+
+        >>> import globalbandits as gb
+        >>> one = gb.RewardModel(lambda t, q: q * (1 - q * t), [0.4, 0.6])
+        >>> other = gb.RewardModel(lambda t, q: q - q * q * t, [0.4, 0.6])
+        >>> one.same_observed(other.observed_samples())
+        True
+        """
+        return _same_samples(self.observed_samples(), samples, rows)
+
+    def _sampled_curves(self) -> FloatArray:
+        self._check_unchanged()
+        grid = np.linspace(*self._domain, _N_SAMPLES)
+        unit_mean = unit_means(self._observed, self._reward_range)
+        return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
+
+    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
+        """Store the name and the parameters of a catalogue family, for `to_dict`."""
+        domain = list(self._domain)
+        self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
+
+    # Questions about theta.
+
+    def means(self, theta: ArrayLike) -> FloatArray:
+        """Return the mean reward of every arm at theta, shape (..., n_arms)."""
+        self._check_unchanged()
+        thetas = as_thetas(theta, self._domain)
+        return self._observed(np.arange(len(self._arms)), thetas[..., np.newaxis])
+
+    def worth(self, theta: ArrayLike) -> FloatArray:
+        """Return the worth of a decision for every arm at theta, shape (..., n_arms)."""
+        self._check_unchanged()
+        thetas = as_thetas(theta, self._domain)
+        return self._worth(np.arange(self.n_arms), thetas[..., np.newaxis])
+
     def worth_of(self, arm: int, mean: ArrayLike) -> Any:
-        """What a decision for this arm (an index) is worth if its mean reward is ``mean``.
+        """Return the worth of a decision for an arm (an index) whose mean reward is ``mean``.
 
         >>> import globalbandits as gb
         >>> gb.dose.emax([1.0, 2.0], target=0.25).worth_of(0, [0.15, 0.25]).round(2).tolist()
@@ -500,25 +545,10 @@ class RewardModel:
         worth = means if self._value is None else self._value(np.array(arm), means)
         return float(worth) if means.ndim == 0 else worth
 
-    @cached_property
-    def worth_lipschitz(self) -> float:
-        """How much worth can change per unit of the mean reward: 1 if they are the same.
-
-        Infinite where no such number exists, as for the square root of a mean at 0.
-        """
-        if self._value is None:
-            return 1.0
-        slope = float(np.abs(self._values.slope).max())
-        if not self._values.affine.all():
-            unit = unit_value(self._value, self._reward_range, self.worth_range)
-            slope = largest_slope(unit, self._values.curves)
-        length, worth = np.diff(self._reward_range).item(), np.diff(self.worth_range).item()
-        return slope * float(worth / length)
-
     def invert(self, arm: int, value: ArrayLike) -> Any:
-        """The theta whose mean for this arm (an index) is nearest to ``value``.
+        """Return the theta at which the mean of an arm (an index) is nearest to ``value``.
 
-        Values beyond the arm's range give the nearer end of the domain.
+        A value outside the range of the arm's means gives the nearer end of the domain.
         """
         self._require_monotone("inverted")
         arm = self._as_arm(arm)
@@ -535,8 +565,112 @@ class RewardModel:
         return float(found) if values.ndim == 0 else found
 
     @cached_property
+    def regions(self) -> tuple[Region, ...]:
+        """The intervals of theta with their best arms, in order; they cover the domain."""
+        edges = self._breakpoints.tolist()
+        return tuple(
+            Region(arms[0], low, high, arms)
+            for arms, low, high in zip(self._best, edges[:-1], edges[1:], strict=True)
+        )
+
+    @cached_property
+    def dominated(self) -> tuple[int, ...]:
+        """Indices of the arms that are not best at any theta."""
+        somewhere = {arm for arms in self._best for arm in arms}
+        return tuple(arm for arm in range(self.n_arms) if arm not in somewhere)
+
+    def best_arms(self, theta: float) -> tuple[int, ...]:
+        """Return the indices of the arms that are best at theta, including ties."""
+        theta = self._as_theta(theta)
+        first, last = self._intervals_at(theta)
+        arms = {arm for index in range(first, last + 1) for arm in self._best[index]}
+        worth, rounding = self._worth.with_rounding(np.arange(self.n_arms), np.array(theta))
+        close = worth >= worth.max() - rounding[worth.argmax()]
+        return tuple(sorted(arms | set(np.flatnonzero(close).tolist())))
+
+    def gaps(self, theta: ArrayLike) -> FloatArray:
+        """Return how much less each arm is worth than the best one, shape (..., n_arms)."""
+        worth = self.worth(theta)
+        return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
+
+    def suboptimality_gap(self, theta: float) -> float:
+        """Return delta_min, the smallest gap of an arm that is not best; infinite if all are."""
+        gaps = self.gaps(self._as_theta(theta))
+        others = np.delete(gaps, self.best_arms(theta))
+        return float(others.min()) if others.size else float("inf")
+
+    def suboptimality_distance(self, theta: float) -> float:
+        """Return Delta_min of Definition 3.
+
+        This is the distance from theta to the nearest parameter at which none of the arms that
+        are best at theta is best, or the length of the domain if there is no such parameter.
+        """
+        theta = self._as_theta(theta)
+        first, last = self._intervals_at(theta)
+        low, high = suboptimal_sides(
+            self._breakpoints, self._best, self.best_arms(theta), first, last
+        )
+        distance = min(theta - low, high - theta)
+        if np.isinf(distance):
+            return self._domain[1] - self._domain[0]
+        return max(distance, 0.0)
+
+    def nearest_edge(self, theta: float) -> float | None:
+        """Return the parameter at `suboptimality_distance` from theta, or None."""
+        distance = self.suboptimality_distance(theta)
+        best = set(self.best_arms(theta))
+        low, high = self._domain
+        nudge = 1e-9 * (high - low)
+        for edge in (theta - distance, theta + distance):
+            sides = [side for side in (edge - nudge, edge + nudge) if low <= side <= high]
+            if any(not set(self.best_arms(side)) & best for side in sides):
+                return edge
+        return None
+
+    @cached_property
+    def turning_points(self) -> FloatArray:
+        """The parameters inside the domain at which some mean changes direction, in order.
+
+        Between two of them every mean rises, falls or is flat. Monotone means have none.
+
+        >>> import numpy as np
+        >>> RewardModel(lambda t, x: x * np.sin(6 * t) ** 2, [1.0], monotone=False).turning_points
+        array([0.26179939, 0.52359878, 0.78539816])
+        """
+        if self.monotone:
+            return np.empty(0)
+        low, high = self._reward_range
+        size = max(abs(low), abs(high)) / (high - low)
+        return turning_points(self._tables.mean, 4.0 * float(np.finfo(float).eps) * size)
+
+    def _intervals_at(self, theta: float) -> tuple[int, int]:
+        """Return the first and last interval that contain theta; they differ on an edge."""
+        slack = _EDGE_TOLERANCE * (self._domain[1] - self._domain[0])
+        inner = self._breakpoints[1:-1]
+        first = int(np.searchsorted(inner, theta - slack, side="left"))
+        last = int(np.searchsorted(inner, theta + slack, side="right"))
+        return first, last
+
+    def _as_theta(self, theta: object) -> float:
+        number = as_float("theta", theta, ModelError)
+        low, high = self._domain
+        require(low <= number <= high, "theta", f"lie in [{low:g}, {high:g}]", theta, ModelError)
+        return number
+
+    def _as_arm(self, arm: object) -> int:
+        index = as_integer("arm", arm, 0, ModelError)
+        require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
+        return index
+
+    def _require_monotone(self, what: str) -> None:
+        rule = f"be monotone to be {what}: a mean that is flat or turns does not tell theta"
+        require(self.monotone, "model", rule, "monotone=False", ModelError)
+
+    # Constants of the paper's bounds.
+
+    @cached_property
     def holder(self) -> Holder:
-        """Constants and exponents of Assumption 1, per arm, in the user's units."""
+        """The constants and exponents of Assumption 1, per arm, in the user's units."""
         self._require_monotone("given constants of Assumption 1")
         self._check_unchanged()
         names = [f"mean of arm {arm!r}" for arm in self._arms]
@@ -556,206 +690,39 @@ class RewardModel:
         """The gamma of Definition 2: min_k(1 / g1_k) * min_k(g2_k)."""
         return self.holder.informativeness
 
-    def _require_monotone(self, what: str) -> None:
-        rule = f"be monotone to be {what}: a mean that is flat or turns does not tell theta"
-        require(self.monotone, "model", rule, "monotone=False", ModelError)
-
-    def _as_arm(self, arm: object) -> int:
-        index = as_integer("arm", arm, 0, ModelError)
-        require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
-        return index
-
-    def __copy__(self) -> "RewardModel":
-        return self  # nothing of a model changes
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "RewardModel":
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The content of a pickle, with tables for functions that cannot be pickled."""
-        return portable(self.__dict__.copy(), self.worth_range)
-
-    def __repr__(self) -> str:
-        """The arms, the domain, and how many regions."""
-        low, high = self._domain
-        shown = ", ".join(repr(arm) for arm in self._arms[:4])
-        more = ", ..." if self.n_arms > 4 else ""
-        return (
-            f"RewardModel({counted(self.n_arms, 'arm')}: {shown}{more}; theta in "
-            f"[{low:g}, {high:g}]; {counted(len(self._best), 'region')})"
-        )
-
-    def means(self, theta: ArrayLike) -> FloatArray:
-        """Mean reward of every arm at theta: shape (..., n_arms)."""
-        self._check_unchanged()
-        thetas = as_thetas(theta, self._domain)
-        return self._observed(np.arange(len(self._arms)), thetas[..., np.newaxis])
-
     @cached_property
-    def fingerprint(self) -> str:
-        """A short text to show and to log: arms, domain, range and observed curves.
+    def worth_lipschitz(self) -> float:
+        """The Lipschitz constant of worth as a function of the mean reward; 1 if they are equal.
 
-        Two models that differ in the last bit of a mean may have different ones: never refuse
-        anything because of it. `same_observed` compares models.
+        It is infinite where there is none, as for the square root of a mean at 0.
         """
-        return short_text(self._arms, self._domain, self._reward_range, self._sampled_curves())
+        if self._value is None:
+            return 1.0
+        slope = float(np.abs(self._values.slope).max())
+        if not self._values.affine.all():
+            unit = unit_value(self._value, self._reward_range, self.worth_range)
+            slope = largest_slope(unit, self._values.curves)
+        length, worth = np.diff(self._reward_range).item(), np.diff(self.worth_range).item()
+        return slope * float(worth / length)
 
-    def observed_samples(self) -> dict[str, Any]:
-        """What this model observes, as plain data that a saved state can carry.
-
-        Domain, reward range, and 33 samples of each arm's mean on the unit scale. Arms' names
-        and what decisions are worth are not part of it.
-        """
-        return as_samples(self._sampled_curves(), self._domain, self._reward_range)
-
-    def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
-        """Whether `observed_samples` of another model show the same curves, to 1e-7.
-
-        Args:
-            samples: What `observed_samples` gave, perhaps read from a file.
-            rows: For each arm of this model the arm of the other one to compare it with, or None
-                for an arm the other one does not have. By default the same arms in order.
-
-        >>> import globalbandits as gb
-        >>> one = gb.RewardModel(lambda t, q: q * (1 - q * t), [0.4, 0.6])
-        >>> other = gb.RewardModel(lambda t, q: q - q * q * t, [0.4, 0.6])
-        >>> one.same_observed(other.observed_samples())
-        True
-        """
-        return is_same(self.observed_samples(), samples, rows)
-
-    def _sampled_curves(self) -> FloatArray:
-        self._check_unchanged()
-        grid = np.linspace(*self._domain, N_SAMPLES)
-        unit_mean = unit_means(self._observed, self._reward_range)
-        return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
-
-    def _remember(self) -> None:
-        """Note what the functions are now, at two places."""
-        low, high = self._domain
-        self._probes = low + np.array(_PROBES) * (high - low)
-        every = np.arange(len(self._arms)), self._probes[:, np.newaxis]
-        self._seen = {"mean": self._observed(*every)}
-        if self._value is not None:
-            self._seen["value"] = self._worth(*every)
-
-    def _check_unchanged(self) -> None:
-        """Refuse functions that have changed since their tables were made."""
-        arms = np.arange(len(self._arms))
-        for what, was in self._seen.items():
-            source: Evaluate = self._observed if what == "mean" else self._worth
-            now = source(arms, self._probes[:, np.newaxis])
-            changed = ~(np.abs(now - was) <= 1e-9 * np.maximum(np.abs(was), 1.0))
-            if changed.any():
-                row, arm = np.argwhere(changed)[0]
-                raise ModelError(
-                    f"{what} of arm {self._arms[arm]!r} must not change after the model was "
-                    f"built, got {now[row, arm]:.6g}, was {was[row, arm]:.6g} "
-                    f"at theta = {self._probes[row]:.6g}"
-                )
-
-    @property
-    def arms(self) -> tuple[Any, ...]:
-        """The arms' user-facing values."""
-        return self._arms
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms."""
-        return len(self._arms)
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """The interval theta lies in."""
-        return self._domain
-
-    def worth(self, theta: ArrayLike) -> FloatArray:
-        """What a decision for every arm is worth at theta: shape (..., n_arms)."""
-        self._check_unchanged()
-        thetas = as_thetas(theta, self._domain)
-        return self._worth(np.arange(self.n_arms), thetas[..., np.newaxis])
-
-    @cached_property
-    def regions(self) -> tuple[Region, ...]:
-        """Where which arms are best, left to right, covering the domain."""
-        edges = self._breakpoints.tolist()
-        return tuple(
-            Region(arms[0], low, high, arms)
-            for arms, low, high in zip(self._best, edges[:-1], edges[1:], strict=True)
-        )
-
-    @cached_property
-    def dominated(self) -> tuple[int, ...]:
-        """Indices of arms that are best nowhere."""
-        somewhere = {arm for arms in self._best for arm in arms}
-        return tuple(arm for arm in range(self.n_arms) if arm not in somewhere)
-
-    def best_arms(self, theta: float) -> tuple[int, ...]:
-        """Indices of the arms that are best at theta, ties included."""
-        theta = self._as_theta(theta)
-        first, last = self._intervals_at(theta)
-        arms = {arm for index in range(first, last + 1) for arm in self._best[index]}
-        worth, rounding = self._worth.with_rounding(np.arange(self.n_arms), np.array(theta))
-        close = worth >= worth.max() - rounding[worth.argmax()]
-        return tuple(sorted(arms | set(np.flatnonzero(close).tolist())))
-
-    def gaps(self, theta: ArrayLike) -> FloatArray:
-        """How much less each arm is worth than the best one: shape (..., n_arms)."""
-        worth = self.worth(theta)
-        return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
-
-    def suboptimality_gap(self, theta: float) -> float:
-        """delta_min: the smallest gap of an arm that is not best; infinite if all are best."""
-        gaps = self.gaps(self._as_theta(theta))
-        others = np.delete(gaps, self.best_arms(theta))
-        return float(others.min()) if others.size else float("inf")
-
-    def suboptimality_distance(self, theta: float) -> float:
-        """Delta_min of Definition 3: how far theta is from where its best arms stop being best.
-
-        The domain's length if the arms that are best at theta together cover the domain: at
-        every parameter one of them is best.
-        """
-        theta = self._as_theta(theta)
-        first, last = self._intervals_at(theta)
-        low, high = suboptimal_sides(
-            self._breakpoints, self._best, self.best_arms(theta), first, last
-        )
-        distance = min(theta - low, high - theta)
-        if np.isinf(distance):
-            return self._domain[1] - self._domain[0]
-        return max(distance, 0.0)
-
-    def _intervals_at(self, theta: float) -> tuple[int, int]:
-        """First and last interval of the envelope that theta belongs to: two on an edge."""
-        slack = _EDGE * (self._domain[1] - self._domain[0])
-        inner = self._breakpoints[1:-1]
-        first = int(np.searchsorted(inner, theta - slack, side="left"))
-        last = int(np.searchsorted(inner, theta + slack, side="right"))
-        return first, last
-
-    def _as_theta(self, theta: object) -> float:
-        number = as_float("theta", theta, ModelError)
-        low, high = self._domain
-        require(low <= number <= high, "theta", f"lie in [{low:g}, {high:g}]", theta, ModelError)
-        return number
+    # Pictures.
 
     def plot(
         self, theta: float | None = None, *, title: str = "", ax: "Axes | None" = None
     ) -> "Figure":
-        """The curves, and which arm is best where; at theta also gap and distance.
+        """Draw the curves and the regions of the best arms; at theta also gap and distance.
 
-        If the model has a value, worth is drawn next to the means. In axes that you pass, only
-        worth is drawn.
+        If the model has a value, a second panel shows the worth. If you pass axes, only the worth
+        is drawn.
 
         Args:
-            theta: a parameter to mark.
-            title: a line above the figure.
-            ax: axes to draw into; a new figure without them.
+            theta: A parameter to mark.
+            title: A line above the figure.
+            ax: Axes to draw into; by default a new figure.
         """
-        edges = [region.low for region in self.regions[:_N_POINTS]]
-        # The edges belong to the grid, so that the envelope's corners are sharp.
-        thetas = np.union1d(np.linspace(*self._domain, _N_POINTS), edges)
+        edges = [region.low for region in self.regions[:_N_PLOT_POINTS]]
+        # The grid includes the edges, so that the corners of the envelope are sharp.
+        thetas = np.union1d(np.linspace(*self._domain, _N_PLOT_POINTS), edges)
         return model_figure(
             thetas,
             self.means(thetas),
@@ -766,18 +733,6 @@ class RewardModel:
             title=drawn_label(title),
             ax=ax,
         )
-
-    def nearest_edge(self, theta: float) -> float | None:
-        """The nearest parameter at which the best arms of theta stop being best; None: nowhere."""
-        distance = self.suboptimality_distance(theta)
-        best = set(self.best_arms(theta))
-        low, high = self._domain
-        nudge = 1e-9 * (high - low)
-        for edge in (theta - distance, theta + distance):
-            sides = [side for side in (edge - nudge, edge + nudge) if low <= side <= high]
-            if any(not set(self.best_arms(side)) & best for side in sides):
-                return edge
-        return None
 
     def _mark(self, theta: float) -> Mark:
         gap = self.suboptimality_gap(theta)
@@ -790,7 +745,7 @@ class RewardModel:
         )
 
     def _repr_html_(self) -> str:
-        """What decisions are worth over theta, and where which arm is best."""
+        """A picture of worth over theta and a table of the best arms."""
         thetas = np.linspace(*self._domain, 121)
         edges = [region.low for region in self.regions[1:]]
         rows = [
@@ -799,11 +754,14 @@ class RewardModel:
                 f"{region.low:.6g}",
                 f"{region.high:.6g}",
             ]
-            for region in self.regions[:_SHOWN]
+            for region in self.regions[:_MAX_HTML_ROWS]
         ]
         more = len(self.regions) - len(rows)
         picture = pages.curves(
-            thetas, self.worth(thetas).T[:_SHOWN], edges[:_SHOWN], f"{self!r}: worth over theta"
+            thetas,
+            self.worth(thetas).T[:_MAX_HTML_ROWS],
+            edges[:_MAX_HTML_ROWS],
+            f"{self!r}: worth over theta",
         )
         return "".join(
             [
@@ -814,89 +772,13 @@ class RewardModel:
             ]
         )
 
-    @classmethod
-    def from_table(
-        cls,
-        theta: ArrayLike,
-        means: ArrayLike,
-        arms: Sequence[Any] | None = None,
-        domain: tuple[float, float] | None = None,
-        *,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        value: Callable[..., Any] | str | None = None,
-        values: Sequence[Callable[..., Any] | str] | None = None,
-        monotone: bool = True,
-    ) -> "RewardModel":
-        """A model from means at some parameters, with smooth curves through them.
-
-        The curves rise where the numbers rise and fall where they fall (PCHIP), so that they are
-        known to be monotone between the parameters too.
-
-        Args:
-            theta: Parameters, rising, shape (n_knots,).
-            means: Mean rewards, shape (n_knots, n_arms); each column must rise, or fall,
-                all the way, unless ``monotone`` is False.
-            arms: As in `from_functions`.
-            domain: The interval theta lies in, within the table; all of the table by default.
-            reward_range: The interval rewards lie in.
-            value: As in `RewardModel`.
-            values: As in `from_functions`, instead of ``value``.
-            monotone: As in `RewardModel`.
-
-        Examples:
-            >>> import globalbandits as gb
-            >>> model = gb.RewardModel.from_table(
-            ...     [0.0, 0.5, 1.0], [[0.9, 0.7], [0.6, 0.5], [0.1, 0.4]], arms=["high", "low"])
-            >>> model.means(0.5).tolist(), model.resolution
-            ([0.6, 0.5], 0.0)
-        """
-        named = None if arms is None else as_arms(arms)
-        knots, table = as_table(theta, means, None if named is None else len(named), monotone)
-        curves, n_arms = TableCurves(knots, table), table.shape[1]
-        span = float(knots[0]), float(knots[-1])
-        chosen = span if domain is None else as_span("domain", domain)
-        rule = f"lie within the table's parameters, [{span[0]:g}, {span[1]:g}]"
-        require(span[0] <= chosen[0] and chosen[1] <= span[1], "domain", rule, domain, ModelError)
-        model: Any = cls.__new__(cls)
-        model._build(
-            as_arms(range(n_arms)) if named is None else named,
-            chosen,
-            reward_range,
-            PerArm(tuple(partial(curves.of_arm, arm) for arm in range(n_arms)), table=curves),
-            as_worth(value, values, n_arms),
-            None,
-            None,
-            monotone,
-        )
-        return cast("RewardModel", model)
-
-    @classmethod
-    def from_dict(cls, description: Mapping[str, Any]) -> "RewardModel":
-        """The model of a description: what `to_dict` gives, or what a file holds.
-
-        A description has one of the keys ``family`` (a name of the catalogues), ``mean`` (a
-        formula), ``means`` (a formula per arm) and ``table``; docs/models.md lists the others. No
-        code is executed, and sizes are limited.
-
-        Examples:
-            >>> import globalbandits as gb
-            >>> gb.RewardModel.from_dict({"family": "demand.linear", "arms": [0.4, 0.6]}).arms
-            (0.4, 0.6)
-        """
-        from globalbandits.model.files import build_model
-
-        return build_model(description)
-
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Note the name and the parameters of a catalogue's model, for `to_dict`."""
-        domain = list(self._domain)
-        self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
+    # Files.
 
     def to_dict(self) -> dict[str, Any]:
-        """The model as plain data that JSON can hold; `from_dict` gives the same model back.
+        """Return the model as plain data for JSON; `from_dict` rebuilds the model.
 
-        Models of the catalogues, of formulas and of tables have a description; a Python function
-        has none: see `to_table`.
+        Models from the catalogues, formulas and tables have a description. A model of a Python
+        function has none: describe its `to_table`.
 
         Examples:
             >>> import globalbandits as gb
@@ -909,14 +791,14 @@ class RewardModel:
         return describe(self)
 
     def to_table(self, knots: int | ArrayLike = 201) -> "RewardModel":
-        """A model of a table of this one's means, which can always be saved.
+        """Return a model with tabulated means, which can be saved.
 
-        Between the knots the curves are close to this model's, not equal; compare them with
-        `means`. Values that are formulas, or of the catalogues, stay as they are; one that is a
-        Python function must be a straight line in the mean, which is then written as a formula.
+        Between the knots the curves only approximate this model's; compare them with `means`. A
+        value that is a formula or comes from a catalogue is kept. A value that is a Python
+        function must be a straight line in the mean and becomes a formula.
 
         Args:
-            knots: How many parameters, evenly over the domain; or the parameters themselves.
+            knots: The number of parameters, spread evenly over the domain, or the parameters.
 
         Examples:
             >>> import globalbandits as gb
@@ -927,23 +809,169 @@ class RewardModel:
         """
         from globalbandits.model.files import value_as_data
 
-        model = self
         if np.ndim(knots) == 0:
-            number = as_integer("knots", knots, 2, ModelError, maximum=MOST_KNOTS)
-            places: FloatArray = np.linspace(*model.domain, number)
+            number = as_integer("knots", knots, 2, ModelError, maximum=MAX_KNOTS)
+            places: FloatArray = np.linspace(*self._domain, number)
         else:
             places = as_numbers("knots", knots)
-        return type(model).from_table(
+        return type(self).from_table(
             places,
-            model.means(places),
-            model.arms,
-            reward_range=model.reward_range,
-            monotone=model.monotone,
-            **value_as_data(model),
+            self.means(places),
+            self._arms,
+            reward_range=self._reward_range,
+            monotone=self.monotone,
+            **value_as_data(self),
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model into a JSON file that `globalbandits.load_model` reads."""
+        """Write the model to a JSON file; `globalbandits.load_model` reads it."""
         from globalbandits.model.files import save
 
         save(self, path)
+
+    # Copies and pickles.
+
+    def __copy__(self) -> "RewardModel":
+        # Models are immutable.
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "RewardModel":
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return _picklable_state(self.__dict__.copy(), self.worth_range)
+
+
+# Comparison: models are compared by samples of their means, to a tolerance, because a bit of
+# rounding must not make a saved state unreadable.
+
+
+def _samples(curves: FloatArray, domain: Span, reward_range: Span) -> dict[str, Any]:
+    """Return domain, reward range and ``curves`` (unit means, one row per arm) as plain data."""
+    return {
+        "domain": list(domain),
+        "reward_range": list(reward_range),
+        "means": np.round(curves, 12).tolist(),
+    }
+
+
+def _same_samples(
+    mine: Mapping[str, Any], other: object, rows: Sequence[int | None] | None = None
+) -> bool:
+    if not isinstance(other, Mapping):
+        return False
+    try:
+        spans = [
+            np.array([side[key] for key in ("domain", "reward_range")], float)
+            for side in (mine, other)
+        ]
+        curves, others = (np.array(side["means"], float) for side in (mine, other))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return False
+    if spans[1].shape != (2, 2) or others.ndim != 2 or others.shape[1] != _N_SAMPLES:
+        return False
+    length = spans[0][:, 1:] - spans[0][:, :1]
+    if not (np.abs(spans[0] - spans[1]) <= _SAME_TOLERANCE * length).all():
+        return False
+    if rows is None:
+        rows = range(len(others))
+        if len(others) != len(curves):
+            return False
+    pairs = [(arm, row) for arm, row in enumerate(rows) if row is not None]
+    if len(rows) != len(curves) or any(not 0 <= row < len(others) for _, row in pairs):
+        raise ModelError(
+            f"rows must name a row of the samples, or None, for each of {len(curves)} arms, "
+            f"got {list(rows)!r}"
+        )
+    if not pairs:
+        return True
+    own, theirs = np.array(pairs, dtype=np.int64).T
+    return bool((np.abs(curves[own] - others[theirs]) <= _SAME_TOLERANCE).all())
+
+
+def _digest(arms: tuple[Any, ...], domain: Span, reward_range: Span, curves: FloatArray) -> str:
+    """Return 32 hexadecimal digits."""
+    digest = hashlib.sha256()
+    digest.update(json.dumps([[repr(arm) for arm in arms], domain, reward_range]).encode())
+    digest.update(np.rint(curves * 1e9).astype("<i8").tobytes())
+    return digest.hexdigest()[:32]
+
+
+# Pickling: a function that cannot be pickled is replaced by its tabulated curve.
+#
+# A function that another process can import by name is pickled as it is. A lambda, a nested
+# function, or a function typed at a prompt or in a notebook cannot be imported. Its curve was
+# tabulated when the model was built and agrees with the function to about 1e-10. Decisions use
+# the same tables, so they are identical to the last bit.
+
+
+def _picklable_state(state: dict[str, Any], worth_range: Span) -> dict[str, Any]:
+    """Return a model's attributes, with tables for functions that cannot be pickled."""
+    if _can_be_pickled(state):
+        return state
+    tables: Tables = state["_tables"]
+    rewards: Span = state["_reward_range"]
+    observed = Tabulated(tables.mean, None, rewards)
+    value = Tabulated(tables.value, rewards, worth_range) if tables.valued else None
+    worth = Worth(observed, value, rewards)
+    every = np.arange(tables.n_arms), state["_probes"][:, np.newaxis]
+    seen = {"mean": observed(*every)} | ({} if value is None else {"value": worth(*every)})
+    of_value = None if value is None else value.sources(tables.n_arms)
+    return state | {
+        "_sources": (observed.sources(tables.n_arms), of_value, None, state["_sources"][3]),
+        "_observed": observed,
+        "_value": value,
+        "_worth": worth,
+        "_inverse": None,
+        "_seen": seen,
+    }
+
+
+def _can_be_pickled(state: dict[str, Any]) -> bool:
+    functions = [state[key] for key in ("_sources", "_observed", "_value", "_inverse")]
+    try:
+        raw = pickle.dumps(functions)
+    except Exception:
+        # Pickling may run the user's code, which may raise any exception.
+        return False
+    # Another process cannot import a function that was typed at a prompt.
+    return b"__main__" not in raw or hasattr(sys.modules["__main__"], "__file__")
+
+
+class Tabulated:
+    """Tabulated unit-scale curves as functions in the user's units, evaluated elementwise.
+
+    Args:
+        curves: One curve per arm.
+        arguments: The interval of the arguments, mapped to [0, 1]; None for no mapping.
+        values: The interval to which the values in [0, 1] are mapped.
+    """
+
+    def __init__(self, curves: Curves, arguments: Span | None, values: Span) -> None:
+        self._curves = curves
+        self._arguments = arguments
+        self._values = values
+
+    def __call__(self, arms: IntArray, arguments: FloatArray) -> FloatArray:
+        """Return the values of the arms at the arguments, broadcast together."""
+        shape = np.broadcast(arms, arguments).shape
+        flat_arms = np.broadcast_to(arms, shape).ravel()
+        flat = np.broadcast_to(np.asarray(arguments, dtype=np.float64), shape).ravel()
+        out = np.empty(flat.size)
+        for arm in np.unique(flat_arms).tolist():
+            places = flat_arms == arm
+            out[places] = self.of_arm(arm, flat[places])
+        return out.reshape(shape)
+
+    def of_arm(self, arm: int, arguments: Any) -> FloatArray:
+        """Return the values of one arm."""
+        x = np.asarray(arguments, dtype=np.float64)
+        if self._arguments is not None:
+            low, high = self._arguments
+            x = (x - low) / (high - low)
+        low, high = self._values
+        return np.asarray(low + (high - low) * evaluate_many(self._curves, arm, x))
+
+    def sources(self, n_arms: int) -> PerArm:
+        """Return the curves as one function per arm."""
+        return PerArm(functions=tuple(partial(self.of_arm, arm) for arm in range(n_arms)))

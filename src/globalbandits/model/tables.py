@@ -1,15 +1,15 @@
-"""The flat arrays a loop reads, and the functions that read them.
+"""The tables of a model: flat arrays for policies, and the functions that read them.
 
-Everything here is written in the subset of Python that Numba compiles: the live learner
-calls these functions as they stand, the simulator compiles the very same ones.
+The functions use the subset of Python that Numba compiles. The simulator compiles the same
+functions that a live learner calls.
 
-A decision needs two look-ups: `evaluate` (a curve of one arm, most often its inverse) and
-`find_cell` (which arms are best at a parameter). All rewards and means in the tables are on
-the unit scale: the model's reward range is mapped to [0, 1]. What a decision is worth is on a
-unit scale of its own: the model's worth range is mapped to [0, 1].
+A decision needs two look-ups: `evaluate` (a curve of one arm, usually its inverse) and
+`find_cell` (the best arms at a parameter). Rewards and means are on the unit scale: the model's
+reward range is mapped to [0, 1]. Worth has its own unit scale: the model's worth range is mapped
+to [0, 1].
 
-Whatever is looked up may be nan or infinite. Comparisons are written so that nan ends at an
-end of a table, and nothing that is not finite becomes an index.
+Arguments may be nan or infinite. The comparisons map nan to an end of a table, and a number that
+is not finite never becomes an index.
 """
 
 import math
@@ -19,15 +19,18 @@ import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 
+# The degree of the polynomials.
 DEGREE = 7
-INSIDE = 1.0 - 1e-9  # of half a segment
+
+# An argument is inside a segment up to this share of the distance from its middle to its ends.
+INSIDE = 1.0 - 1e-9
 
 
 class Curves(NamedTuple):
     """One piecewise polynomial per arm, in flat arrays.
 
-    Segments of all arms stand one after the other, each arm's from left to right. Within a
-    segment the curve is a polynomial of degree 7 in u = (x - middle) * scale, -1 <= u <= 1.
+    The segments are sorted by arm and then from left to right. Within a segment the curve is a
+    polynomial of degree 7 in u = (x - middle) * scale, -1 <= u <= 1.
     """
 
     low: FloatArray  # (n_arms,) left end of the argument
@@ -35,7 +38,7 @@ class Curves(NamedTuple):
     at_low: FloatArray  # (n_arms,) exact value at the left end
     at_high: FloatArray  # (n_arms,) exact value at the right end
     cell_scale: FloatArray  # (n_arms,) guide cells per unit of the argument
-    guide: IntArray  # (n_arms, n_cells + 1) first and last segment a guide cell can meet
+    guide: IntArray  # (n_arms, n_cells + 1) segments at the edges of the guide cells
     left: FloatArray  # (n_segments,) left end of each segment
     middle: FloatArray  # (n_segments,)
     scale: FloatArray  # (n_segments,)
@@ -43,48 +46,49 @@ class Curves(NamedTuple):
 
 
 class Envelope(NamedTuple):
-    """Which arms are best where.
+    """The best arms at every parameter.
 
-    The breakpoints cut the domain into cells, from left to right: even cells are the breakpoints
-    themselves, where arms tie, odd cells are the open intervals between them.
+    The breakpoints cut the domain into cells, from left to right. Even cells are the breakpoints,
+    where arms tie. Odd cells are the open intervals between them.
     """
 
-    breakpoints: FloatArray  # (n_intervals + 1,) domain ends included
-    starts: IntArray  # (n_cells + 1,) where a cell's arms start in `arms`
-    arms: IntArray  # best arms of all cells, one cell after the other
+    breakpoints: FloatArray  # (n_intervals + 1,) including the domain's ends
+    starts: IntArray  # (n_cells + 1,) index of a cell's first arm in `arms`
+    arms: IntArray  # best arms of all cells, cell by cell
     sub_low: FloatArray  # (n_cells,) nearest suboptimal parameter on the left, or -inf
     sub_high: FloatArray  # (n_cells,) nearest suboptimal parameter on the right, or inf
 
 
 class Peaks(NamedTuple):
-    """The means at which an arm's value is larger than on both sides."""
+    """The means at which an arm's value has a local maximum."""
 
-    starts: IntArray  # (n_arms + 1,) where an arm's peaks start in `positions`
-    positions: FloatArray  # means on the unit scale, each arm's in rising order
+    starts: IntArray  # (n_arms + 1,) index of an arm's first peak in `positions`
+    positions: FloatArray  # means on the unit scale, in increasing order for each arm
 
 
 class Tables(NamedTuple):
-    """All a policy may read of a model, on the unit scales of rewards and of worth."""
+    """The data of a model that policies read, on the unit scales of rewards and of worth."""
 
     n_arms: int
     low: float  # the domain
     high: float
-    mean: Curves  # parameter -> mean of what is observed
-    inverse: Curves  # mean of what is observed -> parameter
-    worth: Curves  # parameter -> what a decision is worth; `mean` itself unless valued
+    mean: Curves  # parameter -> mean reward
+    inverse: Curves  # mean reward -> parameter
+    worth: Curves  # parameter -> worth; the same as `mean` unless valued
     envelope: Envelope
     invertible: bool  # whether `inverse` may be read
-    valued: bool  # whether a decision is worth something else than the mean observation
-    value: Curves  # mean of what is observed -> what a decision is worth; not read unless valued
-    peaks: Peaks  # of `value`
-    value_slope: FloatArray  # (n_arms,) value at mean 1 less value at mean 0
+    valued: bool  # whether worth differs from the mean reward
+    value: Curves  # mean reward -> worth; not read unless valued
+    peaks: Peaks  # local maxima of `value`
+    value_slope: FloatArray  # (n_arms,) value at mean 1 minus value at mean 0
     value_offset: FloatArray  # (n_arms,) value at mean 0
     affine_increasing: bool  # whether value is slope * mean + offset, slope > 0, for every arm
 
 
 def evaluate(curves: Curves, arm: int, x: float) -> float:
-    """Value of one arm's curve at x; outside the curve's range, the value at the nearer end."""
-    if not x > curves.low[arm]:  # nan too
+    """Evaluate one arm's curve at x; outside its range, return the value at the nearer end."""
+    # The comparison is also False for nan.
+    if not x > curves.low[arm]:
         return float(curves.at_low[arm])
     if x >= curves.high[arm]:
         return float(curves.at_high[arm])
@@ -92,7 +96,7 @@ def evaluate(curves: Curves, arm: int, x: float) -> float:
 
 
 def find_segment(curves: Curves, arm: int, x: float) -> int:
-    """The segment of one arm's curve that holds x, or the one nearest to it."""
+    """Return the segment of one arm's curve that contains x or is nearest to it."""
     position = (x - float(curves.low[arm])) * float(curves.cell_scale[arm])
     cell = 0
     if position >= curves.guide.shape[1] - 2:
@@ -111,13 +115,13 @@ def find_segment(curves: Curves, arm: int, x: float) -> int:
 
 
 def is_inside(curves: Curves, segment: int, x: float) -> bool:
-    """Whether x lies in a segment, clear of its ends, where rounding could tell otherwise."""
+    """Whether x lies in a segment and is not within rounding of its ends."""
     u = (x - float(curves.middle[segment])) * float(curves.scale[segment])
     return abs(u) < INSIDE
 
 
 def evaluate_segment(curves: Curves, segment: int, x: float) -> float:
-    """Value of one segment's polynomial at x."""
+    """Evaluate one segment's polynomial at x."""
     c = curves.coefficients[segment]
     u = (x - float(curves.middle[segment])) * float(curves.scale[segment])
     square = u * u
@@ -127,16 +131,16 @@ def evaluate_segment(curves: Curves, segment: int, x: float) -> float:
 
 
 def value_of(tables: Tables, arm: int, unit_mean: float) -> float:
-    """What a decision for the arm is worth if its mean observation is ``unit_mean``."""
+    """Return the worth of a decision for an arm whose mean reward is ``unit_mean``."""
     if not tables.valued:
         return unit_mean
     return evaluate(tables.value, arm, unit_mean)
 
 
 def largest_value(tables: Tables, arm: int, low: float, high: float) -> float:
-    """The most a decision for the arm can be worth if its mean lies in [low, high].
+    """Return the largest worth of a decision for an arm whose mean lies in [low, high].
 
-    Values may peak inside the interval; elsewhere the largest one is at an end.
+    The largest value lies at a peak inside the interval or at one of its ends.
     """
     if not tables.valued:
         return high
@@ -149,14 +153,15 @@ def largest_value(tables: Tables, arm: int, low: float, high: float) -> float:
 
 
 def find_cell(envelope: Envelope, theta: float) -> int:
-    """The cell of the envelope that holds theta, by bisection over the breakpoints."""
+    """Return the cell of the envelope that contains theta, by bisection."""
     points = envelope.breakpoints
     return find_cell_among(points, 0, points.shape[0] - 1, theta)
 
 
 def find_cell_among(points: FloatArray, first: int, last: int, theta: float) -> int:
-    """The cell of an envelope whose breakpoints are ``points[first]`` to ``points[last]``."""
-    if not theta > points[first]:  # nan too
+    """Return the cell of an envelope with breakpoints ``points[first]`` to ``points[last]``."""
+    # The comparison is also False for nan.
+    if not theta > points[first]:
         return 0
     if theta >= points[last]:
         return 2 * (last - first)
@@ -174,7 +179,7 @@ def find_cell_among(points: FloatArray, first: int, last: int, theta: float) -> 
 
 
 def choose_in_cell(envelope: Envelope, cell: int, rng: np.random.Generator) -> int:
-    """A best arm of the cell; ties at random, and no random number drawn without one."""
+    """Return a best arm of the cell, drawn at random only if several arms are best."""
     start = envelope.starts[cell]
     n_best = envelope.starts[cell + 1] - start
     if n_best > 1:
@@ -183,7 +188,7 @@ def choose_in_cell(envelope: Envelope, cell: int, rng: np.random.Generator) -> i
 
 
 def suboptimality_distance(tables: Tables, theta: float) -> float:
-    """Delta_min of Definition 3: how far theta is from where its best arms stop being best."""
+    """Return Delta_min of Definition 3; see `RewardModel.suboptimality_distance`."""
     envelope = tables.envelope
     cell = find_cell(envelope, theta)
     distance = min(theta - float(envelope.sub_low[cell]), float(envelope.sub_high[cell]) - theta)

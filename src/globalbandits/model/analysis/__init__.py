@@ -1,1 +1,1 @@
-"""The analysis of reward functions: what is computed once, when a model is built."""
+"""The analysis of reward functions, computed once when a model is built."""

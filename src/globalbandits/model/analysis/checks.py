@@ -1,6 +1,6 @@
-"""Check on a grid that every mean is strictly monotone.
+"""Checks of the means: finite, within the reward range, and strictly monotone.
 
-`recorder` checks at every evaluation that means are finite and in range.
+`check_means` checks monotonicity on a grid. `Recorder` checks every evaluation of the analysis.
 """
 
 import numpy as np
@@ -10,29 +10,51 @@ from globalbandits.errors import ModelError
 from globalbandits.model.analysis.curves import Evaluate
 from globalbandits.model.analysis.refinement import bisect
 
-_N_UNIFORM = 512
-_N_FINEST = 4096
-_POINTS_AT_MOST = 4_000_000  # of all arms together
-_N_GRADED = 40  # halvings towards each end of the domain
-_CHUNK = 500  # arms looked at together
-_SHARP = 1e-6  # of an arm's range: how fast a curve leaves a flat stretch that is real
-_WIDEST_FLAT = 0.1  # of the domain: nothing flatter than rounding may be wider
+# Cells of the grid for each arm, and points for all arms together.
+_MIN_CELLS = 512
+_MAX_CELLS = 4096
+_MAX_POINTS = 4_000_000
+
+# Halvings of the grid's step towards each end of the domain.
+_N_END_HALVINGS = 40
+
+# Arms evaluated together.
+_ARMS_PER_CHUNK = 500
+
+# A curve leaves a truly flat stretch at least this fast, as a share of the arm's range.
+_MIN_LEAVING_CHANGE = 1e-6
+
+# A stretch that is wider, as a share of the domain, counts as flat in any case.
+_MAX_FLAT_WIDTH = 0.1
+
+# The `Recorder` stops storing after this number of evaluations.
+_MAX_RECORDED = 4_000_000
+
+# Rounding may exceed the reward range by this share of it.
+_RANGE_TOLERANCE = 1e-9
+
+# A larger step backwards, as a share of the reward range, is no rounding error.
+_STEP_BACK_TOLERANCE = 1e-10
+
+# The narrowest flat stretch that the `Recorder` reports, as a share of the domain.
+_MIN_FLAT_WIDTH = 1e-5
+
 _EPS = float(np.finfo(float).eps)
 
 
 def n_cells(n_arms: int) -> int:
-    """Number of even cells on which each arm is checked; fewer if there are many arms.
+    """Return the number of equal cells on which each arm is checked; fewer for many arms.
 
     >>> n_cells(12), n_cells(10_000)
     (4096, 512)
     """
-    return int(np.clip(_POINTS_AT_MOST // n_arms, _N_UNIFORM, _N_FINEST))
+    return int(np.clip(_MAX_POINTS // n_arms, _MIN_CELLS, _MAX_CELLS))
 
 
-def check_grid(domain: tuple[float, float], n_even: int = _N_UNIFORM) -> FloatArray:
-    """The points of the check: even, and ever denser towards both ends."""
+def check_grid(domain: tuple[float, float], n_even: int = _MIN_CELLS) -> FloatArray:
+    """Return the points of the check: equally spaced, and denser towards both ends."""
     low, high = domain
-    graded = (high - low) * 0.5 ** np.arange(9, 9 + _N_GRADED)
+    graded = (high - low) * 0.5 ** np.arange(9, 9 + _N_END_HALVINGS)
     even = np.linspace(low, high, n_even + 1)
     return np.unique(np.concatenate([even, low + graded, high - graded]))
 
@@ -40,14 +62,14 @@ def check_grid(domain: tuple[float, float], n_even: int = _N_UNIFORM) -> FloatAr
 def check_means(
     evaluate: Evaluate, n_arms: int, domain: tuple[float, float], names: list[str], n_even: int
 ) -> None:
-    """Raise ModelError, naming the arm and the place, unless all means are strictly monotone.
+    """Raise a ModelError with arm and parameter unless all means are strictly monotone.
 
-    ``evaluate(arms, thetas)`` is elementwise, in the user's units; ``names`` are what messages
-    call each arm's mean.
+    ``evaluate(arms, thetas)`` is elementwise, in the user's units. ``names`` are the names of the
+    arms' means in messages.
     """
     grid = check_grid(domain, n_even)
-    for start in range(0, n_arms, _CHUNK):
-        arms = np.arange(start, min(start + _CHUNK, n_arms))
+    for start in range(0, n_arms, _ARMS_PER_CHUNK):
+        arms = np.arange(start, min(start + _ARMS_PER_CHUNK, n_arms))
         values = evaluate(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
         _check_monotone(values, arms, grid, names, evaluate)
 
@@ -83,7 +105,7 @@ def _check_monotone(
 def _turning_point(
     steps: FloatArray, rounding: float, arm: int, grid: FloatArray, evaluate: Evaluate
 ) -> float:
-    """The extremum between the first two steps of opposite sign, by repeated refinement."""
+    """Return the extremum between the first two steps of opposite sign, by refinement."""
     moving = np.flatnonzero(np.abs(steps) > rounding)
     signs = np.sign(steps[moving])
     change = int(np.argmax(signs[1:] != signs[:-1]))
@@ -99,14 +121,14 @@ def _turning_point(
 def flat_stretch(
     flat: BoolArray, values: FloatArray, grid: FloatArray, narrowest: float
 ) -> tuple[int, int] | None:
-    """First and last grid point of the first stretch that is really flat.
+    """Return the first and last grid point of the first truly flat stretch, or None.
 
     ``flat`` marks the steps of the grid that do not change the value. ``narrowest`` is the
     smallest width of a stretch.
 
-    Near a point where the slope vanishes (1 - theta**7 at 0) a strictly monotone curve is
-    flat in floating point. There the curve also leaves the stretch slowly; a curve with a
-    real flat piece leaves it at once.
+    Near a point where the slope vanishes (1 - theta**7 at 0) a strictly monotone curve is also
+    flat in floating point, but it leaves the stretch slowly. A curve with a truly flat piece
+    leaves it at once.
     """
     total = abs(values[-1] - values[0])
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flat, [False]]).astype(int)))
@@ -115,8 +137,8 @@ def flat_stretch(
         width = high - low
         after = np.interp(high + width, grid, values) - values[stop]
         before = np.interp(low - width, grid, values) - values[start]
-        sharp = max(abs(after), abs(before)) > _SHARP * total
-        if total == 0.0 or width > _WIDEST_FLAT * (grid[-1] - grid[0]):
+        sharp = max(abs(after), abs(before)) > _MIN_LEAVING_CHANGE * total
+        if total == 0.0 or width > _MAX_FLAT_WIDTH * (grid[-1] - grid[0]):
             return int(start), int(stop)
         if sharp and width > narrowest:
             return int(start), int(stop)
@@ -126,7 +148,7 @@ def flat_stretch(
 def _exact_stretch(
     stretch: tuple[int, int], rounding: float, arm: int, grid: FloatArray, evaluate: Evaluate
 ) -> tuple[float, float]:
-    """The ends of a flat stretch, looked for between the grid points."""
+    """Return the ends of a flat stretch, located between the grid points."""
     start, stop = stretch
     level = evaluate(np.array([arm]), grid[start : start + 1])
 
@@ -138,20 +160,14 @@ def _exact_stretch(
     return float(low), float(high)
 
 
-_MOST_POINTS = 4_000_000  # remembered; with thousands of arms there are more evaluations
-_SLACK = 1e-9  # of the reward range: what rounding may exceed it by
-_STEP_BACK = 1e-10  # of the reward range: more than rounding explains
-_NARROWEST_FLAT = 1e-5  # of the domain
-
-
 class Recorder:
-    """Means that are finite and in range wherever they are evaluated; otherwise an error.
+    """Evaluates means and raises an error where they are not finite or out of range.
 
     Args:
         observed: ``observed(arms, thetas)``, elementwise, in the user's units.
-        reward_range: The interval means must lie in.
-        names: What messages call each arm's mean.
-        monotone: Whether to remember the places for `check_monotone`.
+        reward_range: The interval that must contain the means.
+        names: The names of the arms' means in messages.
+        monotone: Whether to store the evaluations for `check_monotone`.
     """
 
     def __init__(
@@ -165,21 +181,21 @@ class Recorder:
         self._range = reward_range
         self._names = names
         self._seen: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-        self._n_left = _MOST_POINTS if monotone else 0
+        self._n_left = _MAX_RECORDED if monotone else 0
 
     def __call__(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
-        """The means, which are then known to be usable."""
+        """Return the means after checking them."""
         values = self._observed(arms, thetas)
         if values.size == 0:
             return values
         low, high = self._range
-        slack = _SLACK * (high - low)
-        # One comparison for all: nan fails it too.
+        slack = _RANGE_TOLERANCE * (high - low)
+        # The comparison also fails for nan.
         if not (values.min() >= low - slack and values.max() <= high + slack):
             self._refuse(arms, thetas, values)
         if self._n_left > 0:
             self._n_left -= values.size
-            # Copies: searches reuse the arrays that they pass.
+            # Searches reuse the arrays that they pass, so copies are stored.
             places = np.empty((2, values.size))
             places[0].reshape(values.shape)[...] = arms
             places[1].reshape(values.shape)[...] = thetas
@@ -188,7 +204,7 @@ class Recorder:
 
     def _refuse(self, arms: IntArray, thetas: FloatArray, values: FloatArray) -> None:
         low, high = self._range
-        slack = _SLACK * (high - low)
+        slack = _RANGE_TOLERANCE * (high - low)
         wrong = ~((values >= low - slack) & (values <= high + slack))
         place = tuple(np.argwhere(wrong)[0])
         if (~np.isfinite(values)).any():
@@ -203,7 +219,7 @@ class Recorder:
         )
 
     def check_monotone(self) -> None:
-        """Refuse an arm that steps back or stands still between places it was looked at."""
+        """Raise an error if the stored evaluations of an arm step back or are flat."""
         if not self._seen:
             return
         arm, theta, mean = (np.concatenate([part[k] for part in self._seen]) for k in range(3))
@@ -214,7 +230,7 @@ class Recorder:
         last = np.append(first[1:], arm.size) - 1
         direction = np.repeat(np.sign(mean[last] - mean[first]), last - first + 1)
         low, high = self._range
-        slack = max(_STEP_BACK * (high - low), 256.0 * _EPS * max(abs(low), abs(high)))
+        slack = max(_STEP_BACK_TOLERANCE * (high - low), 256.0 * _EPS * max(abs(low), abs(high)))
         step = np.diff(mean)
         same = arm[1:] == arm[:-1]
         back = same & (direction[1:] * step < -slack)
@@ -230,7 +246,7 @@ class Recorder:
             flat = still[start:stop]
             if flat.any():
                 places, means = theta[start : stop + 1], mean[start : stop + 1]
-                stretch = flat_stretch(flat, means, places, _NARROWEST_FLAT * length)
+                stretch = flat_stretch(flat, means, places, _MIN_FLAT_WIDTH * length)
                 if stretch is not None:
                     raise ModelError(
                         f"{self._names[int(arm[start])]} must be strictly monotone in theta, is "
@@ -239,7 +255,7 @@ class Recorder:
 
 
 def unit_means(observed: Evaluate, reward_range: tuple[float, float]) -> Evaluate:
-    """The means on the unit scale."""
+    """Return the means on the unit scale."""
     low, high = reward_range
 
     def unit_mean(arms: IntArray, thetas: FloatArray) -> FloatArray:

@@ -1,12 +1,12 @@
-"""The upper envelope: which arms are best where.
+"""The upper envelope of the arms' worth: which arms are best at which parameters.
 
-Divide and conquer over the arms. The envelope of one arm is the arm itself; two envelopes are
-merged interval by interval, where only two arms meet: their difference is sampled, every sign
-change is bisected to the last bit, and wherever the difference comes close to zero without
-changing sign its minimum is searched for, so that thin lenses are found. Intervals are cut
-where an arm's worth has a kink or turns (``cuts``), so that it is smooth in between. All
-intervals of all pairs of one level are treated together in NumPy: K arms cost about K log K
-evaluations.
+The algorithm is divide and conquer over the arms. The envelope of one arm is the arm itself. Two
+envelopes are merged interval by interval, and on each interval only two arms have to be compared.
+Their difference is sampled, every sign change is bisected to the last bit, and where the
+difference comes close to zero without a sign change its minimum is searched for, so that short
+intervals between two crossings are found. Intervals are cut where an arm's worth has a kink or an
+extremum (``cuts``), so that it is smooth in between. NumPy handles all intervals of all pairs of a
+level together. K arms cost about K log K evaluations.
 """
 
 from typing import NamedTuple
@@ -26,18 +26,30 @@ from globalbandits.model.analysis.refinement import (
 from globalbandits.model.analysis.values import Worth
 from globalbandits.model.tables import Envelope
 
-_N_BASE = 16  # intervals the domain is cut into for sampling, at first
-_MOST_BASE = 1024
-_CHUNK = 500  # arms looked at together
-_N_NODES = 9  # samples per interval
-_NARROWEST = 1e-13  # of the domain's length: a part that is only rounding
-_NARROWEST_TIE = 1e-6
-_CLEARLY = 1e-11  # of the range of worth: arms that differ by less are as good as tied
+# The domain is sampled on this number of intervals at first, and on up to the maximum if needed.
+_N_BASE_INTERVALS = 16
+_MAX_BASE_INTERVALS = 1024
+
+# Arms evaluated together.
+_ARMS_PER_CHUNK = 500
+
+# Samples per interval.
+_N_NODES = 9
+
+# Shortest interval, as a share of the domain; shorter ones are rounding errors.
+_MIN_WIDTH = 1e-13
+
+# Shortest interval on which arms tie, as a share of the domain.
+_MIN_TIE_WIDTH = 1e-6
+
+# Smallest difference of worth between arms that are not tied, as a share of the range of worth.
+_MIN_DIFFERENCE = 1e-11
+
 _NODES = 0.5 - 0.5 * np.cos(np.pi * np.arange(_N_NODES) / (_N_NODES - 1))
 
 
 class _Pieces(NamedTuple):
-    """Parts of the domain labelled with the best arms there, sorted by group and place."""
+    """Intervals with the label of their best arms, sorted by group and place."""
 
     group: IntArray
     left: FloatArray
@@ -51,7 +63,7 @@ class _Pieces(NamedTuple):
 
 
 class _Labels:
-    """Sets of tied arms by number; labels below n_arms are single arms."""
+    """Numbers for sets of tied arms; numbers below n_arms are single arms."""
 
     def __init__(self, n_arms: int) -> None:
         self._sets: list[frozenset[int]] = [frozenset((arm,)) for arm in range(n_arms)]
@@ -78,21 +90,21 @@ def upper_envelope(
     known: Worth,
     grid: FloatArray,
 ) -> tuple[FloatArray, list[tuple[int, ...]]]:
-    """Breakpoints (domain ends included) and the best arms of each interval between them.
+    """Return the breakpoints (including the domain's ends) and the best arms between them.
 
-    The regions found must agree with the ``known`` worth on ``grid``. Where they do not, curves
-    cross more often than the sampling saw, and it is made finer; a model whose regions never
-    settle is refused. ``cuts`` holds one row per arm: where its worth is not smooth, or turns; nan
-    for none.
+    The regions must agree with the ``known`` worth on ``grid``. If they do not, curves cross more
+    often than the samples show, and the sampling is refined. If the finest sampling still
+    disagrees, the model is an error. ``cuts`` has one row per arm: the parameters of its worth's
+    kinks and extrema, filled up with nan.
     """
-    n_base = _N_BASE
+    n_base = _N_BASE_INTERVALS
     while True:
         breakpoints, best = _sampled_envelope(worth, n_arms, domain, cuts, n_base)
         missed = _first_missed(known, n_arms, breakpoints, best, grid)
         if missed is None:
             return breakpoints, best
         n_base *= 4
-        if n_base > _MOST_BASE:
+        if n_base > _MAX_BASE_INTERVALS:
             raise ModelError(
                 "arms must change places seldom enough to find all regions, fails near "
                 f"theta = {missed:.6g}"
@@ -102,7 +114,7 @@ def upper_envelope(
 def _sampled_envelope(
     worth: Worth, n_arms: int, domain: tuple[float, float], cuts: FloatArray, n_base: int
 ) -> tuple[FloatArray, list[tuple[int, ...]]]:
-    """The envelope as a sampling with ``n_base`` intervals finds it."""
+    """Return the envelope found by sampling ``n_base`` intervals."""
     low, high = domain
     labels = _Labels(n_arms)
     pieces = _Pieces(
@@ -121,18 +133,18 @@ def _first_missed(
     best: list[tuple[int, ...]],
     grid: FloatArray,
 ) -> float | None:
-    """The first place of the grid where some arm clearly beats the region's; None if nowhere."""
+    """Return the first grid point at which a region's arm is not best, or None."""
     first = np.array([arms[0] for arms in best])
     region = np.searchsorted(breakpoints[1:-1], grid, side="right")
     chosen, rounding = worth.with_rounding(first[region], grid)
     top = chosen.copy()
     lowest = float(chosen.min())
-    for start in range(0, n_arms, _CHUNK):
-        arms = np.arange(start, min(start + _CHUNK, n_arms))
+    for start in range(0, n_arms, _ARMS_PER_CHUNK):
+        arms = np.arange(start, min(start + _ARMS_PER_CHUNK, n_arms))
         values = worth(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
         top = np.maximum(top, values.max(axis=0))
         lowest = min(lowest, float(values.min()))
-    missed = top - chosen > 4.0 * rounding + _CLEARLY * (float(top.max()) - lowest)
+    missed = top - chosen > 4.0 * rounding + _MIN_DIFFERENCE * (float(top.max()) - lowest)
     return float(grid[np.argmax(missed)]) if missed.any() else None
 
 
@@ -170,7 +182,7 @@ def _merge_level(
 def _overlay(
     pieces: _Pieces, domain: tuple[float, float], n_base: int
 ) -> tuple[IntArray, FloatArray, FloatArray, IntArray, IntArray]:
-    """Common refinement of both envelopes of every pair, cut at the base points too."""
+    """Return the common refinement of both envelopes of every pair, also cut at base points."""
     n_pairs = (int(pieces.group[-1]) + 1) // 2
     base = np.linspace(domain[0], domain[1], n_base + 1)[:-1]
     pair = np.concatenate([pieces.group // 2, np.repeat(np.arange(n_pairs), n_base)])
@@ -184,18 +196,18 @@ def _overlay(
     other = label[np.maximum.accumulate(np.where(side == 1, places, 0))]
     right = np.append(left[1:], domain[1])
     right[np.append(pair[1:] != pair[:-1], True)] = domain[1]
-    wide = right - left > _NARROWEST * (domain[1] - domain[0])
+    wide = right - left > _MIN_WIDTH * (domain[1] - domain[0])
     return pair[wide], left[wide], right[wide], one[wide], other[wide]
 
 
 def _compare(
     worth: Worth, one: IntArray, other: IntArray, left: FloatArray, right: FloatArray
 ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
-    """Where on each interval arm ``one`` is above (1), below (-1) or equal to (0) ``other``.
+    """Find where on each interval arm ``one`` is above (1), below (-1) or equal to (0) ``other``.
 
-    Returns the interval each part belongs to, the part's ends, and its sign.
+    Returns, for each part, the index of its interval, its ends, and its sign.
     """
-    # One call for both arms: the searches below make hundreds of short calls.
+    # The searches below make hundreds of short calls, so both arms share one call.
     both = np.array([one, other])
 
     def difference(which: IntArray, theta: FloatArray) -> FloatArray:
@@ -268,10 +280,10 @@ def _compare(
 
 
 def _may_dip(theta: FloatArray, gap: FloatArray) -> BoolArray:
-    """Cells where a difference of one sign might touch or cross zero in between.
+    """Find cells inside which a difference with one sign at both ends might reach zero.
 
-    A convex |difference| lies above the lines through the neighbouring samples, continued
-    into the cell; where those lines stay above zero there is nothing to find.
+    A convex |difference| lies above the lines through the neighbouring samples, extended into the
+    cell. Where those lines stay above zero, the difference does not reach zero.
     """
     height = np.abs(gap)
     slope = np.diff(height, axis=1) / np.diff(theta, axis=1)
@@ -291,17 +303,17 @@ def _may_dip(theta: FloatArray, gap: FloatArray) -> BoolArray:
 
 
 def _compress(pieces: _Pieces, is_tie: BoolArray, domain: tuple[float, float]) -> _Pieces:
-    """Drop parts without width and join neighbours with the same label.
+    """Drop parts that are too short and join neighbours with the same label.
 
-    Two arms that only touch are equal to rounding on a short stretch: no region of its own.
+    Two arms that only touch are equal up to rounding on a short interval, which is no region.
     """
     length = domain[1] - domain[0]
-    wide = pieces.right - pieces.left > np.where(is_tie, _NARROWEST_TIE, _NARROWEST) * length
+    wide = pieces.right - pieces.left > np.where(is_tie, _MIN_TIE_WIDTH, _MIN_WIDTH) * length
     pieces = pieces.where(wide)
     group, left, right, label = pieces.where(np.lexsort((pieces.left, pieces.group)))
     new_group = np.append(True, group[1:] != group[:-1])
     starts = np.flatnonzero(new_group | np.append(True, label[1:] != label[:-1]))
-    # What was dropped between two parts is shared evenly.
+    # The neighbours of a dropped part share its width evenly.
     left = 0.5 * (left[starts] + np.append(domain[0], right[:-1])[starts])
     group, label = group[starts], label[starts]
     new_group = np.append(True, group[1:] != group[:-1])
@@ -316,7 +328,7 @@ def envelope_table(
     best: list[tuple[int, ...]],
     at_ends: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> Envelope:
-    """The flat arrays a loop reads: breakpoints and the intervals between them, in turn.
+    """Return the envelope as flat arrays, with breakpoints and intervals in alternation.
 
     ``best`` are the best arms of each interval, ``at_ends`` those at the ends of the domain.
     """
@@ -350,9 +362,9 @@ def suboptimal_sides(
     first: int,
     last: int,
 ) -> tuple[float, float]:
-    """The nearest places left and right where none of ``arms`` is best; infinite if none.
+    """Return the nearest parameters left and right where none of ``arms`` is best, or infinity.
 
-    The walk to the left starts at interval ``last``, to the right at interval ``first``.
+    The search to the left starts at interval ``last``, the search to the right at ``first``.
     """
     wanted = set(arms)
     index = last

@@ -1,10 +1,4 @@
-"""Curves through a table of means that rise and fall only as the numbers do.
-
-Piecewise cubic Hermite interpolation (PCHIP): slopes by the weighted harmonic mean of
-F. N. Fritsch & J. Butland (1984), "A method for constructing local monotone piecewise cubic
-interpolants", SIAM J. Sci. Stat. Comput. 5(2). Between points that rise the curve rises, so no
-grid is needed to know that it is monotone.
-"""
+"""The user's functions, formulas or table of means, as one elementwise function of all arms."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,18 +13,17 @@ from globalbandits.errors import ModelError
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import as_numbers
 
-# Curves through a table of means that rise and fall only as the numbers do.
+# Tables of means: piecewise cubic Hermite interpolation (PCHIP).
 #
-# Piecewise cubic Hermite interpolation (PCHIP): slopes by the weighted harmonic mean of F. N.
-# Fritsch & J. Butland (1984), "A method for constructing local monotone piecewise cubic
-# interpolants", SIAM J. Sci. Stat. Comput. 5(2). Between points that rise the curve rises, so no
-# grid is needed to know that it is monotone.
+# The slopes are the weighted harmonic means of F. N. Fritsch & J. Butland (1984), "A method for
+# constructing local monotone piecewise cubic interpolants", SIAM J. Sci. Stat. Comput. 5(2).
+# Between increasing points the curve increases, so a table of monotone means is proved monotone.
 
-MOST_KNOTS = 2_000
+MAX_KNOTS = 2_000
 
 
 class TableCurves:
-    """All arms' means: the curves through ``(knots, means)``, a column of means per arm.
+    """The curves through ``(knots, means)``, with one column of means per arm.
 
     >>> curves = TableCurves(np.array([0.0, 0.5, 1.0]), np.array([[0.1], [0.2], [0.8]]))
     >>> curves(np.array(0), np.array([0.0, 0.25, 0.5, 1.0])).round(4).tolist()
@@ -43,7 +36,7 @@ class TableCurves:
         width = np.diff(knots)[:, None]
         secant = np.diff(means, axis=0) / width
         slope = pchip_slopes(knots, means)
-        # mean = c0 + x (c1 + x (c2 + x c3)), x counted from the left knot.
+        # mean = c0 + x (c1 + x (c2 + x c3)), where x is the distance from the left knot.
         self._coefficients = np.stack(
             [
                 means[:-1],
@@ -54,9 +47,9 @@ class TableCurves:
         )
 
     def __call__(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
-        """Means of arms (indices) at parameters, elementwise.
+        """Return the means of arms (indices) at parameters, elementwise.
 
-        Beyond the knots the outermost cubics are continued.
+        Outside the knots the outermost cubics are extrapolated.
         """
         piece = np.searchsorted(self.knots[1:-1], thetas, "right")
         x = thetas - self.knots[piece]
@@ -64,18 +57,18 @@ class TableCurves:
         return np.asarray(c0 + x * (c1 + x * (c2 + x * c3)))
 
     def of_arm(self, arm: int, theta: Any) -> FloatArray:
-        """The mean of one arm."""
+        """Return the mean of one arm."""
         return self(np.array(arm), np.asarray(theta, dtype=float))
 
     def unseen_width(self, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
-        """0 if the means of every arm rise throughout or fall throughout, else infinite."""
+        """Return 0 if the means of every arm are monotone, else infinity."""
         steps = np.diff(self.means, axis=0)
         monotone = (steps > 0.0).all(axis=0) | (steps < 0.0).all(axis=0)
         return 0.0 if monotone.all() else np.inf
 
 
 def pchip_slopes(knots: FloatArray, means: FloatArray) -> FloatArray:
-    """The slopes of the curves at each knot, shape (n_knots, n_arms).
+    """Return the slopes of the curves at the knots, shape (n_knots, n_arms).
 
     >>> pchip_slopes(np.array([0.0, 1.0, 2.0]), np.array([[0.0], [1.0], [4.0]])).ravel().tolist()
     [0.0, 1.5, 4.0]
@@ -99,7 +92,7 @@ def pchip_slopes(knots: FloatArray, means: FloatArray) -> FloatArray:
 def _end_slope(
     near: FloatArray, far: FloatArray, first: FloatArray, second: FloatArray
 ) -> FloatArray:
-    """The slope of the parabola through three points, kept between 0 and three secants."""
+    """Return the end slope of the parabola through three points, limited to keep monotonicity."""
     slope = ((2.0 * near + far) * first - near * second) / (near + far)
     too_steep = (first * second <= 0.0) & (np.abs(slope) > 3.0 * np.abs(first))
     slope = np.where(too_steep, 3.0 * first, slope)
@@ -109,13 +102,13 @@ def _end_slope(
 def as_table(
     theta: Any, means: Any, n_arms: int | None, monotone: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Knots, shape (n_knots,), and means, shape (n_knots, n_arms), checked.
+    """Check a table and return knots, shape (n_knots,), and means, shape (n_knots, n_arms).
 
-    The range of the means is checked where every model's is.
+    The reward range is checked later, as for every model.
     """
     knots, table = as_numbers("theta", theta), as_numbers("means", means)
-    rule = f"be a list of 2 to {MOST_KNOTS:,} numbers"
-    listed = knots.ndim == 1 and 2 <= knots.size <= MOST_KNOTS
+    rule = f"be a list of 2 to {MAX_KNOTS:,} numbers"
+    listed = knots.ndim == 1 and 2 <= knots.size <= MAX_KNOTS
     require(listed, "theta", rule, f"shape {knots.shape}", ModelError)
     bad = np.flatnonzero(~np.isfinite(knots))
     require(bad.size == 0, "theta", "be finite", knots[bad].tolist(), ModelError)
@@ -153,11 +146,11 @@ def _check_monotone(knots: FloatArray, table: FloatArray) -> None:
         )
 
 
-# One elementwise call for the user's functions of all arms.
+# The user's functions.
 #
 # A mean may broadcast over parameters and arms (fast for ten thousand arms), be vectorised over
-# the parameter alone, or take one number at a time. Which of these holds is found out once, by
-# comparing a few values with one-at-a-time calls.
+# the parameter alone, or take one number at a time. `ArmFunctions` finds out which, once, by
+# comparing a few values with those of single calls.
 
 Function = Callable[..., Any]
 
@@ -169,12 +162,12 @@ class ArmFunctions:
     """One function of a number per arm, evaluated elementwise.
 
     Args:
-        functions: One callable of a single number for each arm.
+        functions: One function of a single number for each arm.
         probes: A few arguments at which every function is defined, one row per arm.
-        arms: The arms' user-facing values, for messages.
+        arms: The user-facing values of the arms, for messages.
         joint: A function of (argument, arm value) that may broadcast over arrays of both.
-        what: What messages call the function: "mean", "value" or "inverse".
-        table: The same functions as one of (arm indices, arguments).
+        what: The name of the function in messages: "mean", "value" or "inverse".
+        table: The same functions as a table of means.
     """
 
     def __init__(
@@ -190,7 +183,7 @@ class ArmFunctions:
         names = [f"{what} of arm {arm!r}" for arm in arms]
         self._values = np.empty(0)
         if joint is not None and all(type(arm) in (int, float) for arm in arms):
-            # Integers beyond the range of floats are left to the functions per arm.
+            # An arm that is too large for a float uses its own function.
             with suppress(OverflowError):
                 self._values = np.array(arms, dtype=float)
         self._joint: Function | None = None
@@ -210,9 +203,10 @@ class ArmFunctions:
     def _broadcasts(
         self, joint: Function, functions: Sequence[Function], probes: FloatArray, names: list[str]
     ) -> bool:
-        """Whether one call with arrays of arguments and arms gives what single calls give."""
+        """Whether one call with arrays of arguments and arms agrees with single calls."""
         if self._values.size == 0 or isinstance(joint, Expression):
-            return self._values.size > 0  # a formula always broadcasts
+            # A formula always broadcasts over numbers.
+            return self._values.size > 0
         table = _try(joint, probes.shape, probes, self._values[:, np.newaxis])
         if table is None:
             return False
@@ -222,7 +216,7 @@ class ArmFunctions:
         return bool(np.allclose(table[sample], single, rtol=1e-12, atol=0.0, equal_nan=True))
 
     def __call__(self, arms: IntArray, arguments: FloatArray) -> FloatArray:
-        """Values of the given arms at the given arguments; both are broadcast together."""
+        """Return the values of the arms at the arguments, broadcast together."""
         if self._table is not None:
             return self._table(arms, arguments)
         shape = np.broadcast(arms, arguments).shape
@@ -235,7 +229,8 @@ class ArmFunctions:
         flat_arms = np.broadcast_to(arms, shape).ravel()
         flat_arguments = np.broadcast_to(arguments, shape).ravel()
         out = np.empty(flat_arms.size)
-        if out.size == 0:  # np.split would still give one piece
+        if out.size == 0:
+            # np.split of an empty array gives one piece, not none.
             return out.reshape(shape)
         order = np.argsort(flat_arms, kind="stable")
         present, starts = np.unique(flat_arms[order], return_index=True)
@@ -245,11 +240,12 @@ class ArmFunctions:
 
 
 class PerArm(NamedTuple):
-    """Functions as a user gives them: one per arm, or one of (argument, arm value) for all."""
+    """The user's functions: one per arm, or one function of (argument, arm value) for all arms."""
 
     functions: tuple[Function, ...] = ()
     joint: Function | None = None
-    table: TableCurves | None = None  # what the functions are, where they are a table's
+    # The table that the functions come from, if there is one.
+    table: TableCurves | None = None
 
     def bind(
         self,
@@ -258,7 +254,7 @@ class PerArm(NamedTuple):
         low: float | FloatArray,
         high: float | FloatArray,
     ) -> ArmFunctions:
-        """The functions of these arms, tried out between ``low`` and ``high``."""
+        """Return the elementwise function of the arms, probed between ``low`` and ``high``."""
         functions = self.functions
         if self.joint is not None:
             functions = tuple(partial(_swap, self.joint, arm) for arm in arms)
@@ -266,9 +262,9 @@ class PerArm(NamedTuple):
         return ArmFunctions(functions, probes, arms, self.joint, what, self.table)
 
     def unseen_width(self, arms: tuple[Any, ...], domain: tuple[float, float]) -> float:
-        """The widest interval of theta on which an arm is not proved monotone.
+        """Return the width of the widest interval of theta on which an arm is not proved monotone.
 
-        Formulas and tables can be proved monotone. A Python function cannot: infinite.
+        Formulas and tables can be proved monotone. For a Python function the width is infinite.
         """
         whole = self.table or self.joint
         sources = (
@@ -285,7 +281,7 @@ class PerArm(NamedTuple):
 
 
 def as_function(what: str, function: Any, names: tuple[str, ...]) -> Function:
-    """A function as it is, and a text as the formula it is."""
+    """Return a function unchanged, and a string as a formula."""
     if isinstance(function, str):
         return Expression(function, names, what)
     rule = f"be a function of ({', '.join(names)}), or a text with a formula"
@@ -296,7 +292,7 @@ def as_function(what: str, function: Any, names: tuple[str, ...]) -> Function:
 def as_functions(
     what: str, functions: Any, argument: str, n_arms: int | None = None
 ) -> tuple[Function, ...]:
-    """Functions of one number as a tuple, as many as there are arms; texts are formulas."""
+    """Return one function per arm, as a tuple; strings become formulas."""
     rule = "be a list of functions, one per arm" if n_arms is None else f"have {n_arms} functions"
     listed = tuple(as_list(what, functions, rule, ModelError))
     if n_arms is not None:
@@ -308,14 +304,14 @@ def as_functions(
 
 
 def as_value(value: Function | str | None) -> PerArm | None:
-    """What decisions are worth, as one function of the mean and the arm."""
+    """Return the value as one function of the mean and the arm."""
     return None if value is None else PerArm(joint=as_function("value", value, ("mean", "arm")))
 
 
 def as_worth(
     value: Function | str | None, values: Sequence[Function | str] | None, n_arms: int
 ) -> PerArm | None:
-    """What decisions are worth, as one function, or as one of the mean per arm; not both."""
+    """Return the value from one function for all arms or one function per arm, but not both."""
     if values is None:
         return as_value(value)
     require(value is None, "values", "not be given together with value", value, ModelError)
@@ -323,19 +319,20 @@ def as_worth(
 
 
 def _swap(function: Function, arm: Any, argument: Any) -> Any:
-    """``function(argument, arm)`` with the arm given first, so that `partial` can fix it."""
+    """Call ``function(argument, arm)``. The arm comes first so that `partial` can bind it."""
     return function(argument, arm)
 
 
 def _call_singly(function: Function, arguments: FloatArray, name: str) -> FloatArray:
-    """Values of a function that is called with one number at a time."""
+    """Call a function with one number at a time."""
     out = np.empty(arguments.size)
     with np.errstate(all="ignore"):
         for index, argument in enumerate(arguments.tolist()):
             try:
                 found = function(argument)
             except ArithmeticError:
-                found = np.nan  # e.g. 1/0: reported as not finite, with its place
+                # For example 1/0. The checks report a value that is not finite, with its place.
+                found = np.nan
             except Exception as error:
                 raise ModelError(
                     f"{name} must return a number, but raised {error!r} at {argument:.6g}"
@@ -345,7 +342,7 @@ def _call_singly(function: Function, arguments: FloatArray, name: str) -> FloatA
 
 
 def _as_number(found: Any, argument: float, name: str) -> float:
-    """What a function returned, if it is one number."""
+    """Return the result of a function as a float; an error unless it is one number."""
     try:
         array = np.asarray(found, dtype=float)
     except (TypeError, ValueError):
@@ -356,21 +353,22 @@ def _as_number(found: Any, argument: float, name: str) -> float:
 
 
 def _try(function: Function, shape: tuple[int, ...], *arguments: Any) -> FloatArray | None:
-    """The function called with arrays, or None if it raises or gives another shape.
+    """Call a function with arrays; return None if it raises or returns another shape.
 
-    Any failure only means: call it with single numbers, which tells the place.
+    After a failure the function is called with single numbers, which locates the error.
     """
     try:
         with np.errstate(all="ignore"):
             found = function(*arguments)
-            values = np.array(found, dtype=float)  # a copy: the user may change theirs
+            # Copy the array, because the user's function may change its own later.
+            values = np.array(found, dtype=float)
     except Exception:
         return None
     return None if found is None or values.shape != shape else values
 
 
 def _call_at_once(function: Function, arguments: FloatArray, name: str) -> FloatArray:
-    """Values of a function that takes arrays, or else single numbers."""
+    """Call a function with an array, or with single numbers if that fails."""
     if arguments.size == 0:
         return np.empty(0)
     values = _try(function, arguments.shape, arguments)
@@ -378,7 +376,7 @@ def _call_at_once(function: Function, arguments: FloatArray, name: str) -> Float
 
 
 def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Function:
-    """The function itself if it maps arrays elementwise, else a loop over it."""
+    """Return the function if it maps arrays elementwise, else a loop over it."""
     one_at_a_time = partial(_call_singly, function, name=name)
     expected = one_at_a_time(probes)
     values = _try(function, probes.shape, probes)
@@ -388,7 +386,7 @@ def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Functio
 
 
 def probe_points(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Arguments to try a function at: inside (low, high), shape (n_arms, n_probes)."""
+    """Return arguments inside (low, high) to probe functions at, shape (n_arms, n_probes)."""
     fractions = (np.arange(_N_PROBES) + 0.5) / _N_PROBES
     return np.asarray(low[:, np.newaxis] + fractions * (high - low)[:, np.newaxis])
 
@@ -400,7 +398,7 @@ def verify_inverse(
     domain: tuple[float, float],
     reward_range: tuple[float, float],
 ) -> None:
-    """Raise a ModelError unless the inverse undoes the mean, up to rounding of the mean."""
+    """Raise a ModelError unless the inverse undoes the mean, up to rounding."""
     low, high = domain
     thetas = np.broadcast_to(np.linspace(low, high, 65), (len(arms), 65))
     every = np.arange(len(arms))[:, None]

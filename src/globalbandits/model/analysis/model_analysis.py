@@ -1,4 +1,4 @@
-"""From functions to tables: everything that is computed once, when a model is built."""
+"""The analysis of a model: from the user's functions to curves, values and regions."""
 
 from typing import Any, NamedTuple
 
@@ -52,7 +52,8 @@ class Analysis(NamedTuple):
     values: Values
     breakpoints: FloatArray
     best: list[tuple[int, ...]]
-    resolution: float  # the widest gap between two places all arms were looked at
+    # The widest gap between two parameters at which all arms were evaluated.
+    resolution: float
 
 
 def analyse(
@@ -64,9 +65,9 @@ def analyse(
     monotone: bool,
     knots: FloatArray | None,
 ) -> Analysis:
-    """Check and tabulate the functions; a ModelError names the arm and the place.
+    """Check and tabulate the functions; errors name the arm and the parameter.
 
-    ``knots`` are the parameters at which the means' pieces meet, where they have pieces.
+    ``knots`` are the parameters at which the pieces of piecewise means meet.
     """
     n_arms = len(arms)
     names = [f"mean of arm {arm!r}" for arm in arms]
@@ -84,7 +85,8 @@ def analyse(
         for part in np.array_split(np.arange(n_arms), 1 + n_arms // 500):
             seen(part[:, None], np.broadcast_to(grid, (part.size, grid.size)))
         mean, cuts = _any_means(unit_mean, pieces, domain, reward_range, names, grid)
-        # `Tables.invertible` forbids reading it. A straight line at least gives a parameter.
+        # Policies do not read the inverse, because `Tables.invertible` is False. The straight
+        # line is a placeholder that returns parameters in the domain.
         length = np.full(n_arms, domain[1] - domain[0])
         inverse = stretched(identity(n_arms), length, np.full(n_arms, domain[0]))
     values = plain_values(n_arms, reward_range)
@@ -115,7 +117,7 @@ def _any_means(
     names: list[str],
     grid: FloatArray,
 ) -> tuple[Curves, FloatArray]:
-    """Curves of means of any shape, and the parameters where they turn or have kinks."""
+    """Return curves of means of any shape, and the parameters of their extrema and kinks."""
     low, high = domain
     size = max(abs(end) for end in reward_range) / (reward_range[1] - reward_range[0])
 

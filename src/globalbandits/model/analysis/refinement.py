@@ -7,20 +7,21 @@ import numpy as np
 from globalbandits._types import BoolArray, FloatArray, IntArray
 
 _MAX_HALVINGS = 64
-_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+_GOLDEN_SECTION = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
 def bisect(
     still_before: Callable[[IntArray, FloatArray], BoolArray], low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """The place in each bracket where a condition that holds at ``low`` ends: 64 halvings.
+    """Return the place in each bracket where a condition that holds at ``low`` ends.
 
-    ``high`` may lie on either side of ``low``; ``still_before(index, place)`` tells whether the
+    ``high`` may lie on either side of ``low``. ``still_before(index, place)`` is whether the
     condition holds in bracket ``index`` at ``place``.
     """
     low, high = low.copy(), high.copy()
     active = np.arange(low.size)
-    for _ in range(_MAX_HALVINGS):  # more would only chase a zero at zero through tiny numbers
+    # More halvings would matter only for an end at 0, where floats are arbitrarily fine.
+    for _ in range(_MAX_HALVINGS):
         middle = 0.5 * (low[active] + high[active])
         moving = (middle != low[active]) & (middle != high[active])
         active, middle = active[moving], middle[moving]
@@ -39,14 +40,14 @@ def find_minimum(
     n_steps: int = 45,
     floor: float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Place and value of the smallest value met by golden-section search in each bracket.
+    """Search each bracket by golden sections; return place and value of the smallest value.
 
-    The search stops in a bracket as soon as a value below ``floor`` is met.
+    The search in a bracket stops at the first value below ``floor``.
     """
     low, high = low.copy(), high.copy()
     index = np.arange(low.size)
-    right = low + _GOLDEN * (high - low)
-    left = high - _GOLDEN * (high - low)
+    right = low + _GOLDEN_SECTION * (high - low)
+    left = high - _GOLDEN_SECTION * (high - low)
     at_left, at_right = value(index, left), value(index, right)
     place = np.where(at_left <= at_right, left, right)
     best = np.minimum(at_left, at_right)
@@ -66,8 +67,8 @@ def find_minimum(
             right[go_right],
             at_right[go_right],
         )
-        left[go_left] = high[go_left] - _GOLDEN * (high[go_left] - low[go_left])
-        right[go_right] = low[go_right] + _GOLDEN * (high[go_right] - low[go_right])
+        left[go_left] = high[go_left] - _GOLDEN_SECTION * (high[go_left] - low[go_left])
+        right[go_right] = low[go_right] + _GOLDEN_SECTION * (high[go_right] - low[go_right])
         probe = np.where(smaller_left, left[index], right[index])
         found = value(index, probe)
         at_left[go_left], at_right[go_right] = found[smaller_left], found[~smaller_left]

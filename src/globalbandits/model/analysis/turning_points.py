@@ -1,4 +1,8 @@
-"""Where curves turn or have a kink."""
+"""Turning points: where curves have extrema or kinks.
+
+`find_kinks` and `find_turns` search the samples from which curves are built. `turning_points`
+finds all extrema of the finished polynomials.
+"""
 
 from typing import NamedTuple
 
@@ -13,11 +17,26 @@ from globalbandits.model.analysis.curves import (
 from globalbandits.model.analysis.refinement import find_minimum
 from globalbandits.model.tables import DEGREE, Curves
 
-_TINY = 1e-8  # of the unit interval: smooth curves need no segments as narrow, kinks do
-_MOST_KINKS = 64  # an arm
-_STEP = 1e-5  # of the unit interval: how far from a kink its two sides are looked at
-LEAST = 2e-12  # of the unit range: a smaller change is no turn
-_NEAR = 1e-9  # how far a kink may lie from where splitting found it
+# Lengths are shares of the unit interval, changes are shares of the unit range.
+
+# Only a kink needs segments narrower than this.
+_KINK_WIDTH = 1e-8
+
+_MAX_KINKS_PER_ARM = 64
+
+# The largest step from a kink at which its two sides are sampled.
+_MAX_KINK_STEP = 1e-5
+
+# The largest correction of a kink's place.
+_MAX_KINK_SHIFT = 1e-9
+
+# The smallest change of a curve that counts as an extremum.
+MIN_TURN = 2e-12
+
+# A root with a smaller imaginary part is real: rounding can split a double root.
+_MAX_IMAGINARY = 1e-6
+
+_POWERS = np.arange(1, DEGREE + 1)
 
 
 class Turns(NamedTuple):
@@ -25,17 +44,18 @@ class Turns(NamedTuple):
 
     arm: IntArray
     place: FloatArray
-    is_peak: FloatArray  # 1 at maxima, -1 at minima
+    # 1 at maxima, -1 at minima.
+    is_peak: FloatArray
 
 
 def find_kinks(evaluate: Evaluate, nodes: Nodes) -> tuple[IntArray, FloatArray]:
-    """Arms and places of kinks inside (0, 1), from the segments that splitting left there.
+    """Return arms and places of the kinks inside (0, 1).
 
-    Splitting closes in on a kink down to the tolerance of the values. Its place is then where
-    the two sides meet if each is continued as a parabola.
+    Curves are built by splitting segments, which leaves very narrow segments around a kink. Its
+    place is the point where the two sides meet if each is extended as a parabola.
     """
     left, right = nodes.x[:, 0], nodes.x[:, -1]
-    tiny = (right - left < _TINY) & (left > _TINY) & (right < 1.0 - _TINY)
+    tiny = (right - left < _KINK_WIDTH) & (left > _KINK_WIDTH) & (right < 1.0 - _KINK_WIDTH)
     found = np.flatnonzero(tiny)
     if found.size == 0:
         return np.empty(0, np.int64), np.empty(0)
@@ -48,20 +68,20 @@ def find_kinks(evaluate: Evaluate, nodes: Nodes) -> tuple[IntArray, FloatArray]:
     order = np.lexsort((place, arm))
     arm, place = arm[order], place[order]
     rank = np.arange(arm.size) - np.searchsorted(arm, arm)
-    arm, place = arm[rank < _MOST_KINKS], place[rank < _MOST_KINKS]
+    arm, place = arm[rank < _MAX_KINKS_PER_ARM], place[rank < _MAX_KINKS_PER_ARM]
     return arm, _meeting_points(evaluate, arm, place)
 
 
 def _meeting_points(evaluate: Evaluate, arm: IntArray, place: FloatArray) -> FloatArray:
-    """The kinks' places, as exactly as the two sides tell."""
+    """Refine the places of kinks from samples of their two sides."""
     room = np.minimum(place, 1.0 - place)
     between = np.where(np.diff(arm) == 0, np.diff(place), np.inf)
     room = np.minimum(room, np.minimum(np.append(between, np.inf), np.append(np.inf, between)))
-    step = np.minimum(_STEP, room / 8.0)
+    step = np.minimum(_MAX_KINK_STEP, room / 8.0)
     steps = np.array([1.0, 2.0, 3.0])
     before = evaluate(arm[:, None], place[:, None] - step[:, None] * steps)
     after = evaluate(arm[:, None], place[:, None] + step[:, None] * steps)
-    # Parabolas through the three points of each side, in units of the step: their difference.
+    # The difference of the parabolas through the three points of each side, in units of the step.
     (constant, out, bend), (other_constant, slope_after, other_bend) = map(
         _parabola, (before, after)
     )
@@ -73,8 +93,9 @@ def _meeting_points(evaluate: Evaluate, arm: IntArray, place: FloatArray) -> Flo
         wrong = constant + slope * shift + bend * shift**2
         shift -= np.divide(wrong, steepness, out=np.zeros_like(wrong), where=steepness != 0.0)
     shift *= step
-    better = place + np.where(np.abs(shift) <= _NEAR, shift, 0.0)
-    # A kink is where the curve is farthest from the slope between: a round number may be closer.
+    better = place + np.where(np.abs(shift) <= _MAX_KINK_SHIFT, shift, 0.0)
+    # At a kink the curve is farthest from a line with the average slope. Users often place kinks
+    # at round numbers, so the rounded place is preferred if it is at least as far.
     tilt = 0.5 * (slope_before + slope_after) / step
     sign = np.sign(slope)
 
@@ -86,7 +107,7 @@ def _meeting_points(evaluate: Evaluate, arm: IntArray, place: FloatArray) -> Flo
 
 
 def _parabola(values: FloatArray) -> FloatArray:
-    """Constant, slope and bend of the parabolas through the values at 1, 2 and 3."""
+    """Return constant, slope and bend of the parabolas through the values at 1, 2 and 3."""
     first, second, third = values.T
     bend = 0.5 * (first - 2.0 * second + third)
     slope = second - first - 3.0 * bend
@@ -94,7 +115,7 @@ def _parabola(values: FloatArray) -> FloatArray:
 
 
 def find_turns(evaluate: Evaluate, nodes: Nodes, rounding: Evaluate) -> Turns:
-    """Local extrema inside the curves that stand out from their rounding errors."""
+    """Return the inner local extrema that exceed the rounding errors of the curves."""
     places: list[tuple[int, float, float, float, float]] = []
     arms, starts = np.unique(nodes.arm, return_index=True)
     for arm, start, stop in zip(arms, starts, np.append(starts[1:], len(nodes.arm)), strict=True):
@@ -103,7 +124,7 @@ def find_turns(evaluate: Evaluate, nodes: Nodes, rounding: Evaluate) -> Turns:
         steps = np.diff(y)
         if (steps >= 0.0).all() or (steps <= 0.0).all():
             continue
-        least = np.maximum(LEAST, 4.0 * rounding(np.full(x.shape, arm), x))
+        least = np.maximum(MIN_TURN, 4.0 * rounding(np.full(x.shape, arm), x))
         for index, peak in extremes(y, least):
             places.append((int(arm), x[index - 1], x[index], x[index + 1], peak))
     if not places:
@@ -123,7 +144,7 @@ def find_turns(evaluate: Evaluate, nodes: Nodes, rounding: Evaluate) -> Turns:
 
 
 def extremes(y: FloatArray, least: FloatArray) -> list[tuple[int, float]]:
-    """Indices of inner extremes of a sequence with their sign; smaller changes are noise."""
+    """Return indices and signs of a sequence's inner extrema; changes below ``least`` are noise."""
     found: list[tuple[int, float]] = []
     highest = lowest = 0
     direction = 0.0
@@ -143,19 +164,14 @@ def extremes(y: FloatArray, least: FloatArray) -> list[tuple[int, float]]:
     return [(index, sign) for index, sign in found if 0 < index < len(y) - 1]
 
 
-_POWERS = np.arange(1, DEGREE + 1)
-_REAL = 1e-6  # imaginary part of a root: a double root that rounding has split is real
-
-
 def turning_points(curves: Curves, rounding: float) -> FloatArray:
-    """The inner arguments at which some curve turns, in rising order.
+    """Return the inner arguments at which some curve has an extremum, in increasing order.
 
-    A polynomial turns only where its derivative has a root, so nothing is missed between the
-    samples it was made from. Turns by less than the tolerance of the tables, or by less than
-    four times ``rounding``, are not turns.
+    A polynomial has extrema only at roots of its derivative, so none is missed. A change below
+    the tolerance of the tables, or below four times ``rounding``, does not count.
     """
     found = [np.empty(0)]
-    least = max(LEAST, 4.0 * rounding)
+    least = max(MIN_TURN, 4.0 * rounding)
     for arm in range(curves.low.shape[0]):
         places = np.concatenate([_candidates(curves, arm), curves.high[arm : arm + 1]])
         values = evaluate_many(curves, arm, places)
@@ -165,15 +181,15 @@ def turning_points(curves: Curves, rounding: float) -> FloatArray:
 
 
 def _candidates(curves: Curves, arm: int) -> FloatArray:
-    """Left ends of one arm's segments, and roots of the derivative inside, in rising order."""
+    """Return the left ends of an arm's segments and the inner roots of the derivative, sorted."""
     first, last = int(curves.guide[arm, 0]), int(curves.guide[arm, -1])
     slopes = curves.coefficients[first : last + 1, 1:] * _POWERS
     rest = np.abs(slopes[:, 1:]).sum(axis=1)
     roots = [curves.left[first : last + 1]]
-    # Where the constant outweighs all the rest the slope keeps its sign.
+    # Where the constant term exceeds the sum of all others the slope keeps its sign.
     may_turn = ~(np.abs(slopes[:, 0]) > rest) & (curves.scale[first : last + 1] > 0.0)
     for segment in first + np.flatnonzero(may_turn):
         root = np.roots(slopes[segment - first, ::-1])
-        inside = (np.abs(root.imag) < _REAL) & (np.abs(root.real) < 1.0)
+        inside = (np.abs(root.imag) < _MAX_IMAGINARY) & (np.abs(root.real) < 1.0)
         roots.append(curves.middle[segment] + root.real[inside] / curves.scale[segment])
     return np.sort(np.clip(np.concatenate(roots), curves.low[arm], curves.high[arm]))

@@ -1,4 +1,4 @@
-"""What each arm's decision is worth at a parameter: the value of its mean, and its last digits."""
+"""Values: the worth of a decision as a function of the arm's mean reward or of the parameter."""
 
 from typing import NamedTuple
 
@@ -27,19 +27,37 @@ from globalbandits.model.analysis.turning_points import (
     find_kinks,
     find_turns,
 )
-from globalbandits.model.inputs import LONGEST
+from globalbandits.model.inputs import MAX_LENGTH
 from globalbandits.model.tables import DEGREE, Curves, Peaks
 
 _EPS = float(np.finfo(float).eps)
+_UNIT = (0.0, 1.0)
+
+# The largest bend of a straight line, as a share of the range of worth.
+_AFFINE_TOLERANCE = 1e-12
+
+# Arms, and segments, evaluated together.
+_ARMS_PER_CHUNK = 500
+_SEGMENTS_PER_CHUNK = 4_000
+
+# The largest slope is increased by this share, so that it is a valid bound.
+_SLOPE_MARGIN = 1e-7
+
+# A slope is unbounded if the secant grows by this factor from each of these steps to the next.
+_SECANT_STEPS = np.array([1e-6, 1e-9, 1e-12])
+_SECANT_GROWTH = 1.2
+
+# Smaller changes are mostly rounding errors.
+_MIN_CHANGE = 1e-12
 
 
 class Worth:
-    """The value of every arm's mean as a function of the parameter, in the user's units.
+    """The worth of every arm as a function of the parameter, in the user's units.
 
     Args:
         observed: The arms' means.
-        value: The arms' values as functions of the mean; None where a mean is its own worth.
-        reward_range: The interval means lie in; values are asked for nowhere else.
+        value: The arms' values as functions of the mean; None if the worth is the mean.
+        reward_range: The interval of the means. Values are evaluated only inside it.
     """
 
     def __init__(
@@ -53,15 +71,15 @@ class Worth:
         self._range = reward_range
 
     def __call__(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
-        """Worth of the given arms at the given parameters; both are broadcast together."""
+        """Return the worth of the arms at the parameters, broadcast together."""
         means = self._observed(arms, thetas)
         return means if self._value is None else self._value(arms, np.clip(means, *self._range))
 
     def with_rounding(self, arms: IntArray, thetas: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Worth, and the size of its rounding error.
+        """Return the worth and the size of its rounding error.
 
-        The last digits of a mean may be lost before it is valued: near a target a worth of
-        almost nothing is the difference of two larger numbers.
+        The rounding error of the mean counts too: near a target, the worth is a small difference
+        of two larger numbers.
         """
         means = self._observed(arms, thetas)
         if self._value is None:
@@ -78,7 +96,7 @@ def value_rounding(
     worth: FloatArray,
     reward_range: tuple[float, float],
 ) -> FloatArray:
-    """How far the values of means would be off if the means were, by a few last digits."""
+    """Return how much the worth changes if the means change by a few last digits."""
     step = 4.0 * _EPS * np.abs(means)
     above = value(arms, np.clip(means + step, *reward_range))
     below = value(arms, np.clip(means - step, *reward_range))
@@ -86,15 +104,11 @@ def value_rounding(
     return np.maximum(4.0 * _EPS * np.abs(worth), moved)
 
 
-# What a decision is worth as a function of the arm's mean observation, analysed once.
+# Value functions: worth as a function of the mean reward.
 #
 # A value may be any continuous function of the mean, with kinks and several peaks. It is
-# tabulated over all means in the reward range, not only those the model's curves reach: a true
-# mean may lie off the curve and is worth something too.
-
-_AFFINE = 1e-12  # of the worth range: how straight a straight line is
-_CHUNK = 500  # arms looked at together
-_UNIT = (0.0, 1.0)
+# tabulated over the whole reward range, because a true mean may lie outside the range of the
+# model's curves.
 
 
 class Values(NamedTuple):
@@ -103,7 +117,7 @@ class Values(NamedTuple):
     range: tuple[float, float]  # smallest and largest value, in the user's units
     curves: Curves  # mean -> worth
     peaks: Peaks
-    marks: FloatArray  # (n_arms, n) means where an arm's value turns or has a kink, nan for none
+    marks: FloatArray  # (n_arms, n) means of an arm's extrema and kinks, filled up with nan
     slope: FloatArray  # (n_arms,) worth at mean 1 less worth at mean 0
     offset: FloatArray  # (n_arms,) worth at mean 0
     affine: BoolArray  # (n_arms,) whether the value is a straight line
@@ -116,9 +130,9 @@ class Values(NamedTuple):
 
 
 class _Scan(NamedTuple):
-    """Values on a grid of means, in the user's units."""
+    """Summary of the values on a grid of means, in the user's units."""
 
-    low: FloatArray  # (n_arms,) smallest value met
+    low: FloatArray  # (n_arms,) smallest value on the grid
     high: FloatArray
     first: FloatArray  # (n_arms,) value at the low end of the reward range
     last: FloatArray
@@ -126,7 +140,7 @@ class _Scan(NamedTuple):
 
 
 def plain_values(n_arms: int, reward_range: tuple[float, float]) -> Values:
-    """Decisions are worth what is observed."""
+    """Return the values of a model without value functions: the worth is the mean."""
     return Values(
         range=reward_range,
         curves=identity(n_arms),
@@ -142,11 +156,11 @@ def plain_values(n_arms: int, reward_range: tuple[float, float]) -> Values:
 def analyse_values(
     value: Evaluate, n_arms: int, reward_range: tuple[float, float], names: list[str]
 ) -> Values:
-    """Check and tabulate the value functions; ``value(arms, means)`` is elementwise."""
+    """Check and tabulate the value functions, where ``value(arms, means)`` is elementwise."""
     scan = _scan(value, n_arms, reward_range, names)
     low, high = float(scan.low.min()), float(scan.high.max())
-    rule = f"have a range of at most {LONGEST:g}"
-    require(high - low <= LONGEST, "value", rule, (low, high), ModelError)
+    rule = f"have a range of at most {MAX_LENGTH:g}"
+    require(high - low <= MAX_LENGTH, "value", rule, (low, high), ModelError)
     plain = plain_values(n_arms, (low, high))
     if high == low:
         flat = np.zeros(n_arms)
@@ -154,7 +168,7 @@ def analyse_values(
         return plain._replace(
             curves=stretched(plain.curves, flat, flat), slope=flat, offset=flat, remarks=(remark,)
         )
-    affine = scan.bend <= _AFFINE * (high - low)
+    affine = scan.bend <= _AFFINE_TOLERANCE * (high - low)
     if affine.all():
         curves = stretched(
             plain.curves, (scan.last - scan.first) / (high - low), (scan.first - low) / (high - low)
@@ -176,7 +190,8 @@ def analyse_values(
         marks = np.concatenate([kinks, as_rows(turns.arm, turns.place, n_arms)], axis=1)
     slope = (scan.last - scan.first) / (high - low)
     return Values(
-        range=(low + 0.0, high + 0.0),  # no negative zeros
+        # Adding 0 turns a negative zero into a positive one.
+        range=(low + 0.0, high + 0.0),
         curves=curves,
         peaks=peaks,
         marks=marks,
@@ -194,7 +209,7 @@ def _remarks(affine: BoolArray, slope: FloatArray) -> tuple[str, ...]:
 
 
 def _means(unit: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
-    """Means in the user's units; the ends of the range exactly."""
+    """Return means in the user's units, exact at the ends of the range."""
     low, high = reward_range
     return np.where(unit >= 1.0, high, low + (high - low) * unit)
 
@@ -202,7 +217,7 @@ def _means(unit: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
 def unit_value(
     value: Evaluate, reward_range: tuple[float, float], worth_range: tuple[float, float]
 ) -> Evaluate:
-    """The value functions on the unit scales of rewards and of worth."""
+    """Return the value functions on the unit scales of rewards and of worth."""
     low, high = worth_range
 
     def on_unit_scales(arms: IntArray, unit: FloatArray) -> FloatArray:
@@ -214,12 +229,12 @@ def unit_value(
 def _scan(
     value: Evaluate, n_arms: int, reward_range: tuple[float, float], names: list[str]
 ) -> _Scan:
-    """Look at all values on a grid, twice; refuse what is not finite or changes."""
+    """Evaluate all values on a grid, twice; an error if they are not finite or change."""
     unit = check_grid(_UNIT, n_cells(n_arms))
     means = _means(unit, reward_range)
     found: list[FloatArray] = []
-    for start in range(0, n_arms, _CHUNK):
-        arms = np.arange(start, min(start + _CHUNK, n_arms))
+    for start in range(0, n_arms, _ARMS_PER_CHUNK):
+        arms = np.arange(start, min(start + _ARMS_PER_CHUNK, n_arms))
         both = np.broadcast_arrays(arms[:, None], means[None, :])
         values = value(*both)
         again = value(*both)
@@ -252,7 +267,7 @@ def _tabulate(
     worth_range: tuple[float, float],
     names: list[str],
 ) -> tuple[Curves, Turns, FloatArray]:
-    """Curves with kinks on the edges of segments, their turns, and the kinks."""
+    """Return the curves, with kinks on the edges of segments, their extrema and their kinks."""
     unit = unit_value(value, reward_range, worth_range)
 
     def rounding(arms: IntArray, arguments: FloatArray) -> FloatArray:
@@ -271,7 +286,7 @@ def _tabulate(
 
 
 def as_rows(arm: IntArray, place: FloatArray, n_arms: int) -> FloatArray:
-    """Places as one row per arm, in rising order, filled up with nan; arms must be sorted."""
+    """Return places as one row per arm, filled up with nan; ``arm`` must be sorted."""
     starts = np.searchsorted(arm, np.arange(n_arms))
     rank = np.arange(arm.size) - starts[arm]
     rows = np.full((n_arms, int(rank.max(initial=-1)) + 1), np.nan)
@@ -286,13 +301,13 @@ def thetas_at(
     marks: FloatArray,
     n_even: int,
 ) -> FloatArray:
-    """The parameters at which each arm's mean crosses its marks: one row per arm, nan for none."""
+    """Return the parameters at which each arm's mean crosses its marks, a row per arm."""
     if np.isnan(marks).all():
         return np.empty((n_arms, 0))
     grid = check_grid(domain, n_even)
     found: list[tuple[IntArray, FloatArray]] = []
-    for start in range(0, n_arms, _CHUNK):
-        arms = np.arange(start, min(start + _CHUNK, n_arms))
+    for start in range(0, n_arms, _ARMS_PER_CHUNK):
+        arms = np.arange(start, min(start + _ARMS_PER_CHUNK, n_arms))
         means = unit_mean(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
         for column in marks.T:
             below = means < column[arms][:, None]
@@ -325,8 +340,9 @@ def worth_curves(
     names: list[str],
     grid: FloatArray,
 ) -> Curves:
-    """Parameter -> worth on the unit scale; straight values only stretch the curves of means."""
+    """Return the curves from parameter to worth, on the unit scale."""
     if values.affine.all():
+        # Straight values only stretch the curves of the means.
         return stretched(mean, values.slope, values.offset)
     low, high = values.range
 
@@ -339,15 +355,11 @@ def worth_curves(
     return build_plain(unit_worth, pieces, domain, rounding, names, "theta", grid)[0]
 
 
-_SHADE = 1e-7  # constants are moved outward by this much, to be valid and not only accurate
-_SLOPE_CHUNK = 4_000  # segments looked at together
-_STEPS = np.array([1e-6, 1e-9, 1e-12])  # of the unit interval
-_GROWTH = 1.2  # of a secant from one step to the next: it has no limit
-_SMALLEST = 1e-12  # a change less than this is mostly rounding
+# The Lipschitz constant of the value functions.
 
 
 def largest_slope(evaluate: Evaluate, curves: Curves) -> float:
-    """The largest slope of any arm's curve over [0, 1]; infinite if it has none.
+    """Return the largest slope of any arm's curve over [0, 1], infinite if it is unbounded.
 
     Args:
         evaluate: ``evaluate(arms, arguments)``, elementwise, on the unit scales.
@@ -358,25 +370,25 @@ def largest_slope(evaluate: Evaluate, curves: Curves) -> float:
     orders = np.arange(1, DEGREE + 1)
     powers = np.linspace(-1.0, 1.0, 257) ** (orders[:, None] - 1)
     largest = 0.0
-    for start in range(0, len(curves.scale), _SLOPE_CHUNK):
-        part = slice(start, start + _SLOPE_CHUNK)
+    for start in range(0, len(curves.scale), _SEGMENTS_PER_CHUNK):
+        part = slice(start, start + _SEGMENTS_PER_CHUNK)
         slopes = (curves.coefficients[part, 1:] * orders) @ powers * curves.scale[part, None]
         largest = max(largest, float(np.abs(slopes).max()))
-    return largest * (1.0 + _SHADE)
+    return largest * (1.0 + _SLOPE_MARGIN)
 
 
 def _is_unbounded(evaluate: Evaluate, curves: Curves) -> bool:
-    """Whether secants grow without bound towards an end or towards the narrowest segment."""
+    """Whether secants grow without bound at an end or at the narrowest segment."""
     n_arms = len(curves.low)
     owner = segment_arms(curves)
     narrowest = np.lexsort((-curves.scale, owner))[np.searchsorted(owner, np.arange(n_arms))]
     every = np.arange(n_arms)
     for center in (np.zeros(n_arms), np.ones(n_arms), curves.left[narrowest]):
         for side in (-1.0, 1.0):
-            points = np.clip(center[:, None] + side * _STEPS, 0.0, 1.0)
+            points = np.clip(center[:, None] + side * _SECANT_STEPS, 0.0, 1.0)
             change = np.abs(evaluate(every[:, None], points) - evaluate(every, center)[:, None])
-            secants = change / _STEPS
-            growing = (secants[:, 1:] > _GROWTH * secants[:, :-1]).all(axis=1)
-            if (growing & (change[:, -1] > _SMALLEST)).any():
+            secants = change / _SECANT_STEPS
+            growing = (secants[:, 1:] > _SECANT_GROWTH * secants[:, :-1]).all(axis=1)
+            if (growing & (change[:, -1] > _MIN_CHANGE)).any():
                 return True
     return False

@@ -1,1 +1,1 @@
-"""Models of demand and dose response, each a formula with known constants."""
+"""Ready-made models of demand and dose response, each a formula with known constants."""

@@ -1,19 +1,18 @@
-"""Demand models: prices are the arms, and one number about the market is unknown.
+"""Demand models: the arms are prices, and one parameter of the market is unknown.
 
-Each function returns a `RewardModel` from d(theta, price), the probability that a customer
-buys, or the share of the market that does.
+Each function returns a `RewardModel` built from d(theta, price), the probability that a customer
+buys, or the share of the market that buys.
 
-With ``cost`` sales are observed (0 or 1 for each customer, or a share) and a decision is worth
-its profit, (price - cost) * d. Rewards lie in [0, 1]. This is the usual case: the record of a
-shop holds sales, and what counts is what they earn.
+With ``cost`` the rewards are sales (0 or 1 for each customer, or a share) in [0, 1], and the
+worth of a decision is its profit, (price - cost) * d. This is the usual case: a shop records
+sales and wants profit.
 
-Without ``cost`` what is observed is also what counts: revenue, price * d, by default. Rewards
-then lie in [0, 1], or in [0, highest price] where prices above 1 make revenue exceed 1. With
-``observe="sales"`` it is d itself; the regions then say which price *sells* most, which is the
-lowest one.
+Without ``cost`` the worth is the mean reward. By default the reward is revenue, price * d, in
+[0, 1], or in [0, highest price] if a price is above 1. With ``observe="sales"`` the reward is d
+itself; the best price is then the lowest one, which sells most.
 
-The forms are surveyed by Huang, Leng & Parlar (2013), "Demand functions in decision modeling: a
-comprehensive survey and research directions", Decision Sciences 44(3).
+Huang, Leng & Parlar (2013), "Demand functions in decision modeling: a comprehensive survey and
+research directions", Decision Sciences 44(3), survey these forms.
 """
 
 from collections.abc import Iterable
@@ -44,11 +43,11 @@ def linear(
     The revenue price * (1 - theta * price) is largest at half that price.
 
     Args:
-        prices: Positive and distinct.
-        domain: Where theta lies; it must not go beyond 1 / max(prices), where demand ends. By
-            default from 0 to 1, or to 1 / max(prices) if that is less.
-        cost: What one sold unit costs: sales are observed, and profit counts.
-        observe: "revenue" or "sales", where there is no cost.
+        prices: Positive, distinct prices.
+        domain: The interval of theta, at most 1 / max(prices), where demand is 0. By default
+            [0, 1], or [0, 1 / max(prices)] if that is shorter.
+        cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
+        observe: "revenue" or "sales", if no cost is given.
 
     Reference: Huang, Leng & Parlar (2013).
 
@@ -76,12 +75,12 @@ def linear_power(
     the model of the paper's experiments.
 
     Args:
-        prices: Positive and distinct.
-        power: Above 1: few customers pay much. Below 1: most do.
-        domain: Where theta lies; it must not go beyond 1 / max(prices), where demand ends. By
-            default from 0 to 1, or to 1 / max(prices) if that is less.
-        cost: What one sold unit costs: sales are observed, and profit counts.
-        observe: "revenue" or "sales", where there is no cost.
+        prices: Positive, distinct prices.
+        power: Above 1, few customers accept high prices; below 1, most do.
+        domain: The interval of theta, at most 1 / max(prices), where demand is 0. By default
+            [0, 1], or [0, 1 / max(prices)] if that is shorter.
+        cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
+        observe: "revenue" or "sales", if no cost is given.
 
     References: Song, Ray & Li (2008), "Structural properties of buyback contracts for
     price-setting newsvendors"; Huang, Leng & Parlar (2013).
@@ -126,12 +125,12 @@ def exponential(
     and 1 / theta is also the price of the largest revenue.
 
     Args:
-        prices: Positive and distinct.
-        domain: Where theta lies, not below 0. By default from 0, where demand is 1, to
-            1 / min(prices), where the lowest price is best, but not beyond 20 / max(prices),
-            where demand at the highest price is almost 0.
-        cost: What one sold unit costs: sales are observed, and profit counts.
-        observe: "revenue" or "sales", where there is no cost.
+        prices: Positive, distinct prices.
+        domain: The interval of theta, at least 0. By default it starts at 0, where demand is 1.
+            It ends at 1 / min(prices), where the lowest price is best, or at 20 / max(prices),
+            where demand at the highest price is almost 0, whichever is smaller.
+        cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
+        observe: "revenue" or "sales", if no cost is given.
 
     References: Gallego & van Ryzin (1994), "Optimal dynamic pricing of inventories with
     stochastic demand over finite horizons"; Huang, Leng & Parlar (2013).
@@ -166,13 +165,14 @@ def logit(
     price theta / sensitivity half of the customers buy.
 
     Args:
-        prices: Positive and distinct.
-        sensitivity: How much one unit of price lowers the log-odds; known. By default
-            6 / max(prices): between price 0 and the highest one lie log-odds of 6.
-        domain: Where theta lies. By default from where 1 in 20 customers buys at the lowest
-            price (3 below sensitivity * min(prices)) to where 19 in 20 buy at the highest.
-        cost: What one sold unit costs: sales are observed, and profit counts.
-        observe: "revenue" or "sales", where there is no cost.
+        prices: Positive, distinct prices.
+        sensitivity: The known decrease of the log-odds per unit of price. By default
+            6 / max(prices): the log-odds differ by 6 between price 0 and the highest price.
+        domain: The interval of theta. By default it starts where 1 in 20 customers buys at the
+            lowest price (3 below sensitivity * min(prices)) and ends where 19 in 20 buy at the
+            highest price.
+        cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
+        observe: "revenue" or "sales", if no cost is given.
 
     References: McFadden (1974), "Conditional logit analysis of qualitative choice behavior";
     Huang, Leng & Parlar (2013).
@@ -209,16 +209,17 @@ def isoelastic(
     """Demand of constant elasticity: d = (price / reference)**-theta.
 
     ``theta`` is the elasticity: a price rise by 1 % costs theta % of the customers. The highest
-    price earns most where theta < 1 and the lowest where theta > 1; no price between is ever
-    best, and at theta = 1 all are. Where that is too crude, `log_log` has a cut-off.
+    price earns most where theta < 1 and the lowest where theta > 1. Prices between
+    them are best only at theta = 1, where all prices tie. In `log_log`, which has a cut-off,
+    they can be best elsewhere too.
 
     Args:
-        prices: Positive and distinct.
+        prices: Positive, distinct prices.
         reference: The price at which demand is 1; below all prices, by default half the
             lowest one.
-        domain: Where theta lies, not below 0.
-        cost: What one sold unit costs: sales are observed, and profit counts.
-        observe: "revenue" or "sales", where there is no cost.
+        domain: The interval of theta, at least 0.
+        cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
+        observe: "revenue" or "sales", if no cost is given.
 
     Reference: Huang, Leng & Parlar (2013), who call it the power model.
 
@@ -253,20 +254,21 @@ def log_log(
 ) -> RewardModel:
     """Constant elasticity with a cut-off: d = (x**-theta - c**-theta) / (1 - c**-theta).
 
-    Here x = price / reference and c = cutoff / reference. What customers are willing to pay
-    follows a power law between the reference price, which all of them pay, and the cut-off,
-    which none does. In logarithms of demand and price this is a straight line that bends down
-    near the cut-off. ``theta`` is the exponent of the power law, the elasticity far below the
-    cut-off; at theta = 0 demand is log(cutoff / price) / log(cutoff / reference).
+    Here x = price / reference and c = cutoff / reference. The customers' willingness to pay
+    follows a power law between the reference price, which all customers accept, and the cut-off,
+    which no customer accepts. The logarithm of demand is a straight line in the logarithm of the
+    price that bends down near the cut-off. ``theta`` is the exponent of the power law, the
+    elasticity far below the cut-off. At theta = 0 demand is
+    log(cutoff / price) / log(cutoff / reference).
 
     Args:
-        prices: Positive and distinct.
+        prices: Positive, distinct prices.
         reference: The price at which demand is 1; below all prices, by default half the
             lowest one.
         cutoff: The price at which demand is 0; above all prices, by default twice the highest.
-        domain: Where theta lies, not below 0.
-        cost: What one sold unit costs: sales are observed, and profit counts.
-        observe: "revenue" or "sales", where there is no cost.
+        domain: The interval of theta, at least 0.
+        cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
+        observe: "revenue" or "sales", if no cost is given.
 
     References: Aban, Meerschaert & Panorska (2006), "Parameter estimation for the truncated
     Pareto distribution"; Huang, Leng & Parlar (2013) for the form without a cut-off.
@@ -311,7 +313,7 @@ def _build(
     observe: str | None,
     **constants: float,
 ) -> RewardModel:
-    """The model of what is observed, revenue or sales, from the formula of demand."""
+    """Build the model of the rewards, revenue or sales, from the formula of demand."""
     known = observe in (None, "revenue", "sales")
     require(known, "observe", "be 'revenue' or 'sales'", observe, ModelError)
     build = partial(formula_model, f"demand.{family}", constants=constants)

@@ -1,12 +1,12 @@
-"""Dose-response models: doses are the arms, and one number about the drug is unknown.
+"""Dose-response models: the arms are doses, and one parameter of the drug is unknown.
 
 Each function returns a `RewardModel` of f(theta, dose), the probability of a response or the
-expected share of the largest possible effect. Responses are what is observed, in [0, 1].
+expected share of the largest possible effect. The rewards are responses, in [0, 1].
 
 By default a larger response is better. It grows with the dose, so the largest dose is best for
-every theta. ``penalty`` is the cost of one unit of dose: a dose is then worth f - penalty * dose.
-``target`` is a response to hit and not to exceed, such as the accepted rate of a side effect: a
-dose is then worth -abs(f - target) - penalty * dose.
+every theta. With ``penalty``, the cost of one unit of dose, the worth of a dose is
+f - penalty * dose. With ``target``, the desired response, such as the accepted rate of a side
+effect, the worth is -abs(f - target) - penalty * dose.
 """
 
 from collections.abc import Iterable
@@ -35,11 +35,11 @@ def linear(
     ``theta`` is the slope, the response to one unit of dose.
 
     Args:
-        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
-        domain: Where theta lies, within [0, 1 / max(doses)] so that f is at most 1. By default
-            all of that.
-        penalty: What one unit of dose costs, in units of the response.
-        target: The response that is best; strictly between 0 and 1.
+        doses: Positive, distinct doses. A response to dose 0 does not depend on theta.
+        domain: The interval of theta, within [0, 1 / max(doses)] so that f is at most 1. By
+            default [0, 1 / max(doses)].
+        penalty: The cost of one unit of dose, in units of the response.
+        target: The best response, strictly between 0 and 1.
 
     Reference: Lai & Robbins (1978), "Adaptive design in regression and control".
 
@@ -65,17 +65,17 @@ def logistic(
     penalty: float = 0.0,
     target: float | None = None,
 ) -> RewardModel:
-    """Log-odds of a response in proportion to the dose: f = 1 / (1 + exp(-intercept - theta*dose)).
+    """Log-odds that are linear in the dose: f = 1 / (1 + exp(-intercept - theta*dose)).
 
-    ``theta`` is the slope: how much one unit of dose adds to the log-odds.
+    ``theta`` is the slope: the increase of the log-odds per unit of dose.
 
     Args:
-        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
-        intercept: Log-odds without a dose; known. -3 is a response of 1 in 20.
-        domain: Where theta lies. By default from 0 to 6 / max(doses): with the usual intercept
-            up to a response of 19 in 20 to the largest dose.
-        penalty: What one unit of dose costs, in units of the response.
-        target: The response that is best; strictly between 0 and 1.
+        doses: Positive, distinct doses. A response to dose 0 does not depend on theta.
+        intercept: The known log-odds without a dose. -3 is a response of 1 in 20.
+        domain: The interval of theta. By default from 0 to 6 / max(doses), where, with the
+            default intercept, 19 in 20 respond to the largest dose.
+        penalty: The cost of one unit of dose, in units of the response.
+        target: The best response, strictly between 0 and 1.
 
     References: Lai & Robbins (1978); O'Quigley & Shen (1996), "Continual reassessment method: a
     likelihood approach".
@@ -110,17 +110,17 @@ def emax(
 ) -> RewardModel:
     """A response that saturates: f = dose**hill / (theta**hill + dose**hill).
 
-    ``theta`` is the ED50, the dose of half the largest effect: a potent drug has a small one.
-    Rewards are shares of the largest effect. With a hill other than 1 this is the sigmoid Emax
+    ``theta`` is the ED50, the dose of half the largest effect. A potent drug has a small ED50.
+    Rewards are shares of the largest effect. With ``hill`` other than 1 this is the sigmoid Emax
     model.
 
     Args:
-        doses: Positive and distinct; at dose 0 the response would say nothing about theta.
-        hill: Steepness of the curve in the logarithm of the dose; known.
-        domain: Where theta lies, above 0. By default from half the smallest dose to twice the
-            largest one.
-        penalty: What one unit of dose costs, in units of the response.
-        target: The response that is best; strictly between 0 and 1.
+        doses: Positive, distinct doses. A response to dose 0 does not depend on theta.
+        hill: The known steepness of the curve in the logarithm of the dose.
+        domain: The interval of theta, above 0. By default from half the smallest dose to twice
+            the largest.
+        penalty: The cost of one unit of dose, in units of the response.
+        target: The best response, strictly between 0 and 1.
 
     References: MacDougall (2006), "Analysis of dose-response studies: Emax model", in Ting (ed.),
     Dose Finding in Drug Development; Pinheiro, Bretz & Branson (2006) in the same book.
@@ -157,16 +157,16 @@ def power(
 ) -> RewardModel:
     """The empiric model of continual reassessment: f = skeleton**exp(theta).
 
-    The skeleton holds a first guess of the response probability at each dose; the arms are
-    these guesses. ``theta`` says how far they are off: at 0 they are right, below 0 responses
-    are more likely, above 0 less. (Some texts write skeleton**a with a = exp(theta) > 0; the
-    logarithm treats "too high" and "too low" alike.)
+    The skeleton holds a first guess of the response probability at each dose. The arms are these
+    guesses. ``theta`` is their error: at 0 they are right, below 0 responses are more likely,
+    above 0 less likely. (Some texts write skeleton**a with a = exp(theta) > 0. The logarithm
+    treats errors in both directions alike.)
 
     Args:
-        skeleton: Probabilities, strictly between 0 and 1, distinct.
-        domain: Where theta lies.
-        penalty: What one unit of the skeleton costs, in units of the response.
-        target: The response that is best; strictly between 0 and 1.
+        skeleton: Distinct probabilities, strictly between 0 and 1.
+        domain: The interval of theta.
+        penalty: The cost of one unit of the skeleton, in units of the response.
+        target: The best response, strictly between 0 and 1.
 
     Reference: O'Quigley, Pepe & Fisher (1990), "Continual reassessment method: a practical
     design for phase 1 clinical trials in cancer"; O'Quigley & Shen (1996) for this form.
@@ -199,14 +199,14 @@ def hyperbolic_tangent(
 ) -> RewardModel:
     """The first model of continual reassessment: f = ((tanh(dose) + 1) / 2)**theta.
 
-    ``theta`` is the exponent: the larger, the less likely a response at every dose. Doses are
-    on a standardised scale, where 0 has response 0.5 at theta = 1; they may be negative.
+    ``theta`` is the exponent: the larger it is, the less likely is a response at every dose. Doses
+    are on a standardised scale, where dose 0 has response 0.5 at theta = 1. They may be negative.
 
     Args:
-        doses: Distinct, between -3 and 3; beyond, the curve is flat to all purposes.
-        domain: Where theta lies, not below 0.
-        penalty: What one unit of dose costs, in units of the response.
-        target: The response that is best; strictly between 0 and 1.
+        doses: Distinct doses between -3 and 3. Outside this range the curve is almost flat.
+        domain: The interval of theta, at least 0.
+        penalty: The cost of one unit of dose, in units of the response.
+        target: The best response, strictly between 0 and 1.
 
     Reference: O'Quigley, Pepe & Fisher (1990), "Continual reassessment method: a practical
     design for phase 1 clinical trials in cancer".
@@ -221,7 +221,7 @@ def hyperbolic_tangent(
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
         "hyperbolic_tangent",
-        # (tanh(x) + 1) / 2 = 1 / (1 + exp(-2 x)), which keeps its digits at negative doses.
+        # (tanh(x) + 1) / 2 = 1 / (1 + exp(-2 x)), which is accurate at negative doses.
         "(1 + exp(-2*arm))**-theta",
         "-log(mean) / log1p(exp(-2*arm))",
         levels,
@@ -241,7 +241,7 @@ def _build(
     target: float | None,
     **constants: float,
 ) -> RewardModel:
-    """The model of the response and of what it is worth."""
+    """Build the model of the response and its worth."""
     penalty = as_float("penalty", penalty, ModelError)
     require(penalty >= 0.0, "penalty", "be at least 0", penalty, ModelError)
     worth = {"penalty": penalty}

@@ -1,4 +1,4 @@
-"""The constructor of every model in the catalogues: a formula with named constants."""
+"""The constructor that all catalogue families share: a model from a formula with constants."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ def formula_model(
     value: Profit | Benefit | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
 ) -> RewardModel:
-    """The model of one family.
+    """Build the model of one family.
 
     Args:
         name: The full name, such as ``demand.linear_power``.
@@ -31,9 +31,9 @@ def formula_model(
         inverse: A formula of ``mean``, ``arm`` and the constants that gives theta, or None.
         arms: Prices or doses.
         domain: The interval of theta.
-        constants: The values of the names in the formulas; parameters of the family.
-        worth: The family's parameters that say what a decision is worth.
-        value: The value of a mean reward, if it is not the mean reward itself.
+        constants: The values of the constants in the formulas. They are parameters of the family.
+        worth: The parameters of the family that determine the worth of a decision.
+        value: The worth as a function of the mean reward; None if they are the same.
         reward_range: The interval of rewards.
     """
     model = RewardModel(

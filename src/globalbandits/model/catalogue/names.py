@@ -1,4 +1,4 @@
-"""The families by name: one list for files, the command line and the league."""
+"""The catalogue families by name, for files, the command line and the league."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ Family = Callable[..., RewardModel]
 
 @cache
 def families() -> dict[str, Family]:
-    """Every family by its full name.
+    """Return every family by its full name.
 
     >>> list(families())[:2]
     ['demand.exponential', 'demand.isoelastic']
@@ -34,7 +34,7 @@ def families() -> dict[str, Family]:
 
 
 def short_names() -> list[str]:
-    """The shortest name of every family, as typed on the command line.
+    """Return the shortest name of every family, as typed on the command line.
 
     >>> "linear-power" in short_names(), "dose.linear" in short_names()
     (True, True)
@@ -47,7 +47,7 @@ def short_names() -> list[str]:
 
 
 def full_name(name: object, what: str = "family", others: Iterable[str] = ()) -> str:
-    """The full name of a family, from any spelling. ``others`` are further names for messages.
+    """Return the full name of a family from any spelling. Messages also list ``others``.
 
     >>> full_name("linear-power"), full_name("dose.linear")
     ('demand.linear_power', 'dose.linear')
@@ -63,7 +63,7 @@ def full_name(name: object, what: str = "family", others: Iterable[str] = ()) ->
 
 
 def parameters_of(family: str) -> tuple[str, ...]:
-    """The parameters of a family except its arms.
+    """Return the names of a family's parameters, without its arms.
 
     >>> parameters_of("demand.linear_power")
     ('power', 'domain', 'cost', 'observe')
@@ -72,7 +72,7 @@ def parameters_of(family: str) -> tuple[str, ...]:
 
 
 def build_family(name: object, arms: Any, parameters: Mapping[str, Any]) -> RewardModel:
-    """The model of a family, by its name.
+    """Build the model of a family by its name.
 
     >>> build_family("linear-power", [0.4, 0.6, 0.8], {"power": 2}).best_arms(0.5)
     (1,)
@@ -84,7 +84,7 @@ def build_family(name: object, arms: Any, parameters: Mapping[str, Any]) -> Rewa
 
 
 def three_arms() -> RewardModel:
-    """The illustration of the paper's Figure 1: 1 - sqrt(theta), 0.8 theta, theta**2.
+    """Build the model of the paper's Figure 1: 1 - sqrt(theta), 0.8 theta, theta**2.
 
     >>> [region.arm for region in three_arms().regions]
     [0, 1, 2]

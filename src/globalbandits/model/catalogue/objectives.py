@@ -1,4 +1,4 @@
-"""The values of the catalogues: the profit of a sale and the distance from a target."""
+"""The value functions of the catalogues: profit of a sale, and benefit of a dose."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from globalbandits._types import FloatArray
 
 @dataclass(frozen=True)
 class Profit:
-    """``(price - cost) * sold``: what a period earns if a share ``sold`` of customers buys.
+    """Profit ``(price - cost) * sold``, where ``sold`` is the share of customers who buy.
 
     >>> Profit(cost=0.3)(0.5, 0.8).item()
     0.25
@@ -19,11 +19,11 @@ class Profit:
     cost: float
 
     def __call__(self, sold: Any, price: Any) -> FloatArray:
-        """The profit at this share of sales."""
+        """Return the profit at this share of sales."""
         return np.asarray((price - self.cost) * sold)
 
     def remarks(self, prices: tuple[Any, ...]) -> tuple[str, ...]:
-        """Warnings about a cost that may be a mistake."""
+        """Return warnings about a cost that may be a mistake."""
         if self.cost <= max(prices):
             return ()
         return (f"cost {self.cost:g} is above every price: each sale loses money",)
@@ -31,7 +31,7 @@ class Profit:
 
 @dataclass(frozen=True)
 class Benefit:
-    """``response - penalty * dose``, or ``-|response - target| - penalty * dose``.
+    """Benefit ``response - penalty * dose``, or ``-|response - target| - penalty * dose``.
 
     >>> Benefit(target=0.25)(np.array([0.2, 0.4]), 1.0).round(2).tolist()
     [-0.05, -0.15]
@@ -41,10 +41,10 @@ class Benefit:
     penalty: float = 0.0
 
     def __call__(self, response: Any, dose: Any) -> FloatArray:
-        """The worth of a dose with this mean response."""
+        """Return the worth of a dose with this mean response."""
         gain = response if self.target is None else 0.0 - np.abs(response - self.target)
         return np.asarray(gain - self.penalty * dose)
 
     def remarks(self, doses: tuple[Any, ...]) -> tuple[str, ...]:
-        """No warnings."""
+        """Return no warnings."""
         return ()

@@ -1,4 +1,4 @@
-"""Means and values as texts: formulas that are read, checked and never executed as code."""
+"""Formulas: means and values written as text, which is parsed and never executed as code."""
 
 from globalbandits.model.formulas.expression import Expression
 

@@ -1,4 +1,4 @@
-"""A formula as a list of steps: flat data, evaluated without recursion."""
+"""Tapes: a formula as a flat list of steps, and its evaluation over arrays."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,11 +10,12 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 
-_BLOCK = 65_536  # numbers worked on at a time: bounds the memory of long formulas
+# Numbers evaluated at a time, which bounds the memory of long formulas.
+_BLOCK_SIZE = 65_536
 
 
 class Function(NamedTuple):
-    """A function formulas may call: its step, and whether it takes several numbers."""
+    """A function in formulas: its operation, and whether it takes several numbers."""
 
     op: str
     several: bool = False
@@ -37,14 +38,15 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def _exprel(x: Any) -> Any:
-    """(exp(x) - 1) / x, and its limit 1 at 0."""
+    """Return (exp(x) - 1) / x, and its limit 1 at 0."""
     return np.where(x == 0.0, 1.0, np.expm1(x) / x)
 
 
 def _exprel_slope(x: Any) -> Any:
-    """The derivative of exprel: positive and rising."""
+    """Return the derivative of exprel, which is positive and increasing."""
     near = np.clip(x, -1.0, 1.0)
-    # The closed form cancels near 0. The series there is the sum of x**k / (k! * (k + 2)).
+    # Near 0 the closed form loses digits by cancellation. The series is the sum of
+    # x**k / (k! * (k + 2)).
     series = np.zeros_like(near)
     for coefficient in _EXPREL_SLOPE_SERIES:
         series = series * near + coefficient
@@ -53,24 +55,24 @@ def _exprel_slope(x: Any) -> Any:
 
 
 def _expit(x: Any) -> Any:
-    """1 / (1 + exp(-x)), to the last digits on both sides."""
+    """Return 1 / (1 + exp(-x)), accurate for both signs of x."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0.0, 1.0, small) / (1.0 + small)
 
 
 def _expit_slope(x: Any) -> Any:
-    """The derivative of expit: positive, and falling on both sides of 0."""
+    """Return the derivative of expit, which is positive and largest at 0."""
     small = np.exp(-np.abs(x))
     return small / (1.0 + small) ** 2
 
 
 def _tanh_slope(x: Any) -> Any:
-    """The derivative of tanh: positive, and falling on both sides of 0."""
+    """Return the derivative of tanh, which is positive and largest at 0."""
     return 4.0 * _expit_slope(2.0 * x)
 
 
 def _choose(first: Any, second: Any, at_first: Any, at_second: Any) -> Any:
-    """``at_first`` where first <= second, else ``at_second``."""
+    """Return ``at_first`` where first <= second, else ``at_second``."""
     return np.where(first <= second, at_first, at_second)
 
 
@@ -92,7 +94,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "expit": _expit,
     "min": np.minimum,
     "max": np.maximum,
-    # Of derivatives only.
+    # Only in derivatives.
     "sign": np.sign,
     "tanh_slope": _tanh_slope,
     "expit_slope": _expit_slope,
@@ -102,11 +104,12 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 _EXPREL_SLOPE_SERIES = [1.0 / (math.factorial(k) * (k + 2)) for k in range(18, -1, -1)]
 
-KINKED = frozenset({"abs", "min", "max", "sign", "choose"})  # not smooth everywhere
+# Operations that are not smooth everywhere.
+KINKED = frozenset({"abs", "min", "max", "sign", "choose"})
 
 
 class Step(NamedTuple):
-    """One step: a number, a name, or an operation on earlier steps."""
+    """A step of a tape: a number, a name, or an operation on earlier steps."""
 
     op: str
     parts: tuple[int, ...] = ()
@@ -116,7 +119,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Tape:
-    """Steps, the last of which is the formula's value."""
+    """The steps of a formula. The last step is the value of the formula."""
 
     steps: tuple[Step, ...]
 
@@ -136,11 +139,12 @@ class Tape:
 
     @cached_property
     def _plan(self) -> "_Plan":
-        """The steps as calls on slots; parts that depend on no name are computed here."""
+        """The steps as calls that read and write slots; constant parts are already computed."""
         names: dict[str, int] = {}
         calls: list[_Call] = []
         slots: list[Any] = []
-        free: list[int] = []  # slots of results that no later step needs
+        # Slots whose results no later step needs.
+        free: list[int] = []
         slot_of: list[int] = []
         last_use = {part: place for place, step in enumerate(self.steps) for part in step.parts}
         for place, step in enumerate(self.steps):
@@ -168,25 +172,26 @@ class Tape:
         return _Plan(tuple(slots), tuple(names.items()), tuple(calls), slot_of[-1])
 
     def run(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
-        """The value, elementwise over arrays that broadcast together."""
+        """Evaluate the formula elementwise over arrays that broadcast together."""
         shape = np.broadcast(*numbers.values()).shape if numbers else ()
         with np.errstate(all="ignore"):
-            if math.prod(shape) <= _BLOCK:
+            if math.prod(shape) <= _BLOCK_SIZE:
                 found = np.asarray(self._walk(numbers), dtype=float)
                 if self._plan.calls and found.shape == shape:
                     return found
-                # A formula that is a single name must not hand out the caller's array.
+                # A formula that is a single name must not return the caller's array.
                 return np.broadcast_to(found, shape).copy()
             out = np.empty(shape)
             self._fill(out, numbers)
         return out
 
     def _fill(self, out: FloatArray, numbers: Mapping[str, FloatArray]) -> None:
-        """Write the value into ``out``, block by block."""
-        if out.size <= _BLOCK:
+        """Write the values into ``out``, block by block."""
+        if out.size <= _BLOCK_SIZE:
             out[...] = self._walk(numbers)
             return
-        # Arrays keep their own shapes, so that parts of one variable are computed once per block.
+        # The arrays are not broadcast here, so that a part of the formula with one variable is
+        # computed once per block.
         whole = {
             name: array.reshape((1,) * (out.ndim - array.ndim) + array.shape)
             for name, array in numbers.items()
@@ -194,7 +199,7 @@ class Tape:
         if len(out) == 1:
             self._fill(out[0], {name: array[0] for name, array in whole.items()})
             return
-        n_rows = max(1, _BLOCK * len(out) // out.size)
+        n_rows = max(1, _BLOCK_SIZE * len(out) // out.size)
         for start in range(0, len(out), n_rows):
             rows = slice(start, start + n_rows)
             self._fill(
@@ -218,7 +223,7 @@ class Tape:
 
 
 class _Call(NamedTuple):
-    """One operation: where it reads and where it writes."""
+    """An operation with the slots that it reads and the slot that it writes."""
 
     function: Callable[..., Any]
     inputs: tuple[int, ...]
@@ -228,10 +233,12 @@ class _Call(NamedTuple):
 class _Plan(NamedTuple):
     """A tape ready to be evaluated."""
 
-    slots: tuple[Any, ...]  # constants; None where a variable or a result belongs
+    # Constants; None for slots of variables and results.
+    slots: tuple[Any, ...]
     names: tuple[tuple[str, int], ...]
     calls: tuple[_Call, ...]
-    last: int  # slot of the formula's value
+    # The slot of the formula's value.
+    last: int
 
 
 class Builder:
@@ -242,24 +249,24 @@ class Builder:
         self._places = {step: place for place, step in enumerate(steps)}
 
     def constant(self, number: float) -> int:
-        """The place of a number."""
+        """Return the place of a number."""
         return self._place(Step("number", number=number))
 
     def name(self, name: str) -> int:
-        """The place of a name's value."""
+        """Return the place of a name's value."""
         return self._place(Step("name", name=name))
 
     def add(self, op: str, *parts: int) -> int:
-        """The place of an operation on earlier places."""
+        """Return the place of an operation on earlier places."""
         return self._place(Step(op, parts))
 
     def known(self, place: int) -> float | None:
-        """The number at a place, if it depends on nothing."""
+        """Return the number at a place if it is constant, else None."""
         used = self.tape(place)
         return float(used.run({})) if used.constant else None
 
     def tape(self, last: int | None = None) -> Tape:
-        """The steps that the one at ``last`` needs, by default the newest."""
+        """Return the tape of the step at ``last``, by default the newest step."""
         last = len(self._steps) - 1 if last is None else last
         needed = {last}
         for place in range(last, -1, -1):
@@ -277,7 +284,7 @@ class Builder:
         )
 
     def append(self, tape: Tape) -> int:
-        """The place of a whole formula's value."""
+        """Add a whole formula and return the place of its value."""
         places: list[int] = []
         for step in tape.steps:
             parts = tuple(places[part] for part in step.parts)

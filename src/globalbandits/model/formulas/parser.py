@@ -1,8 +1,8 @@
-"""The parser of formulas: every token and every node of the syntax tree must be allowed.
+"""The parser of formulas, which accepts only known tokens and known nodes of the syntax tree.
 
-A formula may come from an untrusted file, so it is never executed. The text is cut into numbers,
-known names and a few signs. Python's parser only gives their syntax tree, which is then walked
-with a list of allowed nodes.
+A formula may come from an untrusted file, so it is never executed. The parser checks that the text
+consists of numbers, known names and a few signs. Python's parser then returns the syntax tree, and
+every node of the tree must be in a list of allowed nodes.
 """
 
 import ast
@@ -18,9 +18,10 @@ from globalbandits.model.formulas.evaluation import (
     Tape,
 )
 
-LONGEST = 1_000  # letters
-MOST_STEPS = 250  # numbers, names, signs and functions
-DEEPEST = 100  # parts inside parts
+# Limits on a formula: characters; numbers, names, signs and functions; and nesting.
+LONGEST = 1_000
+MOST_STEPS = 250
+MAX_DEPTH = 100
 LARGEST_POWER = 100.0
 LARGEST_NUMBER = 1e100
 
@@ -41,14 +42,14 @@ _BINARY: dict[type[ast.operator], str] = {
 def read(
     text: object, names: Sequence[str], what: str, constants: Mapping[str, float] | None = None
 ) -> Tape:
-    """The tape of a formula.
+    """Parse a formula and return its tape.
 
     Args:
         text: The formula.
-        names: The variables it may use.
-        what: What messages call the formula.
-        constants: Further names and their values. A formula with constants comes from the
-            catalogues, so the limits on numbers and powers do not apply to it.
+        names: The variables that the formula may use.
+        what: The name of the formula in messages.
+        constants: Constants that the formula may use, by name. A formula with constants comes
+            from the catalogues, so the limit on powers does not apply to it.
 
     >>> read("arm * (1 - arm*theta)**2", ("theta", "arm"), "mean").uses("theta")
     True
@@ -57,7 +58,7 @@ def read(
 
 
 class _Reader:
-    """One formula and where messages point in it."""
+    """Parses one formula; messages point to places in its text."""
 
     def __init__(
         self, text: object, names: Sequence[str], what: str, constants: Mapping[str, float]
@@ -78,19 +79,19 @@ class _Reader:
         if not self._text.strip():
             raise ModelError(f"{self._what} must be a formula, got an empty text")
         self._check_tokens()
-        # Each white space character becomes one space, so that positions stay the same.
+        # Each white space character becomes one space, so that positions do not change.
         flat = re.sub(r"[\t\n]", " ", self._text).strip(" ")
         try:
             tree = ast.parse(flat, mode="eval")
         except SyntaxError as error:
             self._refuse(_FORMULA, (error.offset or 1) - 1)
         except (MemoryError, RecursionError):
-            self._refuse(f"have at most {DEEPEST} parts inside each other", 0)
+            self._refuse(f"have at most {MAX_DEPTH} parts inside each other", 0)
         self._add(tree.body, 1)
         return self._builder.tape()
 
     def _refuse(self, rule: str, place: int, got: str = "", hint: str = "") -> NoReturn:
-        """Raise; ``place`` is a column of the text without its leading spaces."""
+        """Raise an error; ``place`` is a column of the text without its leading spaces."""
         at = place + self._shift
         found = got or self._text[at : at + 20].strip() or "its end"
         raise ModelError(
@@ -98,9 +99,9 @@ class _Reader:
         )
 
     def _check_tokens(self) -> None:
-        """Refuse all but plain numbers, known names and the signs of arithmetic, in order.
+        """Raise an error unless the text is a valid sequence of numbers, known names and signs.
 
-        Python's parser would see a wrong order too, but not always say where.
+        Python's parser would also reject a wrong order, but does not always locate it.
         """
         text, place = self._text, 0
         opened: list[int] = []
@@ -126,7 +127,7 @@ class _Reader:
             self._refuse(_FORMULA, (opened[-1] if opened else len(text)) - self._shift)
 
     def _next(self, token: str, place: int, wants_number: bool, opened: list[int]) -> bool:
-        """Whether a number, and not a sign between numbers, must follow this token."""
+        """Return whether a number must follow this token, instead of a sign between numbers."""
         if token == "(":
             called = not wants_number and self._text[:place].rstrip().endswith(tuple(FUNCTIONS))
             if wants_number or called:
@@ -150,11 +151,11 @@ class _Reader:
         self._refuse(rule, place - self._shift, name, did_you_mean(name, known))
 
     def _add(self, node: ast.expr, depth: int) -> int:
-        """The place on the tape of a node's value."""
+        """Add a node to the tape and return the place of its value."""
         self._n_steps += 1
         at = node.col_offset
-        if depth > DEEPEST:
-            self._refuse(f"have at most {DEEPEST} parts inside each other", at)
+        if depth > MAX_DEPTH:
+            self._refuse(f"have at most {MAX_DEPTH} parts inside each other", at)
         if self._n_steps > MOST_STEPS:
             self._refuse(f"have at most {MOST_STEPS} numbers, names, signs and functions", at)
         match node:

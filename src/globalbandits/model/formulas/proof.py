@@ -1,7 +1,7 @@
-"""Interval arithmetic with outward rounding: bounds of a formula on a whole interval.
+"""Proofs that a formula is monotone, by interval arithmetic on its derivative.
 
-Each number is a pair (low, high) of arrays that encloses the true value. An operation that is
-undefined on a part of its interval gives (-inf, inf), and so does everything computed from it.
+`undecided_width` encloses the derivative on cells of the domain and halves the cells until the
+derivative has one sign on each of them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,18 +18,19 @@ from globalbandits.model.formulas.evaluation import (
     Tape,
 )
 
-# Interval arithmetic with outward rounding: bounds of a formula on a whole interval.
+# Interval arithmetic with outward rounding.
 #
 # Each number is a pair (low, high) of arrays that encloses the true value. An operation that is
-# undefined on a part of its interval gives (-inf, inf), and so does everything computed from it.
+# undefined on a part of its interval returns (-inf, inf), and so does everything computed from it.
 
 Pair = tuple[FloatArray, FloatArray]
 
-_ULPS = 4.0  # how far exp, log, ... of NumPy may be off, in last digits
+# The largest error of NumPy's exp, log, ... in units in the last place.
+_ULPS = 4.0
 
 
 def enclose(tape: Tape, numbers: Mapping[str, Pair]) -> Pair:
-    """The pair that holds the formula's values where its names lie in their pairs.
+    """Return a pair that encloses the formula where its variables lie in their pairs.
 
     >>> from globalbandits.model.formulas.parser import read
     >>> low, high = enclose(read("1 - x**2", ("x",), "mean"), {"x": (np.array(0.5), np.array(2.0))})
@@ -42,7 +43,7 @@ def enclose(tape: Tape, numbers: Mapping[str, Pair]) -> Pair:
 def enclose_steps(
     steps: Sequence[Step], numbers: Mapping[str, Pair], places: Sequence[int]
 ) -> list[Pair]:
-    """The pairs of several steps. All are unknown where any of the steps is."""
+    """Return the pairs of several steps. All are unknown where any step is unknown."""
     values: list[Pair] = []
     unknown = np.array(False)
     with np.errstate(all="ignore"):
@@ -63,7 +64,7 @@ def enclose_steps(
 
 
 def _sure(pair: Pair) -> Pair:
-    """The pair, or everything where it is no pair."""
+    """Return the pair, or (-inf, inf) where low <= high does not hold."""
     low, high = pair
     wrong = ~(low <= high)
     return np.where(wrong, -np.inf, low), np.where(wrong, np.inf, high)
@@ -77,7 +78,7 @@ def _wider(low: Any, high: Any, ulps: float = 1.0) -> Pair:
 def _add(x: Pair, y: Pair) -> Pair:
     low, high = x[0] + y[0], x[1] + y[1]
     down, up = _wider(low, high)
-    # A sum that rounds to 0 is 0, and adding 0 is exact.
+    # A sum that rounds to 0 is exactly 0, and adding 0 is exact.
     low_exact = (low == 0.0) | (x[0] == 0.0) | (y[0] == 0.0)
     high_exact = (high == 0.0) | (x[1] == 0.0) | (y[1] == 0.0)
     return np.where(low_exact, low, down), np.where(high_exact, high, up)
@@ -100,13 +101,13 @@ def _mul(x: Pair, y: Pair) -> Pair:
 
 
 def _ends(x: Pair) -> Iterable[FloatArray]:
-    """Both ends, or the only one of a point."""
+    """Return both ends, or the single end of a point."""
     return x[:1] if x[0] is x[1] else x
 
 
 def _div(x: Pair, y: Pair) -> Pair:
     across = (y[0] < 0.0) & (y[1] > 0.0) | (y[0] == 0.0) & (y[1] == 0.0)
-    # 1/y falls with y; at an end that is 0 it is infinite, with the sign of the other end.
+    # 1/y decreases in y. At an end that is 0 it is infinite, with the sign of the other end.
     low = np.where(y[1] == 0.0, -np.inf, 1.0 / y[1])
     high = np.where(y[0] == 0.0, np.inf, 1.0 / y[0])
     down, up = _wider(low, high)
@@ -124,7 +125,7 @@ def _pow(x: Pair, y: Pair) -> Pair:
     if not whole.any():
         return _real_power(x, y)
     even = whole & (np.fmod(y[0], 2.0) == 0.0)
-    # Whole powers: of the size where even, of the signed number where odd.
+    # Even powers depend on the absolute value, odd powers on the signed number.
     inside = (x[0] <= 0.0) & (x[1] >= 0.0)
     smallest = np.where(inside, 0.0, np.minimum(np.abs(x[0]), np.abs(x[1])))
     largest = np.maximum(np.abs(x[0]), np.abs(x[1]))
@@ -146,7 +147,7 @@ def _pow(x: Pair, y: Pair) -> Pair:
 
 
 def _real_power(x: Pair, y: Pair) -> Pair:
-    """exp(y log x), for x that are not negative."""
+    """Return exp(y log x), for x >= 0."""
     low, high = _exp(_mul(_log((np.maximum(x[0], 0.0), x[1])), y))
     return np.where(x[0] < 0.0, -np.inf, low), np.where(x[0] < 0.0, np.inf, high)
 
@@ -154,7 +155,7 @@ def _real_power(x: Pair, y: Pair) -> Pair:
 def _rising(
     op: str, floor: float = -np.inf, ceiling: float = np.inf, ulps: float = _ULPS
 ) -> Callable[[Pair], Pair]:
-    """The rule of a function that rises with its argument and stays between two numbers."""
+    """Return the rule of an increasing function with values between two numbers."""
     function = OPERATIONS[op]
 
     def rule(x: Pair) -> Pair:
@@ -167,7 +168,7 @@ def _rising(
 def _defined_from(
     least: float, at_least: float, rule: Callable[[Pair], Pair]
 ) -> Callable[[Pair], Pair]:
-    """A rule for arguments from ``least``, where it gives ``at_least``; nothing is known below."""
+    """Return a rule for arguments >= ``least``, where the function is ``at_least``."""
 
     def checked(x: Pair) -> Pair:
         low, high = rule((np.maximum(x[0], least), np.maximum(x[1], least)))
@@ -184,7 +185,7 @@ def _abs(x: Pair) -> Pair:
 
 
 def _bell(op: str, top: float) -> Callable[[Pair], Pair]:
-    """The rule of a positive function that falls on both sides of 0."""
+    """Return the rule of a positive, even function that decreases away from 0."""
     function = OPERATIONS[op]
 
     def rule(x: Pair) -> Pair:
@@ -231,22 +232,30 @@ _RULES: dict[str, Callable[..., Pair]] = {
 }
 
 
-_N_CELLS = 16  # per arm, at the start
+# Proofs of monotonicity.
+
+# Cells of each arm at the start.
+_N_CELLS = 16
+
 _N_HALVINGS = 36
-_MAX_CELLS = 100_000  # in one round, over all arms
-_TIP_FLOATS = 16  # width of the cells at the ends of the domain, in spacings of floats
+
+# Cells of all arms together in one round.
+_MAX_CELLS = 100_000
+
+# The width of the cells at the ends of the domain, in spacings of floats.
+_TIP_FLOATS = 16
 
 
 def undecided_width(
     mean: Tape, slope: Tape, arms: tuple[Any, ...], domain: tuple[float, float]
 ) -> float:
-    """The widest interval of theta on which an arm is not proved monotone; 0 if there is none.
+    """Return the width of the widest interval of theta on which an arm is not proved monotone.
 
-    A cell is decided if the slope's enclosure has one sign there and the mean's enclosure is
-    finite. The mean matters because on both sides of a pole the slope has the same sign.
+    A cell is decided if the slope's enclosure has one sign on it and the mean's enclosure is
+    finite. The mean matters because the slope can have the same sign on both sides of a pole.
 
-    The result is infinite if too many cells stay open. A slope that is proved positive in one
-    place and negative in another is an error.
+    The result is 0 if all cells are decided and infinite if too many cells stay undecided. A slope
+    that is proved positive at one point and negative at another is an error.
     """
     builder = Builder()
     places = [builder.append(slope), builder.append(mean)]
@@ -271,11 +280,11 @@ def undecided_width(
         _refuse_both(rises, falls, arms)
         sure = (least > 0.0) | (most < 0.0)
         if slope.smooth:
-            # A smooth function whose slope is nowhere negative is flat at single points only.
+            # A smooth function whose slope is never negative is flat only at single points.
             sure |= ((least >= 0.0) & (most > 0.0)) | ((most <= 0.0) & (least < 0.0))
         narrow = high - low <= 1.5 * tip
-        # A kinked function may be flat on a tip, which is too narrow to matter. Demand that
-        # ends exactly at the end of the domain is an example.
+        # A function with kinks may be flat on the cell at an end, which is too narrow to matter.
+        # An example is demand that reaches 0 exactly at the end of the domain.
         is_tip = narrow & ((low == domain[0]) | (high == domain[1]))
         sure |= is_tip & ((least >= 0.0) | (most <= 0.0))
         sure &= np.isfinite(lowest) & np.isfinite(highest)
@@ -311,7 +320,7 @@ def _refuse_both(rises: FloatArray, falls: FloatArray, arms: tuple[Any, ...]) ->
 
 
 def _widest_run(arm: Any, low: FloatArray, high: FloatArray) -> float:
-    """The width of the longest row of adjacent cells of one arm."""
+    """Return the width of the longest run of adjacent cells of one arm."""
     order = np.lexsort((low, arm))
     arm, low, high = arm[order], low[order], high[order]
     apart = np.append(True, (arm[1:] != arm[:-1]) | (low[1:] > high[:-1]))
