@@ -31,6 +31,7 @@ from globalbandits.evidence import (
     Interval,
     ModelEvidence,
 )
+from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
@@ -226,7 +227,7 @@ class Learner:
         if rebuild is None:
             raise PolicyError(
                 f"{self._policy.label} cannot forget: the order of rewards matters to it, "
-                "or more of them than their number, sum and squares"
+                "or its state needs more than their number, sum and squares"
             )
         index = as_arm("arm", arm, self._model.n_arms)
         unit = as_unit("reward", reward, self._model.reward_range)
@@ -387,7 +388,7 @@ class Learner:
         """Fill this new learner from a state of the same policy and model."""
         self._check_policy(saved_state.decode_policy(state["policy"]))
         check_same(self._model, state["model"])
-        saved = saved_state.decode_statistics(state["statistics"], self._stats)
+        saved = decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
@@ -401,7 +402,7 @@ class Learner:
             )
         saved_state.decode_policy(state["policy"])
         n_arms = len(saved_arms(state["model"]))
-        old = saved_state.decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
+        old = decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
         rows = match_arms(self._model, state["model"], old)
         statistics.assign(self._stats, move(old, rows))
         self._rules.rebuild(self._setup, self._stats, self._state)
@@ -464,7 +465,7 @@ class Learner:
         if rebuild is None:
             raise PolicyError(
                 f"{self._policy.label} cannot be merged: the order of rewards matters to it, "
-                "or more of them than their number, sum and squares"
+                "or its state needs more than their number, sum and squares"
             )
         if len({id(learner) for learner in (self, *others)}) <= len(others):
             raise StateError("learners to merge must be different ones, got one of them twice")
