@@ -12,12 +12,6 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, evaluate, largest_value
 
-# The largest of several indices, ties at random.
-#
-# Both functions find the largest value and the runner-up without a branch that depends on the
-# values, because a processor cannot predict such branches. If the two are equal, a second pass
-# draws one random number among the ties. Nothing is allocated.
-
 
 def choose_largest(values: FloatArray, rng: np.random.Generator) -> int:
     """Position of the largest value, ties at random.
