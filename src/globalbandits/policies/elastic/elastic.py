@@ -183,7 +183,7 @@ class Elastic(Policy):
         )
 
     def details(self, setup: Setup, stats: Statistics, state: Any) -> dict[str, Any]:
-        """Return the posterior weights of the errors' sizes, and all posterior means and indices."""
+        """Return posterior weights of the errors' sizes, and every arm's mean and index."""
         shown = self._deciding(state)
         window = {"window": drift_rules.WINDOW_ROUNDS[int(state.deciding[0])]} if self.drift else {}
         return window | {
