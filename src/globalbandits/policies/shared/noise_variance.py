@@ -148,7 +148,7 @@ def degrees_of_freedom(stats: Statistics, arm: int) -> float:
 
 
 def surprise(stats: Statistics, variance: float, arm: int, gap: float) -> float:
-    """Return minus the logarithm of Student's density at an error ``gap`` of the arm's mean.
+    """Return how unlikely an error ``gap`` of the arm's mean is under Student's law, in nats.
 
     The value is 0 for no gap. With many rewards it is ``N / 2 * log(1 + gap^2 / variance)``, the
     least divergence of Normal arms of unknown variance (Burnetas and Katehakis 1996).

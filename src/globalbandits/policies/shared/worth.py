@@ -7,7 +7,6 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, evaluate, largest_value
 
-
 # The largest of several indices, ties at random.
 #
 # These functions find the largest value and the runner-up without a branch that depends on the
