@@ -1,4 +1,4 @@
-"""The best arm at the posterior mean of the parameter."""
+"""`GridPlugIn`: the best arm at the posterior mean of the parameter."""
 
 import dataclasses
 
