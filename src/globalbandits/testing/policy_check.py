@@ -47,12 +47,6 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-# Arrays that refuse indices outside of them.
-#
-# Compiled code does not check indices. So rules are run once in plain Python over arrays that
-# do. Negative indices, which Python counts from the end, are refused too.
-
-
 class OutsideError(IndexError):
     """An index outside of an array."""
 

@@ -1,1 +1,1 @@
-"""Policies for curves that are only roughly right: errors of the curves are part of the belief."""
+"""Policies for curves that are only roughly right: their posterior includes the curves' errors."""

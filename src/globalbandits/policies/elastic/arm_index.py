@@ -1,8 +1,8 @@
 """The index of one arm under Elastic, from the last fit and the arm's own rewards.
 
-The index of an arm with rewards lies between a floor and a ceiling, for any fit. With the floor, an
-arm that may be better than its curve is not given up. With the ceiling, an arm whose own rewards
-are bad is not kept.
+The index of an arm with rewards lies between a floor and a ceiling, for any fit. The floor keeps
+an arm in play that may be better than its curve. The ceiling drops an arm whose own rewards are
+bad.
 """
 
 import math
@@ -29,7 +29,7 @@ FLOOR_VARIANCE = 0.001  # of the error that the floor allows for
 
 
 def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
-    """Posterior mean and index of one arm, from the last fit and its own rewards."""
+    """Compute posterior mean and index of one arm, from the last fit and its own rewards."""
     fit = state.fit
     count = stats.counts[arm]
     variance = state.noise.variances[arm]
@@ -70,7 +70,7 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         far_odds = setup.exception * FAR_SHARE * far[0]
         both = near_odds + far_odds
         whole = 1.0 - setup.exception + both
-        # The arm is probably the exception: its curve is not used any more.
+        # The arm is probably the exception, so its curve is no longer used.
         if both > 0.5 * whole:
             law = near if near_odds > far_odds else far
             mean = model + law[1]
@@ -78,7 +78,8 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         else:
             for odds, law in ((near_odds, near), (far_odds, far)):
                 often = odds / whole * state.horizons[1]
-                # Small odds count less than in proportion: a lucky arm is not yet an exception.
+                # Small odds count less than in proportion, because a few lucky rewards do not
+                # make an arm an exception.
                 gain = often * often / (1.0 + often * often)
                 centre = mean + gain * (model + law[1] - mean)
                 bonus = math.sqrt(law[2]) * psi_log(often * law[2] / variance)
@@ -86,7 +87,7 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
     if count > 0 and setup.caution > 0.0:
         ahead = setup.caution * state.horizons[1]
         index = max(index, floor(model, own, noise, variance, ahead))
-    # As far below the mean as the index is above it.
+    # The index mirrored at the mean: a lower bound at the same distance.
     low = 2.0 * mean - index
     rounds = state.horizons[2]
     if count > 0:
@@ -106,14 +107,14 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
 
 
 def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:
-    """The smallest index of an arm, for a curve that may be slightly wrong.
+    """Return the smallest index of an arm, for a curve that may be slightly wrong.
 
     Args:
         model: the mean by the curve.
-        own: mean of the arm's rewards.
-        noise: variance of that mean.
-        variance: of one reward.
-        ahead: rounds to look ahead, times the chance that the curve is wrong.
+        own: the mean of the arm's rewards.
+        noise: the variance of that mean.
+        variance: the variance of one reward.
+        ahead: rounds to look ahead, times the probability that the curve is wrong.
     """
     trust = FLOOR_VARIANCE / (FLOOR_VARIANCE + noise)
     rest = trust * noise
@@ -123,14 +124,14 @@ def floor(model: float, own: float, noise: float, variance: float, ahead: float)
 def law_of_exception(
     count: float, surprise: float, noise: float, spread: float, size: float
 ) -> tuple[float, float, float]:
-    """The law of an arm whose curve has an error of this variance: (odds, mean, variance).
+    """Return the law of an arm whose curve has an error of this variance.
 
-    The odds are those of the arm's rewards against a curve that is not badly wrong. The mean is
-    relative to the curve.
+    The result is (odds, mean, variance). The odds are the likelihood ratio of the arm's rewards
+    against a curve that is not badly wrong. The mean is relative to the curve.
 
     Args:
         count: number of the arm's rewards.
-        surprise: their mean minus that of the model.
+        surprise: their mean minus the model's mean.
         noise: variance of their mean.
         spread: variance of the model's mean, if the curve is not badly wrong.
         size: variance of the error.

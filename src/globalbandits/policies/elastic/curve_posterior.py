@@ -1,4 +1,15 @@
-"""The curves on a grid of the parameter, with priors of the parameter and of the curves' errors."""
+"""The posterior of the parameter and of the size of the curves' errors, on a grid.
+
+The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` are Normal with mean 0 and standard
+deviation s r_k, where r_k is known (1 by default). One arm may be an exception, whose error has a
+variance larger by z. Given the arms' sample means, the weight of (s, theta) is ::
+
+    prior(s) * prior(theta) * prod_k Normal(mean_k; mu_k(theta), s**2 r_k**2 + v_k / N_k)
+
+times the odds of the arm that is most likely the exception, if they are above 1. Here v_k is the
+variance of the rewards of arm k, and N_k their number. An index needs the weights of the scales s,
+and the mean and variance of ``mu_k(theta)`` given each s.
+"""
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +29,9 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
+# The grid, with priors of the parameter and of the scales.
+
+# Sizes s of the errors: standard deviations on the unit reward scale.
 SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 N_SCALES = len(SCALES)
 EQUAL_WEIGHTS = (1.0,) * N_SCALES
@@ -25,9 +39,9 @@ EQUAL_WEIGHTS = (1.0,) * N_SCALES
 LONG_GAME_WEIGHTS = (0.8,) + (0.025,) * (N_SCALES - 1)
 SHORT_GAME_WEIGHTS = (0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003)
 N_CELLS = 2000  # of the parameter's domain
-# The coarse pass must see each part of a prior of the parameter.
+# Few enough that the coarse pass has a point in each part of a prior of the parameter.
 MAX_PRIOR_PARTS = 20
-# Relative to the largest weight: no part of the domain is impossible.
+# Relative to the largest weight, so that no part of the domain is impossible.
 MIN_PART_WEIGHT = 1e-6
 N_COARSE, N_FINE = 32, 48  # points at which a scale's weight is computed in each pass
 
@@ -68,7 +82,7 @@ def no_sketch(prior: Prior) -> Sketch:
 
 
 def default_weights(share: float) -> tuple[float, ...]:
-    """Default weights of the scales for a horizon that is this share of a long one.
+    """Return the default weights of the scales for a horizon that is this share of a long one.
 
     >>> default_weights(1.0) == LONG_GAME_WEIGHTS, default_weights(0.0) == SHORT_GAME_WEIGHTS
     (True, True)
@@ -78,7 +92,7 @@ def default_weights(share: float) -> tuple[float, ...]:
 
 
 def as_weights(name: str, value: Any, least: int, most: int) -> tuple[float, ...]:
-    """Value as ``least`` to ``most`` weights of at least 0, not all 0.
+    """Return the value as ``least`` to ``most`` weights of at least 0, not all 0.
 
     >>> as_weights("prior", [1, 0, 1], 2, 3)
     (1.0, 0.0, 1.0)
@@ -91,7 +105,7 @@ def as_weights(name: str, value: Any, least: int, most: int) -> tuple[float, ...
 
 
 def as_numbers(name: str, value: Any, what: str) -> tuple[float, ...]:
-    """Value as a tuple of finite numbers."""
+    """Return the value as a tuple of finite numbers."""
     try:
         return tuple(as_float(name, number, PolicyError) for number in value)
     except TypeError:
@@ -104,13 +118,13 @@ def build_prior(
     theta_weights: tuple[float, ...] = (1.0,),
     relative: tuple[float, ...] | None = None,
 ) -> Prior:
-    """The grid of one model.
+    """Return the grid of one model.
 
     Args:
         model: the curves.
-        weights: of the scales; they need not sum to 1.
-        theta_weights: of equal parts of the parameter's domain, likewise; the prior is linear
-            between the middles of the parts.
+        weights: weights of the scales. They need not sum to 1.
+        theta_weights: weights of equal parts of the parameter's domain. They need not sum to 1.
+            The prior is linear between the middles of the parts.
         relative: r_k for each arm; None for 1.
     """
     (low, high), (least, most) = model.domain, model.reward_range
@@ -140,7 +154,7 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
     """Guess the arms' means before the variances of rewards are known.
 
     The curves are averaged over a few cells, with weights for the largest possible variance of
-    rewards; then each arm's own rewards are added.
+    rewards. Then each arm's own rewards are added.
     """
     n_arms = stats.counts.shape[0]
     own, precisions, logs = memory.own, memory.precisions, memory.logs
@@ -170,12 +184,13 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
         noise.guesses[arm] = guess_mean(stats, arm, noise.guesses[arm] / mass)
 
 
-# The weights of one scale on the cells of a grid that matter, by a coarse and a fine pass.
+# The weights of one scale on the cells that matter, by a coarse and a fine pass.
 #
 # A pass divides a window of cells into blocks of equal size, and uses the middle cell of each
 # block.
 
-EXCEPTION_VARIANCE = 0.015  # z, of the error of an arm whose curve is badly wrong
+# z: the variance of the error of an arm whose curve is badly wrong.
+EXCEPTION_VARIANCE = 0.015
 # Blocks whose weight is below exp(-14) of the largest are left out.
 WINDOW_NATS = 14.0
 
@@ -228,7 +243,7 @@ def _no_gaps(n_arms: int, n_points: int) -> Gaps:
 
 
 def list_pulled_arms(prior: Prior, stats: Statistics, variances: FloatArray, scan: Scan) -> int:
-    """Begin a scan: list the arms with rewards; returns how many there are."""
+    """Start a scan: list the arms with rewards, and return their number."""
     clear_scan(scan)
     n_pulled = 0
     for arm in range(stats.counts.shape[0]):
@@ -268,7 +283,7 @@ def clear_scan(scan: Scan) -> None:
 
 
 def set_precisions(scan: Scan, n_pulled: int, scale: float, exception: float) -> float:
-    """Set the precisions for one scale; returns the part of the log weight without theta."""
+    """Set the precisions for one scale, and return the part of the log weight without theta."""
     log = 0.0
     before = -math.inf
     if exception > 0.0:
@@ -286,10 +301,10 @@ def set_precisions(scan: Scan, n_pulled: int, scale: float, exception: float) ->
 def find_window(
     prior: Prior, scan: Scan, n_pulled: int, window: IntArray, logs: FloatArray
 ) -> float:
-    """Log weights on the few cells that matter; returns the largest.
+    """Compute log weights on the few cells that matter, and return the largest.
 
-    A coarse pass over the domain finds them. Finer passes follow while the posterior may be
-    narrower than the distance of the points.
+    A coarse pass over the domain finds these cells. Finer passes follow while the posterior may
+    be narrower than the distance between points.
     """
     low = 0
     high = prior.thetas.shape[0]
@@ -322,7 +337,7 @@ def find_window(
 
 
 def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps: Gaps) -> None:
-    """Compute the squared gaps in the blocks of a window, unless they are known."""
+    """Compute the squared gaps in the blocks of a window, unless the window is unchanged."""
     same = True
     for i in range(4):
         same = same and gaps.window[i] == window[i]
@@ -340,9 +355,9 @@ def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps
 
 
 def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray) -> float:
-    """Log weights of the blocks for one scale; returns the largest.
+    """Compute log weights of the blocks for one scale, and return the largest.
 
-    The inner loop runs over blocks: it has no running sum, so a compiler can vectorise it.
+    The inner loop runs over blocks. It has no running sum, so the compiler can vectorise it.
     """
     squares, priors, odds = gaps.squares, gaps.logs, scan.best_odds
     n_blocks = gaps.window[3]
@@ -365,27 +380,18 @@ def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray)
 
 
 def block_middle(window: IntArray, block: int) -> int:
-    """The middle cell of a block."""
+    """Return the middle cell of a block."""
     start = window[0] + block * window[1]
     return int((start + min(start + window[1], window[2]) - 1) // 2)
 
 
 def block_size(window: IntArray, block: int) -> int:
-    """The number of cells of a block; the last block may be shorter."""
+    """Return the number of cells of a block. The last block may be shorter."""
     start = window[0] + block * window[1]
     return int(min(start + window[1], window[2]) - start)
 
 
-# The posterior of the parameter and of the size of the curves' errors, in two passes of a grid.
-#
-# The mean of arm k is ``mu_k(theta) + b_k``. The ``b_k`` are Normal with mean 0 and standard
-# deviation s r_k, where r_k is known (1 by default). One arm may be an exception, whose error
-# has a variance larger by z. Given the arms' sample means, the weight of (s, theta) is ::
-#
-# prior(s) * prior(theta) * prod_k Normal(mean_k; mu_k(theta), s**2 r_k**2 + v_k / N_k)
-#
-# times the odds of the arm that is most likely the exception, if they are above 1. An index
-# needs the weights of the scales s, and the mean and variance of ``mu_k(theta)`` given each s.
+# The fit: all scales together.
 
 
 class Fit(NamedTuple):
@@ -425,14 +431,14 @@ def no_fit(prior: Prior) -> Fit:
 def fit_errors(
     prior: Prior, exception: float, stats: Statistics, variances: FloatArray, fit: Fit
 ) -> None:
-    """Fit to the statistics.
+    """Fit the posterior to the statistics.
 
     Args:
         prior: the grid.
         exception: the prior probability that an arm is the exception; 0 for none.
         stats: the rewards.
-        variances: (n_arms,) of the arms' rewards.
-        fit: takes the result.
+        variances: (n_arms,) variances of the arms' rewards.
+        fit: receives the result.
     """
     n_scales = prior.scales.shape[0]
     n_arms = stats.counts.shape[0]
@@ -475,7 +481,7 @@ def fit_errors(
 
 
 def estimate_theta(stats: Statistics, fit: Fit) -> float:
-    """The posterior mean of the parameter as of the last fit; nan before any reward."""
+    """Return the posterior mean of the parameter at the last fit; nan before any reward."""
     if stats.total[0] == 0:
         return math.nan
     return float(fit.theta[0])

@@ -1,12 +1,12 @@
-"""The rules of `Elastic` where the parameter may move: three posteriors, one of which decides.
+"""The rules of `Elastic` for a parameter that may move: three posteriors, one of which decides.
 
-All are fitted to the same rewards, but two of them forget: a reward counts (1 - 1/W)**age for a
-window W. Each of them predicts every reward, and keeps a score ::
+All are fitted to the same rewards, but two of them forget: a reward has weight (1 - 1/W)**age for
+a window W. Each posterior predicts every reward and keeps a score ::
 
     score <- (1 - 1/1000) * score - (reward - prediction)**2 / (2 v) - penalty / 1000
 
 where v is the variance of the arm's rewards and the penalty is 9 nats for those that forget. The
-posterior with the largest score decides, so one that forgets must have predicted better first.
+posterior with the largest score decides. One that forgets decides only after better predictions.
 """
 
 from typing import Any, NamedTuple
@@ -28,17 +28,18 @@ from globalbandits.policies.shared.refits import next_fit
 from globalbandits.policies.shared.worth import choose_largest
 from globalbandits.statistics import Statistics, count
 
-WINDOW_ROUNDS = (0.0, 1000.0, 200.0)  # 0 never forgets
-SCORE_ROUNDS = 1000.0  # memory of a score
+WINDOW_ROUNDS = (0.0, 1000.0, 200.0)  # W of each posterior; 0 never forgets
+SCORE_ROUNDS = 1000.0  # window of a score
 PENALTY_NATS = 9.0
-# Rounds grow by this factor, or by this share of the window, from one fit to the next.
+# From one fit to the next, the number of rounds grows by this factor; in later rounds it grows by
+# (factor - 1) times the window.
 WINDOW_FIT_GROWTH = 1.05
 # A smaller weighted count is set to 0.
 MIN_COUNT = 1e-6
 
 
 class View(NamedTuple):
-    """Rewards with their weights by age, and the posterior they lead to."""
+    """Rewards weighted by age, and their posterior."""
 
     seen: Statistics  # counts are sums of weights, not whole numbers
     posterior: Posterior
@@ -51,18 +52,18 @@ class State(NamedTuple):
     slow: View
     fast: View
     scores: FloatArray  # (3,)
-    deciding: IntArray  # (1,) which of them decides
+    deciding: IntArray  # (1,) position of the view that decides
 
 
 def no_weighted_statistics(n_arms: int) -> Statistics:
-    """Nothing observed yet; counts may become fractions."""
+    """Return empty statistics whose counts may become fractions."""
     counts: Any = np.zeros(n_arms)
     total: Any = np.zeros(1)
     return Statistics(counts, np.zeros(n_arms), np.zeros(n_arms), total)
 
 
 def init(setup: Setup) -> State:
-    """No reward yet: three times the prior."""
+    """No reward yet: three views of the prior."""
     views = []
     n = setup.tables.n_arms
     for _ in WINDOW_ROUNDS:
@@ -78,13 +79,13 @@ def init(setup: Setup) -> State:
 
 
 def deciding(state: State) -> Posterior:
-    """The posterior that decides; plain Python."""
+    """Return the posterior that decides. Not compiled."""
     views: tuple[View, ...] = (state.still, state.slow, state.fast)
     return views[int(state.deciding[0])].posterior
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The largest index of the posterior that decides, ties at random."""
+    """Return the arm with the largest index in the view that decides, ties at random."""
     if state.deciding[0] == 0:
         return choose_largest(state.still.posterior.indices, rng)
     if state.deciding[0] == 1:
@@ -110,7 +111,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 def learn_reward(
     setup: Setup, view: View, arm: int, reward: float, rounds: float, window: float
 ) -> float:
-    """Add a reward to one view; returns the squared error of its prediction."""
+    """Add a reward to one view, and return the squared error of its prediction."""
     seen, posterior = view.seen, view.posterior
     error = reward - float(posterior.means[arm])
     longest = rounds
@@ -147,7 +148,7 @@ def discount(seen: Statistics, keep: float) -> None:
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The posterior mean of the parameter in the view that decides; nan before any reward."""
+    """Return the posterior mean of the parameter in the view that decides; nan before rewards."""
     if state.deciding[0] == 0:
         return estimate_theta(stats, state.still.posterior.fit)
     if state.deciding[0] == 1:

@@ -1,4 +1,4 @@
-"""Elastic: trust the model's curves as far as the rewards agree with them."""
+"""`Elastic`: a policy that trusts the model's curves to the extent that rewards confirm them."""
 
 import dataclasses
 import math
@@ -57,19 +57,19 @@ _DRIFTING_RULES = Rules(
 @register("elastic")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Elastic(Policy):
-    """Trust the curves as far as the rewards agree with them, and explore the rest.
+    """Trust the curves to the extent that rewards confirm them, and explore otherwise.
 
     The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` have an unknown common size; at
     most one arm is an exception, whose curve is badly wrong or carries no information. The
     posterior of parameter and size gives every arm a mean m and a variance c. The arm with the
     largest Gittins index ``m + sqrt(c) * psi(h * c / v)`` is played, where h is the number of
-    rounds so far and v the variance of a reward. Each arm also has the index it would have as
-    the exception; the larger of the two counts. Finally an arm's own rewards set a floor and a
-    ceiling for its index. No arm needs a first play. See docs/elastic.md for measurements.
+    rounds so far and v the variance of a reward. Each arm also has an index for the case that it
+    is the exception, and the larger one is used. Finally an arm's own rewards set a floor and a
+    ceiling for its index. Arms need no initial play. See docs/elastic.md for measurements.
 
     Value: exact for values that rise linearly with the mean. For others it is an approximation:
     the index is the largest worth of a mean within the bonus of the posterior mean. On six
-    problems with a target, regret was that of policies on a grid of the parameter
+    problems with a target, regret was equal to that of policies on a grid of the parameter
     (docs/policies.md).
 
     Args:
@@ -79,10 +79,10 @@ class Elastic(Policy):
         exception: the prior probability, in [0, 1), that some arm's curve is badly wrong, shared
             by all arms. None for .12, or .12 * horizon / 10**4 for a horizon below 10**4, which
             leaves less time to gain from finding the exception.
-        caution: the prior chance, shared by all arms and at least 0, that a curve is slightly
-            wrong. It sets the floor. With larger values fewer runs stay with a wrong arm; where
-            the curves are right, a factor e more costs about 9 rewards (12 prices, 10**4 rounds),
-            a price that no policy can avoid. Use 0 if you trust your curves. None for three times
+        caution: the prior probability, shared by all arms and at least 0, that a curve is slightly
+            wrong. It sets the floor. With larger values fewer runs stay with a wrong arm. If the
+            curves are right, a factor e more costs about 9 rewards (12 prices, 10**4 rounds);
+            no policy can avoid this cost. Use 0 if you trust your curves. None for three times
             the default of `exception`.
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
             deviations on the unit reward scale), for example from history. None puts four
@@ -95,10 +95,9 @@ class Elastic(Policy):
         proved: from round 10**4 on, add a floor and a ceiling that are valid for any rewards in
             [0, 1], from an arm's own rewards alone, and play every arm once. Regret is then
             sub-linear for all means; docs/elastic.md has the proof and the cost.
-        drift: the parameter may move. Two more posteriors forget, after about 1,000 and 200
-            rounds, and the one of the three that has predicted recent rewards best decides.
-            It costs almost no regret where nothing moves, but a decision takes several times
-            as long.
+        drift: whether the parameter may move. Two more posteriors forget, after about 1,000 and
+            200 rounds. The one of the three that predicted recent rewards best decides. This costs
+            almost no regret for a constant parameter, but a decision takes several times as long.
 
     >>> Elastic().label, Elastic(horizon=1000).label
     ('Elastic', 'Elastic(horizon=1000)')
@@ -115,7 +114,7 @@ class Elastic(Policy):
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]
-        """With a drift the order of rewards matters: there is no forgetting and no merging."""
+        """The rules. With a drift the order of rewards matters, so a learner cannot forget."""
         return _DRIFTING_RULES if self.drift else _STATIONARY_RULES
 
     def __post_init__(self) -> None:
@@ -150,7 +149,7 @@ class Elastic(Policy):
             object.__setattr__(self, name, value)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model on a grid, and the constants."""
+        """Return the model on a grid, and the constants."""
         right = self.arm_errors is None or len(self.arm_errors) == model.n_arms
         rule = f"have one entry for each of the {model.n_arms} arms"
         require(right, "arm_errors", rule, self.arm_errors, PolicyError)
@@ -175,7 +174,7 @@ class Elastic(Policy):
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: Any) -> str:
-        """The index and the expected size of the curves' errors."""
+        """Give the index and the expected size of the curves' errors."""
         shown = self._deciding(state)
         scale = float(shown.fit.scale_weights @ setup.prior.scales)
         return (
@@ -184,7 +183,7 @@ class Elastic(Policy):
         )
 
     def details(self, setup: Setup, stats: Statistics, state: Any) -> dict[str, Any]:
-        """Posterior weights of the errors' sizes, and every arm's posterior mean and index."""
+        """Return posterior weights of the errors' sizes, and every arm's mean and index."""
         shown = self._deciding(state)
         window = {"window": drift_rules.WINDOW_ROUNDS[int(state.deciding[0])]} if self.drift else {}
         return window | {
@@ -196,5 +195,5 @@ class Elastic(Policy):
         }
 
     def _deciding(self, state: Any) -> Posterior:
-        """The posterior that decides: one of three where the parameter may move."""
+        """Return the posterior that decides: one of three if the parameter may move."""
         return drift_rules.deciding(state) if self.drift else state

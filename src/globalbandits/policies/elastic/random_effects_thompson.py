@@ -1,4 +1,4 @@
-"""Random-effects Thompson sampling: one draw from the posterior of curves that may be off."""
+"""`RandomEffectsThompson`: Thompson sampling for curves with errors of unknown size."""
 
 import dataclasses
 import math
@@ -45,7 +45,7 @@ FIT_GROWTH = 1.05  # of the number of rewards, from one fit to the next
 
 
 class Setup(NamedTuple):
-    """The model, and the same on a grid."""
+    """The model's tables, its curves on a grid, and how noise is pooled."""
 
     tables: Tables
     prior: Prior
@@ -53,7 +53,7 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """The statistics of the last fit, and what follows from them."""
+    """The statistics of the last fit, and numbers derived from them."""
 
     fitted: Statistics
     due: FloatArray  # (1,) the number of rewards at which the next fit is due
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 def init(setup: Setup) -> State:
-    """No reward yet: what the prior says."""
+    """No reward yet: the prior."""
     n = setup.tables.n_arms
     state = State(no_statistics(n), np.zeros(1), no_noise(n), no_fit(setup.prior))
     refit(setup, state)
@@ -70,7 +70,7 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """Draw the errors' size, then the parameter, then every arm's error; the best arm."""
+    """Draw the errors' size, the parameter and every arm's error; return the best arm."""
     scale = draw(state.fit.scale_weights, state.fit.scale_weights.shape[0], rng)
     window = state.fit.windows[scale]
     block = draw(state.fit.weights[scale], window[3], rng)
@@ -96,7 +96,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def draw(weights: FloatArray, n_weights: int, rng: np.random.Generator) -> int:
-    """A position, drawn by weights that need not sum to 1.
+    """Draw a position by weights, which need not sum to 1.
 
     >>> draw(np.array([0.0, 3.0, 0.0]), 3, np.random.default_rng(0))
     1
@@ -116,7 +116,7 @@ def draw(weights: FloatArray, n_weights: int, rng: np.random.Generator) -> int:
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Renew the played arm's variance, or fit again when it is time."""
+    """Fit if that is due; otherwise update the played arm's variance."""
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
     else:
@@ -130,7 +130,7 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def refit(setup: Setup, state: State) -> None:
-    """Everything, from the statistics of the last fit."""
+    """Recompute everything from the statistics of the last fit."""
     fitted = state.fitted
     state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
     guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
@@ -139,7 +139,7 @@ def refit(setup: Setup, state: State) -> None:
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """The last fit again, then the variances with the rewards that have come since."""
+    """Repeat the last fit, then update the variances with the rewards since."""
     if not may_be_last_fit(state.fitted, stats, FIT_GROWTH):
         return False
     refit(setup, state)
@@ -149,7 +149,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The posterior mean of the parameter as of the last fit; nan before any reward."""
+    """Return the posterior mean of the parameter at the last fit; nan before any reward."""
     return estimate_theta(stats, state.fit)
 
 
@@ -158,10 +158,10 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 class RandomEffectsThompson(Policy):
     """Thompson sampling when the mean of arm k is ``mu_k(theta) + b_k``.
 
-    The errors ``b_k`` are Normal with mean 0 and one unknown size. A round draws the size,
-    then the parameter, then each arm's mean from their joint posterior, and plays the best
-    arm of the draw. It is the control for `Elastic`: the same posterior without an index.
-    Value: any; drawn means are valued.
+    The errors ``b_k`` are Normal with mean 0 and a common unknown size. A round draws the size,
+    then the parameter, then each arm's mean from their joint posterior, and plays the best arm of
+    the draw. Compare it with `Elastic`, which has the same posterior and plays by an index.
+    Value: any; the drawn means are valued.
 
     Args:
         prior: nine weights of the errors' sizes, as in `Elastic`; None for equal ones.
@@ -180,9 +180,9 @@ class RandomEffectsThompson(Policy):
             object.__setattr__(self, "prior", as_weights("prior", self.prior, N_SCALES, N_SCALES))
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model on a grid."""
+        """Return the model on a grid."""
         return Setup(model.tables, build_prior(model, self.prior or EQUAL_WEIGHTS), SIMILAR_ARMS)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """A draw, and the parameter it is drawn around."""
+        """Give the posterior mean of the parameter."""
         return f"best arm of one draw from the posterior around {float(state.fit.theta[0]):.6g}"

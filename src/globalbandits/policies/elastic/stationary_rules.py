@@ -1,4 +1,7 @@
-"""The rules of `Elastic`: a fit after every 7 % more rewards, and an index per arm."""
+"""The rules of `Elastic` for a constant parameter: a posterior and an index per arm.
+
+The posterior is fitted again whenever the number of rewards has grown by 7 %.
+"""
 
 import math
 from typing import NamedTuple
@@ -41,7 +44,7 @@ PIVOT_ROUNDS, AHEAD_EXPONENT = 1e4, 0.75
 
 
 class Setup(NamedTuple):
-    """The model, the same on a grid, and the policy's constants."""
+    """The model's tables, its curves on a grid, and the policy's constants."""
 
     tables: Tables
     prior: Prior
@@ -67,7 +70,7 @@ class Posterior(NamedTuple):
 
 
 def no_posterior(setup: Setup, fitted: Statistics, renewed: Statistics) -> Posterior:
-    """An empty posterior of the rewards that these statistics will hold."""
+    """Return an empty posterior with these empty statistics."""
     n = setup.tables.n_arms
     return Posterior(
         fitted=fitted,
@@ -90,7 +93,7 @@ def init(setup: Setup) -> Posterior:
 
 
 def select(setup: Setup, stats: Statistics, state: Posterior, rng: np.random.Generator) -> int:
-    """The largest index, ties at random."""
+    """Return the arm with the largest index, ties at random."""
     return choose_largest(state.indices, rng)
 
 
@@ -117,7 +120,7 @@ def rebuild(setup: Setup, stats: Statistics, state: Posterior) -> None:
 
 
 def fit_all(setup: Setup, stats: Statistics, state: Posterior, rounds: float) -> None:
-    """Fit, and compute every index; the statistics may hold fewer rewards than ``rounds``."""
+    """Fit, and compute every index. The statistics may hold fewer rewards than ``rounds``."""
     assign(state.fitted, stats)
     assign(state.renewed, stats)
     refit(setup, state, rounds)
@@ -126,7 +129,7 @@ def fit_all(setup: Setup, stats: Statistics, state: Posterior, rounds: float) ->
 
 
 def refit(setup: Setup, state: Posterior, rounds: float) -> None:
-    """Everything but the indices, from the statistics of the last fit."""
+    """Recompute everything except the indices from the statistics of the last fit."""
     fitted = state.fitted
     total = float(fitted.total[0])
     guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
@@ -157,5 +160,5 @@ def resume(setup: Setup, stats: Statistics, state: Posterior) -> bool:
 
 
 def estimate(setup: Setup, stats: Statistics, state: Posterior) -> float:
-    """The posterior mean of the parameter as of the last fit; nan before any reward."""
+    """Return the posterior mean of the parameter at the last fit; nan before any reward."""
     return estimate_theta(stats, state.fit)

@@ -1,1 +1,1 @@
-"""Policies that do not use the model: every arm learns for itself."""
+"""Policies that do not use the model's curves: arms are independent."""

@@ -1,4 +1,4 @@
-"""Epsilon-greedy: the best mean so far, or a random arm with probability epsilon."""
+"""`EpsilonGreedy`: the best mean so far, or a random arm with probability epsilon."""
 
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,7 +33,7 @@ class Setup(NamedTuple):
 
 
 def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Generator) -> int:
-    """Every arm once, the lowest first; then any arm with probability epsilon, else the best."""
+    """Return the lowest arm without a reward; then a random arm or the best one."""
     if state.played[0] < setup.tables.n_arms:
         return first_unplayed(stats)
     if rng.random() < setup.epsilon:
@@ -70,11 +70,11 @@ class EpsilonGreedy(Policy):
         object.__setattr__(self, "epsilon", epsilon)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables and epsilon."""
+        """Return the model's tables and epsilon."""
         return Setup(model.tables, self.epsilon)
 
     def reason(self, setup: Setup, stats: Statistics, state: Widths) -> str:
-        """Greedy or random."""
+        """Name the next kind of play."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
         return f"largest mean reward so far; any arm with probability {setup.epsilon:g}"

@@ -1,4 +1,4 @@
-"""Explore-then-commit: play every arm equally often, then only the best one."""
+"""`ExploreThenCommit`: play every arm equally often, then only the best one."""
 
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,7 +36,7 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The arm explored least, the lowest first; once all are explored, the best mean."""
+    """Return the least explored arm, the lowest first; after the exploration the best one."""
     explored = state.explored
     if explored.total[0] >= setup.plays * setup.tables.n_arms:
         return choose_best(setup, explored, rng)
@@ -48,7 +48,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def choose_best(setup: Setup, explored: Statistics, rng: np.random.Generator) -> int:
-    """The arm whose mean is worth most. All arms have equally many rewards, so sums rank them."""
+    """Return the arm whose mean is worth most. Counts are equal, so sums rank the arms."""
     if not setup.tables.valued:
         return choose_largest(explored.sums, rng)
     worths = np.empty(setup.tables.n_arms)
@@ -75,10 +75,10 @@ class ExploreThenCommit(Policy):
     """Play every arm ``plays`` times in turn, then always the one with the best mean.
 
     See Lattimore and Szepesvari (2020), Algorithm 1. Arms that tie after the exploration are
-    played at random. A wrong arm may win the exploration; then regret is linear, so use more plays
-    for a longer horizon. The model's curves are not used. A learner can neither forget nor be
-    merged: the order of rewards decides which of them belong to the exploration. Value: any; means
-    are ranked by worth.
+    played at random. A wrong arm may win the exploration, and regret is then linear. So use more
+    plays for a longer horizon. The model's curves are not used. A learner can neither forget nor
+    be merged, because the order of rewards decides which of them belong to the exploration.
+    Value: any; means are ranked by worth.
 
     Args:
         plays: the number of plays per arm in the exploration; at least 1.
@@ -96,16 +96,16 @@ class ExploreThenCommit(Policy):
         object.__setattr__(self, "plays", as_integer("plays", self.plays, 1, PolicyError))
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables and the number of plays."""
+        """Return the model's tables and the number of plays."""
         return Setup(model.tables, self.plays)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The phase."""
+        """Name the phase."""
         n_made, n_planned = int(state.explored.total[0]), setup.plays * setup.tables.n_arms
         if n_made < n_planned:
             return f"exploring: {n_made} of {n_planned} plays made"
         return "committed to the largest mean of the exploration"
 
     def observed(self, stats: Statistics, state: State) -> Statistics:
-        """The rewards of the exploration."""
+        """Return the rewards of the exploration."""
         return state.explored

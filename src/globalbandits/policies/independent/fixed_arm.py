@@ -1,4 +1,4 @@
-"""Always the same arm, such as today's price: a baseline for comparisons."""
+"""`FixedArm`: always the same arm, such as today's price, as a baseline for comparisons."""
 
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,17 +24,17 @@ class Setup(NamedTuple):
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The arm."""
+    """Return the arm."""
     return setup.arm
 
 
 @register("fixed_arm")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedArm(Policy):
-    """Always play one arm, whatever the rewards: a baseline such as today's price.
+    """Always play one arm, independently of the rewards: a baseline such as today's price.
 
     Args:
-        arm: the arm, an index; may be given by position.
+        arm: index of the arm; may be given by position.
 
     >>> FixedArm(3).label, FixedArm(3).to_dict()
     ('FixedArm(3)', {'policy': 'fixed_arm', 'arm': 3})
@@ -46,20 +46,20 @@ class FixedArm(Policy):
     ignores_value = True
 
     def __post_init__(self) -> None:
-        """Check the arm; `setup` compares it with the model."""
+        """Check the arm. `setup` compares it with the model."""
         object.__setattr__(self, "arm", as_integer("arm", self.arm, 0, PolicyError))
 
     @property
     def label(self) -> str:
-        """The name, and always the arm."""
+        """The name with the arm, also if it is the default."""
         return f"FixedArm({self.arm})"
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The arm, which the model must have."""
+        """Return the model's tables and the arm, and check that the model has it."""
         last = model.n_arms - 1
         require(self.arm <= last, "arm", f"be at most {last}, the last arm", self.arm, PolicyError)
         return Setup(model.tables, self.arm)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The arm."""
+        """Name the arm."""
         return f"always arm {setup.arm}"

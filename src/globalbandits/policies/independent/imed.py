@@ -1,4 +1,4 @@
-"""IMED, Indexed Minimum Empirical Divergence (Honda and Takemura 2015)."""
+"""`IMED`: Indexed Minimum Empirical Divergence (Honda and Takemura 2015)."""
 
 import dataclasses
 import math
@@ -44,14 +44,14 @@ class Setup(NamedTuple):
 
 
 def remember(stats: Statistics, state: State, arm: int) -> None:
-    """Keep ``N * (negative entropy of the mean) + log N``, which only this arm's plays change."""
+    """Store ``N * (negative entropy of the mean) + log N``, which only this arm's plays change."""
     count = stats.counts[arm]
     state.means[arm] = min(max(state.means[arm], 0.0), 1.0)
     state.memo[arm] = count * negative_entropy(state.means[arm]) + math.log(count)
 
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
-    """The indices of the next round, with the sign changed so that the largest is played."""
+    """Compute minus the indices of the next round, so that the largest is played."""
     if setup.learned:
         score_learned(setup, stats, state)
         return
@@ -67,7 +67,8 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
     for arm in range(setup.tables.n_arms):
         cross = cross_entropy(state.means[arm], log_top, log_rest)
         state.indices[arm] = -state.memo[arm] - stats.counts[arm] * cross
-    # In a loop of its own: else a compiler takes the logarithm of every arm's count.
+    # In a separate loop, because in the first one compiled code would compute the logarithm of
+    # every arm's count.
     arm = best
     while arm < setup.tables.n_arms:
         state.indices[arm] = -math.log(stats.counts[arm])
@@ -77,10 +78,10 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def score_worth(setup: Setup, stats: Statistics, state: State) -> None:
-    """The indices of the next round where the model has a value.
+    """Compute minus the indices of the next round for a model with a value.
 
-    An arm could be best at the nearest mean that is worth as much as the best one, on either
-    side of its own; -inf if there is no such mean.
+    The divergence is to the nearest mean, above or below, that is worth as much as the best arm.
+    An arm without such a mean has -inf.
     """
     tables = setup.tables
     top = -math.inf
@@ -100,7 +101,7 @@ def score_worth(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def score_learned(setup: Setup, stats: Statistics, state: State) -> None:
-    """The indices of the next round by learned variances, with or without a value."""
+    """Compute minus the indices of the next round with learned variances."""
     tables, variances = setup.tables, learn_variances(stats)
     top = -math.inf
     for arm in range(tables.n_arms):
@@ -128,18 +129,18 @@ def score_learned(setup: Setup, stats: Statistics, state: State) -> None:
 @register("imed")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IMED(Policy):
-    """Play the arm with the least evidence against being best, plus log of its plays.
+    """Play the arm with the least sum of evidence against being best and log of its plays.
 
     The rule is ``argmin N_k * kl(mean_k, largest mean) + log(N_k)`` (Honda and Takemura 2015).
-    The paper minimises over all distributions on (-inf, 1]; we take the Bernoulli divergence
-    kl, which is exact for Bernoulli rewards and a lower bound for others in [0, 1]. The model's
+    The paper minimises over all distributions on (-inf, 1]. Here kl is the Bernoulli divergence,
+    which is exact for Bernoulli rewards and a lower bound for others in [0, 1]. The model's
     curves are not used.
 
     Rewards with less variance than Bernoulli rewards can be learned faster. With
     ``variance="learned"`` the first term is ``n / 2 * log(1 + N_k * gap^2 / (n * v_k))`` with
-    ``n = 4 + N_k``: the divergence of Normal arms of unknown variance, ``N_k / 2 * log(1 + gap^2 /
-    v_k)``, with a prior of the variance that weighs as much as five rewards and is estimated from
-    all arms.
+    ``n = 4 + N_k``. This is the divergence of Normal arms of unknown variance, ``N_k / 2 * log(1 +
+    gap^2 / v_k)``, with a prior of the variance that is estimated from all arms and has the weight
+    of five rewards.
 
     Value: any. ``kl(mean_k, q)`` is to the nearest mean q, above or below, that would be worth as
     much as the best arm's mean; an arm without such a mean is not played.
@@ -156,15 +157,15 @@ class IMED(Policy):
     rules = index_rules(remember, score)
 
     def __post_init__(self) -> None:
-        """Check the word."""
+        """Check the variance."""
         object.__setattr__(self, "variance", as_coin_or_learned(self.variance))
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables."""
+        """Return the model's tables."""
         return Setup(model.tables, self.variance == LEARNED)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The first round of plays, or the smallest index."""
+        """Say that this is a first play, or give the smallest index."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
         smallest = -float(np.max(state.indices))

@@ -1,4 +1,4 @@
-"""Independent Gittins: the index of a Normal arm with learned variance, without any model."""
+"""`IndependentGittins`: the Gittins index of Normal arms with learned variance, without a model."""
 
 import dataclasses
 import math
@@ -39,13 +39,13 @@ from globalbandits.statistics import Statistics, assign, no_statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-GROWTH = 1.05  # of the number of rewards, from one fit to the next
-
-MIDDLE = 0.5  # of the rewards' range: what an arm is worth before its first reward
+# The number of rewards grows by this factor from one fit to the next.
+FIT_GROWTH = 1.05
+PRIOR_MEAN = 0.5  # on the unit reward scale
 
 
 class Setup(NamedTuple):
-    """The model's tables (for the number of arms), and the policy's constants."""
+    """The model's tables and the policy's constants."""
 
     tables: Tables
     variance: float
@@ -55,10 +55,10 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """The statistics of the last time all indices were renewed, and an index per arm."""
+    """The statistics of the last fit, and an index per arm."""
 
     fitted: Statistics
-    due: FloatArray  # (1,) the number of rewards at which all indices are renewed
+    due: FloatArray  # (1,) the number of rewards at which the next fit is due
     horizon: FloatArray  # (1,) rounds the indices look ahead
     noise: Noise
     indices: FloatArray  # (n_arms,)
@@ -73,59 +73,59 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The largest index, ties at random."""
+    """Return the arm with the largest index, ties at random."""
     return choose_largest(state.indices, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Renew the played arm's index, or all of them when it is time."""
+    """Fit if that is due; otherwise update the played arm's index."""
     if stats.total[0] >= state.due[0]:
         rebuild(setup, stats, state)
     else:
         update_variance(stats, state.noise, setup.pooling, arm)
-        renew_index(setup, stats, state, arm)
+        update_index(setup, stats, state, arm)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """Learn how noisy rewards are, and renew every index."""
+    """Estimate the variances of rewards, and compute every index."""
     assign(state.fitted, stats)
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
-        renew_index(setup, stats, state, arm)
+        update_index(setup, stats, state, arm)
 
 
 def refit(setup: Setup, state: State) -> None:
-    """Everything but the indices, from the statistics of the last fit."""
+    """Recompute everything except the indices from the statistics of the last fit."""
     fitted = state.fitted
-    state.due[0] = next_fit(fitted.total[0], GROWTH)
+    state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
     state.horizon[0] = setup.patience * (float(fitted.total[0]) + 1.0)
     for arm in range(fitted.counts.shape[0]):
-        state.noise.guesses[arm] = guess_mean(fitted, arm, MIDDLE)
+        state.noise.guesses[arm] = guess_mean(fitted, arm, PRIOR_MEAN)
     learn_noise(fitted, state.noise, setup.pooling)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """The last fit again, then the indices with the rewards that have come since."""
-    if not may_be_last_fit(state.fitted, stats, GROWTH):
+    """Repeat the last fit, then compute the indices with the rewards since."""
+    if not may_be_last_fit(state.fitted, stats, FIT_GROWTH):
         return False
     refit(setup, state)
     for arm in range(stats.counts.shape[0]):
         update_variance(stats, state.noise, setup.pooling, arm)
-        renew_index(setup, stats, state, arm)
+        update_index(setup, stats, state, arm)
     return True
 
 
-def renew_index(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
-    """The index of one arm."""
+def update_index(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
+    """Compute the index of one arm."""
     variance = state.noise.variances[arm]
-    mean = MIDDLE
+    mean = PRIOR_MEAN
     rest = setup.variance
     count = stats.counts[arm]
     if count > 0:
         noise = variance / count
         trust = setup.variance / (setup.variance + noise)
         rest = trust * noise
-        mean += trust * (stats.sums[arm] / count - MIDDLE)
+        mean += trust * (stats.sums[arm] / count - PRIOR_MEAN)
     bonus = math.sqrt(rest) * psi(state.horizon[0] * rest / variance, setup.form)
     state.indices[arm] = worth_within(setup.tables, arm, mean - bonus, mean + bonus)
 
@@ -133,16 +133,16 @@ def renew_index(setup: Setup, stats: Statistics, state: State, arm: int) -> None
 @register("independent_gittins")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndependentGittins(Policy):
-    """Play the largest Gittins index of arms that know nothing of each other.
+    """Play the arm with the largest Gittins index; arms are independent.
 
-    Means are Normal(1/2, `variance`) a priori; the variance v of rewards is learned, from all
-    arms first and from the arm itself later. With posterior mean m and variance c the index
-    is ``m + sqrt(c) * psi(h * c / v)``, h being `patience` times the rounds so far. It is the
-    control for `Elastic`: the same index without the curves.
+    Means are Normal(1/2, `variance`) a priori. The variance v of rewards is learned, at first from
+    all arms and later from the arm itself. With posterior mean m and variance c the index is
+    ``m + sqrt(c) * psi(h * c / v)``, where h is `patience` times the rounds so far. Compare it
+    with `Elastic`, which has the same index with the model's curves.
 
-    Value: exact for rising lines. For any other one an approximation: the index is the most that
-    a mean no farther from m than the bonus can be worth. On six problems with a target, regret
-    after 2,000 rounds was about that of KL-UCB and a third of UCB1's (docs/policies.md).
+    Value: exact for values that rise linearly with the mean. For others it is an approximation:
+    the index is the largest worth of a mean within the bonus of m. On six problems with a target,
+    regret after 2,000 rounds was about that of KL-UCB and a third of UCB1's (docs/policies.md).
 
     Args:
         variance: prior variance of an arm's mean, on the unit reward scale; positive.
@@ -166,10 +166,10 @@ class IndependentGittins(Policy):
             object.__setattr__(self, name, as_positive(name, getattr(self, name), PolicyError))
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables and the constants."""
+        """Return the model's tables and the constants."""
         return Setup(model.tables, self.variance, self.patience, as_form(self.psi), SIMILAR_ARMS)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The largest index."""
+        """Give the largest index."""
         largest = float(np.max(state.indices))
         return f"largest index: {largest:.6g} on {unit_scale(setup.tables)}"

@@ -1,4 +1,4 @@
-"""KL-UCB (Garivier and Cappe 2011): optimism measured by the Bernoulli divergence."""
+"""`KLUCB` (Garivier and Cappe 2011): upper confidence bounds by the Bernoulli divergence."""
 
 import dataclasses
 import math
@@ -38,19 +38,19 @@ class Setup(NamedTuple):
 
 
 def remember(stats: Statistics, state: State, arm: int) -> None:
-    """Keep the negative entropy of the arm's mean."""
+    """Store the negative entropy of the arm's mean."""
     state.means[arm] = min(max(state.means[arm], 0.0), 1.0)
     state.memo[arm] = negative_entropy(state.means[arm])
 
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
-    """The largest indices of the next round, as -log(1 - q); -inf for arms seen to be lower.
+    """Compute the largest indices of the next round, as -log(1 - q); -inf for lower ones.
 
-    Where the model has a value, the most each arm can be worth.
+    For a model with a value, compute the most each arm can be worth.
 
-    An index beats the largest one so far, b, when ``N kl(mean, b) <= budget``. With the arms'
-    entropies at hand that test costs two products, so Newton's method runs for the arm with the
-    best mean and for the few arms that beat it.
+    An index exceeds the largest one so far, b, if ``N kl(mean, b) <= budget``. With stored
+    entropies this test costs two products. So Newton's method runs only for the arm with the best
+    mean and for the few arms that exceed it.
     """
     log_t = math.log(stats.total[0] + 1)
     budget = log_t + setup.c * math.log(max(1.0, log_t))
@@ -71,7 +71,7 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
         if arm == first:
             continue
         divergence = state.memo[arm] + cross_entropy(state.means[arm], log_largest, -largest)
-        # A little slack: arms that tie with the first must be solved, not dropped by rounding.
+        # The slack keeps arms that tie with the first one despite rounding.
         if stats.counts[arm] * divergence > budget * (1.0 + 1e-9):
             state.indices[arm] = -math.inf
         else:
@@ -82,26 +82,25 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def upper(stats: Statistics, state: State, arm: int, budget: float) -> float:
-    """-log(1 - q) of the largest q with N kl(mean, q) <= budget."""
+    """Return -log(1 - q) of the largest q with N kl(mean, q) <= budget."""
     return kl_upper_bound(state.means[arm], state.memo[arm], budget / stats.counts[arm])
 
 
 def lower(stats: Statistics, state: State, arm: int, budget: float) -> float:
-    """-log(q) of the smallest q with N kl(mean, q) <= budget, by exchanging q and 1 - q."""
+    """Return -log(q) of the smallest q with N kl(mean, q) <= budget, by exchanging q and 1 - q."""
     return kl_upper_bound(1.0 - state.means[arm], state.memo[arm], budget / stats.counts[arm])
 
 
 @register("kl_ucb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KLUCB(Policy):
-    """Play the arm with the largest mean that its rewards do not contradict.
+    """Play the arm with the largest upper confidence bound by the Bernoulli divergence.
 
     The index at time t is ``max{q: N_k * kl(mean_k, q) <= log(t) + c * log(log(t))}`` with the
     Bernoulli divergence kl, which is valid for all rewards in [0, 1] (Garivier and Cappe 2011,
-    Algorithm 1; the rule was checked in public code). Their proof takes c = 3; that they
-    recommend c = 0 in practice, our default, is from memory. For t < e, log(log(t)) counts as 0.
-    The model's curves are not used. Value: any. The index is the largest worth of a q with ``N_k *
-    kl(mean_k, q)`` within the budget, below the mean or above it.
+    Algorithm 1). The proof has c = 3; in practice c = 0, the default, is usual. For t < e,
+    log(log(t)) is replaced by 0. The model's curves are not used. Value: any. The index is the
+    largest worth of a q with ``N_k * kl(mean_k, q)`` within the budget, below the mean or above it.
 
     Args:
         c: the factor of log(log(t)); not negative.
@@ -121,11 +120,11 @@ class KLUCB(Policy):
         object.__setattr__(self, "c", c)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables and c."""
+        """Return the model's tables and c."""
         return Setup(model.tables, self.c)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The first round of plays, or the largest index."""
+        """Say that this is a first play, or give the largest index."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
         largest = float(np.max(state.indices))

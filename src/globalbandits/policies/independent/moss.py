@@ -1,4 +1,4 @@
-"""MOSS, the Minimax Optimal Strategy in the Stochastic case, in its anytime form."""
+"""`MOSS`: the Minimax Optimal Strategy in the Stochastic case, in its anytime form."""
 
 import dataclasses
 import math
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def remember(stats: Statistics, state: State, arm: int) -> None:
-    """Keep log(K N_k), so that a round needs one logarithm for all arms."""
+    """Store log(K N_k), so that a round needs one logarithm for all arms."""
     state.memo[arm] = math.log(stats.counts.shape[0] * stats.counts[arm])
 
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
-    """The indices of the next round t."""
+    """Compute the indices of the next round t."""
     log_t = math.log(stats.total[0] + 1)
     for arm in range(setup.tables.n_arms):
         excess = log_t - state.memo[arm]
@@ -37,12 +37,12 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
 @register("moss")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MOSS(Policy):
-    """Optimism only for arms that have had less than their share of the plays.
+    """Play by upper confidence bounds, with a bonus only for arms below their share of plays.
 
     The index at time t is ``mean_k + sqrt(max(0, log(t / (K * N_k))) / N_k)``, the anytime
     variant (Degenne and Perchet 2016, MOSS-anytime with alpha = 1) of MOSS (Audibert and
-    Bubeck 2009), in which the horizon stands in place of t. Rewards are in [0, 1]; the model
-    is not used. Value: any, as for `UCB1` with this bonus.
+    Bubeck 2009), which has the horizon in place of t. Rewards are in [0, 1]; the model's curves
+    are not used. Value: any, as for `UCB1` with this bonus.
 
     >>> MOSS().label
     'MOSS'
@@ -51,9 +51,9 @@ class MOSS(Policy):
     rules = index_rules(remember, score)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables."""
+        """Return the model's tables."""
         return Setup(model.tables)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The first round of plays, or the largest index."""
+        """Say that this is a first play, or give the largest index."""
         return explain(setup, state)

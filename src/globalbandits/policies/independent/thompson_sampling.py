@@ -1,4 +1,4 @@
-"""Thompson sampling with a posterior per arm: a Beta, or a Student with learned variance."""
+"""`ThompsonSampling` with a posterior per arm: Beta, or Student's with learned variance."""
 
 import dataclasses
 import math
@@ -35,7 +35,7 @@ class Setup(NamedTuple):
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The largest of one draw per arm from its posterior."""
+    """Return the arm with the largest draw from its posterior."""
     if setup.learned and stats.counts.min() == 0:
         return first_unplayed(stats)
     variances = learn_variances(stats) if setup.learned else stats.sums
@@ -54,8 +54,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def draw_beta(stats: Statistics, arm: int, rng: np.random.Generator) -> float:
-    """A mean from the Beta posterior of an arm."""
-    # Rounding may take the sum outside [0, N_k]. A nan counts as 0.
+    """Draw a mean from the Beta posterior of an arm."""
+    # Rounding may take the sum outside [0, N_k]. A nan is replaced by 0.
     successes = 0.0
     if stats.sums[arm] > 0.0:
         successes = min(stats.sums[arm], float(stats.counts[arm]))
@@ -70,15 +70,15 @@ class ThompsonSampling(Policy):
     Each round draws a mean per arm from ``Beta(1 + sum of rewards, 1 + N_k - sum of rewards)`` and
     plays the arm with the largest draw. For Bernoulli rewards this is Thompson's rule with a
     uniform prior (Thompson 1933, Agrawal and Goyal 2012). For other rewards in [0, 1] Agrawal and
-    Goyal replace a reward x by a Bernoulli draw with mean x. We count x itself, so that updates
-    draw no random number and can be replayed, merged and undone. The posterior is as wide as for
-    Bernoulli rewards; rewards with less variance can be learned faster.
+    Goyal replace a reward x by a Bernoulli draw with mean x. Here x itself is added, so that
+    updates draw no random number and can be replayed, merged and undone. The posterior is as wide
+    as for Bernoulli rewards; rewards with less variance can be learned faster.
 
     With ``variance="learned"`` every arm is played once. Then the draw is ``mean_k + sqrt(v_k /
     N_k) * t`` with t from Student's distribution with ``4 + N_k`` degrees of freedom. This is the
-    posterior of a Normal arm with a flat prior of its mean and a prior of its variance that
-    weighs as much as five rewards and is estimated from all arms. Honda and Takemura (2014) show
-    that the rule can fail without such a prior.
+    posterior of a Normal arm with a flat prior of its mean. The prior of its variance is estimated
+    from all arms and has the weight of five rewards. Honda and Takemura (2014) show that the rule
+    can fail without such a prior.
 
     Value: any. The draws are ranked by worth.
 
@@ -98,11 +98,11 @@ class ThompsonSampling(Policy):
         object.__setattr__(self, "variance", as_coin_or_learned(self.variance))
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables."""
+        """Return the model's tables."""
         return Setup(model.tables, self.variance == LEARNED)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The posterior of the draws."""
+        """Name the posterior of the draws."""
         if not setup.learned:
             return "largest of one draw per arm from its Beta posterior"
         if int(np.min(stats.counts)) == 0:

@@ -1,4 +1,4 @@
-"""UCB1 (Auer, Cesa-Bianchi and Fischer 2002): the largest upper confidence bound."""
+"""`UCB1` (Auer, Cesa-Bianchi and Fischer 2002): the largest upper confidence bound."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Generator) -> int:
-    """Every arm once, the lowest first; then the largest upper confidence bound."""
+    """Return the lowest arm without a reward, then the one with the largest upper bound."""
     if state.played[0] < setup.tables.n_arms:
         return first_unplayed(stats)
     bonus = ucb1_bonus(stats)
@@ -55,11 +55,11 @@ class UCB1(Policy):
     rules = Rules(init_widths, select, update_widths, no_estimate, rebuild_widths)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables."""
+        """Return the model's tables."""
         return Setup(model.tables)
 
     def reason(self, setup: Setup, stats: Statistics, state: Widths) -> str:
-        """The first round of plays, or the largest index."""
+        """Say that this is a first play, or give the largest index."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
         tables, bonus = setup.tables, ucb1_bonus(stats)

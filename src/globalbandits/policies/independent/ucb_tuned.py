@@ -1,4 +1,4 @@
-"""UCB1-tuned (Auer, Cesa-Bianchi and Fischer 2002, section 4): optimism by the variance seen."""
+"""`UCBTuned`: UCB1-tuned, with empirical variances (Auer, Cesa-Bianchi and Fischer 2002)."""
 
 import dataclasses
 import math
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 
 def remember(stats: Statistics, state: State, arm: int) -> None:
-    """Keep the variance of the arm's rewards."""
+    """Store the variance of the arm's rewards."""
     square = stats.squares[arm] / stats.counts[arm]
     state.memo[arm] = max(0.0, square - state.means[arm] * state.means[arm])
 
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
-    """The indices of the next round t."""
+    """Compute the indices of the next round t."""
     root = math.sqrt(math.log(stats.total[0] + 1))
     for arm in range(setup.tables.n_arms):
         bonus = root * state.widths[arm]  # sqrt(log t / N)
-        # sqrt(2 log t / N) bounds the error of the variance; no reward in [0, 1] exceeds 1/4.
+        # sqrt(2 log t / N) bounds the error of the variance. The variance of rewards in [0, 1] is
+        # at most 1/4.
         variance = min(0.25, state.memo[arm] + math.sqrt(2.0) * bonus)
         mean, width = state.means[arm], bonus * math.sqrt(variance)
         state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
@@ -38,13 +39,12 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
 @register("ucb_tuned")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UCBTuned(Policy):
-    """UCB1 with the variance of the rewards in place of the worst one.
+    """UCB1 with the empirical variance of the rewards instead of the largest possible one.
 
     The index at time t is ``mean_k + sqrt(log(t) / N_k * min(1/4, v_k + sqrt(2 log(t) /
-    N_k)))``, where v_k is the arm's empirical variance (divided by N_k); the rule was checked in
-    public code. The paper has no proof for it. It counts the plays before this one where we
-    count this one too: log(t), not log(t - 1). Rewards are in [0, 1]; the model is not used.
-    Value: any, as for `UCB1` with this bonus.
+    N_k)))``, where v_k is the arm's empirical variance (divided by N_k). The paper (section 4) has
+    no proof for it, and has log(t - 1) instead of log(t). Rewards are in [0, 1]; the model's
+    curves are not used. Value: any, as for `UCB1` with this bonus.
 
     >>> UCBTuned().to_dict()
     {'policy': 'ucb_tuned'}
@@ -53,9 +53,9 @@ class UCBTuned(Policy):
     rules = index_rules(remember, score)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables."""
+        """Return the model's tables."""
         return Setup(model.tables)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The first round of plays, or the largest index."""
+        """Say that this is a first play, or give the largest index."""
         return explain(setup, state)

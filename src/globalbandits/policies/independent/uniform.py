@@ -1,4 +1,4 @@
-"""The uniform policy: a baseline for comparisons."""
+"""`Uniform`: a random arm in every round, as a baseline for comparisons."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """Any arm."""
+    """Return a random arm."""
     return int(rng.random() * setup.tables.n_arms)
 
 
 @register("uniform")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Uniform(Policy):
-    """Play every arm with the same probability, whatever the rewards.
+    """Play every arm with the same probability, independently of the rewards.
 
     It never learns, so its regret is linear: a baseline for comparisons.
 
@@ -36,9 +36,9 @@ class Uniform(Policy):
     ignores_value = True
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables."""
+        """Return the model's tables."""
         return Setup(model.tables)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """Chance."""
+        """Say that the arm is random."""
         return "any arm, at random"

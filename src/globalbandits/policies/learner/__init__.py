@@ -1,4 +1,4 @@
-"""A policy at work, one decision and one reward at a time."""
+"""Online learning with one policy: `Learner`, its explanations, and rules for stopping."""
 
 from globalbandits.policies.learner.explanation import ArmReport, Explanation
 from globalbandits.policies.learner.learner import Learner

@@ -1,4 +1,4 @@
-"""Why a learner would choose the arm it would choose now, for a person to read."""
+"""`Explanation`: a learner's next choice with its reason, as text or HTML."""
 
 import copy
 import dataclasses
@@ -22,20 +22,20 @@ _MAX_ROWS = 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArmReport:
-    """One arm, as the next decision sees it; rewards in the model's own units."""
+    """One arm at the next decision. Rewards are in the model's units."""
 
     arm: int
     value: Any  # the arm's user-facing value: a price, a dose, a label
     pulls: int
     mean: float | None  # of the observed rewards
-    model_mean: float | None  # at the learner's estimate
-    worth: float | None  # of a decision: by the model mean, without one by the observed mean
+    model_mean: float | None  # the curve at the learner's estimate
+    worth: float | None  # at the model mean, or at the observed mean if there is no estimate
     estimate: float | None  # of the parameter, from this arm's rewards alone
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """A learner's view of its arms, and its next choice; print it to read it."""
+    """A learner's arms and its next choice. Print it to read it."""
 
     policy: str
     n_observations: int
@@ -44,10 +44,10 @@ class Explanation:
     reason: str
     details: dict[str, Any]  # the policy's own numbers; for BUW the phase and C2
     arms: tuple[ArmReport, ...]
-    valued: bool = False  # whether worth is something else than the mean reward
+    valued: bool = False  # whether worth differs from the mean reward
 
     def __str__(self) -> str:
-        """A heading, the choice and its reason, and a table of the arms."""
+        """Heading, choice with its reason, and a table of the arms."""
         cells = self._cells()
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
         rows = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
@@ -80,7 +80,7 @@ class Explanation:
         return alike([row.value for row in self.arms])
 
     def _shown(self) -> list[ArmReport]:
-        """The arms played most, and the chosen one, in their order."""
+        """Return the arms with most pulls, and the chosen one, in order of their indices."""
         rows = sorted(self.arms, key=lambda row: (-row.pulls, row.arm))[:_MAX_ROWS]
         if self.arms[self.choice] not in rows:
             rows[-1] = self.arms[self.choice]
@@ -116,7 +116,7 @@ def explain(
     state: State,
     rng: np.random.Generator,
 ) -> Explanation:
-    """Explain the next decision; neither the state nor the generator changes."""
+    """Explain the next decision without changing the state or the generator."""
     low, high = model.reward_range
     estimate = _or_none(policy.rules.estimate(setup, stats, state))
     model_means = [None] * model.n_arms if estimate is None else model.means(estimate).tolist()

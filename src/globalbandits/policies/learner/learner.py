@@ -1,4 +1,4 @@
-"""One decision or one reward of a policy, as one function for compiled code."""
+"""`Learner`: a policy that decides and learns online, one decision and one reward at a time."""
 
 import threading
 from collections.abc import Callable
@@ -31,6 +31,7 @@ from globalbandits.evidence import (
     Interval,
     ModelEvidence,
 )
+from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
@@ -58,108 +59,20 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-CHOOSE = -1  # instead of an arm
-
-
-class Live(NamedTuple):
-    """All that a learner's policy reads and writes."""
-
-    setup: Setup
-    stats: Statistics
-    state: State
-    rng: np.random.Generator
-    histogram: Histogram
-
-
-@cache
-def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
-    """The function of one policy."""
-    select, update = rules.select, rules.update
-
-    def live(learner: Live, arm: int, reward: float) -> int:
-        """Count and learn a reward on the unit scale; or return an arm, if asked to CHOOSE."""
-        setup, stats, state = learner.setup, learner.stats, learner.state
-        if arm == CHOOSE:
-            return int(select(setup, stats, state, learner.rng))
-        count(stats, arm, reward)
-        update(setup, stats, state, arm, reward)
-        add(learner.histogram, arm, reward, 1.0)
-        return arm
-
-    return live
-
-
-class Calls:
-    """The two calls of a learner; only one thread at a time may use them.
-
-    Args:
-        policy: the policy.
-        live: what its rules read and write. Arrays are changed in place and never replaced.
-        evidence: what the rewards say, with the histogram and the statistics of ``live``.
-        compiled: True compiles now, False uses plain Python, None uses compiled code if it is in
-            memory or on disk.
-    """
-
-    def __init__(
-        self, policy: Policy, live: Live, evidence: Evidence, compiled: bool | None
-    ) -> None:
-        wanted = compiled is None or isinstance(compiled, bool)
-        require(wanted, "compiled", "be True, False or None", compiled, PolicyError)
-        self.compiled = compiled
-        self._policy = policy
-        self._live = live
-        self._evidence = evidence
-        self._call: Callable[[int, float], int] | None = None  # None in plain Python
-        loop, name = live_loop(policy.rules), type(policy).__name__
-        if compiled is None:
-            self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
-        elif compiled:
-            self._call = Engine().bind(loop, name, (live,), CHOOSE, 0.0, keeps_lock=True)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the rules are called in one piece, as compiled code is."""
-        return self._call is not None
-
-    def choose(self) -> int:
-        """The arm to play next."""
-        if self._call is not None:
-            return self._call(CHOOSE, 0.0)
-        setup, stats, state, rng, _ = self._live
-        return int(self._policy.rules.select(setup, stats, state, rng))
-
-    def learn(self, arm: int, unit: float) -> None:
-        """Learn a reward on the unit scale."""
-        if self._call is not None:
-            self._call(arm, unit)
-            self._evidence.tick()
-            return
-        setup, stats, state, _, _ = self._live
-        count(stats, arm, unit)
-        self._policy.rules.update(setup, stats, state, arm, unit)
-        self._evidence.note(arm, unit)
-
-
-def require_generator(rng: object) -> None:
-    """Refuse what random numbers cannot be drawn from."""
-    right = isinstance(rng, np.random.Generator)
-    require(right, "rng", "be a numpy.random.Generator", rng, PolicyError)
-
-
 class Learner:
     """One policy learning online on one model.
 
-    `select` changes nothing but the random generator, so several decisions may be open at
-    once; rewards may come late, in any order, one by one or in batches. A learner may be
-    shared by threads: each call is one step that no other call interrupts.
+    `select` changes only the random generator, so several decisions may be open at once.
+    Rewards may arrive late, in any order, one by one or in batches. Threads may share a
+    learner: calls run one after the other.
 
     Args:
-        policy: a spec such as ``WAGP()``.
-        model: the reward model; rewards are given in its units.
-        seed: an integer, or a generator to use; None takes fresh entropy.
-        compiled: True compiles the policy's rules now, unless compiled code is on disk; False uses
-            plain Python; None uses compiled code if it is on disk, and plain Python otherwise.
-            Decisions and estimates are the same bits.
+        policy: a policy such as ``WAGP()``.
+        model: the reward model. Rewards are in its units.
+        seed: an integer or a generator. None takes fresh entropy.
+        compiled: True compiles the policy's rules now, unless compiled code is on disk. False uses
+            plain Python. None uses compiled code if it is on disk, and plain Python otherwise.
+            Decisions and estimates are identical to the last bit.
 
     >>> from globalbandits.model import RewardModel
     >>> from globalbandits.policies import WAGP
@@ -191,9 +104,30 @@ class Learner:
         self._evidence = Evidence(model, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
         self._lineage = Lineage.new()
-        self._version = 0  # changes with every reward counted or taken back
+        # Increases whenever rewards are learned, forgotten or merged.
+        self._version = 0
         self._lock = threading.RLock()
         self._set_compiled(compiled)
+
+    def _set_compiled(self, compiled: bool | None) -> None:
+        """Set up the calls of the rules. Repeat this after replacing a part of the learner."""
+        soft_counts = self._evidence.soft_counts
+        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
+        self._calls = Calls(self._policy, live, self._evidence, compiled)
+
+    def __repr__(self) -> str:
+        """The policy, the numbers of arms and observations, and the estimate."""
+        estimate = self.estimate
+        shown = "" if estimate is None else f", estimate {estimate:.6g}"
+        return (
+            f"Learner({self._policy.label}, {self._model.n_arms} arms, "
+            f"{self.n_observations} observations{shown})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+    # Deciding.
 
     def select(
         self,
@@ -201,12 +135,12 @@ class Learner:
         rng: np.random.Generator | None = None,
         allowed: "Iterable[int] | None" = None,
     ) -> int:
-        """The index of the arm to play next; only the random generator may change.
+        """Return the index of the arm to play next. Only the random generator changes.
 
         Args:
-            rng: draw from this generator; the learner's own one stays as it is.
-            allowed: the arms that may be played this time. A choice outside becomes the nearest
-                of them in the arms' order, the lower one of two.
+            rng: a generator to draw from instead of the learner's own.
+            allowed: the arms that may be played this time. A choice outside is replaced by the
+                nearest allowed arm in the arms' order, by the lower one of two.
         """
         may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
         if rng is not None:
@@ -218,6 +152,27 @@ class Learner:
                 arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
         return arm if may is None else nearest(arm, may)
 
+    def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
+        """Return the estimate, every arm's statistics, and the next choice with its reason.
+
+        Args:
+            rng: the generator that `select` would draw from. It is copied, not changed.
+                The learner's own by default.
+        """
+        if rng is not None:
+            require_generator(rng)
+        with self._lock:
+            drawn = self._rng if rng is None else rng
+            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
+
+    def should_stop(self, rule: StopWhen) -> str | None:
+        """Return the reason to stop now ("too high", "one contender", "decisions"), or None."""
+        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
+        with self._lock:
+            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
+
+    # Learning.
+
     def update(
         self,
         arm: "int | ArrayLike | None" = None,
@@ -225,13 +180,13 @@ class Learner:
         *,
         arm_value: Any = None,
     ) -> None:
-        """Learn one reward of an arm, or a batch of them; on an error nothing is learned.
+        """Learn one reward of an arm, or a batch of rewards. After an error nothing is learned.
 
         Args:
             arm: index of the arm, or a sequence of indices.
-            reward: the reward in the model's units, or as many of them.
-            arm_value: instead of the index what the arm stands for, such as its price; or as
-                many as there are rewards.
+            reward: the reward in the model's units, or a sequence of the same length.
+            arm_value: the arm's value, such as its price, instead of its index; or a sequence
+                of values.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=is_batch(reward))
@@ -246,12 +201,6 @@ class Learner:
                 self._calls.learn(index, unit)
                 self._version += 1
 
-    def _set_compiled(self, compiled: bool | None) -> None:
-        """Choose how rules are called. Call this again after replacing a part of the learner."""
-        soft_counts = self._evidence.soft_counts
-        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
-        self._calls = Calls(self._policy, live, self._evidence, compiled)
-
     def forget(
         self,
         arm: int | None = None,
@@ -262,15 +211,15 @@ class Learner:
     ) -> None:
         """Undo one earlier `update` with the same arm and reward.
 
-        What is left is what a learner has that saw only the other rewards, up to rounding of
-        the sums. A policy whose state does not follow from counts and sums refuses.
+        The learner then equals one that learned only the other rewards, up to rounding of the
+        sums. A policy whose state does not follow from counts and sums raises a PolicyError.
 
         Args:
             arm: index of the arm.
             reward: the reward as it was observed.
-            arm_value: instead of the index what the arm stands for, such as its price.
-            number: which observation it was, counted from 1. If it is not given, the search for
-                drift begins anew.
+            arm_value: the arm's value, such as its price, instead of its index.
+            number: the observation's number, counted from 1. Without it the search for drift
+                starts over.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=False)
@@ -278,7 +227,7 @@ class Learner:
         if rebuild is None:
             raise PolicyError(
                 f"{self._policy.label} cannot forget: the order of rewards matters to it, "
-                "or more of them than their number, sum and squares"
+                "or its state needs more than their number, sum and squares"
             )
         index = as_arm("arm", arm, self._model.n_arms)
         unit = as_unit("reward", reward, self._model.reward_range)
@@ -289,65 +238,106 @@ class Learner:
             rebuild(self._setup, self._stats, self._state)
             self._version += 1
 
-    def merge(self, *others: "Learner") -> "Learner":
-        """Add what learners of the same policy and model have seen; returns this learner.
-
-        The result is what one learner has that saw all the rewards, up to rounding of the
-        sums. A past that learners share, because they were forked or restored from one state,
-        is counted once; what cannot be told apart is refused, and so is a policy whose state
-        does not follow from counts and sums.
-        """
-        rebuild = self._rules.rebuild
-        if rebuild is None:
-            raise PolicyError(
-                f"{self._policy.label} cannot be merged: the order of rewards matters to it, "
-                "or more of them than their number, sum and squares"
+    def _check_observed(self, arm: int, unit: float, reward: object) -> None:
+        """Raise a RewardError if the arm cannot have had this reward."""
+        n_rewards = int(self._stats.counts[arm])
+        if n_rewards == 0:
+            raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
+        if not statistics.may_hold(self._stats, arm, unit):
+            raise RewardError(
+                f"reward must be one that arm {arm} has had, got {reward!r}: the other "
+                f"{n_rewards - 1} could not have the sum and the spread that would be left"
             )
-        if len({id(learner) for learner in (self, *others)}) <= len(others):
-            raise StateError("learners to merge must be different ones, got one of them twice")
-        for other in others:
-            require(isinstance(other, Learner), "merge", "be given learners", other, StateError)
-            self._check_policy(other._policy)
-            if other._model is not self._model:
-                check_same(self._model, encode_model(other._model))
-        for other in others:
-            self._merge(other)
+
+    # Asking what the learner knows.
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self._policy
+
+    @property
+    def model(self) -> "RewardModel":
+        """The reward model."""
+        return self._model
+
+    @property
+    def n_observations(self) -> int:
+        """Number of observed rewards."""
+        return int(self._stats.total[0])
+
+    @property
+    def pulls(self) -> IntArray:
+        """Number of observed rewards of each arm."""
         with self._lock:
-            rebuild(self._setup, self._stats, self._state)
-        return self
+            return self._stats.counts.copy()
 
-    def _merge(self, other: "Learner") -> None:
-        first, second = sorted((self, other), key=id)  # one order, so that no two threads wait
-        with first._lock, second._lock:
-            past = self._lineage.common_past(other._lineage)
-            self._evidence.merge_counts(other._evidence, None if past is None else past.histogram)
-            statistics.add(self._stats, other._stats, 1)
-            if past is not None:
-                statistics.add(self._stats, past.stats, -1)
-            other._lineage.rebase(other._seen(), other._version)
-            self._lineage.join(other._lineage)
-            self._version += 1
-
-    def fork(self, n: int) -> list["Learner"]:
-        """``n`` learners that go on from here with generators of their own, for ``n`` workers.
-
-        Each knows all this learner knows. Merging them, into this one or into each other,
-        adds what each has seen since, and counts the common past once.
-        """
-        n = as_integer("n", n, 1, PolicyError)
+    @property
+    def means(self) -> FloatArray:
+        """Mean reward of each arm in the model's units; nan for an arm without rewards."""
+        low, high = self._model.reward_range
         with self._lock:
-            seeds = self._rng.integers(0, 2**63, size=(n, 2)).tolist()
-            state = self.state()
-            children = []
-            for high, low in seeds:
-                child = Learner.restore(self._policy, self._model, state, compiled=False)
-                child._rng = generator(Stream.FORK, (high << 63) | low)
-                child._set_compiled(self._calls.compiled)
-                children.append(child)
-            return children
+            counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
+        units = np.full(counts.shape, np.nan)
+        np.divide(sums, counts, out=units, where=counts > 0)
+        return low + (high - low) * units
+
+    @property
+    def estimate(self) -> float | None:
+        """Estimate of the parameter; None before any reward, or if the policy has no estimate."""
+        with self._lock:
+            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
+        return None if np.isnan(theta) else theta
+
+    @property
+    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
+        """The policy's rules, setup, statistics and state, for tests of rules."""
+        return self._rules, self._setup, self._stats, self._state
+
+    @property
+    def evidence(self) -> Evidence:
+        """A copy of the evidence in the rewards, which does not depend on the policy."""
+        return self._evidence_now()
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        """Return an interval that contains the parameter at all times with this probability."""
+        return self._evidence_now().interval(confidence)
+
+    def evidence_against_model(self) -> ModelEvidence:
+        """Return the strength of the rewards' evidence against the model at every parameter."""
+        return self._evidence_now().against_model()
+
+    def contenders(self, confidence: float = 0.95) -> Contenders:
+        """Return the arms that can still be best."""
+        return self._evidence_now().contenders(confidence)
+
+    def drift(self, alpha: float = 0.05) -> Drift:
+        """Test whether the parameter has changed, with false-alarm rate ``alpha``."""
+        return self._evidence_now().drift(alpha)
+
+    def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
+        """Return what the plays earned beyond always playing the arm with index ``baseline``."""
+        return self._evidence_now().earnings(baseline, confidence)
+
+    def plot_worth(
+        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
+    ) -> "Figure":
+        """Plot each arm's worth with its interval, the observed means, and the best arm."""
+        return self._evidence_now().plot_worth(confidence, baseline=baseline, ax=ax)
+
+    def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
+        """Plot interval, e-value and contenders at the recorded times."""
+        return self._evidence_now().plot_evidence(confidence, title=title)
+
+    def _evidence_now(self) -> Evidence:
+        """Return a copy, which other threads cannot change while it is evaluated."""
+        with self._lock:
+            return self._evidence.copy()
+
+    # Saving and restoring.
 
     def state(self) -> dict[str, Any]:
-        """All that `restore` needs to go on bit for bit, as a dict that JSON can hold."""
+        """Return all that `restore` needs, as a dict that can be written as JSON."""
         with self._lock:
             return {
                 "format": saved_state.FORMAT,
@@ -371,17 +361,17 @@ class Learner:
         rebase: bool = False,
         compiled: bool | None = None,
     ) -> "Learner":
-        """The learner whose `state` this is, which goes on bit for bit.
+        """Return a learner that continues from a saved `state`, identical to the last bit.
 
-        A state belongs to its policy, and to what its model observes: the same arms with the
-        same curves, to 1e-7. What decisions are worth (a cost, a target) may have changed.
+        The policy must be the saved one. The model must have the same arms with the same curves,
+        to 1e-7. What decisions are worth (a cost, a target) may differ.
 
         Args:
             policy: the policy of the state.
             model: its model.
-            state: what `state` returned, perhaps after a way through JSON.
-            rebase: keep the rewards, but let policy and arms change: any policy whose state
-                follows from statistics; arms are matched by their values, and may be added.
+            state: what `state` returned, or the same read from JSON.
+            rebase: keep the rewards and allow another policy and more arms. The policy's state
+                must follow from counts and sums. Arms are matched by their values.
             compiled: as in the constructor.
         """
         saved_state.check_header(state)
@@ -395,10 +385,10 @@ class Learner:
         return learner
 
     def _resume(self, state: "Mapping[str, Any]") -> None:
-        """Become the learner whose state this is."""
+        """Fill this new learner from a state of the same policy and model."""
         self._check_policy(saved_state.decode_policy(state["policy"]))
         check_same(self._model, state["model"])
-        saved = saved_state.decode_statistics(state["statistics"], self._stats)
+        saved = decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
@@ -412,157 +402,188 @@ class Learner:
             )
         saved_state.decode_policy(state["policy"])
         n_arms = len(saved_arms(state["model"]))
-        old = saved_state.decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
+        old = decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
         rows = match_arms(self._model, state["model"], old)
         statistics.assign(self._stats, move(old, rows))
         self._rules.rebuild(self._setup, self._stats, self._state)
         self._evidence = Evidence.take_over(self._model, state["evidence"], old, rows, self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
 
-    def with_policy(self, policy: Policy) -> "Learner":
-        """A learner of another policy, or of other parameters, that knows the same rewards."""
-        state, compiled = self.state(), self._calls.compiled
-        return Learner.restore(policy, self._model, state, rebase=True, compiled=compiled)
-
-    def with_model(self, model: "RewardModel") -> "Learner":
-        """A learner with another cost or target, or with more arms, that knows the same rewards.
-
-        Arms are matched by their values. Refused if the curves of a common arm differ.
-        """
-        state, compiled = self.state(), self._calls.compiled
-        return Learner.restore(self._policy, model, state, rebase=True, compiled=compiled)
-
-    def _seen(self) -> Seen:
-        return Seen(statistics.copy(self._stats), self._evidence.counts)
-
-    def _check_observed(self, arm: int, unit: float, reward: object) -> None:
-        """Refuse to take back a reward that cannot be among those of the arm."""
-        n_rewards = int(self._stats.counts[arm])
-        if n_rewards == 0:
-            raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
-        if not statistics.may_hold(self._stats, arm, unit):
-            raise RewardError(
-                f"reward must be one that arm {arm} has had, got {reward!r}: the other "
-                f"{n_rewards - 1} could not have the sum and the spread that would be left"
-            )
-
     def _check_policy(self, policy: Policy) -> None:
-        """Refuse what comes from another policy."""
+        """Raise a StateError for another policy."""
         if policy != self._policy:
             raise StateError(
                 f"state must be of {self._policy!r}, got one of {policy!r} "
                 "(rebase=True keeps the rewards)"
             )
 
-    def __repr__(self) -> str:
-        """Policy, number of arms and observations, and the estimate."""
-        estimate = self.estimate
-        shown = "" if estimate is None else f", estimate {estimate:.6g}"
-        return (
-            f"Learner({self._policy.label}, {self._model.n_arms} arms, "
-            f"{self.n_observations} observations{shown})"
-        )
+    def with_policy(self, policy: Policy) -> "Learner":
+        """Return a learner with another policy, or other parameters, and the same rewards."""
+        state, compiled = self.state(), self._calls.compiled
+        return Learner.restore(policy, self._model, state, rebase=True, compiled=compiled)
 
-    def interval(self, confidence: float = 0.95) -> Interval:
-        """An interval that holds the parameter at all times, with probability ``confidence``."""
-        return self._evidence_now().interval(confidence)
+    def with_model(self, model: "RewardModel") -> "Learner":
+        """Return a learner with another cost or target, or more arms, and the same rewards.
 
-    def evidence_against_model(self) -> ModelEvidence:
-        """How strongly the rewards speak against the model, whatever the parameter is."""
-        return self._evidence_now().against_model()
-
-    def contenders(self, confidence: float = 0.95) -> Contenders:
-        """The arms that can still be best."""
-        return self._evidence_now().contenders(confidence)
-
-    def drift(self, alpha: float = 0.05) -> Drift:
-        """Whether the parameter has moved, with a false-alarm rate of ``alpha``."""
-        return self._evidence_now().drift(alpha)
-
-    def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
-        """What the plays were worth beyond always one arm, such as today's price (an index)."""
-        return self._evidence_now().earnings(baseline, confidence)
-
-    def plot_worth(
-        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
-    ) -> "Figure":
-        """What each arm is worth, how sure that is, what was observed, and which arm is best."""
-        return self._evidence_now().plot_worth(confidence, baseline=baseline, ax=ax)
-
-    def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
-        """Interval, e-value and contenders over the times that are still known."""
-        return self._evidence_now().plot_evidence(confidence, title=title)
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the rewards say, apart from what the policy makes of them: a copy of it."""
-        return self._evidence_now()
-
-    @property
-    def policy(self) -> Policy:
-        """The policy's spec."""
-        return self._policy
-
-    @property
-    def model(self) -> "RewardModel":
-        """The reward model."""
-        return self._model
-
-    @property
-    def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
-        """The policy's rules, its setup, the statistics and the state, for those who test rules."""
-        return self._rules, self._setup, self._stats, self._state
-
-    @property
-    def estimate(self) -> float | None:
-        """The estimate of the parameter; None before any reward, or if the policy has none."""
-        with self._lock:
-            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
-        return None if np.isnan(theta) else theta
-
-    @property
-    def n_observations(self) -> int:
-        """How many rewards have been observed."""
-        return int(self._stats.total[0])
-
-    @property
-    def pulls(self) -> IntArray:
-        """How many rewards of each arm have been observed."""
-        with self._lock:
-            return self._stats.counts.copy()
-
-    @property
-    def means(self) -> FloatArray:
-        """Mean of all rewards of each arm, in the model's units; nan where there is none."""
-        low, high = self._model.reward_range
-        with self._lock:
-            counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
-        units = np.full(counts.shape, np.nan)
-        np.divide(sums, counts, out=units, where=counts > 0)
-        return low + (high - low) * units
-
-    def should_stop(self, rule: StopWhen) -> str | None:
-        """Why to stop now by a rule ("too high", "one contender", "decisions"); None to go on."""
-        require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
-        with self._lock:
-            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
-
-    def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
-        """The estimate, every arm's statistics, and the next choice with its reason.
-
-        Args:
-            rng: what `select` would be given; it stays as it is. The learner's own by default.
+        Arms are matched by their values. The curves of common arms must be the same.
         """
-        if rng is not None:
-            require_generator(rng)
-        with self._lock:
-            drawn = self._rng if rng is None else rng
-            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
+        state, compiled = self.state(), self._calls.compiled
+        return Learner.restore(self._policy, model, state, rebase=True, compiled=compiled)
 
-    def _repr_html_(self) -> str:
-        return self.explain()._repr_html_()
+    # Working in parallel: forking and merging.
 
-    def _evidence_now(self) -> Evidence:
-        """A copy that other threads do not change while statements are computed from it."""
+    def fork(self, n: int) -> list["Learner"]:
+        """Return ``n`` copies with generators of their own, for ``n`` workers.
+
+        Merge them later, into this learner or into each other. A merge adds the rewards that
+        each has learned since, and counts the common ones once.
+        """
+        n = as_integer("n", n, 1, PolicyError)
         with self._lock:
-            return self._evidence.copy()
+            seeds = self._rng.integers(0, 2**63, size=(n, 2)).tolist()
+            state = self.state()
+            children = []
+            for high, low in seeds:
+                child = Learner.restore(self._policy, self._model, state, compiled=False)
+                child._rng = generator(Stream.FORK, (high << 63) | low)
+                child._set_compiled(self._calls.compiled)
+                children.append(child)
+            return children
+
+    def merge(self, *others: "Learner") -> "Learner":
+        """Add the rewards of learners of the same policy and model; return this learner.
+
+        The result equals one learner that learned all the rewards, up to rounding of the sums.
+        Rewards that learners share, because they were forked or restored from one state, are
+        counted once.
+
+        Raises:
+            PolicyError: if the policy's state does not follow from counts and sums.
+            StateError: if the shared rewards cannot be determined.
+        """
+        rebuild = self._rules.rebuild
+        if rebuild is None:
+            raise PolicyError(
+                f"{self._policy.label} cannot be merged: the order of rewards matters to it, "
+                "or its state needs more than their number, sum and squares"
+            )
+        if len({id(learner) for learner in (self, *others)}) <= len(others):
+            raise StateError("learners to merge must be different ones, got one of them twice")
+        for other in others:
+            require(isinstance(other, Learner), "merge", "be given learners", other, StateError)
+            self._check_policy(other._policy)
+            if other._model is not self._model:
+                check_same(self._model, encode_model(other._model))
+        for other in others:
+            self._merge(other)
+        with self._lock:
+            rebuild(self._setup, self._stats, self._state)
+        return self
+
+    def _merge(self, other: "Learner") -> None:
+        # All threads take the two locks in the same order, which excludes a deadlock.
+        first, second = sorted((self, other), key=id)
+        with first._lock, second._lock:
+            past = self._lineage.common_past(other._lineage)
+            self._evidence.merge_counts(other._evidence, None if past is None else past.histogram)
+            statistics.add(self._stats, other._stats, 1)
+            if past is not None:
+                statistics.add(self._stats, past.stats, -1)
+            other._lineage.rebase(other._seen(), other._version)
+            self._lineage.join(other._lineage)
+            self._version += 1
+
+    def _seen(self) -> Seen:
+        return Seen(statistics.copy(self._stats), self._evidence.counts)
+
+
+def require_generator(rng: object) -> None:
+    """Raise a PolicyError unless ``rng`` is a generator."""
+    right = isinstance(rng, np.random.Generator)
+    require(right, "rng", "be a numpy.random.Generator", rng, PolicyError)
+
+
+# The calls of a policy's rules. Compiled code has one entry point for decisions and rewards, so
+# that a learner needs one compiled function.
+
+# Given in place of an arm: asks for a decision.
+CHOOSE = -1
+
+
+class Live(NamedTuple):
+    """The arrays that a learner's rules read and write."""
+
+    setup: Setup
+    stats: Statistics
+    state: State
+    rng: np.random.Generator
+    histogram: Histogram
+
+
+@cache
+def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
+    """Return the entry point of a policy's rules."""
+    select, update = rules.select, rules.update
+
+    def live(learner: Live, arm: int, reward: float) -> int:
+        """Learn a reward on the unit scale, or return the next arm if ``arm`` is CHOOSE."""
+        setup, stats, state = learner.setup, learner.stats, learner.state
+        if arm == CHOOSE:
+            return int(select(setup, stats, state, learner.rng))
+        count(stats, arm, reward)
+        update(setup, stats, state, arm, reward)
+        add(learner.histogram, arm, reward, 1.0)
+        return arm
+
+    return live
+
+
+class Calls:
+    """A policy's rules as compiled code or plain Python. Not safe for threads.
+
+    Args:
+        policy: the policy.
+        live: the arrays of its rules. They are changed in place and never replaced.
+        evidence: the evidence, which shares the histogram and the statistics of ``live``.
+        compiled: True compiles now, False uses plain Python, None uses compiled code if it is in
+            memory or on disk.
+    """
+
+    def __init__(
+        self, policy: Policy, live: Live, evidence: Evidence, compiled: bool | None
+    ) -> None:
+        wanted = compiled is None or isinstance(compiled, bool)
+        require(wanted, "compiled", "be True, False or None", compiled, PolicyError)
+        self.compiled = compiled
+        self._policy = policy
+        self._live = live
+        self._evidence = evidence
+        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        loop, name = live_loop(policy.rules), type(policy).__name__
+        if compiled is None:
+            self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
+        elif compiled:
+            self._call = Engine().bind(loop, name, (live,), CHOOSE, 0.0, keeps_lock=True)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the rules are compiled."""
+        return self._call is not None
+
+    def choose(self) -> int:
+        """Return the arm to play next."""
+        if self._call is not None:
+            return self._call(CHOOSE, 0.0)
+        setup, stats, state, rng, _ = self._live
+        return int(self._policy.rules.select(setup, stats, state, rng))
+
+    def learn(self, arm: int, unit: float) -> None:
+        """Learn a reward on the unit scale."""
+        if self._call is not None:
+            self._call(arm, unit)
+            self._evidence.tick()
+            return
+        setup, stats, state, _, _ = self._live
+        count(stats, arm, unit)
+        self._policy.rules.update(setup, stats, state, arm, unit)
+        self._evidence.note(arm, unit)

@@ -1,7 +1,7 @@
-"""A learner's state as a plain dict that survives JSON bit for bit, and back.
+"""A learner's saved state: encoding it as a plain dict for JSON, and decoding and checking it.
 
-What is saved: the statistics, the fields of the policy's state that do not follow from them,
-the evidence, the generator, and where the learner comes from. All else is derived again.
+The dict holds the statistics, the fields of the policy's state that do not follow from them, the
+evidence, the generator and the learner's lineage. Everything else is recomputed from these.
 """
 
 import secrets
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._encoding import check_keys, decode_array, decode_tuple, encode_tuple, plain
+from globalbandits._encoding import check_keys, decode_tuple, encode_tuple, plain
 from globalbandits._random import Stream, generator
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_seed, show
 from globalbandits.errors import PolicyError, StateError
-from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.wrappers.inner_policy import (
     check_kept,
@@ -45,7 +44,7 @@ _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 
 def check_header(state: Any) -> None:
-    """Refuse what is not a learner's state, or is one of another version of the format."""
+    """Raise a StateError unless this is a learner's state in the current format version."""
     kind = state.get("format") if isinstance(state, Mapping) else None
     if kind != FORMAT:
         raise StateError(f"state must be a dict with format {FORMAT!r}, got {show(kind)}")
@@ -53,23 +52,23 @@ def check_header(state: Any) -> None:
     if version != VERSION or type(version) is not int:
         raise StateError(
             f"state must have version {VERSION}, got {show(version)}: "
-            "states of other versions cannot be read; tell the learner its rewards again"
+            "states of other versions cannot be read; update a new learner with its rewards"
         )
     check_keys("state", state, KEYS)
 
 
 def kept_fields(rules: Rules, state: State) -> tuple[str, ...]:
-    """The fields of a policy's state to be saved: all of them where order matters."""
+    """Return the names of the fields to save: all of them if the order of rewards matters."""
     return tuple(state._fields) if rules.rebuild is None else rules.kept
 
 
 def encode_kept(rules: Rules, state: State) -> dict[str, Any]:
-    """What of a policy's state does not follow from the statistics."""
+    """Encode the fields of a policy's state that do not follow from the statistics."""
     return {name: encode_tuple(getattr(state, name)) for name in kept_fields(rules, state)}
 
 
 def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> State:
-    """The policy's state: derived from the statistics and the kept fields.
+    """Derive the policy's state from the statistics and the kept fields.
 
     Raises:
         StateError: if the kept fields cannot be those of a learner with these statistics.
@@ -86,7 +85,7 @@ def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> St
 
 
 def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
-    """The generator of a new learner: a given one, one of a seed, or one of fresh entropy."""
+    """Return the given generator, or a new one from a seed or from fresh entropy."""
     if isinstance(seed, np.random.Generator):
         return seed
     if seed is None:
@@ -95,20 +94,20 @@ def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:
 
 
 def encode_generator(rng: np.random.Generator) -> dict[str, Any]:
-    """The state of a generator as plain numbers and lists."""
+    """Encode the state of a generator as plain numbers and lists."""
     encoded: dict[str, Any] = plain(rng.bit_generator.state)
     return encoded
 
 
 def decode_generator(saved: Any) -> np.random.Generator:
-    """The generator that goes on where the saved one stopped."""
+    """Return a generator that continues where the saved one stopped."""
     kind = saved.get("bit_generator") if isinstance(saved, Mapping) else None
     if not isinstance(kind, str) or kind not in _BIT_GENERATORS:
         known = ", ".join(_BIT_GENERATORS)
         raise StateError(f"generator must be the state of one of {known}, got {show(saved)}")
     bits = getattr(np.random, kind)()
     try:
-        # Numbers of thousands of digits, or lists nested a thousand deep, fail in their own ways.
+        # NumPy raises many kinds of errors here, for example for huge integers or deep nesting.
         bits.state = saved
         same = plain(bits.state) == saved
     except Exception as error:
@@ -121,7 +120,7 @@ def decode_generator(saved: Any) -> np.random.Generator:
 
 
 def decode_policy(saved: Any) -> Policy:
-    """The policy of a saved state."""
+    """Decode the policy of a saved state."""
     if not isinstance(saved, Mapping):
         raise StateError(f"policy must be a dict, got {show(saved)}")
     try:
@@ -130,47 +129,33 @@ def decode_policy(saved: Any) -> Policy:
         raise StateError(f"policy must be a known spec, got {show(saved)}: {show(error)}") from None
 
 
-__all__ = [
-    "FORMAT",
-    "VERSION",
-    "as_generator",
-    "check_header",
-    "decode_array",
-    "decode_generator",
-    "decode_kept",
-    "decode_policy",
-    "decode_statistics",
-    "encode_generator",
-    "encode_kept",
-    "encode_tuple",
-]
-
-
-# Where a learner's rewards come from, so that a merge counts a common past once.
+# The lineage of a learner says where its rewards come from, so that a merge counts shared rewards
+# once.
 #
-# A learner that is saved, forked or merged leaves a *mark*: a random name for all it has seen up
-# to then. A learner that was restored or forked remembers what it had seen at its *base*, the
-# mark it started from; so does one that was merged into another. Two learners can be added if
-# one's base is a mark of the other and neither holds anything the other has gained since: then
-# what was seen at the base is counted once. Learners without any common origin are added whole.
-# Whatever else is asked cannot be known, and is refused.
+# Saving, forking and merging give a learner a *mark*: a random name for all rewards it has so far.
+# A learner that was restored, forked or merged into another remembers its *base*: the mark it
+# started from, and the rewards it had then. Two learners can be merged if the base of one is a
+# mark of the other, and neither has any mark that the other has added since. The rewards at the
+# base are then counted once. Learners without a common origin are simply added. In all other cases
+# the shared rewards cannot be determined, and the merge raises a StateError.
 
-_N_BYTES = 8  # of a mark
-_MOST_MARKS = 256  # older ones are dropped, but never the origins
+_MARK_BYTES = 8
+# Older marks are dropped. Origins are always kept.
+_MAX_MARKS = 256
 
 
 class Seen(NamedTuple):
-    """All that adds up in a learner."""
+    """The additive part of a learner's knowledge."""
 
     stats: Statistics
     histogram: FloatArray  # (n_arms, n_bins + 1)
 
 
 class Base(NamedTuple):
-    """What a learner had seen when it was restored, forked or last merged into another."""
+    """The rewards of a learner when it was restored, forked or last merged into another."""
 
-    marks: frozenset[str]  # its own among them
-    mark: str
+    marks: frozenset[str]  # all marks at that time
+    mark: str  # the latest of them
     seen: Seen
 
 
@@ -181,32 +166,32 @@ class Lineage:
         self, origins: frozenset[str], marks: tuple[str, ...], base: Base | None, version: int
     ) -> None:
         self._origins = origins  # of all learners whose rewards are in this one
-        self._marks = marks  # the latest last
+        self._marks = marks  # oldest first
         self._base = base
         self._marked = version  # the learner's version at the last mark
 
     @classmethod
     def new(cls) -> "Lineage":
-        """The lineage of a learner that starts with nothing."""
+        """Return the lineage of a new learner."""
         return cls(frozenset([_new_mark()]), (), None, -1)
 
     def mark(self, version: int) -> str:
-        """A mark of the present; ``version`` tells whether anything has changed since the last."""
+        """Return the mark of this version of the learner; add one if the version is new."""
         if not self._marks or version != self._marked:
-            self._marks = (*self._marks, _new_mark())[-_MOST_MARKS:]
+            self._marks = (*self._marks, _new_mark())[-_MAX_MARKS:]
             self._marked = version
         return self._marks[-1]
 
     def rebase(self, seen: Seen, version: int) -> None:
-        """What has been seen so far is in another learner now: the next merge starts here."""
+        """Make the present the base: the rewards so far are now part of another learner."""
         mark = self.mark(version)
         self._base = Base(frozenset(self._marks), mark, seen)
 
     def common_past(self, other: "Lineage") -> Seen | None:
-        """What is in both learners, when ``other`` is merged into this one; None for nothing.
+        """Return what both learners share when ``other`` is merged into this one, or None.
 
         Raises:
-            StateError: if it cannot be known.
+            StateError: if it cannot be determined.
         """
         if not self._origins & other._origins:
             return None
@@ -222,20 +207,20 @@ class Lineage:
         )
 
     def join(self, other: "Lineage") -> None:
-        """Take over the marks of a learner that is being merged into this one."""
+        """Add the marks of a learner that is being merged into this one."""
         self._origins |= other._origins
         mine = set(self._marks)
         added = tuple(mark for mark in other._marks if mark not in mine)
-        self._marks = (*added, *self._marks)[-_MOST_MARKS:]
+        self._marks = (*added, *self._marks)[-_MAX_MARKS:]
 
     def encode(self, version: int) -> dict[str, Any]:
-        """The lineage as plain lists, with a mark of the present."""
+        """Encode the lineage as plain lists, with a mark for this version."""
         self.mark(version)
         return {"origins": sorted(self._origins), "marks": list(self._marks)}
 
     @classmethod
     def decode(cls, saved: Any, seen: Seen) -> "Lineage":
-        """The lineage of a learner of version 0, restored with this much seen."""
+        """Decode the lineage of a restored learner, whose version is 0."""
         check_keys("lineage", saved, ("origins", "marks"))
         origins = frozenset(_as_marks("lineage.origins", saved["origins"]))
         marks = _as_marks("lineage.marks", saved["marks"])
@@ -243,32 +228,33 @@ class Lineage:
 
 
 def _new_mark() -> str:
-    return secrets.token_hex(_N_BYTES)
+    return secrets.token_hex(_MARK_BYTES)
 
 
 def _as_marks(name: str, saved: Any) -> tuple[str, ...]:
     good = isinstance(saved, list) and len(saved) > 0
-    if not good or not all(isinstance(mark, str) and len(mark) == 2 * _N_BYTES for mark in saved):
+    if not good or not all(
+        isinstance(mark, str) and len(mark) == 2 * _MARK_BYTES for mark in saved
+    ):
         raise StateError(
-            f"{name} must be a list of texts of {2 * _N_BYTES} characters, got {show(saved)}"
+            f"{name} must be a list of texts of {2 * _MARK_BYTES} characters, got {show(saved)}"
         )
     return tuple(saved)
 
 
-# Which model a learner's rewards belong to: the arms' values, and what is observed of them.
+# The model of a saved state: the arms' values, and samples of the curves that describe rewards.
 #
-# What decisions are worth is no part of it, and neither is the last bit of a curve: a changed
-# cost or target, or the same formula written in another way, does not part a learner from its
-# data.
+# The worth of decisions is not saved, and curves are compared with a tolerance. So a state still
+# fits its model after a change of cost or target, or if a formula is written in another way.
 
 
 def encode_model(model: "RewardModel") -> dict[str, Any]:
-    """The arms' values and samples of what is observed, as plain data."""
+    """Encode the arms' values and samples of the curves as plain data."""
     return {"arms": [_plain_value(arm) for arm in model.arms], "observed": model.observed_samples()}
 
 
 def check_same(model: "RewardModel", saved: Any) -> None:
-    """Refuse rewards of other arms, or of arms that other curves describe."""
+    """Raise a StateError unless the saved model has the same arms and curves."""
     arms = saved_arms(saved)
     mine = [_plain_value(arm) for arm in model.arms]
     if arms != mine:
@@ -281,12 +267,12 @@ def check_same(model: "RewardModel", saved: Any) -> None:
 
 
 def match_arms(model: "RewardModel", saved: Any, stats: Statistics) -> list[int | None]:
-    """For each arm of a model the arm of the saved one with the same value, None for a new one.
+    """Return the saved arm with the same value for each arm of a model; None for a new arm.
 
     Args:
-        model: the model to move to.
-        saved: what `encode_model` wrote.
-        stats: of the saved model's arms.
+        model: the new model.
+        saved: what `encode_model` returned.
+        stats: the statistics of the saved model's arms.
 
     Raises:
         StateError: if the curves of a common arm differ, or an arm with rewards would be lost.
@@ -309,7 +295,7 @@ def match_arms(model: "RewardModel", saved: Any, stats: Statistics) -> list[int 
 
 
 def move(stats: Statistics, rows: list[int | None]) -> Statistics:
-    """Statistics with arms in other places."""
+    """Return the statistics of the arms of a new model, from the rows that `match_arms` found."""
     moved = no_statistics(len(rows))
     for arm, row in enumerate(rows):
         if row is not None:
@@ -321,7 +307,7 @@ def move(stats: Statistics, rows: list[int | None]) -> Statistics:
 
 
 def saved_arms(saved: Any) -> list[Any]:
-    """The arms of a saved model."""
+    """Return the arms of a saved model."""
     check_keys("model", saved, ("arms", "observed"))
     arms, observed = saved["arms"], saved["observed"]
     if not isinstance(arms, list) or not isinstance(observed, Mapping):
@@ -330,7 +316,7 @@ def saved_arms(saved: Any) -> list[Any]:
 
 
 def _plain_value(arm: Any) -> Any:
-    """An arm's value as JSON gives it back; whatever is no number is its text."""
+    """Return an arm's value as JSON can hold it; other objects are replaced by their repr."""
     if isinstance(arm, (bool, str)):
         return arm
     try:

@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 
 
 REASONS = {TOO_HIGH: "too high", ONE_CONTENDER: "one contender", DECISIONS: "decisions"}
-_BY = ("posterior", "anytime")
+_CONFIDENCE_KINDS = ("posterior", "anytime")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StopWhen:
-    """Stop a run when an arm is too high, when one contender is left, or after some decisions.
+    """Stop a run when an arm's mean is too high, when one arm is best, or after some decisions.
 
-    Both statements about arms are made under the model: all arms' rewards enter. Safety comes
-    first: a run that stops because the arm is too high recommends no arm.
+    The first two rules rely on the model and use the rewards of all arms. Safety comes first: a
+    run that stops because the mean is too high recommends no arm.
 
     Args:
-        above: stop once the mean of ``arm`` is above this, in units of the rewards: the lowest
-            dose is too toxic.
-        arm: the arm that is watched, an index.
-        one_contender: stop once one arm is best.
-        decisions: stop after so many rewards.
-        confidence: of the first two statements.
-        by: ``"posterior"``: the probability given the rewards and the prior is ``confidence`` or
-            more. ``"anytime"``: all parameters that say otherwise are refuted; under the model
-            the probability that this ever happens wrongly is at most ``1 - confidence``,
-            however often one looks.
+        above: stop once the mean of ``arm`` is above this limit, in units of the rewards. In a
+            dose trial: the lowest dose is too toxic.
+        arm: index of the watched arm.
+        one_contender: stop once a single arm is known to be best.
+        decisions: stop after this number of rewards.
+        confidence: confidence of the first two rules.
+        by: how confidence is measured. ``"posterior"``: the posterior probability is at least
+            ``confidence``. ``"anytime"``: all parameters that contradict the statement are
+            refuted. Under the model, the probability of ever stopping wrongly is at most
+            ``1 - confidence``, even if the rule is checked after every reward.
         prior: mean and standard deviation of a normal prior of theta; uniform by default.
-        after: make no statement before so many rewards.
-        cells: of the grid of parameters.
+        after: the first two rules apply from this number of rewards on.
+        cells: number of cells of the grid of parameters.
 
     >>> import globalbandits as gb
     >>> learner = gb.Learner(gb.WAGP(), gb.dose.logistic([1.0, 2.0], target=0.25), seed=0)
@@ -68,11 +68,11 @@ class StopWhen:
     cells: int = 200
 
     def __post_init__(self) -> None:
-        """Check what does not depend on the model."""
+        """Check the parameters that do not depend on the model."""
         checked: dict[str, Any] = {
             "arm": as_integer("arm", self.arm, 0, PolicyError),
             "confidence": as_fraction("confidence", self.confidence, PolicyError),
-            "by": require_known("by", self.by, _BY, PolicyError),
+            "by": require_known("by", self.by, _CONFIDENCE_KINDS, PolicyError),
             "prior": as_prior(self.prior),
             "after": as_integer("after", self.after, 0, PolicyError),
             "cells": as_cells(self.cells),
@@ -90,7 +90,7 @@ class StopWhen:
         require(any_rule, "StopWhen", rule, "none of them", PolicyError)
 
     def setup(self, model: "RewardModel") -> Stop:
-        """The rule on a grid of the model's parameters."""
+        """Return the rule on a grid of the model's parameters."""
         rule = f"be at most {model.n_arms - 1}, the last arm"
         require(self.arm < model.n_arms, "arm", rule, self.arm, PolicyError)
         low, high = model.reward_range
@@ -119,5 +119,5 @@ class StopWhen:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The rule as a plain dict."""
+        """Return the rule as a plain dict."""
         return dataclasses.asdict(self)

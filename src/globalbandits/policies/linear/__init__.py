@@ -1,1 +1,1 @@
-"""Policies that take means, or their logits, to be linear in features of the arms."""
+"""Policies that assume means, or their logits, linear in features of the arms."""

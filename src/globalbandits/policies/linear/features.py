@@ -1,4 +1,4 @@
-"""Feature vectors of arms, for policies that take mean rewards to be linear in them."""
+"""Feature vectors of arms, for policies that assume mean rewards linear in features."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from globalbandits.policies.base import Policy
 from globalbandits.statistics import Statistics
 
 POWERS = 3
-MAX_FEATURES = 1000  # per arm; matrices have the square of this many entries
+MAX_FEATURES = 1000  # per arm; matrices have MAX_FEATURES**2 entries
 # Products of two features, summed over many rewards, must stay finite.
 _MAX_FEATURE = 1e50
 _RANK_TOLERANCE = 1e-10
-# Distances that differ by less, relatively, are equal: 0.70 and 0.75 tie between 0.40 and 0.95.
-_TIE = 1e-9
+# Squared distances with a smaller relative difference are equal.
+_TIE_TOLERANCE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeaturePolicy(Policy):
-    """Base of policies that take means, or their logits, to be linear in features of the arms."""
+    """Base of policies that assume means, or their logits, linear in features of the arms."""
 
     features: tuple[tuple[float, ...], ...] | None = None
 
@@ -37,7 +37,7 @@ class FeaturePolicy(Policy):
 
 
 def as_features(features: Any) -> tuple[tuple[float, ...], ...]:
-    """Features as a tuple of tuples of floats, all of one length.
+    """Return features as a tuple of tuples of floats, all of one length.
 
     >>> as_features([[1, 2], [3, 4]])
     ((1.0, 2.0), (3.0, 4.0))
@@ -57,9 +57,9 @@ def as_features(features: Any) -> tuple[tuple[float, ...], ...]:
 def arm_features(
     features: Sequence[Sequence[float]] | None, arms: Sequence[Any], valued: bool
 ) -> FloatArray:
-    """The matrix (n_arms, r) of given features, or powers of the arms' values.
+    """Return the matrix (n_arms, r) of given features, or of powers of the arms' values.
 
-    The powers begin with 1, as suits revenue, or with 0 where the model has a value.
+    The powers start with 1, which suits revenue, or with 0 if the model has a value.
 
     >>> arm_features(None, (0.5, 1.0, 2.0), valued=False).tolist()
     [[0.5, 0.25, 0.125], [1.0, 1.0, 1.0], [2.0, 4.0, 8.0]]
@@ -88,16 +88,16 @@ def _checked(features: FloatArray) -> FloatArray:
 
 
 def whiten(features: FloatArray) -> FloatArray:
-    """The same features in coordinates where their Gram matrix over the arms is the identity.
+    """Return the features in coordinates where their Gram matrix over the arms is the identity.
 
-    Predictions of least squares and their variances do not change with the coordinates; the
+    The predictions of least squares and their variances do not depend on the coordinates. Their
     rounding errors do, by many digits for the powers of a price.
     """
     return np.ascontiguousarray(np.linalg.qr(independent_columns(features))[0])
 
 
 def independent_columns(features: FloatArray) -> FloatArray:
-    """The features with columns of length 1, which must be linearly independent."""
+    """Return the features with columns of length 1. Columns must be linearly independent."""
     n, r = features.shape
     lengths = np.sqrt(np.sum(features * features, axis=0))
     scaled = features / np.where(lengths > 0.0, lengths, 1.0)
@@ -111,10 +111,10 @@ def independent_columns(features: FloatArray) -> FloatArray:
 
 
 def spread_arms(features: FloatArray) -> IntArray:
-    """As many linearly independent arms as features, far apart, by pivoted Gram-Schmidt.
+    """Return as many linearly independent arms as features, far apart, by pivoted Gram-Schmidt.
 
-    Each arm is the one farthest from the span of the previous ones; of several that are equally
-    far up to rounding, the last.
+    Each arm is the one farthest from the span of the previous ones. Among arms that are equally
+    far up to rounding, it is the last.
 
     >>> spread_arms(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 0.5]])).tolist()
     [0, 2]
@@ -123,14 +123,14 @@ def spread_arms(features: FloatArray) -> IntArray:
     arms = np.zeros(features.shape[1], np.int64)
     for i in range(arms.shape[0]):
         squares = np.sum(rest * rest, axis=1)
-        arms[i] = np.flatnonzero(squares >= (1.0 - _TIE) * squares.max())[-1]
+        arms[i] = np.flatnonzero(squares >= (1.0 - _TIE_TOLERANCE) * squares.max())[-1]
         axis = rest[arms[i]] / np.linalg.norm(rest[arms[i]])
         rest = rest - np.outer(rest @ axis, axis)
     return arms
 
 
 def first_unobserved(design: IntArray, stats: Statistics) -> int:
-    """The first arm of the design without a reward; -1 if all have one.
+    """Return the first arm of the design without a reward; -1 if all have one.
 
     >>> from globalbandits.statistics import count, no_statistics
     >>> stats = no_statistics(3)

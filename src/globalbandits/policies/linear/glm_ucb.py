@@ -1,4 +1,7 @@
-"""Logistic regression on features of the arms, updated one reward at a time."""
+"""`GLMUCB`: logistic regression on features of the arms, with an optimistic bonus.
+
+Filippi, Cappe, Garivier and Szepesvari (2010). The regression is updated one reward at a time.
+"""
 
 import copy
 import dataclasses
@@ -44,21 +47,36 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-# Saved with a learner, because their last bits depend on the order of rewards.
+# These fields are saved with a learner, because their last bits depend on the order of rewards.
 KEPT = ("spread", "coefficients")
 
-# Keeps the estimate finite while all rewards are 0, or all are 1.
+# A ridge keeps the estimate finite while all rewards are 0, or all are 1.
 _RIDGE = 1e-3
 _MAX_NEWTON_STEP = 4.0
-# One more fit may move a saved prediction by at most this much.
+# Largest change of a saved prediction in one more fit.
 _PREDICTION_TOLERANCE = 1e-6
+
+_GRID_POINTS = 257
+# Above this number of arms a faster decomposition is used. It changes features in the tenth digit.
+_MAX_SVD_ARMS = 1_000
+# Largest error of a mean with the default features, on the unit reward scale.
+_MEAN_TOLERANCE = 1e-2
+# Smallest distance of a mean from 0 and 1, where the logistic link is infinite.
+_MIN_MEAN = 1e-6
+
+
+class Setup(NamedTuple):
+    """The model's tables, the arms' features, and the constants of the bonus."""
+
+    tables: Tables
+    features: FloatArray  # (n_arms, d) m_k
+    design: IntArray  # (d,) arms of the first plays, linearly independent
+    factor: float  # scale * (2 k kappa R / c) * sqrt(2 d)
+    confidence: float  # log(2 d / delta)
 
 
 class State(NamedTuple):
-    """The quasi-likelihood estimate, and the uncertainty of the predictions.
-
-    The setup has `features` m_k, and a `design`: as many linearly independent arms.
-    """
+    """The quasi-likelihood estimate, and the uncertainty of the predictions."""
 
     spread: Spread  # of M = sum_k N_k m_k m_k', once all arms of the design are observed
     coefficients: FloatArray  # (d,) the estimate
@@ -81,8 +99,22 @@ def init(setup: base.Setup) -> State:
     )
 
 
+def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+    """Return the next arm of the design, then the arm with the largest prediction plus bonus."""
+    if state.ready[0] == 0:
+        return first_unobserved(setup.design, stats)
+    widths, factor = state.spread.widths, bonus(setup, stats)
+    return choose_by_worth(setup.tables, state.means, 0.0, widths, factor, rng)
+
+
+def bonus(setup: Setup, stats: Statistics) -> float:
+    """Return the paper's rho(t), with the current round in place of the horizon."""
+    log_t = math.log(stats.total[0] + 1)
+    return setup.factor * math.sqrt(log_t * (setup.confidence + log_t))
+
+
 def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Widths by Sherman-Morrison, the estimate by Newton's method from the last one."""
+    """Update widths by Sherman-Morrison, and the estimate by Newton's method."""
     if state.ready[0] == 0 or is_rebuild_due(stats, state.spread, arm):
         compute_widths(setup, stats, state)
     else:
@@ -92,7 +124,7 @@ def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward:
 
 
 def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
-    """Widths and estimate from counts and sums."""
+    """Compute widths and estimate from counts and sums."""
     for i in range(setup.features.shape[1]):
         state.coefficients[i] = 0.0
     compute_widths(setup, stats, state)
@@ -100,7 +132,7 @@ def rebuild(setup: base.Setup, stats: Statistics, state: State) -> None:
 
 
 def compute_widths(setup: base.Setup, stats: Statistics, state: State) -> None:
-    """M**-1 and the widths from the counts, once all arms of the design are observed."""
+    """Compute M**-1 and the widths from the counts, if all arms of the design are observed."""
     state.ready[0] = 1 if first_unobserved(setup.design, stats) < 0 else 0
     if state.ready[0] == 1:
         compute_spread(setup.features, stats.counts, 0.0, state.spread, state.work)
@@ -109,7 +141,7 @@ def compute_widths(setup: base.Setup, stats: Statistics, state: State) -> None:
 
 
 def fit(setup: base.Setup, stats: Statistics, state: State) -> None:
-    """Newton's method on the concave quasi-likelihood, from the last estimate."""
+    """Maximise the concave quasi-likelihood by Newton's method from the last estimate."""
     work = state.work
     d = setup.features.shape[1]
     for _ in range(50):
@@ -129,7 +161,7 @@ def fit(setup: base.Setup, stats: Statistics, state: State) -> None:
 
 
 def linearise(setup: base.Setup, stats: Statistics, state: State) -> None:
-    """Gradient into `work.vector`, negative second derivative into `work.matrix`."""
+    """Write the gradient to `work.vector` and minus the Hessian to `work.matrix`."""
     n, d = setup.features.shape
     vector, matrix = state.work.vector, state.work.matrix
     predict(setup, state)
@@ -151,7 +183,7 @@ def linearise(setup: base.Setup, stats: Statistics, state: State) -> None:
 
 
 def predict(setup: base.Setup, state: State) -> None:
-    """The mean rewards at the estimate."""
+    """Compute the mean rewards at the estimate."""
     n, d = setup.features.shape
     for k in range(n):
         x = 0.0
@@ -161,9 +193,9 @@ def predict(setup: base.Setup, state: State) -> None:
 
 
 def resume(setup: base.Setup, stats: Statistics, state: State) -> bool:
-    """Derive the predictions; whether saved numbers are those of the statistics, up to rounding.
+    """Compute the predictions; return whether saved numbers agree with the statistics.
 
-    Saved coefficients are right if one more run of Newton's method hardly moves them.
+    Saved coefficients are right if one more run of Newton's method hardly changes them.
     """
     predict(setup, state)
     fresh = copy.deepcopy(state)
@@ -174,49 +206,17 @@ def resume(setup: base.Setup, stats: Statistics, state: State) -> bool:
     return bool(np.all(settled)) and resume_spread(state.spread, fresh.spread, slack)
 
 
-_GRID_POINTS = 257
-# Above this number of arms a faster decomposition is used; features may differ in the tenth digit.
-_MANY_ARMS = 1_000
-# Default features reproduce the means to within this, on the unit reward scale.
-_MEAN_TOLERANCE = 1e-2
-# Means are kept this far from 0 and 1, where the logistic link is infinite.
-_CLIP = 1e-6
-
-
-class Setup(NamedTuple):
-    """The model's tables, the arms' features, and the constants of the bonus."""
-
-    tables: Tables
-    features: FloatArray  # (n_arms, d) m_k
-    design: IntArray  # (d,) arms of the first plays, linearly independent
-    factor: float  # scale * (2 k kappa R / c) * sqrt(2 d)
-    confidence: float  # log(2 d / delta)
-
-
-def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The arms of the design first; then the largest prediction with its bonus."""
-    if state.ready[0] == 0:
-        return first_unobserved(setup.design, stats)
-    widths, factor = state.spread.widths, bonus(setup, stats)
-    return choose_by_worth(setup.tables, state.means, 0.0, widths, factor, rng)
-
-
-def bonus(setup: Setup, stats: Statistics) -> float:
-    """The paper's rho(t), with the current round in place of the horizon."""
-    log_t = math.log(stats.total[0] + 1)
-    return setup.factor * math.sqrt(log_t * (setup.confidence + log_t))
-
-
 def logit_features(means: FloatArray) -> FloatArray:
-    """The fewest features in which the logits of all means are linear, nearly enough.
+    """Return the fewest features in which the logits of all means are approximately linear.
 
     Args:
         means: shape (n_thetas, n_arms), between 0 and 1.
     """
     logits = np.log(means) - np.log1p(-means)
-    if logits.shape[1] <= _MANY_ARMS:
+    if logits.shape[1] <= _MAX_SVD_ARMS:
         left, strength, right = np.linalg.svd(logits, full_matrices=False)
-    else:  # the same from the small matrix of products, in a tenth of the time
+    else:
+        # The eigenvectors of the small matrix of products are the same, in a tenth of the time.
         left = np.linalg.eigh(logits @ logits.T)[1][:, ::-1]
         strength, right = np.ones(len(left)), left.T @ logits
     rank = 1
@@ -233,26 +233,26 @@ def logit_features(means: FloatArray) -> FloatArray:
 class GLMUCB(FeaturePolicy):
     """Logistic regression on features of the arms, and the largest prediction with a bonus.
 
-    After d plays of linearly independent arms the index of an arm with features m is ``g(m'b) +
-    rho(t) * sqrt(m' M**-1 m)``, b the quasi-likelihood estimate, ``M = sum mm'``, g the logistic
-    function, ``rho(t) = (2 * k * kappa * R / c) * sqrt(2 * d * log(t) * log(2 * d * T / delta))``
-    and ``kappa = sqrt(3 + 2 * log(1 + 2 * c_m**2 / lambda0))`` (Filippi and others 2010): k =
-    1/4 bounds the slope of g from above, c from below, R = 1 bounds a reward, c_m the length of
-    a vector of features, lambda0 is the smallest eigenvalue of M after the first d plays. The
-    constants are from memory of the paper's Theorem 2; its text was not available to check them.
+    After d plays of linearly independent arms, the index of an arm with features m is ``g(m'b) +
+    rho(t) * sqrt(m' M**-1 m)``. Here b is the quasi-likelihood estimate, ``M = sum mm'``, g the
+    logistic function, ``rho(t) = (2 * k * kappa * R / c) * sqrt(2 * d * log(t) * log(2 * d * T /
+    delta))`` and ``kappa = sqrt(3 + 2 * log(1 + 2 * c_m**2 / lambda0))`` (Filippi and others
+    2010). k = 1/4 bounds the slope of g from above and c from below, R = 1 bounds a reward, c_m
+    bounds the length of a vector of features, and lambda0 is the smallest eigenvalue of M after
+    the first d plays. The constants were not compared with the paper's text (Theorem 2).
 
-    What we changed: the current round replaces the horizon T; c is the smallest slope over
-    the model's domain; the estimate has a ridge of 0.001 instead of the projection onto the set
-    of allowed parameters. With the proven constants the bonus is far above 1 for long, and
-    the policy tries all arms in turn, with a linear regret over any practical horizon; the paper
-    itself tunes it down: ``scale`` does that. No one value suits all models: tune it on yours.
+    Differences from the paper: the current round replaces the horizon T; c is the smallest slope
+    over the model's domain; the estimate has a ridge of 0.001 instead of the projection onto the
+    set of allowed parameters. With the proven constants the bonus stays far above 1 for a long
+    time. The policy then tries all arms in turn, with linear regret over any practical horizon.
+    The paper itself uses a smaller bonus, which ``scale`` sets. Tune it on your model.
 
-    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    Value: any. Features describe the observed rewards; the index is the largest worth of a mean
     within the bonus of the prediction.
 
     Args:
-        features: one vector for each arm; None takes the fewest vectors in which the logits of
-            the model's means are linear to within 0.01 of a mean.
+        features: one vector for each arm. None takes the fewest features in which the logits of
+            the model's means are linear, with errors of the means below 0.01.
         scale: multiplies rho; positive.
         delta: probability that a bound may fail, between 0 and 1.
 
@@ -266,10 +266,10 @@ class GLMUCB(FeaturePolicy):
     rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """Features, the arms of the first plays, and the constants of rho."""
+        """Return features, the arms of the first plays, and the constants of rho."""
         low, high = model.reward_range
         means = (model.means(np.linspace(*model.domain, _GRID_POINTS)) - low) / (high - low)
-        means = np.clip(means, _CLIP, 1.0 - _CLIP)
+        means = np.clip(means, _MIN_MEAN, 1.0 - _MIN_MEAN)
         if self.features is None:
             features = logit_features(means)
         else:
@@ -290,7 +290,7 @@ class GLMUCB(FeaturePolicy):
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The first plays, or the largest index."""
+        """Say that this is a first play, or give the largest index."""
         if state.ready[0] == 0:
             return f"first plays: {len(setup.design)} linearly independent arms"
         widths, factor = state.spread.widths, bonus(setup, stats)
@@ -298,6 +298,6 @@ class GLMUCB(FeaturePolicy):
         return f"largest prediction with its bonus: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """The estimated coefficients, and the factor of the widths now."""
+        """Return the estimated coefficients, and the current factor of the widths."""
         factor = bonus(setup, stats) if state.ready[0] == 1 else math.inf
         return {"coefficients": state.coefficients.tolist(), "bonus": factor}

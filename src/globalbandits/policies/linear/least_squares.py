@@ -1,9 +1,9 @@
 """Least squares on features of the arms, updated one reward at a time.
 
 With features u_k, ``M = ridge * 1 + sum_k N_k u_k u_k'`` is the matrix of the normal equations.
-One reward changes its inverse by the formula of Sherman and Morrison: O(r**2) for the matrix and
-O(n_arms r) for the arms. Rounding errors accumulate, most where the inverse shrinks much, so
-everything is recomputed from the counts from time to time: see `is_rebuild_due`.
+One reward changes its inverse by the formula of Sherman and Morrison, in O(r**2) steps for the
+matrix and O(n_arms r) for the arms. Rounding errors accumulate, mostly when the inverse shrinks a
+lot. So everything is recomputed from the counts on a schedule: see `is_rebuild_due`.
 """
 
 import math
@@ -16,15 +16,15 @@ from globalbandits.statistics import Statistics
 
 REBUILD_EVERY = 1000  # rewards
 
-# A reward of an arm whose prediction has this many times the variance of one reward changes the
-# inverse so much that everything is recomputed.
+# Everything is recomputed after a reward of an arm whose prediction has a variance above this
+# multiple of the variance of one reward, because the inverse then changes a lot.
 _REBUILD_VARIANCE = 100.0
 
-# A pivot below this share of its diagonal entry is rounding.
+# A pivot below this share of its diagonal entry is a rounding error.
 _MIN_PIVOT = 1e-15
 
-# Saved numbers may differ from recomputed ones by the first, plus the second per unit of M's
-# condition number, relative to the largest number.
+# Relative tolerance between saved and recomputed numbers: the first constant, plus the second
+# times M's condition number.
 _TOLERANCE = 1e-9
 _TOLERANCE_PER_CONDITION = 1e-11
 
@@ -67,9 +67,9 @@ def clear_spread(spread: Spread) -> None:
 def compute_spread(
     features: FloatArray, counts: IntArray, ridge: float, spread: Spread, work: Work
 ) -> None:
-    """Inverse and variances from the counts.
+    """Compute inverse and variances from the counts.
 
-    Leaves the inverse of M's Cholesky factor in `work.matrix`.
+    Afterwards `work.matrix` contains the inverse of M's Cholesky factor.
     """
     n, r = features.shape
     matrix, inverse = work.matrix, spread.inverse
@@ -93,7 +93,7 @@ def compute_spread(
 
 
 def is_rebuild_due(stats: Statistics, spread: Spread, arm: int) -> bool:
-    """Whether everything is to be recomputed from the counts, after a reward of an arm."""
+    """Whether to recompute everything from the counts after a reward of an arm."""
     total = stats.total[0]
     return bool(
         total % REBUILD_EVERY == 0
@@ -146,7 +146,7 @@ def predict(
     work: Work,
     means: FloatArray,
 ) -> None:
-    """The predictions u_k' z, z the coefficients that fit all rewards plus ``offset``."""
+    """Compute the predictions u_k' z; the coefficients z fit all rewards plus ``offset``."""
     n, r = features.shape
     moments, coefficients = work.vector, work.solution
     for i in range(r):
@@ -166,7 +166,7 @@ def predict(
 
 
 def multiply(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
-    """``out = matrix vector``."""
+    """Write the product of matrix and vector to ``out``."""
     for i in range(out.shape[0]):
         entry = 0.0
         for j in range(vector.shape[0]):
@@ -175,10 +175,10 @@ def multiply(matrix: FloatArray, vector: FloatArray, out: FloatArray) -> None:
 
 
 def invert(matrix: FloatArray, out: FloatArray) -> None:
-    """Inverse of a symmetric positive definite matrix by Cholesky; the matrix is overwritten.
+    """Invert a symmetric positive definite matrix by Cholesky; the matrix is overwritten.
 
-    Its lower triangle holds the inverse of the Cholesky factor afterwards. A pivot that is lost
-    to rounding is replaced by the smallest one that is not.
+    Afterwards its lower triangle contains the inverse of the Cholesky factor. Pivots have a lower
+    bound, because smaller ones are rounding errors.
     """
     r = matrix.shape[0]
     # matrix = L L', L in the lower triangle; then L is replaced by its inverse.
@@ -206,16 +206,16 @@ def invert(matrix: FloatArray, out: FloatArray) -> None:
 
 
 def tolerance_of(features: FloatArray, counts: IntArray, ridge: float) -> float:
-    """How far saved numbers may be from recomputed ones, relative to the largest.
+    """Return the tolerance between saved and recomputed numbers, relative to the largest.
 
-    Rounding in an inverse is multiplied by the matrix's condition number.
+    The rounding errors of an inverse grow with the matrix's condition number.
     """
     matrix = ridge * np.eye(features.shape[1]) + (features.T * counts) @ features
     return float(_TOLERANCE + _TOLERANCE_PER_CONDITION * np.linalg.cond(matrix))
 
 
 def resume(spread: Spread, fresh: Spread, slack: float) -> bool:
-    """Derive the widths from saved variances; False if the saved numbers are wrong."""
+    """Compute the widths from saved variances; return False if saved numbers are wrong."""
     spread.widths[:] = np.sqrt(np.maximum(spread.variances, 0.0))
     return is_near(spread.inverse, fresh.inverse, slack) and is_near(
         spread.variances, fresh.variances, slack
@@ -225,7 +225,8 @@ def resume(spread: Spread, fresh: Spread, slack: float) -> bool:
 def is_near(saved: FloatArray, fresh: FloatArray, slack: float) -> bool:
     """Whether numbers differ by at most the slack times the larger of 1 and the largest of them.
 
-    With a slack of 1 or more the matrix is singular up to rounding; all numbers are accepted.
+    A slack of 1 or more means that the matrix is singular up to rounding. Then all numbers are
+    accepted.
     """
     largest = max(1.0, float(np.max(np.abs(fresh))))
     return slack >= 1.0 or bool(np.all(np.abs(saved - fresh) <= slack * largest))

@@ -1,4 +1,4 @@
-"""LinUCB (Li, Chu, Langford and Schapire 2010) with the arms' features as contexts."""
+"""`LinUCB` (Li, Chu, Langford and Schapire 2010) with the arms' features as contexts."""
 
 import dataclasses
 import math
@@ -44,7 +44,7 @@ class Setup(NamedTuple):
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The largest upper bound of a prediction."""
+    """Return the arm with the largest upper bound of its prediction."""
     widths, factor = state.spread.widths, setup.width
     return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
 
@@ -55,17 +55,17 @@ class LinUCB(FeaturePolicy):
     """Ridge regression with ridge 1, and a bonus of constant width.
 
     The index of an arm with features u is ``u'z + alpha * sqrt(u' M**-1 u)`` with ``alpha = 1 +
-    sqrt(log(2 / delta) / 2)`` (Li and others 2010, equation 5). Their arms have coefficients
-    each, and contexts that change; here all arms share the coefficients and an arm's context
-    is its own constant vector of features.
+    sqrt(log(2 / delta) / 2)`` (Li and others 2010, equation 5). In the paper each arm has its own
+    coefficients, and contexts change. Here all arms share the coefficients, and an arm's context
+    is its constant vector of features.
 
-    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    Value: any. Features describe the observed rewards; the index is the largest worth of a mean
     within the bonus of the prediction.
 
     Args:
-        features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
-            value: sales, unlike revenue, are not zero at price 0.
+        features: one vector for each arm. None takes (p, p**2, p**3) of arms p that are numbers,
+            or (1, p, p**2) if the model has a value, because sales are not zero at price 0. With
+            fewer than three arms there are fewer powers.
         delta: probability that a bound may fail, between 0 and 1.
 
     >>> LinUCB().label
@@ -77,7 +77,7 @@ class LinUCB(FeaturePolicy):
     rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """Features and the width."""
+        """Return the features and the width."""
         low, high = model.reward_range
         return Setup(
             tables=model.tables,
@@ -88,7 +88,7 @@ class LinUCB(FeaturePolicy):
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The largest index."""
+        """Give the largest index."""
         widths, factor = state.spread.widths, setup.width
         largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
         return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"

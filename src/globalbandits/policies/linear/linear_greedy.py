@@ -1,4 +1,4 @@
-"""The greedy policy for lines (Mersereau, Rusmevichientong and Tsitsiklis 2009)."""
+"""`LinearGreedy` (Mersereau, Rusmevichientong and Tsitsiklis 2009): greedy play on lines."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 _GRID_POINTS = 257
-_TOLERANCE = 1e-9  # relative rounding of sums of many rewards
+_TOLERANCE = 1e-9  # relative rounding error of sums of many rewards
 
 
 class Setup(NamedTuple):
@@ -32,7 +32,7 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """The two sums of the regression through one number."""
+    """The two sums of a regression with one coefficient."""
 
     moment: FloatArray  # (1,) sum of u (X - eta)
     precision: FloatArray  # (1,) sum of u**2
@@ -44,7 +44,7 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The best line at the estimate; any arm at random before the first reward."""
+    """Return the best arm by its line at the estimate; a random arm before the first reward."""
     if stats.total[0] == 0:
         return int(rng.random() * setup.tables.n_arms)
     theta = estimate(setup, stats, state)
@@ -65,7 +65,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """The two sums from counts and sums."""
+    """Compute the two sums from counts and sums."""
     state.moment[0] = 0.0
     state.precision[0] = 0.0
     for arm in range(setup.tables.n_arms):
@@ -75,7 +75,7 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether saved sums are those of the statistics, up to the rounding of their terms."""
+    """Whether saved sums agree with the statistics, up to rounding."""
     fresh = init(setup)
     rebuild(setup, stats, fresh)
     terms = stats.sums + stats.counts * (np.abs(setup.intercepts) + np.abs(setup.slopes))
@@ -85,7 +85,7 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The least-squares parameter, kept inside the domain; nan before any reward."""
+    """Return the least-squares parameter inside the domain; nan before any reward."""
     if stats.total[0] == 0:
         return math.nan
     if state.precision[0] <= 0.0:
@@ -100,10 +100,10 @@ class LinearGreedy(Policy):
     """Approximate every mean by a line ``eta_k + u_k * theta``; play the best line at the estimate.
 
     The estimate is ``sum u (X - eta) / sum u**2`` over all rewards X (Mersereau,
-    Rusmevichientong and Tsitsiklis 2009, from memory of the paper; its prior on theta is left
-    out, so the first arm is any). A mean that is not a line is replaced by its least-squares
-    line over the domain; then the policy is wrong where the curves bend, and its regret grows
-    linearly. Value: any; lines are of what is observed, and are ranked by worth.
+    Rusmevichientong and Tsitsiklis 2009; not compared with the paper's text). There is no prior
+    on theta, so the first arm is random. A mean that is not a line is replaced by its
+    least-squares line over the domain. Then the policy can prefer a wrong arm, and its regret
+    grows linearly. Value: any; lines describe the observed rewards and are ranked by worth.
 
     >>> LinearGreedy().to_dict()
     {'policy': 'linear_greedy'}
@@ -112,7 +112,7 @@ class LinearGreedy(Policy):
     rules = Rules(init, select, update, estimate, rebuild, State._fields, resume)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The lines nearest to the model's means."""
+        """Return the least-squares lines of the model's means."""
         grid = np.linspace(*model.domain, _GRID_POINTS)
         low, high = model.reward_range
         means = (model.means(grid) - low) / (high - low)
@@ -122,7 +122,7 @@ class LinearGreedy(Policy):
         return Setup(model.tables, intercepts, slopes)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """Greedy, or random at the start."""
+        """Give the estimate, or say that there is none."""
         if stats.total[0] == 0:
             return "no reward yet: any arm, at random"
         return f"greedy: the best line at the estimate {estimate(setup, stats, state):.6g}"

@@ -1,4 +1,4 @@
-"""OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011): optimism in a linear model."""
+"""`OFUL` (Abbasi-Yadkori, Pal and Szepesvari 2011): optimism in a linear model."""
 
 import dataclasses
 import math
@@ -65,13 +65,13 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The largest upper bound of a prediction."""
+    """Return the arm with the largest upper bound of its prediction."""
     widths, factor = state.spread.widths, radius(setup, state)
     return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """One more reward u multiplies the determinant of M by 1 + u' M**-1 u."""
+    """Update regression and determinant, which one reward multiplies by 1 + u' M**-1 u."""
     due, growth = is_rebuild_due(stats, state.spread, arm), 1.0 + state.spread.variances[arm]
     update_regression(setup, stats, state, arm, reward)
     if due:
@@ -81,22 +81,23 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """Regression and determinant from counts and sums."""
+    """Compute regression and determinant from counts and sums."""
     rebuild_regression(setup, stats, state)
     state.log_det[0] = log_determinant(setup, stats, state)
 
 
 def log_determinant(setup: Setup, stats: Statistics, state: State) -> float:
-    """log(det M / lambda**r), right after the regression was rebuilt."""
+    """Return log(det M / lambda**r). Call this right after the regression was rebuilt."""
     log_det = 0.0
     if stats.total[0] > 0:
         for i in range(setup.features.shape[1]):
             log_det -= 2.0 * math.log(state.work.matrix[i, i]) + math.log(setup.ridge)
-    return max(0.0, log_det)  # rounding aside, it is never below
+    # The exact value is at least 0.
+    return max(0.0, log_det)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether saved numbers are those of the statistics, up to rounding."""
+    """Whether saved numbers agree with the statistics, up to rounding."""
     fresh = init(setup)
     rebuild(setup, stats, fresh)
     slack = tolerance_of(setup.features, stats.counts, setup.ridge)
@@ -104,13 +105,13 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 
 
 def radius(setup: Setup, state: State) -> float:
-    """Theorem 2 of the paper: R sqrt(2 log(1/delta) + log(det M / lambda**r)) + sqrt(lambda) S."""
+    """Return R sqrt(2 log(1/delta) + log(det M / lambda**r)) + sqrt(lambda) S (Theorem 2)."""
     spread = setup.confidence + state.log_det[0]
     return float(setup.noise * math.sqrt(spread) + math.sqrt(setup.ridge) * setup.norm)
 
 
 def coefficient_norm(features: FloatArray, model: "RewardModel") -> float:
-    """The length of the coefficients that fit the model's means best, at the worst parameter."""
+    """Return the largest length of the model's least-squares coefficients over the domain."""
     low, high = model.reward_range
     means = model.means(np.linspace(*model.domain, _GRID_POINTS)) / (high - low)
     coefficients = np.linalg.lstsq(features, means.T, rcond=None)[0]
@@ -122,23 +123,23 @@ def coefficient_norm(features: FloatArray, model: "RewardModel") -> float:
 class OFUL(FeaturePolicy):
     """Ridge regression on features of the arms, and the largest upper bound of a prediction.
 
-    The index of an arm with features u is ``u'z + radius * sqrt(u' M**-1 u)``, z the ridge
-    coefficients, ``M = ridge * 1 + sum uu'``, and ``radius = R * sqrt(2 * log(1 / delta) +
-    log(det M / ridge**r)) + sqrt(ridge) * S`` (their Theorem 2; the expression was checked in
-    public code). R = 1/2 covers all rewards in [0, 1]; S, a bound on the coefficients, is taken
-    from the model: the longest vector of least-squares coefficients of its means over the domain.
-    Where vectors of features are short the ridge outweighs them for long, and regret is linear
-    over any practical horizon; a smaller ridge helps there, and harms where they are not.
+    The index of an arm with features u is ``u'z + radius * sqrt(u' M**-1 u)``. Here z are the
+    ridge coefficients, ``M = ridge * 1 + sum uu'``, and ``radius = R * sqrt(2 * log(1 / delta) +
+    log(det M / ridge**r)) + sqrt(ridge) * S`` (Theorem 2 of the paper). R = 1/2 covers all rewards
+    in [0, 1]. S bounds the length of the coefficients. It is taken from the model: the largest
+    length of the least-squares coefficients of its means over the domain. If vectors of features
+    are short, the ridge outweighs them for a long time, and regret is linear over any practical
+    horizon. Then use a smaller ridge.
 
-    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    Value: any. Features describe the observed rewards; the index is the largest worth of a mean
     within the bonus of the prediction.
 
     Args:
-        features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
-            value: sales, unlike revenue, are not zero at price 0.
+        features: one vector for each arm. None takes (p, p**2, p**3) of arms p that are numbers,
+            or (1, p, p**2) if the model has a value, because sales are not zero at price 0. With
+            fewer than three arms there are fewer powers.
         ridge: the ridge, positive.
-        delta: probability that the ellipsoid may fail, between 0 and 1.
+        delta: probability, between 0 and 1, that the ellipsoid misses the true coefficients.
 
     >>> OFUL(delta=0.1).label
     'OFUL(delta=0.1)'
@@ -150,7 +151,7 @@ class OFUL(FeaturePolicy):
     rules = Rules(init, select, update, no_estimate, rebuild, _KEPT, resume)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """Features and constants on the unit reward scale."""
+        """Return the features and the constants on the unit reward scale."""
         features = arm_features(self.features, model.arms, model.valued)
         low, high = model.reward_range
         return Setup(
@@ -164,11 +165,11 @@ class OFUL(FeaturePolicy):
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The largest index."""
+        """Give the largest index."""
         widths, factor = state.spread.widths, radius(setup, state)
         largest = largest_bound(setup.tables, state.means, setup.offset, widths, factor)
         return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """The radius of the ellipsoid and the bound S in it."""
+        """Return the radius of the ellipsoid, and the bound S."""
         return {"radius": radius(setup, state), "norm": setup.norm}

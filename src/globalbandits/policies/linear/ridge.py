@@ -21,15 +21,15 @@ from globalbandits.policies.linear.least_squares import (
 from globalbandits.policies.linear.least_squares import resume as resume_spread
 from globalbandits.statistics import Statistics
 
-# Saved with a learner, because their last bits depend on the order of rewards.
+# These fields are saved with a learner, because their last bits depend on the order of rewards.
 KEPT = ("spread", "means")
 
 
 class State(NamedTuple):
-    """The regression; M is ``ridge * 1 + sum_k N_k u_k u_k'`` with the features u_k of the arms.
+    """The regression, with M = ``ridge * 1 + sum_k N_k u_k u_k'`` for features u_k of the arms.
 
-    The setup has `features`, the `ridge`, and an `offset` that is added to a unit reward to
-    give the reward whose mean is linear in the features.
+    The setup has `features`, the `ridge`, and an `offset`. Unit rewards plus the offset have means
+    that are linear in the features.
     """
 
     spread: Spread
@@ -48,7 +48,7 @@ def init(setup: base.Setup) -> State:
 def update(
     setup: base.Setup, stats: Statistics, state: base.State, arm: int, reward: float
 ) -> None:
-    """Add one reward; everything is rebuilt from time to time, so that rounding stays small.
+    """Add one reward, or rebuild everything on schedule to keep rounding errors small.
 
     The state has at least the fields of `State`.
     """
@@ -60,13 +60,16 @@ def update(
 
 
 def rebuild(setup: base.Setup, stats: Statistics, state: base.State) -> None:
-    """The regression from counts and sums; M's inverse Cholesky factor in `work.matrix`."""
+    """Compute the regression from counts and sums.
+
+    Afterwards `work.matrix` contains the inverse of M's Cholesky factor.
+    """
     compute_spread(setup.features, stats.counts, setup.ridge, state.spread, state.work)
     predict(setup.features, stats, setup.offset, state.spread, state.work, state.means)
 
 
 def resume(setup: base.Setup, stats: Statistics, state: base.State) -> bool:
-    """Whether saved numbers are those of the statistics, up to rounding."""
+    """Whether saved numbers agree with the statistics, up to rounding."""
     fresh = init(setup)
     rebuild(setup, stats, fresh)
     slack = tolerance_of(setup.features, stats.counts, setup.ridge)

@@ -1,7 +1,7 @@
-"""Uncertainty Ellipsoid (Rusmevichientong and Tsitsiklis, arXiv 0812.3465).
+"""`UncertaintyEllipsoid` (Rusmevichientong and Tsitsiklis, arXiv 0812.3465).
 
-The paper's benchmark for linear models: mean rewards are taken to be linear in a known vector
-of features of each arm, and the arm with the largest upper bound of its prediction is played.
+Mean rewards are assumed linear in known features of the arms. The arm with the largest upper bound
+of its prediction is played.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 MAX_FIRST_PLAYS = 10_000
-# Singular values of whitened features below this are rounding.
+# Singular values of whitened features below this are rounding errors.
 _RANK_TOLERANCE = 1e-10
 
 
@@ -57,17 +57,17 @@ class Setup(NamedTuple):
     tables: Tables
     features: FloatArray  # (n_arms, r) u_k, in coordinates where sum_k u_k u_k' = 1
     start: IntArray  # (n,) arms of the first plays, in order; they span the features
-    needed: IntArray  # (n,) how many rewards of the arm each of these plays asks for
+    needed: IntArray  # (n,) the number of the arm's rewards after this play
     alpha: float  # scale * 4 * sigma * kappa**2
     offset: float  # added to a unit reward: the reward whose mean is linear in the features
 
 
 class State(NamedTuple):
-    """Least squares; M is ``sum_k N_k u_k u_k'`` once the first plays are done."""
+    """Least squares, with M = ``sum_k N_k u_k u_k'`` after the first plays."""
 
     spread: Spread
     means: FloatArray  # (n_arms,) u_k' z, z the coefficients of least squares
-    ready: IntArray  # (1,) 1 once the first plays are done
+    ready: IntArray  # (1,) 1 after the first plays
     work: Work
 
 
@@ -82,7 +82,7 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The first plays; then the largest upper bound of a prediction."""
+    """Return the arm of the next first play, then the one with the largest upper bound."""
     if state.ready[0] == 0:
         return first_missing(setup, stats)
     widths, factor = state.spread.widths, bonus(setup, stats)
@@ -90,7 +90,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def first_missing(setup: Setup, stats: Statistics) -> int:
-    """The arm of the next of the first plays; -1 if all of them are done."""
+    """Return the arm of the next first play; -1 if all of them are done."""
     for i in range(setup.start.shape[0]):
         if stats.counts[setup.start[i]] < setup.needed[i]:
             return int(setup.start[i])
@@ -98,14 +98,14 @@ def first_missing(setup: Setup, stats: Statistics) -> int:
 
 
 def bonus(setup: Setup, stats: Statistics) -> float:
-    """The factor of a width: alpha sqrt(log t) sqrt(min(r log t, n_arms))."""
+    """Return the factor of a width: alpha sqrt(log t) sqrt(min(r log t, n_arms))."""
     n, r = setup.features.shape
     log_t = math.log(stats.total[0])
     return setup.alpha * math.sqrt(log_t) * math.sqrt(min(r * log_t, float(n)))
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Add one reward; everything is rebuilt from time to time, so that rounding stays small."""
+    """Add one reward, or rebuild everything on schedule to keep rounding errors small."""
     if state.ready[0] == 0 or is_rebuild_due(stats, state.spread, arm):
         rebuild(setup, stats, state)
     else:
@@ -114,7 +114,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """Least squares from counts and sums."""
+    """Compute least squares from counts and sums."""
     state.ready[0] = 1 if first_missing(setup, stats) < 0 else 0
     if state.ready[0] == 1:
         compute_spread(setup.features, stats.counts, 0.0, state.spread, state.work)
@@ -125,7 +125,7 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether saved numbers are those of the statistics, up to rounding."""
+    """Whether saved numbers agree with the statistics, up to rounding."""
     fresh = init(setup)
     rebuild(setup, stats, fresh)
     slack = tolerance_of(setup.features, stats.counts, 0.0) if fresh.ready[0] == 1 else 0.0
@@ -139,25 +139,25 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
 class UncertaintyEllipsoid(FeaturePolicy):
     """Least squares on features of the arms, and the largest upper bound of a prediction.
 
-    After r plays of linearly independent arms, or those of ``start``, the index of an arm with
-    features u is ``u'z + alpha * sqrt(log t) * sqrt(min(r log t, n_arms)) * sqrt(u'Cu)``, t the
-    number of observations so far, ``C = (sum uu')**-1``, z the least-squares coefficients,
-    ``alpha = 4 * sigma * kappa**2``, ``kappa = 2 * sqrt(1 + log(1 + 36 * ubar**2 / lambda0))``,
-    lambda0 the smallest eigenvalue of ``sum uu'`` after these first plays, ubar the largest
-    length of a vector, and sigma = 1/2, which covers all rewards in [0, 1].
+    The first plays are of r linearly independent arms, or of the arms in ``start``. After them the
+    index of an arm with features u is ``u'z + alpha * sqrt(log t) * sqrt(min(r log t, n_arms)) *
+    sqrt(u'Cu)``. Here t is the number of observations so far, ``C = (sum uu')**-1``, z are the
+    least-squares coefficients, ``alpha = 4 * sigma * kappa**2`` and ``kappa = 2 * sqrt(1 + log(1 +
+    36 * ubar**2 / lambda0))``. lambda0 is the smallest eigenvalue of ``sum uu'`` after the first
+    plays, ubar is the largest length of a vector, and sigma = 1/2 covers all rewards in [0, 1].
 
-    Value: any. Features are of what is observed; the index is the largest worth of a mean
+    Value: any. Features describe the observed rewards; the index is the largest worth of a mean
     within the bonus of the prediction.
 
     Args:
-        features: one vector for each arm; None takes (p, p**2, p**3) of arms p that are numbers
-            (fewer powers where there are fewer arms), or (1, p, p**2) where the model has a
-            value: sales, unlike revenue, are not zero at price 0.
-        scale: multiplies alpha. 1 is the published value; it explores so much that regret is
-            linear over any practical horizon. No other value suits all models: tune it on yours.
-        start: indices of the arms to play first, in order; an arm may occur several times. They
-            must have as many linearly independent vectors as there are features. None takes
-            arms far apart, once each; the publication accepts any independent ones.
+        features: one vector for each arm. None takes (p, p**2, p**3) of arms p that are numbers,
+            or (1, p, p**2) if the model has a value, because sales are not zero at price 0. With
+            fewer than three arms there are fewer powers.
+        scale: multiplies alpha. The published value 1 explores so much that regret is linear over
+            any practical horizon. Tune it on your model.
+        start: indices of the arms to play first, in order. An arm may occur several times. Their
+            vectors must span the features. None takes arms far apart, once each; the paper
+            accepts any independent arms.
 
     >>> UncertaintyEllipsoid(features=[[1, 0], [1, 1]], scale=0.01).label
     'UncertaintyEllipsoid(features=((1.0, 0.0), (1.0, 1.0)), scale=0.01)'
@@ -168,7 +168,7 @@ class UncertaintyEllipsoid(FeaturePolicy):
     scale: float = 1.0
     start: tuple[int, ...] | None = None
 
-    # The order of rewards shows in the last bits of what is kept.
+    # The last bits of the kept fields depend on the order of rewards.
     rules = Rules(init, select, update, no_estimate, rebuild, ("spread", "means"), resume)
 
     def __post_init__(self) -> None:
@@ -178,7 +178,7 @@ class UncertaintyEllipsoid(FeaturePolicy):
             object.__setattr__(self, "start", _as_start(self.start))
 
     def setup(self, model: "RewardModel") -> Setup:
-        """Features in good coordinates, the arms of the first plays, and alpha."""
+        """Return whitened features, the arms of the first plays, and alpha."""
         raw = arm_features(self.features, model.arms, model.valued)
         features = whiten(raw)
         start = self._first_plays(features)
@@ -196,7 +196,7 @@ class UncertaintyEllipsoid(FeaturePolicy):
         )
 
     def _first_plays(self, features: FloatArray) -> IntArray:
-        """The arms of the first plays, which must span the features."""
+        """Return the arms of the first plays, and check that they span the features."""
         if self.start is None:
             return spread_arms(features)
         n, r = features.shape
@@ -209,7 +209,7 @@ class UncertaintyEllipsoid(FeaturePolicy):
         return start
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The first plays, or the largest index."""
+        """Say that this is a first play, or give the largest index."""
         if state.ready[0] == 0:
             return f"first plays: {len(setup.start)} of linearly independent arms"
         widths, factor = state.spread.widths, bonus(setup, stats)
@@ -217,13 +217,13 @@ class UncertaintyEllipsoid(FeaturePolicy):
         return f"largest upper bound of a prediction: {largest:.6g} on {unit_scale(setup.tables)}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """The constant alpha, and the factor of the widths now."""
+        """Return the constant alpha, and the current factor of the widths."""
         factor = bonus(setup, stats) if state.ready[0] == 1 else math.inf
         return {"alpha": setup.alpha, "bonus": factor}
 
 
 def _as_start(start: Any) -> tuple[int, ...]:
-    """Indices of arms, at least one; `setup` checks them against the model."""
+    """Check indices of arms, at least one. `setup` compares them with the model."""
     try:
         arms = tuple(as_integer("start", arm, 0, PolicyError) for arm in start)
     except TypeError:

@@ -1,1 +1,1 @@
-"""What several policies share; nothing here imports a policy."""
+"""Building blocks of several policies. Nothing here imports a policy."""

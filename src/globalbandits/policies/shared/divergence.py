@@ -3,25 +3,25 @@
 import math
 
 
-def bernoulli_loss(heads: float, tails: float, log_q: float, log_rest: float) -> float:
-    """``-heads log q - tails log(1 - q)`` from the two logarithms; 0 log 0 counts as 0.
+def bernoulli_loss(ones: float, zeros: float, log_q: float, log_rest: float) -> float:
+    """Return ``-ones log q - zeros log(1 - q)`` from the two logarithms, with 0 log 0 = 0.
 
-    Minus the log-likelihood of ``heads`` ones and ``tails`` zeros with mean q. Both may be
+    This is minus the log-likelihood of this number of ones and zeros with mean q. Both may be
     fractions: sums of rewards x and 1 - x in [0, 1].
 
     >>> round(bernoulli_loss(1.0, 3.0, math.log(0.25), math.log(0.75)), 6)
     2.249341
     """
     value = 0.0
-    if heads > 0.0:
-        value -= heads * log_q
-    if tails > 0.0:
-        value -= tails * log_rest
+    if ones > 0.0:
+        value -= ones * log_q
+    if zeros > 0.0:
+        value -= zeros * log_rest
     return value
 
 
 def negative_entropy(p: float) -> float:
-    """``p log p + (1 - p) log(1 - p)``, the part of kl(p, q) that q does not change.
+    """Return ``p log p + (1 - p) log(1 - p)``, the part of kl(p, q) that does not depend on q.
 
     >>> negative_entropy(0.5) == -math.log(2.0)
     True
@@ -30,7 +30,7 @@ def negative_entropy(p: float) -> float:
 
 
 def cross_entropy(p: float, log_q: float, log_rest: float) -> float:
-    """``-p log q - (1 - p) log(1 - q)`` from the two logarithms; 0 log 0 counts as 0.
+    """Return ``-p log q - (1 - p) log(1 - q)`` from the two logarithms, with 0 log 0 = 0.
 
     >>> round(negative_entropy(0.5) + cross_entropy(0.5, math.log(0.25), math.log(0.75)), 6)
     0.143841
@@ -39,19 +39,21 @@ def cross_entropy(p: float, log_q: float, log_rest: float) -> float:
 
 
 def log_or_minus_infinity(x: float) -> float:
-    """The logarithm, with log 0 = -inf instead of an error."""
+    """Return the logarithm, and -inf at 0 instead of an error."""
     return math.log(x) if x > 0.0 else -math.inf
 
 
 def kl_upper_bound(p: float, negative_entropy_p: float, divergence: float) -> float:
-    """``-log(1 - q)`` of the largest q in [p, 1] with ``kl(p, q) <= divergence``, which is not 0.
+    """Return ``-log(1 - q)`` for the largest q in [p, 1] with ``kl(p, q) <= divergence``.
 
-    The logarithm distinguishes values that are equal to 1 as floats. In ``y = -log(1 - q)`` the
-    divergence is convex and increasing beyond p, so the first step of Newton's method lands at or
-    to the right of the root, and the next ones descend to it without passing it. The start is the
-    expansion of q in powers of ``z = sqrt(2 * divergence)`` for small z, else the smaller of two
-    upper bounds: Pinsker's ``p + z / 2``, and the one that drops ``-p log q`` from the divergence.
-    The result depends on p and the divergence only, so arms with equal statistics tie exactly.
+    The divergence must be positive. The logarithm distinguishes values of q that round to 1.
+
+    In ``y = -log(1 - q)`` the divergence is convex and increasing beyond p. So the first step of
+    Newton's method lands at or to the right of the root, and the next steps descend to it. The
+    start is the expansion of q in powers of ``z = sqrt(2 * divergence)`` for small z. For large z
+    it is the smaller of two upper bounds: Pinsker's ``p + z / 2``, and the bound without the term
+    ``-p log q`` of the divergence. The result depends only on p and the divergence, so arms with
+    equal statistics tie exactly.
 
     >>> q = 1.0 - math.exp(-kl_upper_bound(0.5, negative_entropy(0.5), 0.143841036))
     >>> round(q, 6)
@@ -73,7 +75,7 @@ def kl_upper_bound(p: float, negative_entropy_p: float, divergence: float) -> fl
         y = min(y, -math.log(1.0 - pinsker))
     for _ in range(60):
         q = 1.0 - math.exp(-y)
-        # The divergence is too small for floats.
+        # The divergence is too small: in floats q equals p.
         if q <= p:
             return -math.log(1.0 - p)
         excess = negative_entropy_p + cross_entropy(p, math.log(q), -y) - divergence

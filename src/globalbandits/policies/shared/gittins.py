@@ -1,4 +1,4 @@
-"""Two closed forms of the Gittins index of a Normal arm.
+"""Closed forms of the Gittins index of a Normal arm, and bounds of an index.
 
 For an arm whose mean is Normal(m, c) given the data, with rewards of variance v and a horizon
 of h rounds, the index is ``m + sqrt(c) * psi(h * c / v)``.
@@ -16,13 +16,13 @@ FORMS = ("brezzi-lai", "log")  # by code
 
 
 def psi(x: float, form: int) -> float:
-    """The bonus of an arm, in standard deviations of its mean.
+    """Return the bonus of an arm, in standard deviations of its mean.
 
     Brezzi and Lai (2002), "Optimal learning and experimentation in bandit problems", fit the
-    piecewise form to the index under discounting; the pieces do not meet exactly (at 0.2 the
-    first ends at 0.316 and the second starts at 0.244). The constants agree with five public
-    implementations; the paper itself was not available. The other form is smooth and larger,
-    ``sqrt(log(1 + x**2 / 2))``; both grow as ``sqrt(2 * log(x))``.
+    piecewise form to the index under discounting. The pieces do not meet exactly: at 0.2 the
+    first ends at 0.316 and the second starts at 0.244. The constants agree with five public
+    implementations; the paper itself was not available. The other form,
+    ``sqrt(log(1 + x**2 / 2))``, is smooth and larger. Both grow as ``sqrt(2 * log(x))``.
 
     >>> round(psi(10.0, BREZZI_LAI), 6), round(psi(10.0, LOG), 6)
     (0.586588, 1.982883)
@@ -42,12 +42,12 @@ def psi(x: float, form: int) -> float:
 
 
 def psi_log(x: float) -> float:
-    """The smooth form of `psi`."""
+    """Return the smooth form of `psi`."""
     return math.sqrt(math.log(1.0 + 0.5 * x * x))
 
 
 def as_form(name: str) -> int:
-    """The code of a form of psi.
+    """Return the code of a form of psi.
 
     >>> as_form("log") == LOG
     True
@@ -56,23 +56,24 @@ def as_form(name: str) -> int:
     return FORMS.index(name)
 
 
-# The sandwich: a floor and a ceiling for an arm's index, from its own rewards.
+# A floor and a ceiling for an arm's index, from its own rewards.
 #
-# For an arm with N rewards of mean m, and rewards of variance at most v, ::
+# For an arm with N rewards of mean m, whose variance is at most v, in round t:
 #
-# floor = m + sqrt(v / N) * psi(eps * t / N) ceiling = m + sqrt(v / N) * psi(10 * t / N)
+#     floor   = m + sqrt(v / N) * psi(eps * t / N)
+#     ceiling = m + sqrt(v / N) * psi(10 * t / N)
 #
-# The arm with the largest ``min(max(index, floor), ceiling)`` is played. Then no good arm is
-# given up and no bad one is kept, for any index: docs/elastic.md has the lemma.
+# The arm with the largest ``min(max(index, floor), ceiling)`` is played. For any index, the best
+# arm is then played again and again, and bad arms become rare: see the lemma in docs/elastic.md.
 
 CEILING_LOOKAHEAD = 10.0  # times the rounds so far
 LARGEST_VARIANCE = 0.25  # of rewards in [0, 1]
-# The eps of the floor in the proof; it costs almost nothing.
+# The eps of the floor in the proof. It costs almost no regret.
 PROVED_CAUTION = 1e-4
 
 
 def own_bonus(variance: float, count: int, ahead: float) -> float:
-    """The bonus of an arm above its own mean, for a horizon and without a curve.
+    """Return the bonus of an arm above its own mean, for a horizon and without a curve.
 
     >>> round(own_bonus(0.25, 100, 1000.0), 4)
     0.0991
@@ -81,7 +82,7 @@ def own_bonus(variance: float, count: int, ahead: float) -> float:
 
 
 def clamp(index: float, own: float, least: float, most: float) -> float:
-    """An index between an arm's own mean plus ``least`` and plus ``most``.
+    """Clamp an index between an arm's own mean plus ``least`` and plus ``most``.
 
     >>> clamp(0.9, 0.5, 0.1, 0.2), clamp(0.5, 0.5, 0.1, 0.2)
     (0.7, 0.6)
@@ -90,7 +91,7 @@ def clamp(index: float, own: float, least: float, most: float) -> float:
 
 
 def cautious_variance(stats: Statistics, arm: int, variance: float) -> float:
-    """A cautious variance of an arm with rewards: few own rewards leave a large one possible."""
+    """Return a variance that an arm with rewards hardly exceeds; it is large for few rewards."""
     count = stats.counts[arm]
     own = stats.sums[arm] / count
     squares = max(0.0, stats.squares[arm] - stats.sums[arm] * own)
@@ -98,7 +99,7 @@ def cautious_variance(stats: Statistics, arm: int, variance: float) -> float:
 
 
 def is_forced(rounds: float, caution: float) -> bool:
-    """Whether an arm without rewards is to be played now: from round 1 / eps on.
+    """Whether an arm without rewards must be played now: from round 1 / eps on.
 
     >>> is_forced(99.0, 0.01), is_forced(100.0, 0.01)
     (False, True)
@@ -107,7 +108,7 @@ def is_forced(rounds: float, caution: float) -> bool:
 
 
 def largest_of(values: FloatArray) -> int:
-    """The first position of the largest value."""
+    """Return the first position of the largest value."""
     best = 0
     for arm in range(1, values.shape[0]):
         if values[arm] > values[best]:

@@ -10,8 +10,9 @@ s(x)``, so all rewards of an arm enter through their number and the sum of s(x):
   quasi-likelihood for all others in [0, 1]: s(x) = x, constant log(1 - m), slope log(m / (1 - m)).
 
 Only cells within 30 nats of the most likely one are kept up to date. They form a window that
-narrows as rewards come in. A cell that the window reaches again is computed from the statistics.
-All cells are, whenever the number of rewards is a power of two, so that no distant peak is lost.
+narrows as rewards arrive. A cell that enters the window again is recomputed from the statistics.
+Whenever the number of rewards is a power of two, all cells are recomputed, so that no distant peak
+is lost.
 """
 
 import math
@@ -34,12 +35,12 @@ LIKELIHOODS = ("beta", "bernoulli")
 MAX_CELLS = 10**6
 MAX_TABLE_ENTRIES = 2 * 10**7  # arms times cells; a policy has three or four such tables
 
-# Cells whose log-likelihood is this far below the largest are left out.
+# Cells whose log-likelihood is further below the largest are left out.
 WINDOW_NATS = 30.0
-# log(1 - x) of a reward x near 1 is log of at least this.
+# Smallest value of 1 - x whose logarithm is taken, for rewards x near 1.
 MIN_REST = 1e-12
-# Means are kept this far from 0 and 1, where a likelihood is infinite.
-_CLIP = 1e-9
+# Smallest distance of a mean from 0 and 1, where a likelihood is infinite.
+_MIN_MEAN = 1e-9
 
 
 class Setup(NamedTuple):
@@ -55,7 +56,7 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """The posterior in a window of cells; outside the window all is 0."""
+    """The posterior in a window of cells. Outside the window logs and weights are 0."""
 
     rests: FloatArray  # (n_arms,) sum of log(1 - x) where that is s(x), else 0
     window: IntArray  # (2,) first and last cell
@@ -65,14 +66,14 @@ class State(NamedTuple):
 
 
 def as_cells(cells: object) -> int:
-    """The number of cells, from 2 to 10**6."""
+    """Check the number of cells, from 2 to 10**6."""
     number = as_integer("cells", cells, 2, PolicyError)
     require(number <= MAX_CELLS, "cells", f"be at most {MAX_CELLS}", cells, PolicyError)
     return number
 
 
 def as_likelihood(likelihood: object) -> str:
-    """One of the two likelihoods, by name."""
+    """Check the name of a likelihood."""
     known = isinstance(likelihood, str) and likelihood in LIKELIHOODS
     rule = f"be one of {', '.join(LIKELIHOODS)}"
     require(known, "likelihood", rule, likelihood, PolicyError)
@@ -80,7 +81,7 @@ def as_likelihood(likelihood: object) -> str:
 
 
 def as_prior(prior: object) -> tuple[float, float] | None:
-    """Mean and standard deviation of a normal prior, or None."""
+    """Check mean and standard deviation of a normal prior, or None."""
     if prior is None:
         return None
     numbers = as_floats("prior", prior, PolicyError)
@@ -95,12 +96,12 @@ def build(
     n_cells: int,
     prior: tuple[float, float] | None = None,
 ) -> Setup:
-    """Curves and likelihoods of a model in the middles of equal cells.
+    """Return curves and likelihoods of a model in the middles of equal cells.
 
     Args:
         model: the model.
-        likelihood: of the rewards, by name.
-        n_cells: how many cells.
+        likelihood: name of the likelihood of the rewards.
+        n_cells: number of cells.
         prior: mean and standard deviation of a normal prior, cut off at the ends of the
             domain; uniform by default.
     """
@@ -111,7 +112,7 @@ def build(
     low, high = model.domain
     thetas = low + (high - low) * (np.arange(n_cells) + 0.5) / n_cells
     worths = np.stack([evaluate_many(tables.worth, k, thetas) for k in range(tables.n_arms)])
-    m = np.clip(unit_means(model, thetas), _CLIP, 1.0 - _CLIP)
+    m = np.clip(unit_means(model, thetas), _MIN_MEAN, 1.0 - _MIN_MEAN)
     odds = (1.0 - m) / m
     logarithmic = likelihood == "beta"
     return Setup(
@@ -126,7 +127,7 @@ def build(
 
 
 def _log_normal(thetas: FloatArray, mean: float, deviation: float) -> FloatArray:
-    """The logarithm of a normal density up to a constant, 0 where it is largest."""
+    """Return the logarithm of a normal density, shifted so that its largest value is 0."""
     with np.errstate(over="ignore"):
         logs = -0.5 * ((thetas - mean) / deviation) ** 2
     finite = bool(np.isfinite(logs).all())
@@ -136,7 +137,7 @@ def _log_normal(thetas: FloatArray, mean: float, deviation: float) -> FloatArray
 
 
 def unit_means(model: "RewardModel", thetas: FloatArray) -> FloatArray:
-    """Means of what is observed on the unit scale: shape (n_arms, n_thetas)."""
+    """Return the arms' mean rewards on the unit scale: shape (n_arms, n_thetas)."""
     low, high = model.reward_range
     return np.ascontiguousarray((model.means(thetas).T - low) / (high - low))
 
@@ -156,7 +157,7 @@ def init(setup: Setup) -> State:
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Weigh the cells with one more reward."""
+    """Update the weights of the cells with one reward."""
     statistic = reward
     if setup.logarithmic:
         statistic = math.log(max(MIN_REST, 1.0 - reward))
@@ -174,19 +175,19 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """The posterior from counts and sums, where s(x) is x."""
+    """Compute the posterior from counts and sums, for s(x) = x."""
     state.rests[:] = 0.0
     recompute(setup, stats, state)
     move_window(setup, stats, state)
 
 
 def sum_of_statistics(setup: Setup, stats: Statistics, state: State, arm: int) -> float:
-    """The sum of s(x) over the rewards of an arm."""
+    """Return the sum of s(x) over the rewards of an arm."""
     return float(state.rests[arm] if setup.logarithmic else stats.sums[arm])
 
 
 def recompute(setup: Setup, stats: Statistics, state: State) -> None:
-    """The log-likelihood of all cells from the statistics, and the prior."""
+    """Compute the log-likelihood of all cells, including the prior, from the statistics."""
     n, n_cells = setup.constants.shape
     for cell in range(n_cells):
         state.logs[cell] = setup.log_prior[cell]
@@ -202,7 +203,7 @@ def recompute(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def log_likelihood(setup: Setup, stats: Statistics, state: State, cell: int) -> float:
-    """The log-likelihood of one cell from the statistics, and its prior."""
+    """Return the log-likelihood of one cell, including the prior, from the statistics."""
     value = setup.log_prior[cell]
     for arm in range(setup.constants.shape[0]):
         if stats.counts[arm] > 0:
@@ -238,7 +239,7 @@ def move_window(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def largest_log(state: State) -> float:
-    """The largest log-likelihood in the window."""
+    """Return the largest log-likelihood in the window."""
     top = state.logs[state.window[0]]
     for cell in range(state.window[0] + 1, state.window[1] + 1):
         top = max(top, state.logs[cell])
@@ -246,7 +247,7 @@ def largest_log(state: State) -> float:
 
 
 def exponentiate(state: State, top: float) -> None:
-    """Weights and their sum from the log-likelihood in the window."""
+    """Compute weights and their sum from the log-likelihood in the window."""
     mass = 0.0
     for cell in range(state.window[0], state.window[1] + 1):
         state.weights[cell] = math.exp(state.logs[cell] - top)
@@ -255,16 +256,16 @@ def exponentiate(state: State, top: float) -> None:
 
 
 def average_worths(setup: Setup, state: State, values: FloatArray) -> None:
-    """Posterior means of the arms' worths."""
+    """Compute the posterior means of the arms' worths."""
     for arm in range(setup.constants.shape[0]):
         whole = weighted_sum(state.weights, setup.worths, arm, state.window[0], state.window[1])
         values[arm] = whole / state.mass[0]
 
 
 def weighted_sum(weights: FloatArray, curves: FloatArray, arm: int, first: int, last: int) -> float:
-    """The sum of weight times curve over the cells first to last.
+    """Return the sum of weight times curve over the cells first to last.
 
-    Four independent sums let a processor start the next addition before the last one is done.
+    Four independent sums let the processor overlap additions.
     """
     weight, curve = weights[first : last + 1], curves[arm, first : last + 1]
     n_fours = (last + 1 - first) // 4
@@ -281,7 +282,7 @@ def weighted_sum(weights: FloatArray, curves: FloatArray, arm: int, first: int, 
 
 
 def draw_theta(setup: Setup, state: State, rng: np.random.Generator) -> float:
-    """The middle of a cell drawn from the posterior."""
+    """Draw a cell from the posterior, and return its middle."""
     left = rng.random() * state.mass[0]
     cell = state.window[0]
     while cell < state.window[1] and left >= state.weights[cell]:
@@ -291,7 +292,7 @@ def draw_theta(setup: Setup, state: State, rng: np.random.Generator) -> float:
 
 
 def posterior_mean(setup: Setup, state: State) -> float:
-    """The posterior mean of the parameter; the prior's before any reward."""
+    """Return the posterior mean of the parameter; before any reward that of the prior."""
     theta = 0.0
     for cell in range(state.window[0], state.window[1] + 1):
         theta += state.weights[cell] * setup.thetas[cell]
@@ -299,16 +300,16 @@ def posterior_mean(setup: Setup, state: State) -> float:
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The posterior mean of the parameter; nan before any reward."""
+    """Return the posterior mean of the parameter; nan before any reward."""
     return math.nan if stats.total[0] == 0 else posterior_mean(setup, state)
 
 
-# Rounding of a sum of many terms, relative to the sum of their sizes.
-_TOLERANCE = 1e-6
+# Rounding error of a sum of many terms, relative to the sum of their absolute values.
+_RELATIVE_ROUNDING = 1e-6
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Derive the weights; False if the other fields cannot be those of the statistics."""
+    """Compute the weights; return False if the statistics exclude the other fields."""
     first, last = state.window.tolist()
     if not 0 <= first <= last < state.logs.shape[0] or not _are_possible_rests(setup, stats, state):
         return False
@@ -323,11 +324,11 @@ def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         + stats.counts @ np.abs(setup.constants)
         + np.abs(sums) @ np.abs(setup.slopes)
     )
-    return _is_window(fresh, _TOLERANCE * (1.0 + terms), state)
+    return _is_window(fresh, _RELATIVE_ROUNDING * (1.0 + terms), state)
 
 
 def _is_window(fresh: FloatArray, slack: FloatArray, state: State) -> bool:
-    """Whether the window holds the cells near the largest log-likelihood, with its values."""
+    """Whether the window has the cells near the largest log-likelihood, with their values."""
     first, last = state.window.tolist()
     within = slice(first, last + 1)
     edge = float(fresh[within].max()) - WINDOW_NATS
@@ -340,11 +341,11 @@ def _is_window(fresh: FloatArray, slack: FloatArray, state: State) -> bool:
 
 
 def _are_possible_rests(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether sums of log(1 - x) are possible: by Jensen's inequality N log(1 - mean) at most."""
+    """Whether sums of log(1 - x) are possible. Jensen's inequality: at most N log(1 - mean)."""
     if not setup.logarithmic:
         return not np.any(state.rests)
     left = 1.0 - stats.sums / np.maximum(stats.counts, 1)
     most = stats.counts * np.log(np.clip(left, MIN_REST, 1.0))
     least = stats.counts * math.log(MIN_REST)
-    slack = _TOLERANCE * np.abs(least)
+    slack = _RELATIVE_ROUNDING * np.abs(least)
     return bool(np.all((state.rests <= most + slack) & (state.rests >= least - slack)))

@@ -1,6 +1,6 @@
-"""The base of index policies: a mean, a width and an index per arm.
+"""Common rules of index policies: a mean, a width and an index per arm.
 
-Indices depend on the rewards only. So `update` computes them, and `select` reads the largest.
+Indices depend only on the rewards. So `update` computes them, and `select` reads the largest.
 """
 
 import math
@@ -17,7 +17,7 @@ from globalbandits.statistics import Statistics
 
 
 class Setup(NamedTuple):
-    """The model's tables, for the policies that have no constants of their own."""
+    """The model's tables, for policies without constants of their own."""
 
     tables: Tables
 
@@ -37,20 +37,22 @@ class State(NamedTuple):
     widths: FloatArray  # (n_arms,)
     played: IntArray  # (1,)
     indices: FloatArray  # (n_arms,) 0 until every arm has been played
-    memo: FloatArray  # (n_arms,) a number per arm that the policy's `remember` sets
+    memo: FloatArray  # (n_arms,) a number per arm, set by the policy's `remember`
 
 
 def index_rules(
     remember: Callable[[Statistics, Any, int], None],
     score: Callable[[Any, Statistics, Any], None],
 ) -> base.Rules:
-    """Rules of a policy that plays every arm once, then the largest index.
+    """Return the rules of a policy that plays every arm once, then the largest index.
+
+    Both functions are compiled.
 
     Args:
         remember: ``remember(stats, state, arm)`` sets the memo of an arm with rewards, after its
-            mean and width. It may also change the mean.
-        score: ``score(setup, stats, state)`` sets the indices of all arms. It is called once
-            every arm has a reward. Both functions are compiled.
+            mean and width are set. It may also change the mean.
+        score: ``score(setup, stats, state)`` sets the indices of all arms. It is called only if
+            every arm has a reward.
     """
 
     def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -118,14 +120,14 @@ def update_arm(stats: Statistics, state: base.State, arm: int) -> None:
 def select(
     setup: base.Setup, stats: Statistics, state: base.State, rng: np.random.Generator
 ) -> int:
-    """Every arm once, the lowest first; then the largest index."""
+    """Return the lowest arm without a reward, then the arm with the largest index."""
     if state.played[0] < setup.tables.n_arms:
         return first_unplayed(stats)
     return choose_largest(state.indices, rng)
 
 
 def first_unplayed(stats: Statistics) -> int:
-    """The lowest arm without a reward; there must be one."""
+    """Return the lowest arm without a reward. There must be one."""
     arm = 0
     while stats.counts[arm] > 0:
         arm += 1
@@ -133,17 +135,17 @@ def first_unplayed(stats: Statistics) -> int:
 
 
 def ucb1_bonus(stats: Statistics) -> float:
-    """UCB1's factor of a width: sqrt(2 log(t - 1)), with t - 1 rewards before time t."""
+    """Return UCB1's factor of a width: sqrt(2 log(t - 1)), with t - 1 rewards before time t."""
     return math.sqrt(2.0 * math.log(stats.total[0]))
 
 
 def no_estimate(setup: base.Setup, stats: Statistics, state: base.State) -> float:
-    """For policies that estimate no parameter: nan."""
+    """Return nan, for policies that estimate no parameter."""
     return math.nan
 
 
 def explain(setup: base.Setup, state: base.State) -> str:
-    """The reason of an index policy."""
+    """Return the reason of an index policy."""
     if state.played[0] < setup.tables.n_arms:
         return NOT_PLAYED
     largest = float(np.max(state.indices))

@@ -1,4 +1,4 @@
-"""The variance of each arm's rewards, learned from all arms first and from the arm later.
+"""Estimates of the variance of each arm's rewards, at first from all arms, later from the arm.
 
 Rewards in [0, 1] with mean e have a variance of at most ``e * (1 - e)``. The rewards of all arms
 show which share of that bound they reach. An arm's expected variance is the same share of the
@@ -16,21 +16,21 @@ from globalbandits.errors import PolicyError
 from globalbandits.statistics import Statistics
 
 MIN_VARIANCE = 1e-5
-# The bound e * (1 - e) counts as at least this, for means near 0 and 1.
+# Smallest value used for the bound e * (1 - e), for means near 0 and 1.
 MIN_VARIANCE_BOUND = 0.001
-# The first guess of an arm's mean weighs as much as this many rewards.
+# Weight of the first guess of an arm's mean, as a number of rewards.
 GUESS_WEIGHT_REWARDS = 4.0
 
 
 class Pooling(NamedTuple):
-    """How much the variance of an arm is taken from the other arms."""
+    """The influence of all arms on the variance of one arm."""
 
-    rounds: float  # the expected variance weighs as much as this many rewards
-    most: float  # rewards of one arm that count in the share; infinite for all of them
+    rounds: float  # weight of the expected variance, as a number of rewards
+    most: float  # the largest number of rewards of one arm in the share; may be infinite
 
 
 SIMILAR_ARMS = Pooling(rounds=20.0, most=math.inf)
-# An arm that is played most and hardly varies must not dominate the share.
+# The limit of 20 rewards keeps an arm with most plays and little variance from dominating.
 DIFFERENT_ARMS = Pooling(rounds=5.0, most=20.0)
 
 
@@ -48,7 +48,7 @@ def no_noise(n_arms: int) -> Noise:
 
 
 def guess_mean(stats: Statistics, arm: int, first_guess: float) -> float:
-    """The weighted average of a first guess of an arm's mean and its own rewards."""
+    """Return the weighted average of a first guess of an arm's mean and its own rewards."""
     return float(
         (GUESS_WEIGHT_REWARDS * first_guess + stats.sums[arm])
         / (GUESS_WEIGHT_REWARDS + stats.counts[arm])
@@ -56,10 +56,10 @@ def guess_mean(stats: Statistics, arm: int, first_guess: float) -> float:
 
 
 def learn_noise(stats: Statistics, noise: Noise, pooling: Pooling) -> None:
-    """Expected variances and variances of all arms, from the guesses of their means.
+    """Estimate the variances of all arms from the guesses of their means.
 
-    An arm that may turn out best is expected to have the largest variance between its own
-    mean and the best one's.
+    Any arm may turn out to be best. So the bound of an arm is the largest ``e * (1 - e)`` of the
+    means e between its own and the best one.
     """
     n_arms = stats.counts.shape[0]
     seen = 0.5
@@ -84,7 +84,7 @@ def learn_noise(stats: Statistics, noise: Noise, pooling: Pooling) -> None:
 
 
 def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int) -> None:
-    """Update an arm's variance: the weighted average of the expected one and its own."""
+    """Set an arm's variance to the weighted average of the expected one and its own."""
     variance = noise.expected[arm]
     count = stats.counts[arm]
     if count >= 2:
@@ -92,6 +92,9 @@ def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int)
         variance = (pooling.rounds * variance + own) / (pooling.rounds - 1.0 + count)
     noise.variances[arm] = max(variance, MIN_VARIANCE)
 
+
+# Learned variances in policies that otherwise use the variance of Bernoulli rewards ("coin") or a
+# given number. Bounds and draws then have Student's distribution.
 
 COIN = "coin"
 LEARNED = "learned"
@@ -101,7 +104,7 @@ _FIRST_GUESS = 0.5  # of a mean on the unit scale, before the arm's first reward
 
 
 def as_coin_or_learned(value: object) -> str:
-    """A variance that is "coin" or "learned".
+    """Check a variance that must be "coin" (Bernoulli rewards) or "learned".
 
     >>> as_coin_or_learned("gauss")
     Traceback (most recent call last):
@@ -112,7 +115,7 @@ def as_coin_or_learned(value: object) -> str:
 
 
 def as_number_or_learned(value: object) -> float | str:
-    """A variance that is a positive number or "learned".
+    """Check a variance that must be a positive number or "learned".
 
     >>> as_number_or_learned("coin")
     Traceback (most recent call last):
@@ -127,11 +130,10 @@ def as_number_or_learned(value: object) -> float | str:
 
 
 def learn_variances(stats: Statistics) -> FloatArray:
-    """The variance of every arm's rewards, from the statistics alone; shape (n_arms,).
+    """Return the variance of every arm's rewards, from the statistics alone; shape (n_arms,).
 
-    A weighted average of the variance of an arm's own rewards and the expected one, which weighs
-    as much as five rewards. At most 20 rewards per arm count in the expected one, so that an arm
-    that is played most and hardly varies does not dominate it.
+    It is the weighted average of the variance of an arm's own rewards and the expected one, which
+    has the weight of five rewards. At most 20 rewards per arm count in the expected one.
     """
     noise = no_noise(stats.counts.shape[0])
     for arm in range(stats.counts.shape[0]):
@@ -141,15 +143,15 @@ def learn_variances(stats: Statistics) -> FloatArray:
 
 
 def degrees_of_freedom(stats: Statistics, arm: int) -> float:
-    """The degrees of freedom of an arm's learned variance."""
+    """Return the degrees of freedom of an arm's learned variance."""
     return float(DIFFERENT_ARMS.rounds - 1.0 + stats.counts[arm])
 
 
 def surprise(stats: Statistics, variance: float, arm: int, gap: float) -> float:
-    """How unlikely an error ``gap`` of the arm's mean is, in nats, by Student's density.
+    """Return how unlikely an error ``gap`` of the arm's mean is under Student's law, in nats.
 
-    With many rewards this is ``N / 2 * log(1 + gap^2 / variance)``, the least divergence of Normal
-    arms of unknown variance (Burnetas and Katehakis 1996).
+    The value is 0 for no gap. With many rewards it is ``N / 2 * log(1 + gap^2 / variance)``, the
+    least divergence of Normal arms of unknown variance (Burnetas and Katehakis 1996).
     """
     degrees = degrees_of_freedom(stats, arm)
     squares = stats.counts[arm] * gap * gap / variance
@@ -157,16 +159,20 @@ def surprise(stats: Statistics, variance: float, arm: int, gap: float) -> float:
 
 
 def student_radius(stats: Statistics, variance: float, arm: int, budget: float) -> float:
-    """The gap whose `surprise` is ``budget``: ``sqrt(2 * budget * v / N)`` with many rewards."""
+    """Return the gap whose `surprise` is ``budget``.
+
+    With many rewards it is ``sqrt(2 * budget * v / N)``.
+    """
     degrees = degrees_of_freedom(stats, arm)
     growth = math.exp(min(2.0 * budget / degrees, _MAX_EXPONENT)) - 1.0
     return math.sqrt(degrees * variance / stats.counts[arm] * growth)
 
 
 def draw_student(stats: Statistics, variance: float, arm: int, rng: np.random.Generator) -> float:
-    """A mean from the posterior of a Normal arm whose variance is learned.
+    """Draw a mean from the posterior of a Normal arm whose variance is learned.
 
-    The square of a Student variable over its degrees of freedom is b / (1 - b) with b of a Beta.
+    The square of a Student variable divided by its degrees of freedom is b / (1 - b), where b has
+    a Beta distribution.
     """
     count, degrees = stats.counts[arm], degrees_of_freedom(stats, arm)
     part = rng.beta(0.5, 0.5 * degrees)

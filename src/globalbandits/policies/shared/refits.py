@@ -1,4 +1,4 @@
-"""The schedule of fits: when the next one is due, and which saved ones are possible.
+"""The schedule of fits: when the next one is due, and whether a saved one is possible.
 
 A policy that does not fit after every reward keeps a copy of the statistics of its last fit. The
 rest of its state follows from that copy and the current statistics. A policy that also updates
@@ -15,9 +15,9 @@ _RENEWAL_GROWTH = 1.01
 
 
 def next_fit(n_rewards: int, growth: float) -> float:
-    """The number of rewards at which the fit after this one is due.
+    """Return the number of rewards at which the next fit is due.
 
-    Every round at first; later when there are ``growth`` times as many.
+    At first a fit is due in every round, later when there are ``growth`` times as many rewards.
 
     >>> next_fit(3, 1.05), next_fit(20, 1.05), next_fit(1000, 1.05)
     (4.0, 21.0, 1050.0)
@@ -29,7 +29,7 @@ def next_fit(n_rewards: int, growth: float) -> float:
 
 
 def may_be_last_fit(fitted: Statistics, stats: Statistics, growth: float) -> bool:
-    """Whether a learner with these statistics can have made its last fit with those.
+    """Whether a learner with statistics ``stats`` can have made its last fit with ``fitted``.
 
     >>> from globalbandits.statistics import copy, count, no_statistics
     >>> fitted = no_statistics(2)
@@ -63,7 +63,7 @@ def note_renewal(renewed: Statistics, stats: Statistics, arm: int) -> None:
 def may_be_renewals(
     fitted: Statistics, renewed: Statistics, stats: Statistics, growth: float
 ) -> bool:
-    """Whether a learner can have made its last fit and updates with those statistics."""
+    """Whether a learner with ``stats`` can have made its last fit and updates with the others."""
     if not may_be_last_fit(fitted, stats, growth):
         return False
     if not are_part(fitted, renewed) or not are_part(renewed, stats):

@@ -1,8 +1,9 @@
 """WAGP's estimate: the arms' own estimates, weighted by their numbers of rewards.
 
 ``theta-hat = sum_k (N_k / t) * inverse_k(mean reward of arm k)``. One reward changes one term of
-the sum. Terms are whole numbers of grains (2**-50 of the domain's length), held in two integers
-each. Sums of integers are exact, so the estimate does not depend on the order of rewards.
+the sum. Terms are whole numbers of grains (2**-50 of the domain's length), each stored as two
+integers: an upper and a lower half of 25 bits. Sums of integers are exact, so the estimate does
+not depend on the order of rewards.
 """
 
 import math
@@ -15,10 +16,10 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables, evaluate, evaluate_segment, find_segment, is_inside
 from globalbandits.statistics import Statistics
 
-_BITS = 25  # per integer
-_HALF = 1 << _BITS
-_GRAINS = 1 << (2 * _BITS)  # in the domain
-# Far more than rounding, far less than a region of the domain.
+_BITS_PER_HALF = 25
+_GRAINS_PER_UPPER = 1 << _BITS_PER_HALF
+_DOMAIN_GRAINS = 1 << (2 * _BITS_PER_HALF)
+# Much larger than rounding errors, and much smaller than a region of the domain.
 _EDGE_MARGIN_GRAINS = 1024.0
 
 
@@ -26,7 +27,7 @@ class Estimates(NamedTuple):
     """Every arm's own estimate, and their weighted sum (one for each group, if there are any)."""
 
     thetas: FloatArray  # (n_arms,) theta-hat_k, meaningful where N_k > 0
-    segments: IntArray  # (n_arms,) where the arm's inverse was read, -1 beyond its ends or unread
+    segments: IntArray  # (n_arms,) segment of the arm's inverse at the last call, -1 for none
     parts: IntArray  # (n_arms, 2) N_k theta-hat_k in grains, the upper and the lower half
     weighted: IntArray  # (2,) or (n_groups, 2) sum over the arms
 
@@ -84,9 +85,9 @@ def update_term(
         grains = 0
         # The comparison is false for nan.
         if position > 0.0:
-            grains = int(min(position, float(_GRAINS)))
-        upper = count * (grains >> _BITS)
-        lower = count * (grains & (_HALF - 1))
+            grains = int(min(position, float(_DOMAIN_GRAINS)))
+        upper = count * (grains >> _BITS_PER_HALF)
+        lower = count * (grains & (_GRAINS_PER_UPPER - 1))
     else:
         own.thetas[arm] = 0.0
         own.segments[arm] = -1
@@ -106,7 +107,7 @@ def rebuild_estimates(tables: Tables, stats: Statistics, own: Estimates) -> None
 
 
 def invert(tables: Tables, own: Estimates, arm: int, mean: float) -> float:
-    """The arm's inverse at a mean; tries the segment of the last call first."""
+    """Return the arm's inverse at a mean. The segment of the last call is tried first."""
     curves = tables.inverse
     segment = own.segments[arm]
     if segment >= 0 and is_inside(curves, segment, mean):
@@ -120,16 +121,16 @@ def invert(tables: Tables, own: Estimates, arm: int, mean: float) -> float:
 
 
 def as_grains(low: float, high: float, theta: float) -> float:
-    """The distance of a parameter from the left end of the domain, in grains."""
-    return (theta - low) * (_GRAINS / (high - low))
+    """Return the distance of a parameter from the left end of the domain, in grains."""
+    return (theta - low) * (_DOMAIN_GRAINS / (high - low))
 
 
 def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bool:
     """Whether the weighted estimate certainly lies between two points given by `as_grains`.
 
-    False for an estimate very close to one of them. Cheaper than `weighted_mean`: no division.
+    False for an estimate very close to one of them. Faster than `weighted_mean`: no division.
     """
-    grains = own.weighted[0] * float(_HALF) + own.weighted[1]
+    grains = own.weighted[0] * float(_GRAINS_PER_UPPER) + own.weighted[1]
     n_rewards = float(stats.total[0])
     return bool(
         (float(low) + _EDGE_MARGIN_GRAINS) * n_rewards
@@ -139,16 +140,16 @@ def is_between(own: Estimates, stats: Statistics, low: float, high: float) -> bo
 
 
 def weighted_mean(tables: Tables, stats: Statistics, own: Estimates) -> float:
-    """The weighted estimate theta-hat_t, kept inside the domain; nan before any reward."""
+    """Return the weighted estimate theta-hat_t inside the domain; nan before any reward."""
     if stats.total[0] == 0:
         return math.nan
     return mean_of_grains(tables.low, tables.high, own.weighted[0], own.weighted[1], stats.total[0])
 
 
 def mean_of_grains(low: float, high: float, upper: int, lower: int, n_rewards: int) -> float:
-    """The parameter at the average number of grains per reward, kept inside the domain."""
-    grains = (upper * float(_HALF) + lower) / n_rewards
-    theta = low + (high - low) * (grains / _GRAINS)
+    """Return the parameter at the average number of grains per reward, inside the domain."""
+    grains = (upper * float(_GRAINS_PER_UPPER) + lower) / n_rewards
+    theta = low + (high - low) * (grains / _DOMAIN_GRAINS)
     return float(min(max(theta, low), high))
 
 

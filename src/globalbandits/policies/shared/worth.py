@@ -1,9 +1,4 @@
-"""The largest of several indices, ties at random.
-
-Both functions find the largest value and the runner-up without a branch that depends on the
-values, because a processor cannot predict such branches. If the two are equal, a second pass draws
-one random number among the ties. Nothing is allocated.
-"""
+"""Choosing the arm with the largest index, and the worth of arms in models with a value."""
 
 import math
 
@@ -14,13 +9,13 @@ from globalbandits.model.tables import Tables, evaluate, largest_value
 
 # The largest of several indices, ties at random.
 #
-# Both functions find the largest value and the runner-up without a branch that depends on the
+# These functions find the largest value and the runner-up without a branch that depends on the
 # values, because a processor cannot predict such branches. If the two are equal, a second pass
-# draws one random number among the ties. Nothing is allocated.
+# draws one of the ties with one random number. Nothing is allocated.
 
 
 def choose_largest(values: FloatArray, rng: np.random.Generator) -> int:
-    """Position of the largest value, ties at random.
+    """Return the position of the largest value, ties at random.
 
     >>> choose_largest(np.array([0.2, 0.7, 0.5]), np.random.default_rng(0))
     1
@@ -48,7 +43,7 @@ def choose_largest(values: FloatArray, rng: np.random.Generator) -> int:
 def choose_upper_bound(
     means: FloatArray, widths: FloatArray, bonus: float, rng: np.random.Generator
 ) -> int:
-    """Position of the largest ``means + bonus * widths``, ties at random.
+    """Return the position of the largest ``means + bonus * widths``, ties at random.
 
     >>> means, widths = np.array([0.5, 0.4]), np.array([0.1, 0.5])
     >>> choose_upper_bound(means, widths, 1.0, np.random.default_rng(0))
@@ -74,11 +69,11 @@ def choose_upper_bound(
     return best
 
 
-# What arms are worth, given their means or bounds of them, for models with a value.
+# The worth of arms, given their means or bounds of their means, for models with a value.
 #
-# Without a value every function returns the mean itself, to the last bit. Means are on the unit
-# reward scale, results on the unit scale of worth. A mean or a bound may lie outside [0, 1]. A
-# value that rises linearly for every arm is extended there, so that a policy decides as it would
+# For a model without a value every function returns the mean or bound itself. Means are on the
+# unit reward scale, results on the unit scale of worth. A mean or a bound may lie outside [0, 1].
+# A value that rises linearly for every arm is extended there, so that a policy decides as it would
 # with rescaled rewards. Any other value is constant outside [0, 1].
 
 # Factor of the worth of an interval's middle, which orders arms with equal largest worths.
@@ -87,7 +82,7 @@ _BISECTIONS = 40
 
 
 def worth_of(tables: Tables, arm: int, mean: float) -> float:
-    """What a decision for the arm is worth if its mean is ``mean``.
+    """Return what a decision for the arm is worth if its mean is ``mean``.
 
     >>> from globalbandits.model import demand
     >>> worth_of(demand.linear([0.4, 0.8], cost=0.3).tables, 1, 0.5)
@@ -101,11 +96,11 @@ def worth_of(tables: Tables, arm: int, mean: float) -> float:
 
 
 def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
-    """The most a decision for the arm can be worth if its mean lies in [low, high].
+    """Return the most a decision for the arm can be worth if its mean lies in [low, high].
 
-    The intervals of several arms may contain the peak of a value, such as a target; their largest
-    worths would all be equal. So a tiny part of the worth of the interval's middle is added, which
-    prefers the arm that is likelier to be at the peak.
+    The intervals of several arms may contain the peak of a value, such as a target. Their largest
+    worths would then be equal. So a tiny multiple of the worth of the interval's middle is added,
+    which prefers the arm that is likelier to be at the peak.
 
     >>> from globalbandits.model import dose
     >>> trial = dose.power([0.1, 0.3], target=0.25).tables
@@ -128,9 +123,10 @@ def choose_by_worth(
     bonus: float,
     rng: np.random.Generator,
 ) -> int:
-    """The arm that can be worth most with a mean within ``bonus * width`` of ``mean - shift``.
+    """Return the arm that can be worth most with a mean within ``bonus * width`` of its own.
 
-    Ties at random. Without a value that is the largest ``means + bonus * widths``.
+    An arm's own mean is ``means - shift``. Ties are broken at random. Without a value this is the
+    arm with the largest ``means + bonus * widths``.
     """
     if not tables.valued:
         return choose_upper_bound(means, widths, bonus, rng)
@@ -157,7 +153,7 @@ def choose_by_worth(
 def bound_of(
     tables: Tables, means: FloatArray, shift: float, widths: FloatArray, bonus: float, arm: int
 ) -> float:
-    """The most one arm can be worth, by its mean and width."""
+    """Return the most one arm can be worth, by its mean and width."""
     mean, width = means[arm] - shift, bonus * widths[arm]
     return worth_within(tables, arm, mean - width, mean + width)
 
@@ -165,15 +161,15 @@ def bound_of(
 def largest_bound(
     tables: Tables, means: FloatArray, shift: float, widths: FloatArray, bonus: float
 ) -> float:
-    """The largest bound of all arms, for explanations; plain Python."""
+    """Return the largest bound of all arms, for explanations. Not compiled."""
     arms = range(tables.n_arms)
     return max(bound_of(tables, means, shift, widths, bonus, arm) for arm in arms)
 
 
 def nearest_below(tables: Tables, arm: int, mean: float, worth: float) -> float:
-    """The largest mean in [0, mean] that is worth this much or more; -1 if there is none.
+    """Return the largest mean in [0, mean] that is worth at least ``worth``; -1 if there is none.
 
-    The mean itself must be worth less. To the left of it the value rises only towards a peak or
+    The mean itself must be worth less. To its left, the value can rise only towards a peak or
     towards 0. The result lies between the first of these points that is worth enough and the
     point before it.
     """
@@ -192,7 +188,7 @@ def nearest_below(tables: Tables, arm: int, mean: float, worth: float) -> float:
 
 
 def nearest_above(tables: Tables, arm: int, mean: float, worth: float) -> float:
-    """The smallest mean in [mean, 1] that is worth this much or more; -1 if there is none."""
+    """Return the smallest mean in [mean, 1] that is worth at least ``worth``; -1 for none."""
     if tables.affine_increasing:
         above = (worth - tables.value_offset[arm]) / tables.value_slope[arm]
         return float(above) if above <= 1.0 else -1.0
@@ -209,7 +205,10 @@ def nearest_above(tables: Tables, arm: int, mean: float, worth: float) -> float:
 
 
 def bisect_worth(tables: Tables, arm: int, inside: float, outside: float, worth: float) -> float:
-    """The mean nearest to ``outside`` that is worth this much; ``inside`` is, ``outside`` not."""
+    """Return the mean nearest to ``outside`` that is worth at least ``worth``.
+
+    The mean ``inside`` is worth this much, and ``outside`` is not.
+    """
     for _ in range(_BISECTIONS):
         middle = 0.5 * (inside + outside)
         if evaluate(tables.value, arm, middle) >= worth:
@@ -220,7 +219,7 @@ def bisect_worth(tables: Tables, arm: int, inside: float, outside: float, worth:
 
 
 def unit_scale(tables: Tables) -> str:
-    """The name of the scale of indices, for explanations.
+    """Return the name of the scale of indices, for explanations.
 
     >>> from globalbandits.model import demand
     >>> unit_scale(demand.linear([0.4, 0.8]).tables)

@@ -1,1 +1,1 @@
-"""Policies that use the model's curves and believe them."""
+"""Policies that use the model's curves and assume that they are right."""

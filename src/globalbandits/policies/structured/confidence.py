@@ -1,15 +1,15 @@
 """The confidence set of structured policies: intervals of the parameter, without a grid.
 
-Where an arm's mean is monotone, ``{theta: |mu_k(theta) - mean_k| <= r_k}`` is an interval, and the
+If an arm's mean is monotone, ``{theta: |mu_k(theta) - mean_k| <= r_k}`` is an interval. The
 confidence set is the intersection of all arms' intervals. Invertible means are monotone on the
-whole domain: the ends are two look-ups in the arm's inverse. Other means are monotone on pieces
-between their turning points: the set has a part, perhaps empty, in each piece, and bisection
+whole domain: the ends are two values of the arm's inverse. Other means are monotone on the pieces
+between their turning points. The set then has a part, perhaps empty, in each piece, and bisection
 finds the ends.
 
 Radii grow with log t, so the interval of an arm that is not played only widens. The old interval
-lies inside the new one. Hence only the arms whose intervals bind the intersection are looked up
-again: O(K) comparisons and a few look-ups per round, with the same result to the last bit as
-looking up all arms. With a learned variance a radius may also shrink; then every arm is looked up
+lies inside the new one. Hence only the intervals that bind the intersection are computed again:
+O(K) comparisons and a few evaluations per round, with the same result to the last bit as computing
+all intervals. With a learned variance a radius may also shrink. Then every interval is computed
 once per round.
 """
 
@@ -46,27 +46,27 @@ _BISECTIONS = 44
 
 
 class Setup(NamedTuple):
-    """The model's tables, the radius, and in which cells of the envelope each arm is best."""
+    """The model's tables, the radius, and the cells of the envelope in which each arm is best."""
 
     tables: Tables
     factor: float  # the radius of arm k is sqrt(factor * log t) * its width
     variance: float  # of a reward, on the unit scale; 1 if it is learned
     learned: bool  # whether widths are Student's and include the variance
-    starts: IntArray  # (n_arms + 1,) where an arm's cells start in `cells`
+    starts: IntArray  # (n_arms + 1,) start of each arm's cells in `cells`
     cells: IntArray  # cells of all arms, one arm after the other, each from left to right
-    edges: FloatArray  # (n_pieces + 1,) between two of them every mean is monotone
-    at_edges: FloatArray  # (n_pieces + 1, n_arms) means there
+    edges: FloatArray  # (n_pieces + 1,) between neighbouring edges every mean is monotone
+    at_edges: FloatArray  # (n_pieces + 1, n_arms) means at the edges
 
 
 class State(NamedTuple):
     """Means and widths, and the confidence set. Intervals are ordered by piece, then by arm."""
 
-    means: FloatArray  # (n_arms,) as in `indices.Widths`
+    means: FloatArray  # (n_arms,) as in `index.Widths`
     widths: FloatArray  # (n_arms,) radii divided by sqrt(factor * log t)
     played: IntArray  # (1,)
-    lows: FloatArray  # (n_pieces * n_arms,) left end of each interval when last looked up
+    lows: FloatArray  # (n_pieces * n_arms,) left end of each interval when last computed
     highs: FloatArray  # (n_pieces * n_arms,) right end
-    seen: IntArray  # (n_pieces * n_arms,) the number of rewards at that time
+    seen: IntArray  # (n_pieces * n_arms,) the number of rewards when last computed
     parts: FloatArray  # (2 * n_pieces,) [low, high] of each part of the set; empty where low > high
 
 
@@ -86,12 +86,12 @@ class ConfidenceSetPolicy(base.Policy):
         object.__setattr__(self, "variance", as_number_or_learned(self.variance))
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables and the radius."""
+        """Return the model's tables and the radius."""
         return build(model, self.log_factor * self.alpha, self.variance)
 
 
 def build(model: "RewardModel", alpha: float, variance: float | str) -> Setup:
-    """The setup, with the envelope's cells sorted by arm, and the pieces.
+    """Return the setup, with the envelope's cells sorted by arm, and the pieces.
 
     The radius of arm k is ``sqrt(alpha * variance * log t / N_k)``, or, for a learned variance,
     Student's radius of ``alpha * log t / 2`` nats.
@@ -130,28 +130,28 @@ def init(setup: base.Setup) -> State:
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Update one arm, and intersect again."""
+    """Update one arm and the intersection."""
     update_arm(stats, state, arm)
     if setup.learned:
-        learn_widths(setup, stats, state)
+        compute_learned_widths(setup, stats, state)
     else:
         discard_intervals(setup, state, arm)
     intersect(setup, stats, state)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """Means, widths and the confidence set from counts and sums."""
+    """Compute means, widths and the confidence set from counts and sums."""
     rebuild_widths(setup, stats, state)
     if setup.learned:
-        learn_widths(setup, stats, state)
+        compute_learned_widths(setup, stats, state)
     else:
         for arm in range(setup.tables.n_arms):
             discard_intervals(setup, state, arm)
     intersect(setup, stats, state)
 
 
-def learn_widths(setup: Setup, stats: Statistics, state: State) -> None:
-    """Compute widths from learned variances: each reward may change those of all arms."""
+def compute_learned_widths(setup: Setup, stats: Statistics, state: State) -> None:
+    """Compute all widths from learned variances. One reward may change those of all arms."""
     budget = 0.5 * setup.factor * math.log(stats.total[0] + 1)
     variances = learn_variances(stats)
     for arm in range(setup.tables.n_arms):
@@ -162,7 +162,7 @@ def learn_widths(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def discard_intervals(setup: Setup, state: State, arm: int) -> None:
-    """Mark the arm's intervals as unknown, so that `intersect_piece` looks them up."""
+    """Mark the arm's intervals as unknown, so that `intersect_piece` computes them."""
     for at in range(arm, state.lows.shape[0], setup.tables.n_arms):
         state.lows[at] = math.inf
         state.highs[at] = -math.inf
@@ -170,7 +170,7 @@ def discard_intervals(setup: Setup, state: State, arm: int) -> None:
 
 
 def intersect(setup: Setup, stats: Statistics, state: State) -> None:
-    """The parameters that no arm's mean reward contradicts at the next round."""
+    """Compute the confidence set of the next round."""
     root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
     for piece in range(setup.edges.shape[0] - 1):
         if setup.tables.invertible or is_piece_possible(setup, stats, state, piece, root):
@@ -194,13 +194,13 @@ def is_piece_possible(
 
 
 def intersect_piece(setup: Setup, stats: Statistics, state: State, piece: int, root: float) -> None:
-    """The part of the set in a piece; looks up unknown intervals and those that bind it."""
+    """Compute the part of the set in a piece, and the intervals that are unknown or binding."""
     start = piece * setup.tables.n_arms
     lowest, highest = start, start
     for at in range(start, start + setup.tables.n_arms):
         if state.seen[at] < 0:
-            look_up_interval(setup, stats, state, piece, at - start, root)
-            # Among arms that bind equally, one that is up to date saves a look-up.
+            compute_interval(setup, stats, state, piece, at - start, root)
+            # Among arms that bind equally, one that is up to date saves a computation.
             lowest, highest = at, at
     binding = start
     while binding >= 0:
@@ -215,12 +215,12 @@ def intersect_piece(setup: Setup, stats: Statistics, state: State, piece: int, r
         elif state.seen[highest] < stats.total[0]:
             binding = highest
         if binding >= 0:
-            look_up_interval(setup, stats, state, piece, binding - start, root)
+            compute_interval(setup, stats, state, piece, binding - start, root)
     state.parts[2 * piece] = state.lows[lowest]
     state.parts[2 * piece + 1] = state.highs[highest]
 
 
-def look_up_interval(
+def compute_interval(
     setup: Setup, stats: Statistics, state: State, piece: int, arm: int, root: float
 ) -> None:
     """Compute the interval of one arm in a piece at the next round; empty if low > high."""
@@ -238,7 +238,7 @@ def look_up_interval(
 
 
 def invert(setup: Setup, arm: int, mean: float, radius: float) -> tuple[float, float]:
-    """The interval where an invertible mean is within the radius of ``mean``."""
+    """Return the interval where an invertible mean is within the radius of ``mean``."""
     inverse = setup.tables.inverse
     low, high = math.inf, -math.inf
     value = mean - radius
@@ -251,7 +251,7 @@ def invert(setup: Setup, arm: int, mean: float, radius: float) -> tuple[float, f
 
 
 def search(setup: Setup, piece: int, arm: int, mean: float, radius: float) -> tuple[float, float]:
-    """The interval of a piece where an arm's mean is within the radius of ``mean``.
+    """Return the interval of a piece where an arm's mean is within the radius of ``mean``.
 
     The mean is monotone in the piece, and the interval must not be empty. A falling mean is
     negated. Bisection keeps one end inside, so a wider radius never gives a narrower interval,
@@ -273,7 +273,7 @@ def search(setup: Setup, piece: int, arm: int, mean: float, radius: float) -> tu
 def bisect(
     curves: Curves, arm: int, sign: float, value: float, inside: float, outside: float
 ) -> float:
-    """The place nearest to ``outside`` where ``sign * curve >= value``; ``inside`` is one."""
+    """Return the point nearest to ``outside`` with ``sign * curve >= value``, as at ``inside``."""
     for _ in range(_BISECTIONS):
         middle = 0.5 * (inside + outside)
         if sign * evaluate(curves, arm, middle) >= value:
@@ -292,9 +292,9 @@ def is_empty(state: State) -> bool:
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The middle between the ends of the confidence set; nan without a reward, or if it is empty.
+    """Return the middle of the confidence set's hull; nan without a reward or for an empty set.
 
-    Where means turn, this may lie in a gap of the set.
+    If the set has several parts, this may lie in a gap between them.
     """
     if stats.total[0] == 0 or is_empty(state):
         return math.nan
@@ -306,7 +306,7 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 
 def explain(state: State) -> str:
-    """The confidence set, in words."""
+    """Describe the confidence set."""
     if is_empty(state):
         return "the confidence set is empty: the rewards contradict the model"
     intervals: list[list[float]] = []

@@ -1,4 +1,4 @@
-"""The greedy policy on a posterior over the parameter."""
+"""`GridGreedy`: the arm with the largest posterior mean of its worth."""
 
 import dataclasses
 from typing import NamedTuple
@@ -18,14 +18,14 @@ from globalbandits.policies.shared.grid import resume as resume_posterior
 from globalbandits.policies.shared.grid import update as update_posterior
 from globalbandits.policies.shared.worth import choose_largest, unit_scale
 from globalbandits.policies.structured.grid_policy import (
-    Gridded,
+    GridPolicy,
     variants_of,
 )
 from globalbandits.statistics import Statistics
 
 
 class State(NamedTuple):
-    """The posterior, and what the arms are worth under it."""
+    """The posterior, and the expected worths of the arms."""
 
     posterior: grid.State
     values: FloatArray  # (n_arms,) posterior means of the arms' worths
@@ -39,24 +39,24 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The largest posterior mean of an arm's worth."""
+    """Return the arm with the largest posterior mean of its worth."""
     return choose_largest(state.values, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Weigh the cells with one more reward, and average the arms' worths."""
+    """Update the posterior with one reward, and average the arms' worths."""
     update_posterior(setup, stats, state.posterior, arm, reward)
     average_worths(setup, state.posterior, state.values)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """Posterior and averages from counts and sums."""
+    """Compute posterior and averages from counts and sums."""
     rebuild_posterior(setup, stats, state.posterior)
     average_worths(setup, state.posterior, state.values)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Complete a saved posterior, and average; False if it is not that of the statistics."""
+    """Complete a saved posterior, and average; False if the statistics exclude it."""
     fits = resume_posterior(setup, stats, state.posterior)
     if fits:
         average_worths(setup, state.posterior, state.values)
@@ -70,16 +70,16 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 @register("grid_greedy")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GridGreedy(Gridded):
+class GridGreedy(GridPolicy):
     """Play the arm with the largest posterior mean of what it is worth.
 
-    The posterior is on the middles of equal cells of the domain; see `parts.grid`. This is the
-    one-step optimal Bayes rule. It needs no exploration if means are monotone, because rewards of
-    every arm are informative about all. On a model with ``monotone=False`` an arm may have the
-    same mean at two parameters, and a greedy policy may never leave it: use `IDS` or
-    `GridThompson` there.
+    The posterior is on the middles of equal cells of the domain; see `shared.grid`. This is the
+    one-step optimal Bayes rule. It needs no exploration if means are monotone, because the rewards
+    of every arm inform about all arms. In a model with ``monotone=False`` an arm may have the same
+    mean at two parameters, and a greedy policy may play it without end. Use `IDS` or
+    `GridThompson` for such models.
 
-    Value: any. The posterior is of what is observed; the means are of worth.
+    Value: any. The posterior uses the observed rewards; the averages are of worth.
 
     Args:
         likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for

@@ -1,4 +1,4 @@
-"""The best arm at the posterior mean of the parameter."""
+"""`GridPlugIn`: the best arm at the posterior mean of the parameter."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from globalbandits.policies.shared.grid import (
     posterior_mean,
 )
 from globalbandits.policies.structured.grid_policy import (
-    Gridded,
+    GridPolicy,
     State,
     posterior_variants,
 )
@@ -19,7 +19,7 @@ from globalbandits.statistics import Statistics
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The best arm at the posterior mean of the parameter."""
+    """Return the best arm at the posterior mean of the parameter."""
     envelope = setup.tables.envelope
     theta = posterior_mean(setup, state.posterior)
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
@@ -27,13 +27,13 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 @register("grid_plug_in")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GridPlugIn(Gridded):
+class GridPlugIn(GridPolicy):
     """Play the arm that is best at the posterior mean of the parameter.
 
     On a dose model with a target this is the rule of the continual reassessment method
     (O'Quigley, Pepe and Fisher 1990): the dose whose response at the posterior mean is nearest
     to the target. The posterior is on the middles of equal cells of the domain; see
-    `parts.grid`. Use `Limited` around it for cohorts and for doses that must not be skipped.
+    `shared.grid`. Use `Limited` around it for cohorts and for doses that must not be skipped.
     Value: any.
 
     Args:

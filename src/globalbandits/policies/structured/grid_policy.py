@@ -1,4 +1,4 @@
-"""The base of policies with a posterior of the parameter on a grid."""
+"""Base class and rules of policies with a posterior of the parameter on a grid."""
 
 import dataclasses
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class State(NamedTuple):
 class Variants(NamedTuple):
     """The rules for the two likelihoods."""
 
-    beta: Rules  # the statistics do not hold the sums of log(1 - x)
+    beta: Rules  # without `rebuild`, because statistics do not contain the sums of log(1 - x)
     bernoulli: Rules
 
 
@@ -44,7 +44,7 @@ def variants_of(
     rebuild: Callable[..., None],
     resume: Callable[..., bool],
 ) -> Variants:
-    """The rules of a policy whose state has the posterior in the field `posterior`."""
+    """Return the rules of a policy whose state has the posterior in the field `posterior`."""
     return Variants(
         beta=Rules(init, select, update, estimate, resume=resume),
         bernoulli=Rules(init, select, update, estimate, rebuild, ("posterior",), resume),
@@ -52,7 +52,7 @@ def variants_of(
 
 
 def posterior_variants(select: Callable[..., int]) -> Variants:
-    """The rules of a policy that selects by the posterior and keeps nothing else."""
+    """Return the rules of a policy whose state is the posterior alone."""
     return variants_of(init, select, update, estimate, rebuild, resume)
 
 
@@ -62,17 +62,17 @@ def init(setup: Setup) -> State:
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Weigh the cells with one more reward."""
+    """Update the posterior with one reward."""
     update_posterior(setup, stats, state.posterior, arm, reward)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """The posterior from counts and sums."""
+    """Compute the posterior from counts and sums."""
     rebuild_posterior(setup, stats, state.posterior)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Complete a saved posterior; False if it is not that of the statistics."""
+    """Complete a saved posterior; False if the statistics exclude it."""
     return resume_posterior(setup, stats, state.posterior)
 
 
@@ -82,8 +82,8 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Gridded(Policy):
-    """A spec with a likelihood, a number of cells and a prior."""
+class GridPolicy(Policy):
+    """Base of policies with a likelihood, a number of cells and a prior."""
 
     likelihood: str = "bernoulli"
     cells: int = 2000
@@ -99,7 +99,7 @@ class Gridded(Policy):
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]
-        """The rules of the likelihood: with ``"beta"`` there is no forgetting and no merging."""
+        """The rules of the likelihood. With ``"beta"`` a learner can neither forget nor merge."""
         return self.variants.beta if self.likelihood == "beta" else self.variants.bernoulli
 
     def setup(self, model: "RewardModel") -> Any:

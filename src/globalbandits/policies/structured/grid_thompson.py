@@ -1,4 +1,4 @@
-"""Thompson sampling on a posterior over the parameter."""
+"""`GridThompson`: Thompson sampling with a posterior of the parameter."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from globalbandits.policies.shared.grid import (
     draw_theta,
 )
 from globalbandits.policies.structured.grid_policy import (
-    Gridded,
+    GridPolicy,
     State,
     posterior_variants,
 )
@@ -19,7 +19,7 @@ from globalbandits.statistics import Statistics
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The best arm at a parameter drawn from the posterior."""
+    """Return the best arm at a parameter drawn from the posterior."""
     envelope = setup.tables.envelope
     theta = draw_theta(setup, state.posterior, rng)
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
@@ -27,11 +27,11 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 @register("grid_thompson")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GridThompson(Gridded):
+class GridThompson(GridPolicy):
     """Draw a parameter from the posterior and play the arm that is best there.
 
     This is Thompson sampling (Thompson 1933) on the parameter, with a prior on the middles of
-    equal cells of the domain; see `parts.grid`. Value: any.
+    equal cells of the domain; see `shared.grid`. Value: any.
 
     Args:
         likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for
@@ -50,6 +50,6 @@ class GridThompson(Gridded):
     variants = posterior_variants(select)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """A draw, and where the posterior is."""
+        """Give the interval of the posterior."""
         low, high = setup.thetas[state.posterior.window]
         return f"best arm at a draw of theta from the posterior on [{low:.6g}, {high:.6g}]"

@@ -1,4 +1,4 @@
-"""Information-directed sampling (Russo and Van Roy 2014) with one parameter."""
+"""`IDS`: information-directed sampling (Russo and Van Roy 2014) with one parameter."""
 
 import dataclasses
 import math
@@ -21,7 +21,7 @@ from globalbandits.policies.shared.grid import rebuild as rebuild_posterior
 from globalbandits.policies.shared.grid import resume as resume_posterior
 from globalbandits.policies.shared.grid import update as update_posterior
 from globalbandits.policies.structured.grid_policy import (
-    Gridded,
+    GridPolicy,
     variants_of,
 )
 from globalbandits.statistics import Statistics
@@ -29,7 +29,7 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-# Smaller regrets are rounding of the posterior's sums.
+# Smaller regrets are rounding errors of the posterior's sums.
 _MIN_REGRET = 1e-12
 
 
@@ -38,10 +38,10 @@ class Setup(NamedTuple):
 
     tables: Tables
     grid: grid.Setup
-    means: FloatArray  # (n_arms, n_cells) what is observed
-    runs: IntArray  # (n_runs + 1,) where each run starts, and the number of cells
+    means: FloatArray  # (n_arms, n_cells) mean rewards
+    runs: IntArray  # (n_runs + 1,) first cell of each run, and the number of cells
     best: IntArray  # (n_runs,) the best arm of the run
-    winner: IntArray  # (n_runs,) its place among the arms that are best in some run
+    winner: IntArray  # (n_runs,) its position among the arms that are best in some run
 
 
 class State(NamedTuple):
@@ -51,7 +51,7 @@ class State(NamedTuple):
     values: FloatArray  # (n_arms,) posterior means of the arms' worths
     shares: FloatArray  # (n_winners,) weight of the cells where the arm is best
     parts: FloatArray  # (n_winners, n_arms) sum of weight * mean of arm k where the arm is best
-    expected: FloatArray  # (n_arms,) posterior means of what is observed
+    expected: FloatArray  # (n_arms,) posterior means of the mean rewards
     regrets: FloatArray  # (n_arms,) expected regret of playing the arm
     gains: FloatArray  # (n_arms,) variance of the arm's mean explained by which arm is best
     pair: IntArray  # (2,) the two arms of the mixture
@@ -77,26 +77,26 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """One of the two arms of the mixture."""
+    """Draw one of the two arms of the mixture."""
     if state.chance[0] >= 1.0 or rng.random() < state.chance[0]:
         return int(state.pair[0])
     return int(state.pair[1])
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Weigh the cells with one more reward, and plan."""
+    """Update the posterior with one reward, and plan."""
     update_posterior(setup.grid, stats, state.posterior, arm, reward)
     plan(setup, state)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """Posterior and plan from counts and sums."""
+    """Compute posterior and plan from counts and sums."""
     rebuild_posterior(setup.grid, stats, state.posterior)
     plan(setup, state)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Complete a saved posterior, and plan; False if it is not that of the statistics."""
+    """Complete a saved posterior, and plan; False if the statistics exclude it."""
     fits = resume_posterior(setup.grid, stats, state.posterior)
     if fits:
         plan(setup, state)
@@ -109,14 +109,14 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 
 def plan(setup: Setup, state: State) -> None:
-    """Regrets and gains under the posterior, and the best mixture."""
+    """Compute regrets and gains under the posterior, and the best mixture."""
     average_worths(setup.grid, state.posterior, state.values)
     inform(setup, state)
     mix(state)
 
 
 def inform(setup: Setup, state: State) -> None:
-    """Expected regret of each arm, and how much its mean varies with which arm is best."""
+    """Compute each arm's expected regret, and the variance of its mean over the best arms."""
     n, n_winners = setup.tables.n_arms, state.shares.shape[0]
     weights, window, mass = state.posterior.weights, state.posterior.window, state.posterior.mass[0]
     for winner in range(n_winners):
@@ -131,7 +131,7 @@ def inform(setup: Setup, state: State) -> None:
         if first > last:
             continue
         winner = setup.winner[run]
-        # An arm may be best in several runs; the first one starts its sums.
+        # An arm may be best in several runs. Its sums start with the first of them.
         if state.shares[winner] == 0.0:
             for arm in range(n):
                 state.parts[winner, arm] = 0.0
@@ -154,13 +154,13 @@ def inform(setup: Setup, state: State) -> None:
 
 
 def mix(state: State) -> None:
-    """The mixture of two arms that minimises (expected regret)**2 / expected gain.
+    """Compute the mixture of two arms that minimises (expected regret)**2 / expected gain.
 
     For a mixture with regret D and gain V, ``D**2 / V`` is the maximum over c of ``2 c D - c**2
-    V``, so the smallest ratio is the maximum over c of the lowest of the arms' parabolas ``2 c
-    D_k - c**2 V_k``. Starting from c = 0 with the arm of least regret, the lowest parabola is
-    followed to the right until it has its maximum (one arm) or is crossed by one that falls
-    (two arms): O(K) for each parabola on the way.
+    V``. So the smallest ratio is the maximum over c of the lowest of the arms' parabolas ``2 c
+    D_k - c**2 V_k``. The search starts at c = 0 with the arm of least regret. It follows the
+    lowest parabola to the right until this has its maximum (one arm) or is crossed by a falling
+    one (two arms). Each parabola on the way takes O(K) steps.
     """
     n = state.regrets.shape[0]
     arm = 0
@@ -195,17 +195,17 @@ def mix(state: State) -> None:
 
 @register("ids")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class IDS(Gridded):
+class IDS(GridPolicy):
     """Play the mixture of two arms with the least squared regret per information gained.
 
-    Under the posterior on a grid (see `parts.grid`), arm k has the expected regret ``D_k =
+    Under the posterior on a grid (see `shared.grid`), arm k has the expected regret ``D_k =
     E[largest worth] - E[worth of k]`` and the gain ``V_k = Var(E[mean of k | which arm is
     best])``. The mixture minimises ``D**2 / V`` of its averages. This is the variance-based ratio
-    of Russo and Van Roy (2014), an upper bound of the one with mutual information that needs no
-    distribution of rewards beyond the posterior; it was checked in public code. Some optimal
-    mixture has at most two arms. An arm without expected regret is played at once.
+    of Russo and Van Roy (2014). It is an upper bound of the ratio with mutual information, and
+    needs no distribution of rewards beyond the posterior. Some optimal mixture has at most two
+    arms. An arm without expected regret is played at once.
 
-    Value: any. Regret is of worth; the gain is about the mean of what is observed.
+    Value: any. Regret is in units of worth; the gain uses the mean of the observed rewards.
 
     Args:
         likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for
@@ -224,7 +224,7 @@ class IDS(Gridded):
     variants = variants_of(init, select, update, estimate, rebuild, resume)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The grid's setup, the means, and where the best arm changes."""
+        """Return the grid's setup, the means, and the runs of cells with the same best arm."""
         base = build(model, self.likelihood, self.cells, self.prior)
         best = np.argmax(base.worths, axis=0).astype(np.int64)
         starts = np.concatenate(([0], np.flatnonzero(np.diff(best)) + 1))
@@ -239,7 +239,7 @@ class IDS(Gridded):
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The mixture."""
+        """Describe the mixture."""
         one, other = state.pair
         if state.chance[0] >= 1.0:
             return f"arm {one} has the least squared regret per information gained"

@@ -1,13 +1,15 @@
-"""OSSB, Optimal Sampling for Structured Bandits (Combes, Magureanu and Proutiere 2017).
+"""`OSSB`: Optimal Sampling for Structured Bandits (Combes, Magureanu and Proutiere 2017).
 
-OSSB explores each arm k about ``c_k * log t`` times, where the rates c solve the linear program
-of Graves and Lai (1997): minimise ``sum_k c_k * gap_k`` subject to ``sum_k c_k * kl(mu_k(theta),
-mu_k(other)) >= 1`` for every *confusing* parameter, one that has another best arm but leaves the
-means of theta's best arms as they are. With one parameter and strictly monotone means there is
-none: an unchanged mean of a single arm already pins the parameter down. So the program has no
-constraints, all rates are zero, and the lower bound on the regret that grows like log t is zero
-too. With zero rates OSSB's test "every arm has been explored enough" always holds, it never
-enters its estimation or exploration phases, and what remains is greedy play on the estimate.
+OSSB explores each arm k about ``c_k * log t`` times. The rates c solve the linear program of
+Graves and Lai (1997): minimise ``sum_k c_k * gap_k`` subject to ``sum_k c_k * kl(mu_k(theta),
+mu_k(other)) >= 1`` for every *confusing* parameter. A parameter is confusing if it has another
+best arm but the same means of theta's best arms.
+
+With one parameter and strictly monotone means no parameter is confusing, because the mean of a
+single arm determines the parameter. So the program has no constraints, all rates are zero, and the
+lower bound on regret of order log t is zero too. With zero rates OSSB's test "every arm has been
+explored enough" always holds. It never enters its estimation or exploration phases, and plays
+greedily by its estimate.
 """
 
 import dataclasses
@@ -26,12 +28,17 @@ from globalbandits.statistics import Statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-_GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
-_CLIP = 1e-12  # means are kept this far from 0 and 1, where the divergence is infinite
-_TOLERANCE = 3e-8  # of the domain: closer than this the distance does not differ in floats
-_NEAR = 1e-6  # of the domain: a minimum must be lower than its neighbours so far away
-_ROUNDING = 1e-12  # of a distance
-_N_STARTS = 64  # how finely a projection without a last estimate is looked for
+_GOLDEN_SECTION = 0.5 * (3.0 - math.sqrt(5.0))
+# Smallest distance of a mean from 0 and 1, where the divergence is infinite.
+_MIN_MEAN = 1e-12
+# Share of the domain within which the distance is constant in floats.
+_TOLERANCE = 3e-8
+# Share of the domain at which a saved minimum is compared with its neighbours.
+_NEIGHBOUR_DISTANCE = 1e-6
+# Relative rounding error of a distance.
+_ROUNDING = 1e-12
+# Number of steps in the search for a first estimate.
+_N_STARTS = 64
 
 
 class Setup(NamedTuple):
@@ -53,7 +60,7 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """Greedy at the projection; any arm at random before the first reward."""
+    """Return the best arm at the projection; a random arm before the first reward."""
     if stats.total[0] == 0:
         return int(rng.random() * setup.tables.n_arms)
     envelope = setup.tables.envelope
@@ -61,13 +68,13 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Project again after one arm's mean has changed."""
+    """Update the arm's parameter and the projection."""
     invert_mean(setup, stats, state, arm)
     project(setup, stats, state)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """Every arm's parameter, and the projection, from counts and sums."""
+    """Compute every arm's parameter, and the projection, from counts and sums."""
     for arm in range(setup.tables.n_arms):
         invert_mean(setup, stats, state, arm)
     state.theta[0] = 0.0
@@ -78,20 +85,20 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether the saved projection is a minimum of the distance, as well as floats can tell."""
+    """Whether the saved projection is a minimum of the distance, up to rounding."""
     if stats.total[0] == 0:
         return bool(state.theta[0] == 0.0)
     theta, own = float(state.theta[0]), state.thetas[stats.counts > 0]
     if not own.min() <= theta <= own.max():
         return False
-    near = _NEAR * (setup.tables.high - setup.tables.low)
+    near = _NEIGHBOUR_DISTANCE * (setup.tables.high - setup.tables.low)
     around = [x for x in (theta - near, theta + near) if own.min() <= x <= own.max()]
     found = distance(setup, stats, theta) * (1.0 - _ROUNDING) - _ROUNDING
     return all(found <= distance(setup, stats, x) for x in around)
 
 
 def invert_mean(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
-    """The parameter of the arm's own mean."""
+    """Compute the parameter of the arm's own mean."""
     state.thetas[arm] = 0.0
     if stats.counts[arm] > 0:
         mean = stats.sums[arm] / stats.counts[arm]
@@ -99,29 +106,29 @@ def invert_mean(setup: Setup, stats: Statistics, state: State, arm: int) -> None
 
 
 def distance(setup: Setup, stats: Statistics, theta: float) -> float:
-    """``sum_k N_k kl(mean_k, mu_k(theta))`` up to a constant: minus the log-likelihood."""
+    """Return ``sum_k N_k kl(mean_k, mu_k(theta))`` up to a constant: minus the log-likelihood."""
     value = 0.0
     for arm in range(setup.tables.n_arms):
         if stats.counts[arm] > 0:
             mu = evaluate(setup.tables.mean, arm, theta)
-            mu = min(max(mu, _CLIP), 1.0 - _CLIP)
+            mu = min(max(mu, _MIN_MEAN), 1.0 - _MIN_MEAN)
             rest = stats.counts[arm] - stats.sums[arm]
             value += bernoulli_loss(stats.sums[arm], rest, math.log(mu), math.log(1.0 - mu))
     return value
 
 
 def project(setup: Setup, stats: Statistics, state: State) -> None:
-    """The minimum of the distance, by Brent's method.
+    """Find the minimum of the distance by Brent's method.
 
-    Every arm's part falls towards the parameter of its own mean and rises beyond, so the
-    minimum lies between the smallest and the largest of these.
+    Every arm's term falls towards the parameter of its own mean and rises beyond. So the minimum
+    lies between the smallest and the largest of these parameters.
     """
     low, high = span(setup, stats, state)
     state.theta[0] = minimise(setup, stats, state.theta[0], low, high)
 
 
 def span(setup: Setup, stats: Statistics, state: State) -> tuple[float, float]:
-    """The smallest and the largest parameter of an arm's own mean."""
+    """Return the smallest and the largest parameter of an arm's own mean."""
     low, high = setup.tables.high, setup.tables.low
     for arm in range(setup.tables.n_arms):
         if stats.counts[arm] > 0:
@@ -131,7 +138,7 @@ def span(setup: Setup, stats: Statistics, state: State) -> tuple[float, float]:
 
 
 def lowest_of_many(setup: Setup, stats: Statistics, low: float, high: float) -> float:
-    """Where to start without a last estimate: the best of even steps, near the lowest minimum."""
+    """Return the best of evenly spaced parameters, as a start without a last estimate."""
     best, smallest = low, math.inf
     for step in range(1, _N_STARTS):
         theta = low + (high - low) * step / _N_STARTS
@@ -142,9 +149,9 @@ def lowest_of_many(setup: Setup, stats: Statistics, low: float, high: float) -> 
 
 
 def minimise(setup: Setup, stats: Statistics, last: float, low: float, high: float) -> float:
-    """Brent's minimisation of the distance on [low, high]: parabolas, or else golden sections.
+    """Minimise the distance on [low, high] by Brent's method: parabolas or golden sections.
 
-    One more reward moves the minimum by the order of 1/t, so a bracket of that width about the
+    One more reward moves the minimum by the order of 1/t. So a bracket of that width around the
     last estimate is tried first.
     """
     length = setup.tables.high - setup.tables.low
@@ -153,7 +160,7 @@ def minimise(setup: Setup, stats: Statistics, last: float, low: float, high: flo
         return 0.5 * (low + high)
     x = last
     if not low < x < high:
-        x = low + _GOLDEN * (high - low)
+        x = low + _GOLDEN_SECTION * (high - low)
     f = distance(setup, stats, x)
     second, f_second = max(low, x - 4.0 * length / stats.total[0]), math.inf
     third, f_third = min(high, x + 4.0 * length / stats.total[0]), math.inf
@@ -185,7 +192,7 @@ def minimise(setup: Setup, stats: Statistics, last: float, low: float, high: flo
             before, step = step, p / q
         else:
             before = (high - x) if x < middle else (low - x)
-            step = _GOLDEN * before
+            step = _GOLDEN_SECTION * before
         trial = x + step
         if fits and (trial - low < 2.0 * tolerance or high - trial < 2.0 * tolerance):
             step = tolerance if x < middle else -tolerance
@@ -215,21 +222,21 @@ def minimise(setup: Setup, stats: Statistics, last: float, low: float, high: flo
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The projection; nan before any reward."""
+    """Return the projection; nan before any reward."""
     return math.nan if stats.total[0] == 0 else float(state.theta[0])
 
 
 @register("ossb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OSSB(Policy):
-    """Greedy on the model nearest to the mean rewards: what OSSB comes to with one parameter.
+    """Play greedily at the parameter nearest to the mean rewards: OSSB with one parameter.
 
-    The estimate minimises ``sum_k N_k * kl(mean_k, mu_k(theta))`` with the Bernoulli divergence:
-    quasi-likelihood, as good for any reward in [0, 1]. Why there is nothing to explore is
-    written at the top of this file. When the means contradict the model the distance can have
-    several minima; the one found from the last estimate is used, and the lowest after rewards
-    were forgotten or merged. Value: any; the best arm's mean
-    that is observed determines the parameter, whatever it is worth.
+    The estimate minimises ``sum_k N_k * kl(mean_k, mu_k(theta))`` with the Bernoulli divergence,
+    which is a quasi-likelihood for all rewards in [0, 1]. With one parameter OSSB does not explore:
+    no other parameter leaves the means of the best arms unchanged. If the means contradict the
+    model, the distance can have several minima. Then the one found from the last estimate is used;
+    after rewards were forgotten or merged, the lowest one. Value: any; the observed mean of the
+    best arm determines the parameter.
 
     >>> OSSB().to_dict()
     {'policy': 'ossb'}
@@ -238,12 +245,12 @@ class OSSB(Policy):
     rules = Rules(init, select, update, estimate, rebuild, ("theta",), resume)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The model's tables."""
+        """Return the model's tables."""
         require_inverses(model.tables, "OSSB")
         return Setup(model.tables)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """Greedy, or random at the start."""
+        """Give the estimate, or say that there is none."""
         if stats.total[0] == 0:
             return "no reward yet: any arm, at random"
         return (

@@ -1,4 +1,4 @@
-"""UCB-g (Wang, Zhou and Shen 2018): optimism between groups of arms, greed within one."""
+"""`RegionalUCB` (UCB-g, Wang, Zhou and Shen 2018): UCB over groups of arms, greedy in a group."""
 
 import dataclasses
 import math
@@ -30,14 +30,14 @@ class Setup(NamedTuple):
     """Curves of all arms, the groups' envelopes one after the other, and the bonuses."""
 
     tables: Tables  # of all arms together; domain and envelope are those of the first group
-    first: IntArray  # (n_groups + 1,) where a group's arms start
+    first: IntArray  # (n_groups + 1,) first arm of each group, and the number of arms
     group_of: IntArray  # (n_arms,)
     lows: FloatArray  # (n_groups,) the groups' domains
     highs: FloatArray  # (n_groups,)
-    first_point: IntArray  # (n_groups + 1,) where a group's breakpoints start
+    first_point: IntArray  # (n_groups + 1,) start of each group's breakpoints in `points`
     points: FloatArray  # breakpoints of all groups' envelopes
-    first_cell: IntArray  # (n_groups + 1,) where a group's cells start
-    starts: IntArray  # (n_cells + 1,) where a cell's arms start in `best`
+    first_cell: IntArray  # (n_groups + 1,) first cell of each group
+    starts: IntArray  # (n_cells + 1,) start of each cell's arms in `best`
     best: IntArray  # best arms of all cells
     factors: FloatArray  # (n_groups,) D2 * (D1bar * (alpha * K_m)**(g1bar / 2))**g2
     exponents: FloatArray  # (n_groups,) g1bar * g2 / 2
@@ -54,7 +54,7 @@ class State(NamedTuple):
 
 
 def init(setup: Setup) -> State:
-    """No reward yet: every group comes first."""
+    """No reward yet: all indices are infinite."""
     n_groups = len(setup.lows)
     return State(
         own=no_group_estimates(setup.tables.n_arms, n_groups),
@@ -66,7 +66,7 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """A group without plays first, with any of its arms; else greedy in the best group."""
+    """Return a random arm of a group without plays, or the best arm of the best group."""
     group = choose_largest(state.indices, rng)
     if state.plays[group] == 0:
         size = setup.first[group + 1] - setup.first[group]
@@ -79,7 +79,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Only the arm's group has learned, but all indices change with time."""
+    """Update the estimate of the arm's group, and all indices, which change with time."""
     group = setup.group_of[arm]
     state.plays[group] += 1
     weigh_arm(setup, stats, state, arm)
@@ -88,7 +88,7 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """All estimates and indices from counts and sums."""
+    """Compute all estimates and indices from counts and sums."""
     state.own.weighted[:] = 0
     state.own.parts[:] = 0
     state.own.segments[:] = -1
@@ -102,20 +102,20 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def weigh_arm(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
-    """Bring one arm's estimate and its group's sum in line with the arm's counts and sums."""
+    """Update one arm's estimate and its group's sum from the arm's counts and sums."""
     group = setup.group_of[arm]
     low, high = setup.lows[group], setup.highs[group]
     update_group_estimate(setup.tables, low, high, stats, state.own, arm, group)
 
 
 def group_estimate(setup: Setup, state: State, group: int) -> float:
-    """WAGP's weighted estimate from the rewards of one group, which must have some."""
+    """Return WAGP's weighted estimate from the rewards of one group. It must have some."""
     upper, lower = state.own.weighted[group, 0], state.own.weighted[group, 1]
     return mean_of_grains(setup.lows[group], setup.highs[group], upper, lower, state.plays[group])
 
 
 def locate(setup: Setup, state: State, group: int) -> None:
-    """The cell of the group's envelope at its estimate, and the best worth there."""
+    """Find the cell of the group's envelope at its estimate, and the best worth there."""
     state.cells[group] = 0
     state.tops[group] = 0.0
     if state.plays[group] > 0:
@@ -127,14 +127,15 @@ def locate(setup: Setup, state: State, group: int) -> None:
 
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
-    """The indices of the next round; a group without plays comes before all others."""
+    """Compute the indices of the next round; infinite for a group without plays."""
     log_t = math.log(stats.total[0] + 1)
     for group in range(setup.lows.shape[0]):
         if state.plays[group] == 0:
             state.indices[group] = math.inf
         else:
             spread = log_t / state.plays[group]
-            if setup.exponents[group] == 0.5:  # means with slopes neither 0 nor infinite
+            # The exponent is 0.5 for means whose slopes are neither 0 nor infinite.
+            if setup.exponents[group] == 0.5:
                 spread = math.sqrt(spread)
             else:
                 spread = math.pow(spread, setup.exponents[group])
@@ -142,15 +143,16 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The parameter, if there is only one; nan before any reward."""
+    """Return the estimate if there is one group; nan for several, and before any reward."""
     if stats.total[0] == 0 or setup.lows.shape[0] > 1:
         return math.nan
     return group_estimate(setup, state, 0)
 
 
 def value_slopes(joint: RegionalModel) -> FloatArray:
-    """How much worth changes per unit of the mean, at most, for each group: 1 without a value."""
-    if not joint.valued or joint.n_groups == 1:  # one group has no rival
+    """Return each group's largest change of worth per unit of the mean; 1 without a value."""
+    # A single group is always chosen, so its bonus does not matter.
+    if not joint.valued or joint.n_groups == 1:
         return np.ones(joint.n_groups)
     slopes = np.array([group.worth_lipschitz for group in joint.groups])
     rule = "have a value with finite slopes for RegionalUCB"
@@ -162,20 +164,21 @@ def value_slopes(joint: RegionalModel) -> FloatArray:
 @register("regional_ucb")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegionalUCB(Policy):
-    """For arms in groups with a parameter each: UCB over groups, WAGP inside a group.
+    """UCB over groups of arms and WAGP inside a group, if each group has its own parameter.
 
     The index of group m with K_m arms and N_m plays is ``max_k mu_k(theta_m) + D2 * (D1bar *
-    (alpha * K_m * log(t) / N_m)**(g1bar / 2))**g2``, theta_m WAGP's estimate from the group's
-    rewards and D1bar, g1bar, D2, g2 the constants of its means (`RewardModel.holder`); in the
-    group with the largest index the arm best at theta_m is played (Wang, Zhou and Shen 2018,
-    UCB-g; the bonus is from memory of the paper, whose text could not be had). One group is
-    `WAGP`; one arm per group with mean theta and alpha = 2 is UCB1 up to log(t) for log(t - 1).
+    (alpha * K_m * log(t) / N_m)**(g1bar / 2))**g2``. Here theta_m is WAGP's estimate from the
+    group's rewards, and D1bar, g1bar, D2, g2 are the constants of its means
+    (`RewardModel.holder`). In the group with the largest index, the arm that is best at theta_m is
+    played (UCB-g, Wang, Zhou and Shen 2018; the bonus was not compared with the paper's text). One
+    group is `WAGP`. One arm per group with mean theta and alpha = 2 is UCB1, with log(t) instead
+    of log(t - 1).
 
     Runs on a `RegionalModel`, and on a `RewardModel` as one group. Value: any with finite slopes;
     the bonus is multiplied by the steepest one of the group.
 
     Args:
-        alpha: how wide the bonus is; positive.
+        alpha: positive; larger values widen the bonus.
 
     >>> RegionalUCB(alpha=2).label
     'RegionalUCB(alpha=2.0)'
@@ -190,7 +193,7 @@ class RegionalUCB(Policy):
         object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
 
     def setup(self, model: "RewardModel | RegionalModel") -> Setup:
-        """The curves and envelopes of all groups, and the constants of their bonuses."""
+        """Return the curves and envelopes of all groups, and the constants of their bonuses."""
         joint = model if isinstance(model, RegionalModel) else RegionalModel((model,))
         groups = joint.groups
         for group in groups:
@@ -221,7 +224,7 @@ class RegionalUCB(Policy):
         )
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The group and its estimate."""
+        """Give the group and its estimate."""
         group = int(np.argmax(state.indices))
         if state.plays[group] == 0:
             return "a group without plays: any of its arms, at random"

@@ -1,4 +1,7 @@
-"""TS-C (Gupta, Chaudhari, Mukherjee, Joshi and Yagan 2020): a Normal draw per competitive arm."""
+"""`TSC`: Thompson sampling among competitive arms.
+
+Gupta, Chaudhari, Mukherjee, Joshi and Yagan (2020).
+"""
 
 import dataclasses
 import math
@@ -21,7 +24,7 @@ from globalbandits.statistics import Statistics
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The largest draw among competitive arms; one without a reward at once, the lowest first."""
+    """Return the lowest competitive arm without a reward, or the one with the largest draw."""
     for arm in range(setup.tables.n_arms):
         if state.indices[arm] == math.inf:
             return arm
@@ -47,18 +50,18 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 @register("ts_c")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TSC(ConfidenceSetPolicy):
-    """Thompson sampling, restricted to the arms best for some parameter the rewards allow.
+    """Thompson sampling among the arms that are best for some parameter in a confidence set.
 
-    The competitive arms are those of `UCBC`; among them the largest of the draws
-    ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020; their factor of the
-    variance, from memory, is left at 1). With ``variance="learned"`` draws and competitive arms are
+    The competitive arms are those of `UCBC`. Among them the arm with the largest draw from
+    ``Normal(mean_k, variance / N_k)`` is played (Gupta and others 2020; the paper has a factor of
+    the variance, which is 1 here). With ``variance="learned"`` draws and competitive arms are
     those of `ThompsonSampling` and `UCBC` with that parameter. Value: any; draws are ranked by
     worth.
 
     Args:
-        alpha: how wide the confidence set is; positive.
+        alpha: positive; larger values widen the confidence set.
         variance: variance of a reward on the unit scale; 1/4 covers every reward in [0, 1].
-            Or "learned": that of each arm, from its own rewards and at first from all.
+            "learned" estimates each arm's variance, at first from all arms' rewards.
 
     >>> TSC().to_dict()
     {'policy': 'ts_c', 'alpha': 3.0, 'variance': 0.25}
@@ -71,6 +74,6 @@ class TSC(ConfidenceSetPolicy):
     log_factor = 2.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The confidence set and how many arms compete."""
+        """Give the confidence set and the number of competitive arms."""
         competing = int(np.sum(state.indices > -np.inf))
         return f"largest draw of {competing} competitive arms: {explain(state.allowed)}"

@@ -1,4 +1,4 @@
-"""UCB-C (Gupta, Chaudhari, Mukherjee, Joshi and Yagan 2020): UCB among competitive arms."""
+"""`UCBC`: UCB among competitive arms (Gupta, Chaudhari, Mukherjee, Joshi and Yagan 2020)."""
 
 import dataclasses
 import math
@@ -41,28 +41,28 @@ def init(setup: Setup) -> State:
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The largest index among competitive arms; arms without a reward tie at infinity."""
+    """Return the arm with the largest index. Competitive arms without a reward come first."""
     return choose_largest(state.indices, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-    """Narrow the set, and score the arms."""
+    """Update the set and the indices."""
     update_set(setup, stats, state.allowed, arm, reward)
     score(setup, stats, state)
 
 
 def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-    """The set and the indices from counts and sums."""
+    """Compute the set and the indices from counts and sums."""
     rebuild_set(setup, stats, state.allowed)
     score(setup, stats, state)
 
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
-    """UCB indices of the arms that are best somewhere in the set, -inf for the others.
+    """Compute UCB indices of the arms that are best somewhere in the set; -inf for the others.
 
-    All arms compete when the set is empty. An arm that was never played has an infinite index.
+    All arms compete if the set is empty. A competitive arm without a reward has index infinity.
     """
-    everyone = is_empty(state.allowed)
+    all_compete = is_empty(state.allowed)
     for part in range(0, state.reach.shape[0], 2):
         low, high = state.allowed.parts[part], state.allowed.parts[part + 1]
         state.reach[part], state.reach[part + 1] = 1, 0
@@ -71,7 +71,7 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
             state.reach[part + 1] = find_cell(setup.tables.envelope, high)
     root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
     for arm in range(setup.tables.n_arms):
-        if not everyone and not competes(setup, state, arm):
+        if not all_compete and not competes(setup, state, arm):
             state.indices[arm] = -math.inf
         elif stats.counts[arm] == 0:
             state.indices[arm] = math.inf
@@ -103,30 +103,31 @@ def is_best_within(setup: Setup, arm: int, first: int, last: int) -> bool:
 
 
 def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-    """The middle of the confidence set; nan without a reward, or when the set is empty."""
+    """Return the middle of the confidence set; nan without a reward or for an empty set."""
     return estimate_parameter(setup, stats, state.allowed)
 
 
 @register("ucb_c")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UCBC(ConfidenceSetPolicy):
-    """UCB, restricted to the arms that are best for some parameter the rewards allow.
+    """UCB among the arms that are best for some parameter in a confidence set.
 
     With ``r_k = sqrt(2 * alpha * variance * log(t) / N_k)`` the confidence set is ``{theta:
-    |mu_k(theta) - mean_k| <= r_k for all k}``; among the arms that are best somewhere in it
-    (all arms when it is empty) the one with the largest ``mean_k + r_k`` is played (Gupta and
-    others 2020, Algorithm 1). Arms best somewhere are read off the envelope, not off a grid.
-    Value: any. The set is that of what is observed, and the index is as for `UCB1`.
+    |mu_k(theta) - mean_k| <= r_k for all k}``. Among the arms that are best somewhere in the set,
+    or among all arms if it is empty, the one with the largest ``mean_k + r_k`` is played (Gupta
+    and others 2020, Algorithm 1). The envelope gives these arms exactly, without a grid.
+    Value: any. The set uses the observed rewards, and the index is as for `UCB1`.
 
-    By default the variance is learned: each arm's v_k from its own rewards, and from five that
-    all arms together tell. Then ``r_k = sqrt(n * v_k / N_k * (t^(2 * alpha / n) - 1))`` with
-    ``n = 4 + N_k``, which is the radius above once N_k is large, and much wider before. For
-    ``alpha = 1`` that is the index of Cowan, Honda and Katehakis (2018), whose n is ``N_k - 2``.
-    The paper's own constants, ``alpha=3, variance=0.25``, cost several times as much regret.
+    By default the variance is learned: v_k is a weighted average of the variance of the arm's own
+    rewards and an estimate from all arms, which has the weight of five rewards. Then
+    ``r_k = sqrt(n * v_k / N_k * (t^(2 * alpha / n) - 1))`` with ``n = 4 + N_k``. This is the radius
+    above for large N_k, and much wider for small N_k. For ``alpha = 1`` it is the index of Cowan,
+    Honda and Katehakis (2018), whose n is ``N_k - 2``. The constants of Gupta and others,
+    ``alpha=3, variance=0.25``, cost several times as much regret.
 
     Args:
-        alpha: how wide the set and the bonus are; positive. That the paper's proof takes
-            alpha > 3 is from memory.
+        alpha: positive; larger values widen the set and the bonus. Theory asks for more than 3
+            (not compared with the paper's text).
         variance: "learned", or the variance of a reward on the unit scale; 1/4 covers every
             reward in [0, 1].
 
@@ -141,6 +142,6 @@ class UCBC(ConfidenceSetPolicy):
     log_factor = 2.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The confidence set and how many arms compete."""
+        """Give the confidence set and the number of competitive arms."""
         competing = int(np.sum(state.indices > -np.inf))
         return f"largest index of {competing} competitive arms: {explain(state.allowed)}"

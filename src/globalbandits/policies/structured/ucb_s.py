@@ -1,4 +1,4 @@
-"""UCB-S (Lattimore and Munos 2014): optimism over all parameters the rewards allow."""
+"""`UCBS` (Lattimore and Munos 2014): optimism over a confidence set of the parameter."""
 
 import dataclasses
 import math
@@ -23,11 +23,12 @@ from globalbandits.statistics import Statistics
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """The best arm at the end of a part where the envelope is highest; any if the set is empty.
+    """Return the best arm at the end of a part where the envelope is highest.
 
-    Within a part means are monotone, and so are their worths if these rise with the means. Then
-    the supremum of each over the part is at one of its two ends, and the largest of all suprema
-    is the larger of the envelope's two values there. Other worths may be largest in between.
+    For an empty set return a random arm. Within a part means are monotone, and so are their
+    worths if these rise with the means. Then the supremum of each worth over the part is at one of
+    its two ends, and the largest supremum is the larger of the envelope's values at the ends.
+    Other worths may be largest in between; `choose_within` handles them.
     """
     if is_empty(state):
         return int(rng.random() * setup.tables.n_arms)
@@ -53,7 +54,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
 
 
 def choose_within(setup: Setup, state: State, rng: np.random.Generator) -> int:
-    """The arm that is worth most somewhere in the set, by the means it has there."""
+    """Return the arm that is worth most somewhere in the set, by its means in the set."""
     tables = setup.tables
     worths = np.full(tables.n_arms, -math.inf)
     for part in range(0, state.parts.shape[0], 2):
@@ -70,19 +71,20 @@ def choose_within(setup: Setup, state: State, rng: np.random.Generator) -> int:
 @register("ucb_s")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UCBS(ConfidenceSetPolicy):
-    """Play the arm that could be best by most: ``argmax_k sup over Theta_t of mu_k``.
+    """Play the arm with the largest possible mean: ``argmax_k sup over Theta_t of mu_k``.
 
     The confidence set is ``Theta_t = {theta: |mu_k(theta) - mean_k| <= sqrt(alpha * variance *
     log(t) / N_k) for all k}`` (Lattimore and Munos 2014, Algorithm 1, where the variance is a
-    sub-Gaussian constant; that their proofs need alpha > 2 is from memory). When it is empty,
-    any arm is played. Arms are not played once first: one without rewards does not narrow the set.
-    With ``variance="learned"`` the radius is that of `UCBC` with alpha / 2.
-    Value: any. mu_k is then what arm k is worth, which need not be largest at an end of the set.
+    sub-Gaussian constant). If it is empty, a random arm is played. Arms need no initial play: an
+    arm without rewards does not narrow the set. With ``variance="learned"`` the radius is that of
+    `UCBC` with alpha / 2.
+    Value: any. mu_k is then the worth of arm k, which need not be largest at an end of the set.
 
     Args:
-        alpha: how wide the set is; positive.
+        alpha: positive; larger values widen the set. Theory asks for more than 2 (not compared
+            with the paper's text).
         variance: variance of a reward on the unit scale; 1/4 covers every reward in [0, 1].
-            Or "learned": that of each arm, from its own rewards and at first from all.
+            "learned" estimates each arm's variance, at first from all arms' rewards.
 
     >>> UCBS(alpha=4).label
     'UCBS(alpha=4.0)'
@@ -95,7 +97,7 @@ class UCBS(ConfidenceSetPolicy):
     log_factor = 1.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The confidence set and the largest index."""
+        """Give the confidence set."""
         if is_empty(state):
             return f"any arm: {explain(state)}"
         return f"largest possible worth with {explain(state)}"

@@ -1,1 +1,1 @@
-"""Policies around another policy: a fallback, limits on arms, a floor and a ceiling."""
+"""Policies around another policy: `Guarded`, `Limited` and `Safe`."""

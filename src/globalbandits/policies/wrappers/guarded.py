@@ -1,10 +1,7 @@
-"""The rules of `Guarded`: two policies, and a test of the model that decides which one plays.
+"""`Guarded`: a structured policy, a test of its model, and a fallback for a refuted model.
 
-A fallback that can be rebuilt from statistics is rebuilt when it takes over. One that cannot is
-updated with every reward.
-
-`guard` builds the rules from those of the two policies as closures; the functions below it need
-no closure.
+`guard` combines the rules of the two policies. A fallback whose state follows from statistics is
+rebuilt when it takes over. Any other fallback is updated with every reward.
 """
 
 import dataclasses
@@ -40,17 +37,9 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-# The rules of `Guarded`: two policies, and a test of the model that decides which one plays.
-#
-# A fallback that can be rebuilt from statistics is rebuilt when it takes over. One that cannot
-# is updated with every reward.
-#
-# `guard` builds the rules from those of the two policies as closures; the functions below it
-# need no closure.
-
 _FIRST_TEST_REWARDS = 8
 # The number of rewards grows by this factor from one test to the next.
-_TEST_SPACING = 1.08
+_TEST_GROWTH = 1.08
 
 
 class Setup(NamedTuple):
@@ -67,11 +56,11 @@ class State(NamedTuple):
     """Both policies' states, and what the tests need, all since the last restart."""
 
     since: Statistics  # of the rewards since the last restart
-    inner: Any  # not updated once the model is refuted
-    fallback: Any  # its first state until the model is refuted, if it can be rebuilt
+    inner: Any  # not updated after the model is refuted
+    fallback: Any  # if it can be rebuilt: its initial state until the model is refuted
     histogram: Histogram
     snapshots: Snapshots  # of the histogram
-    next_test: IntArray  # (1,) after how many rewards the model is tested next
+    next_test: IntArray  # (1,) number of rewards at the next test of the model
     witness: FloatArray  # (1,) a theta that the last test did not refute
     n_restarts: IntArray  # (1,)
     refuted: IntArray  # (1,) 1 once the fallback plays for good
@@ -79,7 +68,7 @@ class State(NamedTuple):
 
 @cache
 def guard(inner: Rules, fallback: Rules) -> Rules:
-    """The rules of a policy and of its fallback as the rules of one policy."""
+    """Combine the rules of a policy and of its fallback."""
     waits = fallback.rebuild is not None
     can_restart = inner.rebuild is not None and waits
     rebuild_inner = inner.rebuild or rebuild_nothing
@@ -104,7 +93,7 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         )
 
     def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-        """The inner policy's arm, now and then any arm; the fallback's after a refutation."""
+        """Return the inner policy's arm or a random one; after a refutation the fallback's."""
         if state.refuted[0] == 1:
             return fallback_select(setup.fallback, state.since, state.fallback, rng)
         if explores(setup.exploration, state.since.total[0], rng.random()):
@@ -144,7 +133,7 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         return inner_estimate(setup.inner, state.since, state.inner)
 
     def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-        """Whether both policies and the tests can be where they were saved."""
+        """Check and complete the saved states of both policies and of the tests."""
         if not are_consistent(setup, stats, state):
             return False
         refuted = state.refuted[0] == 1
@@ -156,25 +145,31 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
 
 
 def rebuild_nothing(setup: Any, stats: Statistics, state: Any) -> None:
-    """The `rebuild` of a policy that has none; it does nothing."""
+    """Do nothing, for a policy without `rebuild`."""
 
 
 def next_test_after(n_rewards: int) -> int:
-    """The number of rewards at the test that follows one at ``n_rewards``.
+    """Return the number of rewards at the test after the one at ``n_rewards``.
 
     >>> next_test_after(8), next_test_after(1000)
     (9, 1080)
     """
-    return math.ceil(_TEST_SPACING * n_rewards)
+    return math.ceil(_TEST_GROWTH * n_rewards)
 
 
 def explores(exploration: float, n_rewards: int, u: float) -> bool:
-    """Whether to play a random arm: with probability exploration * (n + 1)**(-1/3), u uniform."""
+    """Whether to play a random arm, for a uniform u.
+
+    True with probability ``exploration * (n_rewards + 1)**(-1/3)``.
+    """
     return u * u * u * (n_rewards + 1) < exploration * exploration * exploration
 
 
 def add_evidence(state: State, arm: int, reward: float) -> None:
-    """Add one reward, which has been counted, to the evidence."""
+    """Add one reward to the histogram, and take snapshots that are due.
+
+    The statistics must already contain the reward.
+    """
     counts = state.histogram.counts
     total = state.since.total[0]
     add(state.histogram, arm, reward, 1.0)
@@ -188,7 +183,7 @@ def add_evidence(state: State, arm: int, reward: float) -> None:
 
 
 def has_witness(setup: Setup, state: State, estimate: float) -> bool:
-    """Whether some theta is not refuted; tries the last witness and the estimate first."""
+    """Whether some theta is not refuted. The last witness and the estimate are tried first."""
     theta = find_witness(
         setup.tables,
         state.histogram.counts,
@@ -205,7 +200,7 @@ def has_witness(setup: Setup, state: State, estimate: float) -> bool:
 
 
 def restart(state: State) -> None:
-    """Empty statistics and evidence, and count a restart."""
+    """Clear statistics and evidence, and count a restart."""
     clear(state.since)
     state.histogram.counts.fill(0.0)
     state.snapshots.times.fill(0)
@@ -214,7 +209,7 @@ def restart(state: State) -> None:
 
 
 def are_consistent(setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether the guard's own numbers can be those of a learner with these statistics."""
+    """Whether a learner with these statistics can have the guard's saved numbers."""
     total = int(state.since.total[0])
     counts = state.histogram.counts
     refuted, n_restarts = int(state.refuted[0]), int(state.n_restarts[0])
@@ -251,14 +246,16 @@ class Guarded(Policy):
     single arm can never refute a model. Over T rounds that is about ``1.5 * exploration *
     T**(2/3)`` plays, each of which costs the mean gap of the arms (`exploration_cost`).
 
-    The test is the spike-and-slab process, with false-alarm rate ``alpha`` over all time. When no
-    theta is left that explains all arms, there are two cases. If a change of theta explains the
-    rewards better than a wrong model, the inner policy restarts without rewards, at most
-    ``restarts`` times. Otherwise the fallback takes over for good, with all rewards since the last
-    restart. The model is tested by what is observed. Value: as the two policies use it.
+    The test is the spike-and-slab process, with false-alarm rate ``alpha`` over all time. The
+    model is refuted when no theta explains the rewards of all arms. If a change of theta explains
+    them better than a wrong model, the inner policy restarts without rewards, at most ``restarts``
+    times. Otherwise the fallback takes over for the rest of the game, with all rewards since the
+    last restart. The test uses the observed rewards, not their value. Value: as the two policies
+    use it.
 
-    Use it as an alarm, and for a parameter that jumps. It does not protect against a wrong arm:
-    random plays find one late. For that use `Elastic`, or `Safe` around the policy.
+    Use it as an alarm, and for a parameter that jumps. It does not protect against an arm with a
+    wrong curve, because random plays detect it late. For that use `Elastic`, or `Safe` around the
+    policy.
 
     Args:
         inner: the structured policy; may be given by position.
@@ -267,7 +264,7 @@ class Guarded(Policy):
             does not change.
         exploration: the factor of the exploration probability, at least 0; at 0 the model may
             never become testable.
-        restarts: how many changes of theta lead to a restart; 0 for none.
+        restarts: the largest number of restarts after changes of theta; 0 for none.
 
     >>> from globalbandits.policies import WAGP
     >>> Guarded(WAGP()).label
@@ -292,12 +289,12 @@ class Guarded(Policy):
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]
-        """The rules of both policies, put together."""
+        """The combined rules of both policies."""
         return guard(self.inner.rules, self.fallback.rules)
 
     @property
     def compiled(self) -> bool:  # type: ignore[override]
-        """Whether the rules of both policies can be."""
+        """Whether the rules of both policies can be compiled."""
         return self.inner.compiled and self.fallback.compiled
 
     @property
@@ -306,7 +303,7 @@ class Guarded(Policy):
         return self.inner.ignores_value
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The setups of both policies, and alpha divided among the restarts."""
+        """Return the setups of both policies, and thresholds that share alpha among restarts."""
         starts = np.arange(1.0, self.restarts + 2.0)
         shares = 1.0 / (starts * (starts + 1.0)) if self.restarts else np.ones(1)
         return Setup(
@@ -318,13 +315,13 @@ class Guarded(Policy):
         )
 
     def exploration_cost(self, model: "RewardModel", theta: float, horizon: int) -> float:
-        """Expected regret of the random plays in the first ``horizon`` rounds at theta."""
+        """Return the expected regret of the random plays in the first ``horizon`` rounds."""
         rounds = np.arange(1.0, horizon + 1.0)
         n_plays = np.minimum(1.0, self.exploration * rounds ** (-1.0 / 3.0)).sum()
         return float(n_plays * model.gaps(theta).mean())
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """Which policy plays, and its reason."""
+        """Say which policy plays, and its reason."""
         if state.refuted[0] == 1:
             reason = self.fallback.reason(setup.fallback, state.since, state.fallback)
             return f"model refuted, {reason}"
@@ -333,7 +330,7 @@ class Guarded(Policy):
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """Whether this is a random play, or what moved the choice of the inner policy."""
+        """Say that this is a random play, or what moved the choice of the policy that plays."""
         if state.refuted[0] == 1:
             return self.fallback.limit(setup.fallback, state.since, state.fallback, rng)
         if explores(setup.exploration, state.since.total[0], rng.random()):
@@ -341,7 +338,7 @@ class Guarded(Policy):
         return self.inner.limit(setup.inner, state.since, state.inner, rng)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """Whether the model is refuted, and the number of restarts."""
+        """Return whether the model is refuted, and the number of restarts."""
         return {"refuted": bool(state.refuted[0]), "restarts": int(state.n_restarts[0])}
 
     def observed(self, stats: Statistics, state: State) -> Statistics:

@@ -1,4 +1,4 @@
-"""A policy inside another one: its spec, its label, and the check of its saved state."""
+"""What policies around another policy share: a base class, and the check of a saved state."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from globalbandits.errors import PolicyError, StateError
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.statistics import Statistics
 
-# How far kept numbers may be from those derived from the statistics.
+# Tolerances for kept numbers against those derived from the statistics.
 _RTOL, _ATOL = 1e-6, 1e-9
 
 
 def as_policy(name: str, value: Any) -> Policy:
-    """A policy, which may be given as its dict."""
+    """Return a policy, which may be given as its dict."""
     policy = Policy.from_dict(value) if isinstance(value, Mapping) else value
     require(isinstance(policy, Policy), name, "be a policy", value, PolicyError)
     found: Policy = policy
@@ -24,7 +24,7 @@ def as_policy(name: str, value: Any) -> Policy:
 
 
 def label_around(policy: Any) -> str:
-    """The label of a policy around its `inner` one, and its parameters that are not default."""
+    """Return a label with the inner policy and the parameters that are not default."""
     changed = [
         f"{field.name}={value.label if isinstance(value, Policy) else repr(value)}"
         for field in dataclasses.fields(policy)
@@ -33,8 +33,8 @@ def label_around(policy: Any) -> str:
     return f"{type(policy).__name__}({', '.join([policy.inner.label, *changed])})"
 
 
-class Around(Policy):
-    """Base of a policy around an `inner` one; setup and state have a field `inner` as well."""
+class WrapperPolicy(Policy):
+    """Base of policies with an `inner` policy. Setup and state have a field `inner` too."""
 
     inner: Policy
 
@@ -49,11 +49,11 @@ class Around(Policy):
         return self.inner.ignores_value
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
-        """The inner policy's reason; `limit` says what moved its choice."""
+        """Return the inner policy's reason. `limit` says what moved its choice."""
         return self.inner.reason(setup.inner, stats, state.inner)
 
     def observed(self, stats: Statistics, state: State) -> Statistics:
-        """The statistics that the inner policy uses."""
+        """Return the statistics that the inner policy uses."""
         return self.inner.observed(stats, state.inner)
 
     @property
@@ -63,7 +63,7 @@ class Around(Policy):
 
 
 def moved_twice(inside: str | None, outside: str) -> str:
-    """The text for a choice that was moved outside, and perhaps inside before.
+    """Join the reasons of an inner wrapper, if any, and of an outer one.
 
     >>> moved_twice(None, "moved up"), moved_twice("moved up", "moved down")
     ('moved up', 'moved up; then moved down')
@@ -72,9 +72,9 @@ def moved_twice(inside: str | None, outside: str) -> str:
 
 
 def resume_inside(rules: Rules, setup: Setup, stats: Statistics, state: State) -> bool:
-    """Whether a saved state can be that of an inner policy with these statistics.
+    """Whether an inner policy with these statistics can have this saved state.
 
-    Fields that follow from the statistics are derived again; only the kept ones are used as saved.
+    Only the kept fields are used as saved. The others are recomputed from the statistics.
     """
     derived = derive(rules, setup, stats)
     if rules.rebuild is not None:
@@ -89,7 +89,7 @@ def resume_inside(rules: Rules, setup: Setup, stats: Statistics, state: State) -
 
 
 def derive(rules: Rules, setup: Setup, stats: Statistics) -> State:
-    """The state that follows from the statistics; the first state where their order matters."""
+    """Return the state that follows from the statistics, or the initial one if order matters."""
     state = rules.init(setup)
     if rules.rebuild is not None:
         rules.rebuild(setup, stats, state)
@@ -97,18 +97,18 @@ def derive(rules: Rules, setup: Setup, stats: Statistics) -> State:
 
 
 def check_kept(rules: Rules, setup: Setup, stats: Statistics, state: State, derived: State) -> None:
-    """Refuse kept fields that no learner with these statistics can have.
+    """Check that a learner with these statistics can have these kept fields.
 
     Args:
         rules: the rules of the policy.
         setup: the setup of the policy.
         stats: the statistics, which have been checked.
-        state: the state with its kept fields in place; `Rules.resume` completes it.
+        state: the state with its kept fields in place. `Rules.resume` completes it.
         derived: the result of `derive`, for comparison.
 
     Raises:
         StateError: if a field differs from the derived one by more than rounding, or if `resume`
-            refuses the state.
+            returns False.
     """
     if rules.resume is None:
         for name in rules.kept if rules.rebuild is not None else ():
@@ -134,7 +134,7 @@ def copy_into(target: Any, source: Any) -> None:
 
 
 def check_close(name: str, saved: Any, derived: Any) -> None:
-    """Refuse arrays, or NamedTuples of arrays, that differ by more than rounding."""
+    """Raise a StateError for arrays, or NamedTuples of them, that differ by more than rounding."""
     if hasattr(derived, "_fields"):
         for field in derived._fields:
             check_close(f"{name}.{field}", getattr(saved, field), getattr(derived, field))

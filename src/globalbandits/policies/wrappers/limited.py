@@ -1,8 +1,8 @@
-"""The rules of `Limited`: another policy's choice, moved into the arms that may be played now.
+"""`Limited`: another policy's choice, moved to the nearest arm that limits allow.
 
 Limits are relative to the arm of the last reward, not of the last decision. `select` changes no
-state, so any number of decisions may be open, and a log of rewards suffices to derive every
-decision again.
+state. So any number of decisions may be open, and a log of rewards suffices to repeat every
+decision.
 """
 
 import copy
@@ -19,7 +19,7 @@ from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.wrappers.inner_policy import (
-    Around,
+    WrapperPolicy,
     as_policy,
     moved_twice,
     resume_inside,
@@ -28,13 +28,6 @@ from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
-
-
-# The rules of `Limited`: another policy's choice, moved into the arms that may be played now.
-#
-# Limits are relative to the arm of the last reward, not of the last decision. `select` changes
-# no state, so any number of decisions may be open, and a log of rewards suffices to derive every
-# decision again.
 
 
 class Setup(NamedTuple):
@@ -55,12 +48,12 @@ class State(NamedTuple):
 
     inner: Any
     last: IntArray  # (1,) the arm of the last reward; the start before any reward
-    streak: IntArray  # (1,) the number of rewards of this arm without another in between
+    streak: IntArray  # (1,) the number of rewards of this arm in a row
 
 
 @cache
 def limit(inner: Rules) -> Rules:
-    """The rules of a policy inside limits."""
+    """Apply limits to the rules of a policy."""
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
 
     def init(setup: Setup) -> State:
@@ -72,15 +65,15 @@ def limit(inner: Rules) -> Rules:
         )
 
     def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-        """The inner policy's arm, or the nearest one that may be played."""
+        """Return the inner policy's arm, or the nearest arm within the limits."""
         wanted = int(inner_select(setup.inner, stats, state.inner, rng))
         if not 0 <= wanted < setup.tables.n_arms:
-            # Not an arm: the engine reports it.
+            # The engine reports an error, because this is not an arm.
             return wanted
         return min(max(wanted, lowest(setup, state)), highest(setup, stats, state))
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-        """Update the inner policy; the limits move with the arm."""
+        """Update the inner policy, and move the limits to the arm."""
         inner_update(setup.inner, stats, state.inner, arm, reward)
         if arm != state.last[0]:
             state.last[0] = arm
@@ -92,7 +85,7 @@ def limit(inner: Rules) -> Rules:
         return inner_estimate(setup.inner, stats, state.inner)
 
     def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-        """Whether a saved state can be that of a learner with these statistics."""
+        """Check and complete a saved state."""
         last, streak, total = int(state.last[0]), int(state.streak[0]), int(stats.total[0])
         if total == 0:
             fits = last == setup.start and streak == 0
@@ -104,18 +97,18 @@ def limit(inner: Rules) -> Rules:
 
 
 def anchor(setup: Setup, state: State) -> int:
-    """The arm that steps are counted from."""
+    """Return the arm that steps are counted from."""
     return int(min(max(state.last[0], setup.low), setup.high))
 
 
 def is_bound(setup: Setup, state: State) -> bool:
-    """Whether only one arm may be played: the first decision, or a cohort not complete."""
+    """Whether only one arm may be played: at the first decision, and in an incomplete cohort."""
     streak = state.streak[0]
     return bool(streak == 0 or streak % setup.cohort != 0)
 
 
 def lowest(setup: Setup, state: State) -> int:
-    """The lowest arm that may be played now."""
+    """Return the lowest arm that may be played now."""
     here = anchor(setup, state)
     if is_bound(setup, state):
         return here
@@ -123,7 +116,7 @@ def lowest(setup: Setup, state: State) -> int:
 
 
 def highest(setup: Setup, stats: Statistics, state: State) -> int:
-    """The highest arm that may be played now."""
+    """Return the highest arm that may be played now."""
     here = anchor(setup, state)
     if is_bound(setup, state):
         return here
@@ -142,13 +135,13 @@ _WAGP = WAGP()
 
 @register("limited")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Limited(Around):
+class Limited(WrapperPolicy):
     """Play the choice of another policy, moved to the nearest arm that limits allow.
 
     The first decision is for ``start``. Steps and cohorts are counted from the arm of the last
     reward, not of the last decision. So no decision goes further than the observations permit,
-    even when rewards are late and several decisions are open. With one decision at a time the
-    two are the same. The order of rewards matters: a learner can neither forget nor be merged.
+    even when rewards are late and several decisions are open. With one decision at a time both
+    counts agree. The order of rewards matters: a learner can neither forget nor be merged.
 
     Args:
         inner: the policy whose choice is limited; may be given by position.
@@ -173,7 +166,7 @@ class Limited(Around):
     cohort: int = 1
 
     def __post_init__(self) -> None:
-        """Check everything that does not depend on the model."""
+        """Check the parameters that do not depend on the model."""
         object.__setattr__(self, "inner", as_policy("inner", self.inner))
         is_flag = isinstance(self.no_skipping, bool)
         require(is_flag, "no_skipping", "be True or False", self.no_skipping, PolicyError)
@@ -192,16 +185,16 @@ class Limited(Around):
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]
-        """The inner policy's rules inside limits."""
+        """The inner policy's rules with limits."""
         return limit(self.inner.rules)
 
     @property
     def ignores_value(self) -> bool:  # type: ignore[override]
-        """Bounds on the arms may exclude the arm that is worth most."""
+        """True also with bounds on the arms, which may exclude the arm that is worth most."""
         return self.inner.ignores_value or self.low > 0 or self.high is not None
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The inner policy's setup, and the limits as indices of the model's arms."""
+        """Return the inner policy's setup, and the limits as indices of the model's arms."""
         last = model.n_arms - 1
         for name in ("low", "high", "start"):
             arm = getattr(self, name)
@@ -221,7 +214,7 @@ class Limited(Around):
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """The limit that moved the inner policy's choice, and what moved it inside."""
+        """Say which limit moved the inner policy's choice, after any limits of its own."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
         low, high = lowest(setup, state), highest(setup, stats, state)
@@ -243,7 +236,7 @@ class Limited(Around):
         return moved_twice(inside, f"moved from arm {wanted} by a limit: {why}")
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """The arms that may be played now, and the inner policy's own numbers."""
+        """Return the arms that may be played now, and the inner policy's details."""
         arms = {"lowest": lowest(setup, state), "highest": highest(setup, stats, state)}
         return arms | self.inner.details(setup.inner, stats, state.inner)
 

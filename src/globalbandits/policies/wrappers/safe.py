@@ -1,8 +1,8 @@
-"""The rules of `Safe`: another policy's choice, between floors and ceilings.
+"""`Safe`: another policy's choice, overruled when arms' own rewards clearly contradict it.
 
-The inner policy's choice has the index infinity, every other arm minus infinity. Clamped between
-floors and ceilings this means: the choice is played unless its ceiling is below the largest floor;
-then the arm with that floor is.
+Every arm has a floor and a ceiling. The inner policy's choice is played, unless its ceiling is
+below the largest floor. Then the arm with that floor is played. This is the clamping of
+`shared/gittins.py`, with index infinity for the choice and minus infinity for all other arms.
 """
 
 import copy
@@ -43,7 +43,7 @@ from globalbandits.policies.shared.refits import (
 )
 from globalbandits.policies.shared.worth import unit_scale, worth_within
 from globalbandits.policies.wrappers.inner_policy import (
-    Around,
+    WrapperPolicy,
     as_policy,
     moved_twice,
     resume_inside,
@@ -53,12 +53,6 @@ from globalbandits.statistics import Statistics, assign, no_statistics
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
-
-# The rules of `Safe`: another policy's choice, between floors and ceilings.
-#
-# The inner policy's choice has the index infinity, every other arm minus infinity. Clamped
-# between floors and ceilings this means: the choice is played unless its ceiling is below the
-# largest floor; then the arm with that floor is.
 
 # The number of rewards grows by this factor from one update of all bounds to the next.
 RENEWAL_GROWTH = 1.07
@@ -89,7 +83,7 @@ class State(NamedTuple):
 
 @cache
 def secure(inner: Rules) -> Rules:
-    """The rules of a policy between floors and ceilings."""
+    """Add floors and ceilings to the rules of a policy."""
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
     inner_rebuild = inner.rebuild
 
@@ -110,10 +104,10 @@ def secure(inner: Rules) -> Rules:
         return state
 
     def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-        """The inner policy's arm unless another one's floor is above its ceiling."""
+        """Return the inner policy's arm, unless another arm's floor is above its ceiling."""
         wanted = int(inner_select(setup.inner, stats, state.inner, rng))
         if not 0 <= wanted < setup.tables.n_arms:
-            # Not an arm: the engine reports it.
+            # The engine reports an error, because this is not an arm.
             return wanted
         highest = int(state.highest[0])
         return highest if state.ceilings[wanted] < state.floors[highest] else wanted
@@ -133,12 +127,12 @@ def secure(inner: Rules) -> Rules:
         return inner_estimate(setup.inner, stats, state.inner)
 
     def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
-        """The inner policy's state and all bounds."""
+        """Rebuild the inner policy's state and all bounds."""
         inner_rebuild(setup.inner, stats, state.inner)  # type: ignore[misc]
         update_all_bounds(setup, stats, state)
 
     def resume(setup: Setup, stats: Statistics, state: State) -> bool:
-        """Whether the inner policy and the bounds can be where they were saved."""
+        """Check and complete a saved state."""
         if not may_be_renewals(state.fitted, state.renewed, stats, RENEWAL_GROWTH):
             return False
         learn_noise_level(setup, state)
@@ -164,7 +158,7 @@ def update_all_bounds(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def learn_noise_level(setup: Setup, state: State) -> None:
-    """Learn the variances, unless one is given, and schedule the next update of all bounds."""
+    """Estimate the variances, unless one is given, and schedule the next update of all bounds."""
     fitted = state.fitted
     state.due[0] = next_fit(fitted.total[0], RENEWAL_GROWTH)
     if setup.variance > 0.0:
@@ -175,7 +169,7 @@ def learn_noise_level(setup: Setup, state: State) -> None:
 
 
 def update_bounds(setup: Setup, state: State, arm: int) -> None:
-    """Floor and ceiling of one arm, from its own rewards.
+    """Compute floor and ceiling of one arm from its own rewards.
 
     An arm without a reward has no ceiling. Its floor is infinite once it must be played.
     """
@@ -204,29 +198,28 @@ _WAGP = WAGP()
 
 @register("safe")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Safe(Around):
+class Safe(WrapperPolicy):
     """Play another policy's choice, unless the arms' own rewards clearly contradict it.
 
     An arm with N rewards of mean m has the floor ``m + sqrt(v/N) psi(eps t / N)`` and the
     ceiling ``m + sqrt(v/N) psi(10 t / N)``. If the ceiling of the chosen arm is below the largest
     floor, the arm with that floor is played instead. From round 1/eps on an arm without rewards
-    has an infinite floor. Bounds are computed again when t has grown by 7 % or N by 1 %.
+    has an infinite floor. Bounds are recomputed when t has grown by 7 % or N by 1 %.
 
     If ``variance`` bounds the variance of every arm's rewards, regret is sub-linear for all means
-    and all inner policies (docs/elastic.md). Means must not change over time: old rewards of an
-    arm would keep the inner policy from following. A learner can forget and be merged if the inner
-    policy can.
+    and all inner policies (docs/elastic.md). Means must not change over time: the bounds use all
+    rewards of an arm, also old ones. A learner can forget and be merged if the inner policy can.
 
     Value: exact for values that rise linearly with the mean. For others a bound is the largest
-    worth of a mean that near to the arm's own; the proof does not cover this.
+    worth of the means within the bonus of m; the proof does not cover this.
 
     Args:
         inner: the policy to be made safe; may be given by position.
         caution: eps times the number of arms, positive. Larger values find wrong curves sooner
-            and cost more where the curves are right.
+            and cost more if the curves are right.
         variance: v above, on the unit reward scale: rewards of every arm are sub-Gaussian with
-            this variance. 1/4 is valid for all rewards; a smaller value must be known. None to
-            learn it, which costs less and is not covered by the proof.
+            this variance. 1/4 is valid for all rewards. Use a smaller value only if you know it.
+            None estimates it, which costs less and is not covered by the proof.
 
     >>> from globalbandits.policies import WAGP
     >>> Safe(WAGP()).label, Safe(WAGP(), variance=None).label
@@ -249,11 +242,11 @@ class Safe(Around):
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]
-        """The inner policy's rules between floors and ceilings."""
+        """The inner policy's rules with floors and ceilings."""
         return secure(self.inner.rules)
 
     def setup(self, model: "RewardModel") -> Setup:
-        """The inner policy's setup and the constants."""
+        """Return the inner policy's setup and the constants."""
         return Setup(
             tables=model.tables,
             inner=self.inner.setup(model),
@@ -264,7 +257,7 @@ class Safe(Around):
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
-        """The bound that moved the inner policy's choice, and what moved it inside."""
+        """Say which bound moved the inner policy's choice, after any limits of its own."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
         highest = int(state.highest[0])
@@ -281,7 +274,7 @@ class Safe(Around):
         return moved_twice(inside, moved)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """The bounds of every arm, None where there is none yet, and the inner policy's details."""
+        """Return every arm's bounds, None for infinite ones, and the inner policy's details."""
         bounds = {
             name: [value if np.isfinite(value) else None for value in values.tolist()]
             for name, values in (("floors", state.floors), ("ceilings", state.ceilings))
