@@ -37,8 +37,8 @@ def serve(
 ) -> None:
     """Serve decisions over HTTP, and learn from their rewards.
 
-    Only this machine can reach it unless --host says otherwise, which needs a token. What it
-    answers is described at /openapi.json.
+    By default only this machine can reach the service. Any other --host needs a token. The API is
+    described at /openapi.json.
 
     [bold]Examples[/bold]
 
@@ -111,9 +111,9 @@ def token_create(
     tenant: Annotated[str, typer.Option(help="Whose bandits it opens.")] = "main",
     label: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
-    """Create a token and print it, this once. No server may use an SQLite file meanwhile.
+    """Create a token and print it once. No server may be using an SQLite file.
 
-    Where one does, an administrator creates one with POST /v1/tokens.
+    If a server is using it, an administrator can create a token with POST /v1/tokens.
 
     [bold]Example[/bold]
 
@@ -135,7 +135,7 @@ def token_create(
 
 
 def needs_extra(extra: str, *packages: str) -> None:
-    """Refuse to run without the packages of an extra, and say how to install them."""
+    """Raise an error with the install command if packages of an extra are missing."""
     from importlib.util import find_spec
 
     from globalbandits.errors import ServiceError
