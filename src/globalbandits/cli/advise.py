@@ -61,7 +61,7 @@ def advise(
 def _advice(
     evidence: "Evidence", baseline: int | None, confidence: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the advice with its numbers, and the supporting statements in the order of printing."""
+    """Return the advice with its numbers, and its statements in the order of printing."""
     from globalbandits.plots.labels import escape_controls
 
     model, against = evidence.model, evidence.against_model()

@@ -38,7 +38,7 @@ def reproduce(
 ) -> None:
     """Simulate the paper's four experiments and compare the results with its numbers.
 
-    The section "Can you trust it?" shows the error rates of intervals and alarms in the same worlds.
+    The section "Can you trust it?" shows the error rates of intervals and alarms in these worlds.
 
     Writes results.json, the figures (SVG and PNG) and report.html, a page that needs no network.
 

@@ -9,7 +9,7 @@ from globalbandits.cli.output import as_json
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a sweep.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show every row, however many.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show all rows.")]
 
 
 def show(

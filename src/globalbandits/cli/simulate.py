@@ -20,10 +20,10 @@ def simulate(
         ),
     ] = "threads",
     workers: Annotated[
-        int | None, typer.Option(help="Threads or processes; as many as cores by default.")
+        int | None, typer.Option(help="Threads or processes; the number of cores by default.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Take a folder of another spec; keep what is the same.")
+        bool, typer.Option("--force", help="Accept a folder of another spec; keep common results.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     json: Annotated[
