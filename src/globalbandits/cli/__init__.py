@@ -1,4 +1,4 @@
-"""The command line: parsing and printing, nothing else."""
+"""The command line. It only parses arguments and prints results."""
 
 from globalbandits.cli.app import main
 

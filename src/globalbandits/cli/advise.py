@@ -1,4 +1,4 @@
-"""``globalbandits advise``: which arm to take, from a log of decisions."""
+"""``globalbandits advise``: recommend an arm from a log of decisions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,7 +61,7 @@ def advise(
 def _advice(
     evidence: "Evidence", baseline: int | None, confidence: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the advice with its numbers, and the statements behind it in the order of printing."""
+    """Return the advice with its numbers, and its statements in the order of printing."""
     from globalbandits.plots.labels import escape_controls
 
     model, against = evidence.model, evidence.against_model()
@@ -131,7 +131,7 @@ def _read(
 
 
 def _index(name: str, text: str, arms: tuple[Any, ...]) -> int:
-    """Return the index of the arm that a text names, as a label or as a number."""
+    """Return the index of the arm with this label or number."""
     from globalbandits._rewards import index_of
 
     written = [str(value) for value in arms]

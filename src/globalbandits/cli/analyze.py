@@ -93,7 +93,7 @@ def analyze(
 
     if plot is not None:
         check_figure_path(plot)
-    # All calls of the user's functions come before the first output.
+    # The user's functions are called before the first output, so that an error prints nothing else.
     with _code_of(file):
         options = {"cost": cost, "target": target}
         chosen, name = _choose(model, mean, value, arms, parameter or [], options, domain, file)
@@ -109,9 +109,9 @@ def analyze(
 
 @contextmanager
 def _code_of(file: str | None) -> Iterator[None]:
-    """Turn any exception of the user's file into an error of one line.
+    """Turn any exception in the user's file into an error message of one line.
 
-    That includes SystemExit: a file that ends the program must not look like success.
+    SystemExit is included, because a file that ends the program must not look like success.
     """
     try:
         yield

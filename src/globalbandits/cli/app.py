@@ -41,7 +41,7 @@ COMMANDS = (
     prune,
     warm,
 )
-NAMES = {"import_log": "import"}  # a keyword cannot name a function
+NAMES = {"import_log": "import"}  # `import` is a keyword, so the function has another name
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -73,8 +73,8 @@ def globalbandits(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
-    An error that the user can correct is one line and exit code 2. If standard output is closed
-    or ends early, the exit code is 1, without a message.
+    An error that the user can correct prints one line and gives exit code 2. If standard output is
+    closed or ends early, the exit code is 1 and there is no message.
     """
     output.make_safe()
     code = 1
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             code = 1
     except BrokenPipeError:
         code = 1
-    except OSError as error:  # a full disk
+    except OSError as error:  # for example a full disk
         code = 2
         output.complain(str(error))
     finally:
@@ -97,7 +97,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     """Run a command and return its exit code."""
     try:
         app(args=arguments, prog_name="globalbandits")
-    except SystemExit as stop:  # how every command ends
+    except SystemExit as stop:  # every command ends with it
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except BrokenPipeError:
         raise

@@ -1,4 +1,4 @@
-"""Values and models from the words of a command line."""
+"""Parse the arguments of a command line into values and models."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,9 @@ ILLUSTRATION = "three-arms"  # the model that illustrates the paper
 
 
 def parse_arms(text: str) -> list[Number | str]:
-    """Return arms from ``first:last:step``, or from a list with commas whose entries may be labels.
+    """Return arms from ``first:last:step``, or from a list of numbers and labels with commas.
 
-    Steps are decimal: 0.4:0.95:0.05 holds 0.45, not 0.45000000000000007.
+    Steps are exact decimals: 0.4:0.95:0.05 contains 0.45, not 0.45000000000000007.
 
     >>> parse_arms("0.4:0.6:0.05")
     [0.4, 0.45, 0.5, 0.55, 0.6]
@@ -81,7 +81,7 @@ def parse_value(text: str) -> Number | str:
 
 
 def model_names() -> list[str]:
-    """Return every name that `named_model` takes; names in two catalogues are written in full.
+    """Return all names that `named_model` accepts. A name in two catalogues has its full form.
 
     >>> "linear-power" in model_names(), "dose.linear" in model_names()
     (True, True)

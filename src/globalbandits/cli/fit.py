@@ -1,4 +1,4 @@
-"""``globalbandits fit``: from a file of history to a model, a verdict in words, and a page."""
+"""``globalbandits fit``: learn a model from a file of history, with a verdict and a page."""
 
 import sys
 import warnings
@@ -68,10 +68,10 @@ def fit(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Learn curves from other groups' history, and say what they are worth in a new group.
+    """Learn curves from other groups' history, and show their worth in a new group.
 
-    Prints the verdict with its reasons. The model file is for analyze --file, gb.load_model and
-    gb.Learner; with --json the policy to deploy is under "policy".
+    Prints the verdict with its reasons. Use the model file with analyze --file, gb.load_model and
+    gb.Learner. With --json the policy to deploy is under "policy".
 
     [bold]Examples[/bold]
 
@@ -89,7 +89,7 @@ def fit(
     from globalbandits.model.files import check_model_path
     from globalbandits.plots import check_figure_path
 
-    # What cannot be written is said before the work.
+    # Paths that cannot be written raise an error before the work starts.
     for path, check in (
         (out, check_model_path),
         (page, check_page_path),
@@ -98,7 +98,7 @@ def fit(
         if path is not None:
             check(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what it says is among the notes
+        warnings.simplefilter("ignore", UserWarning)  # the notes contain the same text
         found = fit_history(
             history,
             group=group,
@@ -125,12 +125,12 @@ def fit(
 
 
 def _offered(text: str) -> list[Any]:
-    """The arms to offer: numbers of a range, or the names in a list as a file would have them."""
+    """The arms to offer: the numbers of a range, or names as they are written in a file."""
     return parse_arms(text) if ":" in text else [part.strip() for part in text.split(",")]
 
 
 def _is_watched() -> bool:
-    """Say whether standard error is a terminal."""
+    """Whether standard error is a terminal."""
     return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
@@ -141,7 +141,7 @@ def _as_json(found: "Fit") -> str:
 
 
 def _write(found: "Fit", out: Path | None, page: Path | None, plot: Path | None) -> None:
-    """The files that were asked for, each whole or not at all."""
+    """Write the requested files. An interrupted write leaves no partial file."""
     written: dict[str, Any] = {}
     if out is not None:
         found.save(out)

@@ -59,7 +59,7 @@ def league(
     """Play every policy on every scenario and rank them by regret.
 
     Regret is measured by the true means, so a policy that trusts a wrong curve loses here.
-    Games are stored in the folder: the same command continues where it stopped, and a command
+    Games are stored in the folder. The same command continues where it stopped, and a command
     with more policies, scenarios or worlds plays only the new games.
     Writes league.html (a page that needs no network), league.json and a heat map; with --random
     unseen.html and unseen.json.
@@ -128,7 +128,7 @@ def _play(
     from globalbandits.lab.report.league_report import print_league, write_league
 
     scenarios, policies = load_scenarios(scenario), league_policies(policy)
-    as_folder("out", out, ScenarioError)  # fails now rather than after the first game
+    as_folder("out", out, ScenarioError)  # raises an error before the first game
     with _progress() as (tick, restart):
         compile_ahead(list(policies) if policy is None else policy, tick)
         restart(len(scenarios) * len(policies))
@@ -170,7 +170,7 @@ def _play_unseen(
 
 @contextmanager
 def _progress() -> Iterator[tuple[Tick, Restart]]:
-    """Show a progress bar; yield a function to call before each game, and one to restart."""
+    """Show a progress bar; yield a function to call before each game, and one to restart it."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

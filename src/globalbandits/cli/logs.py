@@ -60,7 +60,7 @@ def export(
         Path | None, typer.Option(help="File to write; standard output by default.")
     ] = None,
 ) -> None:
-    """Write the log as lines of JSON: settings, events, decisions, refusals.
+    """Write the log as lines of JSON: settings, events, decisions and refusals.
 
     [bold]Examples[/bold]
 

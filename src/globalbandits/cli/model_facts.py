@@ -1,4 +1,4 @@
-"""The facts that ``analyze`` shows about a model: values for JSON, and terminal tables."""
+"""The facts that ``analyze`` shows about a model, as values for JSON and as terminal tables."""
 
 import math
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from globalbandits.plots.labels import counted, printed_label
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-N_HARDEST = 5  # regions with the smallest distances
-MAX_ROWS = 20  # of a table in the terminal
-MAX_NAMES = 12  # of a list of arms in the terminal
+N_HARDEST = 5  # number of shown regions with the smallest distances
+MAX_ROWS = 20  # per table in the terminal
+MAX_NAMES = 12  # arms per list in the terminal
 _CONSTANT_SYMBOLS = {
     "lower_constant": "D1",
     "lower_exponent": "γ1",
@@ -60,10 +60,10 @@ def model_facts(model: RewardModel, name: str, theta: float | None) -> dict[str,
 
 
 def theta_facts(model: RewardModel, theta: float) -> dict[str, Any]:
-    """Return the best arms at a parameter, their lead, and the distance to where it ends.
+    """Return the best arms at a parameter, their gap to the others, and the distance to the edge.
 
-    Best is the arm that is worth most; in a model without a value function, worth is the mean.
-    ``nearest_edge`` is None if no other arm is ever best.
+    The best arm has the highest worth. In a model without a value function, worth is the mean.
+    ``nearest_edge``, the nearest parameter at which other arms are best, is None if there is none.
     """
     distance = model.suboptimality_distance(theta)
     best = model.best_arms(theta)
@@ -167,7 +167,7 @@ def print_facts(facts: dict[str, Any], console: "Console") -> None:
 
 
 def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
-    """Yield answers first, constants of the theory last."""
+    """Yield the answers first and the constants of the theory last."""
     yield _summary(facts)
     if facts["at_theta"] is not None:
         yield _at_theta(facts["at_theta"], facts["valued"])

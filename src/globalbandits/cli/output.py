@@ -1,4 +1,4 @@
-"""What commands write: JSON, error lines, and streams that may be closed or end early."""
+"""Output of commands: JSON, error lines, and streams that may be closed or end early."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import typer
 
-INTERRUPTED = 130  # exit code of a shell for Ctrl-C
+INTERRUPTED = 130  # a shell's exit code for Ctrl-C
 
 
 def make_safe() -> None:
@@ -44,7 +44,7 @@ def flush() -> None:
 
 
 def abandon() -> None:
-    """Redirect streams that cannot be flushed to nowhere, so that Python can exit quietly."""
+    """Redirect streams that cannot be flushed to the null device, so that Python exits quietly."""
     for stream in (sys.stdout, sys.stderr):
         if is_open(stream):
             try:
@@ -68,7 +68,7 @@ def as_json(value: Any) -> str:
 
 @contextlib.contextmanager
 def resumable() -> Iterator[None]:
-    """End on Ctrl-C with a message that finished work is kept, and with its own exit code."""
+    """On Ctrl-C, print a message that finished work is kept, and exit with its own code."""
     try:
         yield
     except KeyboardInterrupt:

@@ -38,7 +38,7 @@ def reproduce(
 ) -> None:
     """Simulate the paper's four experiments and compare the results with its numbers.
 
-    The section "Can you trust it?" shows, in the same worlds, how often intervals and alarms err.
+    The section "Can you trust it?" shows the error rates of intervals and alarms in these worlds.
 
     Writes results.json, the figures (SVG and PNG) and report.html, a page that needs no network.
 
@@ -65,7 +65,7 @@ def reproduce(
     from globalbandits.lab.report import print_outcomes, write_report
 
     started = time.perf_counter()
-    # Wrong numbers and folders fail before any simulation.
+    # Invalid arguments raise an error before any simulation.
     check_request(experiment or [], runs, horizon, seed)
     as_folder("out", out, ScenarioError)
     numbers = sorted(set(experiment or EXPERIMENTS))

@@ -17,28 +17,28 @@ def serve(
     db: Annotated[
         str,
         typer.Option(
-            help="SQLite file of the log, made if it is not there; or "
+            help="SQLite file of the log, created if it is missing; or "
             "postgresql://user@host/database, which several servers may share."
         ),
     ] = "globalbandits.db",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port; 0 selects a free port.")] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
-            envvar="GLOBALBANDITS_TOKEN", help="Token that opens everything of the main tenant."
+            envvar="GLOBALBANDITS_TOKEN", help="Token with the role admin in the main tenant."
         ),
     ] = None,
     example: Annotated[bool, typer.Option(help="Create a bandit named example.")] = False,
     most_open: Annotated[
-        int, typer.Option(help="Decisions of a bandit that may wait for rewards.")
+        int, typer.Option(help="Maximum number of open decisions of a bandit.")
     ] = 100_000,
-    rate: Annotated[float, typer.Option(help="Requests of a token a second.")] = 10_000.0,
+    rate: Annotated[float, typer.Option(help="Requests per second and token.")] = 10_000.0,
 ) -> None:
     """Serve decisions over HTTP, and learn from their rewards.
 
-    Only this machine can reach it unless --host says otherwise, which needs a token. What it
-    answers is described at /openapi.json.
+    By default only this machine can reach the service. Any other --host needs a token. The API is
+    described at /openapi.json.
 
     [bold]Examples[/bold]
 
@@ -108,12 +108,12 @@ def token_create(
         ),
     ],
     role: Annotated[str, typer.Option(help="read, write or admin.")] = "write",
-    tenant: Annotated[str, typer.Option(help="Whose bandits it opens.")] = "main",
-    label: Annotated[str, typer.Option(help="What it is for.")] = "",
+    tenant: Annotated[str, typer.Option(help="Tenant of the token.")] = "main",
+    label: Annotated[str, typer.Option(help="Description of its purpose.")] = "",
 ) -> None:
-    """Create a token and print it, this once. No server may use an SQLite file meanwhile.
+    """Create a token and print it once. No server may be using an SQLite file.
 
-    Where one does, an administrator creates one with POST /v1/tokens.
+    If a server is using it, an administrator can create a token with POST /v1/tokens.
 
     [bold]Example[/bold]
 
@@ -135,7 +135,7 @@ def token_create(
 
 
 def needs_extra(extra: str, *packages: str) -> None:
-    """Refuse to run without the packages of an extra, and say how to install them."""
+    """Raise an error with the install command if packages of an extra are missing."""
     from importlib.util import find_spec
 
     from globalbandits.errors import ServiceError

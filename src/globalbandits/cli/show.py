@@ -1,4 +1,4 @@
-"""``globalbandits show`` and ``compare``: results of sweeps."""
+"""``globalbandits show`` and ``globalbandits compare``: results of sweeps."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from globalbandits.cli.output import as_json
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a sweep.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Everything = Annotated[bool, typer.Option("--all", help="Show every row, however many.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show all rows.")]
 
 
 def show(
@@ -68,7 +68,7 @@ def compare(
 ) -> None:
     """Compare two sweeps: regret of the second minus that of the first, with 95 % intervals.
 
-    Runs are paired: with the same seed they share their random numbers.
+    Runs are paired: runs with the same seed share their random numbers.
 
     [bold]Examples[/bold]
 

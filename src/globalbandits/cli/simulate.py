@@ -1,4 +1,4 @@
-"""``globalbandits simulate`` and ``spec``: experiments as files."""
+"""``globalbandits simulate`` and ``globalbandits spec``: experiments described in files."""
 
 import sys
 from contextlib import nullcontext
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-FAILED = 3  # exit code
+FAILED = 3  # exit code if some points failed
 
 
 def simulate(
@@ -20,21 +20,21 @@ def simulate(
         ),
     ] = "threads",
     workers: Annotated[
-        int | None, typer.Option(help="Threads or processes; as many as cores by default.")
+        int | None, typer.Option(help="Threads or processes; the number of cores by default.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Take a folder of another spec; keep what is the same.")
+        bool, typer.Option("--force", help="Accept a folder of another spec; keep common results.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each event, for programs.")
     ] = False,
 ) -> None:
-    """Simulate what a file describes: one experiment, or every point of a sweep.
+    """Simulate the experiment in a file, or every point of its sweep.
 
-    Finished points are stored: the same command simulates only what is missing, and the files are
-    the same byte for byte. Exit codes: 0 finished, 2 error in the file or the options, 3 some
-    points failed (the others are stored), 130 interrupted.
+    Finished points are stored. If you repeat the command, it simulates only the missing points, and
+    the files have the same bytes. Exit codes: 0 finished, 2 error in the file or the options, 3
+    some points failed (the others are stored), 130 interrupted.
 
     [bold]Examples[/bold]
 

@@ -1,4 +1,4 @@
-"""``globalbandits trial``: recommendations of trial designs, scenario by scenario."""
+"""``globalbandits trial``: recommendations of trial designs on scenarios of true rates."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,8 +21,8 @@ def trial(
 ) -> None:
     """Simulate the designs of a trial on scenarios of true rates, and show their recommendations.
 
-    A file holds the model of the designs, the designs (any policies), the scenarios and an optional
-    stopping rule.
+    The file contains the model of the designs, the designs (any policies), the scenarios and an
+    optional stopping rule.
 
     [bold]Examples[/bold]
 

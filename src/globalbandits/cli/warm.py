@@ -1,4 +1,4 @@
-"""``globalbandits warm``: compile ahead, so that nobody waits for it later."""
+"""``globalbandits warm``: compile policies before their first use."""
 
 from typing import Annotated
 
@@ -14,11 +14,11 @@ def warm(
         ),
     ] = None,
 ) -> None:
-    """Compile policies once and keep the code on disk, for the simulator and for live learners.
+    """Compile policies for the simulator and for live learners, and store the code on disk.
 
-    Later processes load it in a moment. In the image of a container, run it with
-    GLOBALBANDITS_CACHE_DIR set to a folder that the image keeps, on the kind of processor that
-    will run it.
+    Later processes load the stored code in a moment. To prepare a container image, set
+    GLOBALBANDITS_CACHE_DIR to a folder inside the image, and run the command on the same kind of
+    processor as the container.
 
     [bold]Examples[/bold]
 

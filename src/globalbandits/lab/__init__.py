@@ -1,1 +1,1 @@
-"""The laboratory on top of the library: the paper's experiments, the league, trials, reports."""
+"""Experiments with the library: the paper's experiments, the league, trials and their reports."""

@@ -1,4 +1,4 @@
-"""Trials: designs, scenarios of true means, and many short runs, described in a TOML file."""
+"""Trials: designs that are simulated on scenarios of true means, described in a TOML file."""
 
 import dataclasses
 import os
@@ -27,17 +27,17 @@ _KEYS = {"target", "decisions", "runs", "more_than", "model", "stop", "designs",
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trial:
-    """Designs, and the scenarios of true means that they are simulated on.
+    """The designs of a trial and the scenarios of true means on which they are simulated.
 
     Attributes:
         target: the desired mean, which decisions should not exceed.
-        decisions: decisions (patients) of each run.
-        runs: runs of each scenario.
-        more_than: a run with more decisions than this above the target counts as exceeded.
+        decisions: number of decisions (patients) of each run.
+        runs: number of runs of each scenario.
+        more_than: a run with more decisions above the target than this counts as exceeded.
         model: the model of the designs.
         designs: policies by name.
         worlds: environments by the name of their scenario.
-        stop: when a run ends early.
+        stop: the rule that ends runs early.
     """
 
     target: float
@@ -167,7 +167,7 @@ def play_trial(
     Args:
         trial: from `load_trial`.
         runs: runs of each scenario, instead of the number in the trial.
-        seed: seed of all randomness; all designs see the same patients.
+        seed: seed of all randomness. All designs share the random numbers of a run.
         threads: as in `simulate`.
         tick: called with the name of each scenario before its simulation.
     """

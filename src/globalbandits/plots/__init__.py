@@ -1,7 +1,7 @@
-"""Figures of plain arrays, drawn with Matplotlib; nothing here knows a model or a policy.
+"""Figures of plain arrays, drawn with Matplotlib. They do not depend on models or policies.
 
-Matplotlib is loaded when the first figure is drawn. Figures stay outside its global list, so
-drawing thousands of them keeps no memory.
+Matplotlib is imported when the first figure is drawn. Figures are not added to its global list, so
+thousands of figures do not fill the memory.
 """
 
 from globalbandits.plots.bars import interval_figure, share_figure

@@ -38,15 +38,15 @@ def worth_picture(
     """Draw worth over arms: the model's curve with its band, observations, and the best arm.
 
     Args:
-        positions: numbers that the arms stand for, such as prices; None for arms without.
+        positions: numeric values of the arms, such as prices; None for arms without numbers.
         labels: names of the arms, in order.
-        worth: of each arm at the estimate, shape (n_arms,).
-        bounds: smallest and largest worth of each arm, shape (n_arms, 2); None where the curve is
-            refuted: then no arm is called best.
-        seen: what the rewards of the arms were worth; larger dots for more of them.
+        worth: worth of each arm at the estimate, shape (n_arms,).
+        bounds: smallest and largest worth of each arm, shape (n_arms, 2); None if the curve is
+            refuted. Then no arm is marked as best.
+        seen: worth of the observed rewards. More rewards give larger dots.
         baseline: index of the arm to compare with.
         title: a line above the picture.
-        ax: axes to draw into; a new figure without them.
+        ax: axes to draw into; a new figure by default.
 
     >>> figure = worth_picture(np.array([2.0, 3.0]), ["2", "3"], np.array([1.0, 1.2]),
     ...                        np.array([[0.9, 1.1], [1.0, 1.3]]), [Seen(1, 1.25, 40)], baseline=0)
@@ -54,7 +54,7 @@ def worth_picture(
     'best: 3, worth 1.2 a decision, +0.2 against 2'
     """
     x = np.arange(len(labels), dtype=np.float64) if positions is None else positions
-    rising = np.argsort(x, kind="stable")  # arms may stand in any order; a curve runs left to right
+    rising = np.argsort(x, kind="stable")  # the curve runs left to right for arms in any order
     with styled():
         figure, axes = axes_for(ax, 8.6, 4.2)
         if bounds is not None:

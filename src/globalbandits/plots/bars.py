@@ -27,8 +27,8 @@ def share_figure(
         shares: policy to shares of shape (n_arms,), each between 0 and 1.
         arms: names of the arms, in order.
         best: indices of the best arms.
-        xlabel: what an arm is.
-        ylabel: what there is a share of, in percent.
+        xlabel: label of the arms.
+        ylabel: label of the shares, in percent.
         title: a line above the figure.
 
     >>> figure = share_figure({"WAGP": [0.1, 0.9], "UCB1": [0.4, 0.6]}, ["a", "b"], best=[1])
@@ -68,18 +68,18 @@ def interval_figure(
 ) -> "Figure":
     """Draw one number per row as a dot with its interval, and a reference number if known.
 
-    Dots rather than bars: a bar has no honest length on a logarithmic axis.
+    Bars would be misleading, because a bar has no meaningful length on a logarithmic axis.
 
     Args:
         labels: names of the rows, top to bottom.
         values: the numbers, shape (n_rows,).
         low: lower ends of the intervals, shape (n_rows,).
         high: upper ends of the intervals, shape (n_rows,).
-        xlabel: what the numbers are, with their unit.
+        xlabel: label of the numbers, with their unit.
         title: a line above the figure.
-        references: printed numbers, by the row's index.
-        references_label: where those numbers come from.
-        log_x: a logarithmic axis.
+        references: reference numbers by the index of the row.
+        references_label: source of the reference numbers.
+        log_x: whether the axis is logarithmic.
 
     >>> figure = interval_figure(["WAGP", "UCB1"], [1.3, 167.0], low=[1.2, 166.0],
     ...                          high=[1.4, 168.0], xlabel="regret", references={1: 165.0})

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_MOST_NAMES = 16  # of arms written beside the race
-_LEFT = "#b5b5b5"
-_RACE = "arms that can still be best (green: to the end)"
-_LARGEST = 12.0  # decimal powers of e-values shown
+_MAX_NAMES = 16  # arms named on the axis
+_ELIMINATED_COLOR = "#b5b5b5"
+_CONTENDERS_TITLE = "arms that can still be best (green: to the end)"
+_MAX_LOG10_E = 12.0  # larger e-values are drawn at this value
 
 
 def evidence_figure(
@@ -37,17 +37,17 @@ def evidence_figure(
     """Draw three panels over time: interval, e-value with its threshold, and contenders.
 
     Args:
-        times: when it was looked, shape (n,), rising.
+        times: times of the statements, shape (n,), increasing.
         low: lower ends of the interval, shape (n,).
-        high: upper ends.
+        high: upper ends of the interval, shape (n,).
         log_e_values: natural logarithms of the e-values against the model, shape (n,).
-        contenders: nonzero where an arm can be best, shape (n, n_arms).
+        contenders: nonzero if an arm can be best, shape (n, n_arms).
         arms: names of the arms.
         confidence: of interval and contenders; 1 / (1 - confidence) is the threshold.
-        domain: of the parameter, for the axis.
-        truth: the true parameter where it is known, one number or shape (n,).
+        domain: domain of the parameter, for the axis.
+        truth: the true parameter if it is known, one number or shape (n,).
         title: a line above the figure.
-        xlabel: what the times count.
+        xlabel: label of the times.
 
     >>> figure = evidence_figure([1, 10, 100], low=[0, 0.2, 0.3], high=[1, 0.8, 0.5],
     ...     log_e_values=[0, 0.1, -0.2], contenders=[[1, 1], [1, 1], [0, 1]], arms=["a", "b"])
@@ -63,12 +63,13 @@ def evidence_figure(
         if domain is not None:
             panels[0].set_ylim(*domain)
         _draw_e_values(panels[1], moments, np.asarray(log_e_values, dtype=np.float64), confidence)
-        _draw_race(panels[2], moments, np.asarray(contenders), arms)
+        _draw_contenders(panels[2], moments, np.asarray(contenders), arms)
         refuted = np.flatnonzero(np.asarray(log_e_values) >= -math.log(1.0 - confidence))
         if refuted.size:
             for axes in panels:
                 axes.axvline(moments[refuted[0]], color=PALETTE[1], linewidth=1.0, linestyle=":")
-            panels[2].set_title(f"{_RACE}; after the dotted line without the model", fontsize=9.5)
+            title = f"{_CONTENDERS_TITLE}; after the dotted line without the model"
+            panels[2].set_title(title, fontsize=9.5)
         panels[2].set_xlabel(xlabel)
         panels[2].set_xscale("log" if moments[-1] >= 20.0 * moments[0] else "linear")
         panels[2].set_xlim(*_around(moments))
@@ -103,8 +104,7 @@ def _draw_interval(
 def _draw_e_values(
     axes: "Axes", moments: ArrayLike, log_e_values: ArrayLike, confidence: float
 ) -> None:
-    # Beyond a million million nobody reads the number: it stays at the upper edge.
-    powers = np.clip(np.asarray(log_e_values) / math.log(10.0), -1.0, _LARGEST)
+    powers = np.clip(np.asarray(log_e_values) / math.log(10.0), -1.0, _MAX_LOG10_E)
     threshold = 1.0 / (1.0 - confidence)
     axes.plot(moments, 10.0**powers, color=PALETTE[1], marker=".", markersize=4, label="e-value")
     label = f"refuted above {threshold:.3g}"
@@ -115,22 +115,22 @@ def _draw_e_values(
     axes.legend(loc="upper left")
 
 
-def _draw_race(
+def _draw_contenders(
     axes: "Axes",
     moments: NDArray[np.float64],
     contenders: ArrayLike,
     arms: Sequence[str],
 ) -> None:
-    """Draw a bar for every arm while it can be best; contenders at the end are darker."""
-    racing = np.asarray(contenders) != 0
+    """Draw a bar for every arm while it can be best. Contenders at the end are green."""
+    is_contender = np.asarray(contenders) != 0
     edges = np.append(moments, _around(moments)[1])
     for arm in range(len(arms)):
-        color = PALETTE[2] if racing[-1, arm] else _LEFT
-        bars = [(edges[i], edges[i + 1] - edges[i]) for i in np.flatnonzero(racing[:, arm])]
+        color = PALETTE[2] if is_contender[-1, arm] else _ELIMINATED_COLOR
+        bars = [(edges[i], edges[i + 1] - edges[i]) for i in np.flatnonzero(is_contender[:, arm])]
         axes.broken_barh(bars, (arm - 0.4, 0.8), facecolors=color, linewidth=0.0)
     axes.set_ylim(len(arms) - 0.4, -0.6)
     axes.set_ylabel("arm")
-    step = -(-len(arms) // _MOST_NAMES)
+    step = -(-len(arms) // _MAX_NAMES)
     axes.set_yticks(range(0, len(arms), step), arms[::step])
     axes.grid(visible=False, axis="y")
-    axes.set_title(_RACE, fontsize=9.5)
+    axes.set_title(_CONTENDERS_TITLE, fontsize=9.5)

@@ -1,4 +1,4 @@
-"""Figures of a history: curves of the groups, their parameters, and regret."""
+"""Figures of a fitted history: curves with the groups' means, groups' parameters, and regret."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_GROUPS = 300  # more dots are a cloud: evenly spread ones are drawn, and the title says so
-_MAX_NAMES = 40  # of groups beside their intervals
-_MAX_LEGEND = 14
-_ROW = 60  # characters of a legend's row
-_TALLEST = 4.0  # times the least regret: what loses more leaves the picture
-_WIDTH, _HEIGHT = 5.4, 4.2  # inches: readable on a phone, and two beside each other on a screen
+MAX_GROUPS = 300  # of more groups, an evenly spread selection is drawn; the title shows its size
+_MAX_NAMES = 40  # group names on the axis
+_MAX_LEGEND_ENTRIES = 14
+_LEGEND_ROW_CHARACTERS = 60
+_MAX_REGRET_RATIO = 4.0  # to the least regret; lines with more regret leave the figure
+# The size is readable on a phone, and two figures fit next to each other on a screen.
+_WIDTH_INCHES, _HEIGHT_INCHES = 5.4, 4.2
 
 
 class Cells(NamedTuple):
@@ -43,18 +44,18 @@ def group_curves_figure(
     limits: tuple[float, float] | None = None,
     axes: "Axes | None" = None,
 ) -> "Figure":
-    """Draw the curves of the arms, bands of the groups' own errors, and a dot per group and arm.
+    """Draw the curves of the arms, bands of the groups' deviations, and a dot per group and arm.
 
     Args:
         theta: parameters, increasing, shape (n,).
-        curves: the arms' means there, shape (n, n_arms).
-        bias: half the width of the arms' bands, shape (n_arms,).
-        cells: what groups earned; a dot's size goes with the square root of the count.
+        curves: means of the arms at these parameters, shape (n, n_arms).
+        bias: half widths of the arms' bands, shape (n_arms,).
+        cells: mean rewards of the groups. The size of a dot grows with the root of the count.
         labels: names of the arms, in order.
-        xlabel: what the parameter is.
-        ylabel: what the means are.
-        limits: of the rewards; bands end there.
-        axes: where to draw; a new figure by default.
+        xlabel: label of the parameter.
+        ylabel: label of the means.
+        limits: range of the rewards, where bands end.
+        axes: axes to draw into; a new figure by default.
 
     >>> cells = Cells(np.array([0.2, 0.8]), np.array([[0.3], [0.7]]), np.array([[9.0], [4.0]]))
     >>> figure = group_curves_figure([0, 1], [[0.1], [0.9]], [0.05], cells, ["a"])
@@ -101,14 +102,14 @@ def group_intervals_figure(
     """Draw the groups' parameters with intervals, in ascending order, coloured by best arm.
 
     Args:
-        names: of the groups.
-        low: lower ends, shape (n_groups,).
-        middle: the numbers themselves.
-        high: upper ends.
-        best: the best arm of each group, an index.
+        names: names of the groups.
+        low: lower ends of the intervals, shape (n_groups,).
+        middle: estimates of the parameters, shape (n_groups,).
+        high: upper ends of the intervals, shape (n_groups,).
+        best: index of the best arm of each group.
         labels: names of the arms.
-        xlabel: what the parameter is.
-        axes: where to draw; a new figure by default.
+        xlabel: label of the parameter.
+        axes: axes to draw into; a new figure by default.
 
     >>> figure = group_intervals_figure(["x", "y"], [0.1, 0.3], [0.2, 0.5], [0.4, 0.9],
     ...                                 np.array([1, 0]), ["a", "b"])
@@ -149,14 +150,14 @@ def group_regret_figure(
     ylabel: str = "regret in a new group",
     axes: "Axes | None" = None,
 ) -> "Figure":
-    """Draw regret over rounds with bands, and a mark on each line where it falls behind.
+    """Draw regret over rounds with bands, and a mark at the break-even of each line.
 
     Args:
-        lines: one per policy; their points are numbers of rounds.
-        marks: by a line's label, the number of rounds from which on it loses more than learning
-            every arm for itself.
-        ylabel: what is lost.
-        axes: where to draw; a new figure by default.
+        lines: regret over numbers of rounds, one line per policy.
+        marks: break-evens by the label of the line: the number of rounds from which on the policy
+            loses more than a policy that learns every arm separately.
+        ylabel: label of the regret.
+        axes: axes to draw into; a new figure by default.
 
     >>> figure = group_regret_figure([Line("WAGP", [1, 10, 100], [1, 2, 9])], {"WAGP": 10})
     >>> figure.axes[0].get_xscale()
@@ -183,10 +184,10 @@ def group_regret_figure(
 
 
 def _top(lines: Sequence[Line]) -> float:
-    """Return the upper limit: a few times the least regret, and at least the reference."""
+    """Return the upper limit of the axis: a few times the least regret, at least the reference."""
     ends = [float(np.asarray(line.y)[-1]) for line in lines]
     known = [end for line, end in zip(lines, ends, strict=True) if line.reference and end > 0.0]
-    top = min(max(ends), max(_TALLEST * min(ends), min(known, default=0.0)))
+    top = min(max(ends), max(_MAX_REGRET_RATIO * min(ends), min(known, default=0.0)))
     return 1.05 * top if top > 0.0 else 1.0
 
 
@@ -197,11 +198,11 @@ def _place(axes: "Axes | None") -> "Iterator[tuple[Figure, Axes]]":
         yield axes.figure, axes  # type: ignore[misc]
         return
     with styled():
-        yield new_figure(_WIDTH, _HEIGHT)
+        yield new_figure(_WIDTH_INCHES, _HEIGHT_INCHES)
 
 
 def _spread(values: FloatArray, most: int) -> IntArray:
-    """Return the places of at most ``most`` values in ascending order, evenly spread."""
+    """Return the indices of at most ``most`` evenly spread values, in ascending order of value."""
     order = np.argsort(values, kind="stable")
     kept = np.unique(np.linspace(0, order.size - 1, min(order.size, most)).round().astype(np.int64))
     return np.asarray(order[kept])
@@ -210,13 +211,14 @@ def _spread(values: FloatArray, most: int) -> IntArray:
 def _legend_below(axes: "Axes", n_entries: int, title: str | None = None) -> None:
     """Add a legend below the axes."""
     handles, labels = axes.get_legend_handles_labels()
-    if n_entries > _MAX_LEGEND:  # a ramp of colours: its ends and its middle tell the order
+    if n_entries > _MAX_LEGEND_ENTRIES:
+        # Colours form a ramp, so its ends and its middle are enough to show the order.
         shown = sorted({0, len(handles) // 2, len(handles) - 1})
         handles, labels = [handles[i] for i in shown], [labels[i] for i in shown]
     longest = max((len(label) for label in labels), default=0)
     axes.legend(
         handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.16),
-        ncols=max(1, min(n_entries, 4, _ROW // (5 + longest))) if title else 2,
+        ncols=max(1, min(n_entries, 4, _LEGEND_ROW_CHARACTERS // (5 + longest))) if title else 2,
         title=title, fontsize=FONT_SIZE - 1.5, title_fontsize=FONT_SIZE - 1.5, handlelength=2.4,
         labelcolor=INK, columnspacing=1.2, edgecolor=QUIET,
     )  # fmt: skip

@@ -11,11 +11,11 @@ from globalbandits.plots.style import FONT_SIZE, new_figure, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLORS = "YlOrBr"
-# How far into the colours: black letters are read there, on paper and where a page in the dark
-# turns the lightness around (contrast at least 4.5).
-_DEEPEST = 0.48
-_LEAST_HEIGHT = 3.3  # inches: room for what the colours mean
+_COLORMAP = "YlOrBr"
+# Share of the colormap in use. Black text on these colours has a contrast of at least 4.5, also on
+# dark pages, which invert the lightness.
+_MAX_COLOR = 0.48
+_MIN_HEIGHT_INCHES = 3.3  # leaves room for the label of the colour bar
 
 
 def heat_figure(
@@ -28,24 +28,24 @@ def heat_figure(
     legend: str = "",
     highest: float = 3.0,
 ) -> "Figure":
-    """Draw coloured cells with a text in each; pale is small, nan cells are empty.
+    """Draw coloured cells with a text in each. Small values are pale, and nan cells are empty.
 
     Args:
         table: values, shape (n_rows, n_columns).
         rows: names of the rows, from the top.
         columns: names of the columns.
-        texts: what to write in each cell.
-        title: above the table.
-        legend: what the colours mean.
-        highest: value of the deepest colour.
+        texts: texts of the cells.
+        title: a line above the table.
+        legend: label of the colour bar.
+        highest: value of the darkest colour.
     """
     import matplotlib
     from matplotlib.colors import ListedColormap
 
-    colors = matplotlib.colormaps[_COLORS](np.linspace(0.0, _DEEPEST, 256))
+    colors = matplotlib.colormaps[_COLORMAP](np.linspace(0.0, _MAX_COLOR, 256))
     with styled():
         n_rows, n_columns = table.shape
-        height = max(_LEAST_HEIGHT, 1.6 + 0.25 * n_rows)
+        height = max(_MIN_HEIGHT_INCHES, 1.6 + 0.25 * n_rows)
         figure, axes = new_figure(2.4 + 0.62 * n_columns, height)
         image = axes.imshow(
             np.ma.masked_invalid(table),

@@ -1,4 +1,4 @@
-"""Labels for terminals and figures, with markup and control characters made harmless."""
+"""Labels for terminals and figures, with escaped markup and control characters."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def printed_label(value: object) -> str:
 
 
 def drawn_label(value: object) -> str:
-    r"""Return a label for a figure: as `printed_label`, with dollar signs escaped.
+    r"""Return a label for a figure: like `printed_label`, with dollar signs escaped.
 
     >>> print(drawn_label("$5 or $10"))
     \$5 or \$10
@@ -24,7 +24,7 @@ def drawn_label(value: object) -> str:
 
 
 def short_label(value: object, most: int = 24) -> str:
-    r"""Return a label for a figure with at most ``most`` characters: both ends of a long name.
+    r"""Return a label for a figure. A name longer than ``most`` characters is cut in the middle.
 
     >>> print(short_label("a street with a name that is long, no. 7", 16))
     a street…, no. 7

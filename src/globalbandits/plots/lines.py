@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Line(NamedTuple):
     """One line: its points, and an optional band.
 
-    A reference (a bound, the truth) is drawn thin and black and takes no colour.
+    A reference (a bound, the truth) is drawn thin and black.
     """
 
     label: str

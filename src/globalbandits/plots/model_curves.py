@@ -1,7 +1,7 @@
 """The figure of a model: mean curves, optimality regions, and one marked parameter.
 
-Where a decision is worth something else than the mean reward, a second picture beside the first
-one shows that, and who is best and by how much is drawn there.
+If the model has a value function, a second panel shows the worth of decisions. Regions and the
+marked parameter are then drawn by worth.
 """
 
 import math
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MAX_CURVES = 40  # more are a grey mass: the rest is left out, and the legend says so
-MAX_LEGEND = 14
+MAX_CURVES = 40  # of more curves, an evenly spread selection is drawn; the legend shows its size
+MAX_LEGEND = 14  # entries
 _MAX_EDGES = 40
 _DASHED = (0, (3, 2))
-_POINTS_WIDE = 370.0  # width of the axes in points, near enough to see whether a label fits
+_AXES_WIDTH_POINTS = 370.0  # approximate, to decide whether a label fits
 
 
 class Band(NamedTuple):
@@ -48,8 +48,8 @@ class Band(NamedTuple):
 class Mark(NamedTuple):
     """A parameter whose gap and distance are drawn.
 
-    ``gap`` is nan where every arm is best; ``edge``, the nearest parameter at which the best
-    arms stop being best, is nan where there is none.
+    ``gap`` is nan if all arms are best. ``edge`` is the nearest parameter at which the best arms
+    stop being best, nan if there is none.
     """
 
     theta: float
@@ -73,20 +73,20 @@ def model_figure(
 ) -> "Figure":
     """Draw mean curves, their upper envelope, shaded optimality regions, and one parameter.
 
-    With ``worth`` there are two pictures: the means that are observed, and what decisions are
-    worth with their envelope and the marked parameter.
+    With ``worth`` the figure has two panels: the means of the rewards, and the worth of decisions
+    with its envelope and the marked parameter.
 
     Args:
         theta: parameters, increasing, shape (n,).
-        means: means at those parameters, shape (n, n_arms).
+        means: means at these parameters, shape (n, n_arms).
         bands: optimality regions from left to right.
         labels: names of the arms, in order.
-        worth: what decisions are worth at those parameters, shape (n, n_arms).
+        worth: worth of decisions at these parameters, shape (n, n_arms).
         mark: the parameter at which gap and distance are drawn.
-        xlabel: what the parameter is.
-        ylabel: what the mean is.
+        xlabel: label of the parameter.
+        ylabel: label of the means.
         title: a line above the figure.
-        ax: axes to draw into, of worth only where there is one; a new figure without them.
+        ax: axes to draw into; a new figure by default. With ``worth`` they get only that panel.
 
     >>> theta = np.linspace(0, 1, 101)
     >>> figure = model_figure(theta, np.stack([1 - theta, theta], axis=1),
@@ -149,7 +149,7 @@ def _shade(
         color = styles[band.arms[0]].color
         axes.axvspan(band.low, band.high, color=color, alpha=0.13, linewidth=0, zorder=0)
         name = " = ".join(labels[arm] for arm in band.arms)
-        room = (band.high - band.low) / length * _POINTS_WIDE
+        room = (band.high - band.low) / length * _AXES_WIDTH_POINTS
         across = room > 0.65 * size * len(name)
         if across or room > size:
             axes.text(
@@ -196,7 +196,7 @@ def _draw_curves(
 def _draw_mark(axes: "Axes", mark: Mark, x: FloatArray, y: FloatArray) -> None:
     bottom, top = axes.get_ylim()
     height = top - bottom
-    # A strip below the curves keeps the distance and its text clear of them.
+    # The distance and its text are drawn in a strip below the curves.
     axes.set_ylim(bottom - 0.12 * height, top + 0.04 * height)
     axes.set_yticks([tick for tick in axes.get_yticks() if bottom <= tick <= top])
     label = f"θ = {mark.theta:.4g}"
@@ -215,7 +215,7 @@ def _draw_mark(axes: "Axes", mark: Mark, x: FloatArray, y: FloatArray) -> None:
 
 def _draw_gap(axes: "Axes", mark: Mark, x: FloatArray, y: FloatArray, height: float) -> None:
     _span(axes, (mark.theta, mark.best - mark.gap), (mark.theta, mark.best))
-    reach = 0.25 * (x[-1] - x[0])  # what the text needs
+    reach = 0.25 * (x[-1] - x[0])  # width of the text
     envelope = y.max(axis=1)
     tall = mark.gap > 0.06 * height
     if tall:
@@ -225,7 +225,8 @@ def _draw_gap(axes: "Axes", mark: Mark, x: FloatArray, y: FloatArray, height: fl
         on_right = bool(right <= left)
     on_right = mark.theta - reach < x[0] or (mark.theta + reach < x[-1] and on_right)
     level = mark.best - mark.gap / 2
-    if not tall:  # no room beside it: the text goes above the envelope, where nothing is drawn
+    if not tall:
+        # The gap is too small for a text next to it, so the text is above the envelope.
         beside = (x - mark.theta if on_right else mark.theta - x) / reach
         clear = envelope[(beside >= 0.0) & (beside <= 1.0)].max(initial=mark.best)
         level = min(clear + 0.05 * height, axes.get_ylim()[1] - 0.05 * height)

@@ -1,4 +1,4 @@
-"""Figures that a notebook displays without a magic command."""
+"""The style of all figures: colours, sizes and legends, and how figures are created and saved."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -38,20 +38,20 @@ def _picture_class() -> Any:
             return buffer.getvalue()
 
         def __reduce__(self) -> Any:
-            # Made inside a function, the class cannot be found by its name.
-            return _unmade, (), self.__getstate__()
+            # pickle cannot find the class by its name, because it is defined inside a function.
+            return _empty_picture, (), self.__getstate__()
 
     return Picture
 
 
-def _unmade() -> Any:
+def _empty_picture() -> Any:
     """Return a picture without state, which pickle sets next."""
     kind = _picture_class()
     return kind.__new__(kind)
 
 
-# Okabe and Ito's palette, which people with any form of colour blindness can tell apart;
-# black comes last, because references are black too.
+# The palette of Okabe and Ito, whose colours are distinct for all forms of colour blindness. Black
+# is the last colour, because references are black too.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES: tuple[Any, ...] = (
     "-",
@@ -67,8 +67,8 @@ QUIET = "#8a8a8a"
 FONT_SIZE = 9.5
 
 _NARROW: ContextVar[bool] = ContextVar("narrow", default=False)
-_NARROW_WIDTH = 4.4  # inches
-_NARROW_TITLE = 40  # letters
+_NARROW_WIDTH_INCHES = 4.4
+_NARROW_TITLE_CHARACTERS = 40
 
 _SETTINGS: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -106,7 +106,7 @@ class LineStyle(NamedTuple):
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Apply the settings of all figures inside a block; global settings are unchanged."""
+    """Apply the settings of all figures inside a block. Global settings are unchanged."""
     import matplotlib
 
     with matplotlib.rc_context(_SETTINGS):
@@ -115,7 +115,7 @@ def styled() -> Iterator[None]:
 
 @contextmanager
 def narrow() -> Iterator[None]:
-    """Draw for phones inside a block: narrow, legends below, panels stacked."""
+    """Draw narrow figures for phones inside a block: legends below, panels stacked."""
     before = _NARROW.set(True)
     try:
         yield
@@ -171,10 +171,12 @@ def narrow_picture(draw: "Callable[[], Figure]") -> "Figure":
     with narrow():
         figure = draw()
     for axes in figure.axes:
-        title = "\n".join(wrap(axes.get_title("left"), _NARROW_TITLE))
+        title = "\n".join(wrap(axes.get_title("left"), _NARROW_TITLE_CHARACTERS))
         if len(figure.axes) > 1:
             axes.set_title(title, loc="left")
-        else:  # from the figure's edge: long names beside the axes would push it out
+        else:
+            # Long names next to the axes would push their title out of the figure. A title of the
+            # figure starts at its left edge.
             axes.set_title("", loc="left")
             figure.suptitle(title, x=0.01, horizontalalignment="left", size=FONT_SIZE + 1.5)
     return figure
@@ -186,11 +188,11 @@ def fitting(width: float) -> float:
     >>> fitting(7.2)
     7.2
     """
-    return min(width, _NARROW_WIDTH) if _NARROW.get() else width
+    return min(width, _NARROW_WIDTH_INCHES) if _NARROW.get() else width
 
 
 def place_legend(axes: "Axes", ax: "Axes | None") -> None:
-    """Add a legend: outside our axes, and inside the user's, which may have neighbours."""
+    """Add a legend outside of new axes, or inside the user's axes, which may have neighbours."""
     if ax is None:
         legend_beside(axes)
     else:
@@ -207,7 +209,7 @@ def legend_beside(axes: "Axes", **options: Any) -> None:
     )
 
 
-# Without dates the same figure always gives the same bytes.
+# Files contain no dates, so that the same figure always gives the same bytes.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".png": {},
@@ -240,7 +242,7 @@ def svg_bytes(figure: "Figure") -> bytes:
 def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> Path:
     """Write a figure as SVG, PNG or PDF, by the suffix of the path, and return the path.
 
-    The file is written completely or not at all. The same figure gives the same bytes.
+    An interrupted write leaves no partial file. The same figure gives the same bytes.
     """
     target = check_figure_path(path)
     suffix = target.suffix.lower()

@@ -1,4 +1,4 @@
-"""The decision service: a log that rebuilds every decision, its stores, and what serves it.
+"""The decision service: a log from which every decision can be recomputed, its stores and a server.
 
-Nothing is imported here, so that a client or a reader of a log loads only what it uses.
+This module imports nothing, so that clients and readers of a log load only the modules they use.
 """

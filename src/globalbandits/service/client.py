@@ -1,6 +1,6 @@
-"""Clients of the decision service. They repeat every call until it is answered.
+"""Clients of the decision service. They retry every call until it is answered.
 
-`_Calls` is the table of all calls. `Client` and `AsyncClient` only differ in how they send a call.
+`_Calls` defines all calls. `Client` and `AsyncClient` differ only in how they send a call.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class Call(Generic[_Answer]):
         field: the field of the struct that is returned; the whole struct by default.
         body: the body as plain data.
         headers: additional headers.
-        repeatable: whether sending it twice has the effect of sending it once.
+        repeatable: whether the request is idempotent.
     """
 
     method: str
@@ -145,7 +145,7 @@ class _Endpoint(Generic[_Arguments, _Answer]):
 
 
 class _Calls:
-    """The table of calls.
+    """The calls of a client.
 
     Args:
         url: the address of the service, such as ``http://127.0.0.1:8000``.
@@ -183,10 +183,10 @@ class _Calls:
     def change(
         self, name: str, changes: Mapping[str, Any], *, expected: int | None = None
     ) -> Call[SettingsOut]:
-        """Change settings. Everything that was learned is kept.
+        """Change settings. The bandit keeps everything that it has learned.
 
-        With ``expected``, only settings with this number are changed; then the call is not
-        repeated, because its second attempt would find a higher number.
+        With ``expected``, settings change only if their current number is this one. Such a call is
+        not retried, because a second attempt would find a higher number.
         """
         headers = None if expected is None else {"If-Match": f'"{expected}"'}
         return Call(
@@ -205,7 +205,7 @@ class _Calls:
 
     @_Endpoint
     def bandit(self, name: str) -> Call[BanditOut]:
-        """The present state of a bandit."""
+        """The current state of a bandit."""
         return Call("GET", _path("bandits", name), BanditOut)
 
     @_Endpoint
@@ -307,7 +307,7 @@ class Client(_Calls):
 
 
 class AsyncClient(_Calls):
-    """`Client` for asynchronous programs: the same arguments, and the same calls to be awaited."""
+    """`Client` for asynchronous programs. The arguments are the same, and calls are awaited."""
 
     _http_client = httpx.AsyncClient
 
@@ -347,7 +347,7 @@ class AsyncClient(_Calls):
 
 
 class OpenDecision:
-    """A decision inside a ``with`` block; its reward is sent when the block ends without error."""
+    """A decision inside a ``with`` block. Its reward is sent when the block ends without error."""
 
     def __init__(self, decision: DecisionOut) -> None:
         self.decision = decision
@@ -399,7 +399,7 @@ class _Retries:
 
 
 def pause_seconds(n_failed: int, retry_after: str | None) -> float:
-    """Seconds before the next attempt: growing, and random so that clients do not synchronize.
+    """Seconds before the next attempt. They grow, and are random to keep clients out of step.
 
     Args:
         n_failed: the number of failed attempts before the last.

@@ -1,4 +1,4 @@
-"""The history of a bandit's evidence, recomputed from its log in the process of the reader."""
+"""The history of a bandit's evidence, recomputed from its log in the reader's process."""
 
 import math
 import time
@@ -12,18 +12,18 @@ from globalbandits.service.log.settings import canonical_json
 from globalbandits.service.pictures import MOST_EVENTS, marks, trace
 from globalbandits.service.stores.base import Store
 
-_MAX_POINTS = 200  # of one history
+_MAX_POINTS = 200  # per history
 
 
 class EvidenceHistory:
     """The histories of the bandits that are displayed.
 
-    A point of the past is computed once. A log of more than some thousand events is not read again;
-    the latest readings are appended instead.
+    Each point is computed once. A log of more than `MOST_EVENTS` events is not replayed; the latest
+    readings are appended instead.
 
     Args:
         store: the store of the log.
-        readings: the reader whose process computes.
+        readings: the reader whose process computes the points.
         seconds: the time between two computations for a bandit.
         now: a monotonic clock.
     """
@@ -45,11 +45,11 @@ class EvidenceHistory:
         self._started_at: dict[int, float] = {}
 
     def ask(self, bandit: Bandit) -> list[dict[str, Any]] | None:
-        """The points computed so far, or None. More may follow."""
+        """The points computed until now, or None. A later call may return more."""
         id, version = bandit.row.id, bandit.version
         model = canonical_json(bandit.settings.model)
         if self._models.get(id) != model:
-            # The evidence depends on the curves: recompute the past with the new ones.
+            # The evidence depends on the curves, so a new model discards all points.
             self._models[id], self._points[id] = model, {}
         points = self._points[id]
         running = self._running.get(id)
@@ -85,7 +85,7 @@ class EvidenceHistory:
                 return
             lasting = set(marks(version))
             for mark in [mark for mark in points if mark not in lasting]:
-                # The last point of an earlier history is not among the lasting marks.
+                # The last point of a shorter history is not one of the permanent marks.
                 del points[mark]
             points.update(finished.result())
 

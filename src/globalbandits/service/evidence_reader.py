@@ -1,7 +1,7 @@
-"""Read the evidence of bandits in another process, because it takes tenths of a second.
+"""Compute the evidence of bandits in another process, because it takes tenths of a second.
 
-A reading starts only on request, and at most every few seconds per bandit. It carries the version
-that it belongs to.
+A reading is the evidence at one version of a bandit. It is computed on request, at most every few
+seconds per bandit.
 """
 
 import logging
@@ -25,7 +25,7 @@ _LOGGER = logging.getLogger("globalbandits.service")
 
 
 class EvidenceReading(NamedTuple):
-    """The evidence at a version under the settings with a number."""
+    """The evidence at a version of a bandit, under the settings with a number."""
 
     version: int
     number: int
@@ -53,14 +53,14 @@ class EvidenceReader:
         self._started_at: dict[int, float] = {}
 
     def ask(self, bandit: Bandit) -> EvidenceReading | None:
-        """The latest reading, or None. A new one is started if it is due."""
+        """The latest reading, or None. Starts a new reading if one is due."""
         id = bandit.row.id
         running = self._running.get(id)
         if running is not None and not running.done():
             return self._latest.get(id)
         latest = self._latest.get(id)
         old = self._now() - self._started_at.get(id, -math.inf) >= self._seconds
-        # Settings count, too: a cost or an incumbent changes the evidence.
+        # Settings are compared too, because a cost or an incumbent changes the evidence.
         now = bandit.version, bandit.number
         if old and (latest is None or (latest.version, latest.number) != now):
             self._start(bandit)
@@ -86,7 +86,7 @@ class EvidenceReader:
         future.add_done_callback(done)
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any] | None":
-        """Run a function in the process; None if the process has just died: call again later."""
+        """Run a function in the process; None if the process has just died. Then call it again."""
         with self._starting:
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
@@ -120,7 +120,7 @@ def succeeded(finished: "Future[Any]") -> bool:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent ends, even if that is killed. Ignore Ctrl-C."""
+    """End this process when its parent ends, even if the parent is killed. Ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

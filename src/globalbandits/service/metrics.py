@@ -69,7 +69,7 @@ class Metrics:
         self._sizes.observe(size)
 
     def told(self, told: EventResult) -> None:
-        """Record the outcome of a reward."""
+        """Count the outcome of a reported reward."""
         self._rewards[told.outcome].inc()
 
     def decided(self, decided: DecisionResult) -> None:

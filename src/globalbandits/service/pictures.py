@@ -1,14 +1,16 @@
-"""The evidence after each of some versions, recomputed from the events of a log."""
+"""The evidence at selected versions of a bandit, recomputed from the events of its log."""
 
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-MOST_EVENTS = 5_000  # that are replayed for a history
+MOST_EVENTS = 5_000  # longer logs are not replayed for a history
 
 
 def marks(version: int) -> list[int]:
-    """Versions at which a history is drawn, denser at the start. Longer logs only append marks.
+    """Versions at which a history is drawn, denser at the start. The last one is ``version``.
+
+    All marks but the last are permanent: they are also the marks of longer logs.
 
     >>> marks(20)
     [1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 20]
@@ -23,12 +25,12 @@ def marks(version: int) -> list[int]:
 def trace(
     model: str, events: Sequence[tuple[str, int, float]], known: Iterable[int]
 ) -> dict[int, dict[str, Any]]:
-    """The evidence after each mark: least refuted theta, interval, e-value against the model.
+    """The evidence at each mark: least refuted theta, interval, e-value against the model.
 
     Args:
         model: the model as JSON.
-        events: kind, arm and value of each event, from the first.
-        known: versions whose evidence is known already.
+        events: kind, arm and value of all events, from the first.
+        known: versions to skip, because their evidence is already known.
     """
     from globalbandits._encoding import plain
     from globalbandits.evidence import Evidence

@@ -10,7 +10,7 @@ class RateLimiter:
 
     Args:
         rate: requests per second.
-        burst: requests at once, after a time without any.
+        burst: maximum number of requests at once, after a pause.
         now: a clock in seconds.
 
     >>> limiter = RateLimiter(10, 2, lambda: 0.0)

@@ -19,7 +19,7 @@ from globalbandits.service.service import Service, ServiceOptions
 from globalbandits.service.stores.base import Store
 from globalbandits.service.tokens import check_given
 
-REQUEST_SECONDS = 10.0  # for a head, and again for a body
+REQUEST_SECONDS = 10.0  # limit for a head, and separately for a body
 MAX_HEADER_BYTES = 32_000
 MAX_CONNECTIONS = 2_000
 # Sent with every response. The page may load only its own files.
@@ -36,12 +36,12 @@ HEADERS = [
 
 
 class Connection(asyncio.Protocol):
-    """One connection: uvicorn's protocol, and limits on the time and size of requests.
+    """One connection: uvicorn's protocol with limits on the time and size of requests.
 
-    uvicorn waits for a head or a body without a limit of time, and with httptools it accepts a
-    head of any size (h11 has a limit, and doubles the CPU of a decision). This class passes all
-    bytes on to uvicorn's protocol, and counts and times them. `ConnectionLimits` tells it when a
-    request starts and ends.
+    uvicorn has no time limit for a head or a body. With httptools it also accepts a head of any
+    size; h11 has a limit, but doubles the CPU time of a decision. This class counts and times all
+    bytes and passes them on to uvicorn's protocol. `ConnectionLimits` calls it when a request
+    starts and ends.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
         self._loop = _loop or asyncio.get_running_loop()
         self._transport: Any = None
         self._timer: asyncio.TimerHandle | None = None
-        self._waiting_since: float | None = None  # for the rest of a head or of a body
+        self._waiting_since: float | None = None  # start of waiting for a head or a body
         self._n_running = 0
         self._n_bytes = 0  # since the last request ended
 
@@ -88,7 +88,7 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._check_size)
 
     def eof_received(self) -> None:
-        """The client sends no more."""
+        """The client has closed its side of the connection."""
         self._protocol.eof_received()
 
     def pause_writing(self) -> None:
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._protocol.resume_writing()
 
     def start_request(self, scope: Scope) -> ProblemError | None:
-        """The head of a request is complete. Returns why the request is refused, if it is."""
+        """The head of a request is complete. Returns an error if the request is refused."""
         self._waiting_since = None
         self._n_running += 1
         n_bytes, self._n_bytes = self._n_bytes, 0
@@ -131,8 +131,8 @@ class Connection(asyncio.Protocol):
             self._refuse(_too_long())
 
     def _check_time(self) -> None:
-        # One timer per connection renews itself. New timers for each head and each body took
-        # about 16 % of the CPU of a decision.
+        # Each connection has one timer that renews itself. A new timer for each head and body took
+        # about 16 % of the CPU time of a decision.
         now = self._loop.time()
         since = now if self._waiting_since is None else self._waiting_since
         if now - since >= REQUEST_SECONDS:
@@ -161,7 +161,7 @@ def _too_long() -> ProblemError:
 
 
 class ConnectionLimits:
-    """Middleware that tells a `Connection` when a request and its body start and end."""
+    """Middleware that notifies a `Connection` when a request and its body start and end."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -195,7 +195,7 @@ class ConnectionLimits:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which tells the service about a signal to stop."""
+    """uvicorn's server, which notifies the service of a signal to stop."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -208,7 +208,7 @@ class Server(uvicorn.Server):
 
 
 class JSONLines(logging.Formatter):
-    """Log records as lines of JSON, so that text of a request cannot forge a line."""
+    """Formats log records as lines of JSON, so that the text of a request cannot forge a line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """A record as a line."""
@@ -238,7 +238,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_reachable(host: str, store: Store, options: ServiceOptions) -> None:
-    """Refuse an address that other machines can reach if there is no token."""
+    """Raise an error if other machines can reach the address and there is no token."""
     check_given(options.token)
     if not is_loopback(host) and options.token is None and not store.tokens():
         raise ServiceError(
@@ -248,10 +248,10 @@ def check_reachable(host: str, store: Store, options: ServiceOptions) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Port 0 takes a free port.
+    """A listening socket. Port 0 selects a free port.
 
     Raises:
-        ServiceError: if the address is taken or not one of this machine.
+        ServiceError: if the address is in use or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
@@ -280,7 +280,7 @@ def set_up_logging() -> None:
 
 
 def run(store: Store, options: ServiceOptions, listening: socket.socket) -> None:
-    """Serve until a signal comes, then store what is queued and close the store."""
+    """Serve until a signal arrives, then store the queued work and close the store."""
     set_up_logging()
     service = Service(store, options)
     if options.compiled is not False:

@@ -1,4 +1,4 @@
-"""The service without its routes: the log on an event loop, with tokens, limits and evidence."""
+"""`Service`: the log on an event loop, with tokens, limits and evidence. Routes are in `http`."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ from globalbandits.service.stores.base import Store
 from globalbandits.service.tokens import Tokens
 
 _LOGGER = logging.getLogger("globalbandits.service")
-_FAULT_SECONDS = 2.0  # how long a failed commit counts as a fault of the store
+_FAULT_SECONDS = 2.0  # time for which the store is unavailable after a failed commit
 _SAVE_SECONDS = 300.0  # between snapshots of all bandits that have changed
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -34,12 +34,12 @@ class ServiceOptions(NamedTuple):
     Attributes:
         token: a token with the role admin in the main tenant.
         hosts: the host names that need no token.
-        most_bandits: the largest number of bandits of a tenant.
-        most_open: the largest number of open decisions of a bandit.
+        most_bandits: maximum number of bandits of a tenant.
+        most_open: maximum number of open decisions of a bandit.
         rate: requests per second of a token.
-        burst: requests at once of a token, after a time without any.
-        most_streams: the largest number of open event streams.
-        sweep_seconds: the time between two sweeps for defaults.
+        burst: maximum number of requests of a token at once, after a pause.
+        most_streams: maximum number of open event streams.
+        sweep_seconds: the time between two sweeps for default rewards.
         reading_seconds: the time between two readings of a bandit's evidence.
         compiled: as in `Learner`.
     """
@@ -84,7 +84,7 @@ class Service:
         self.sweeper = Sweeper(self.log)
         self.draining = False
         self.n_streams = 0
-        # Recomputing a past state takes long for some policies, and there are few threads.
+        # Recomputing a past state takes long for some policies, so few threads may do it at once.
         self.rebuilding = asyncio.Semaphore(2)
         self._commit_fault = (-math.inf, "")  # the time and the text of the last failed commit
         self._sweep_fault = ""  # the error text of the last sweep, if it failed
@@ -98,7 +98,7 @@ class Service:
         self._tasks = [asyncio.create_task(self._sweep()), asyncio.create_task(self._save())]
 
     async def stop(self) -> None:
-        """Store what is waiting, save all bandits, and close the store."""
+        """Store the queued work, save all bandits, and close the store."""
         self.draining = True
         for task in self._tasks:
             task.cancel()
@@ -118,10 +118,10 @@ class Service:
 
     @property
     def store_fault(self) -> str:
-        """Why the store is unavailable; an empty string if it is available.
+        """The reason why the store is unavailable; an empty string if it is available.
 
-        A failed commit counts for two seconds. Without requests, the periodic sweeps find out
-        whether the store is available.
+        After a failed commit the store counts as unavailable for two seconds. Without requests, the
+        periodic sweeps show whether it is available.
         """
         at, text = self._commit_fault
         return self._sweep_fault or (text if time.monotonic() - at < _FAULT_SECONDS else "")
@@ -130,7 +130,7 @@ class Service:
         """The bandit of this name. Loading it does not block requests for others."""
         if self.log.is_loaded(name, tenant):
             return self.log.bandit(name, tenant)
-        # All requests for a bandit share one thread that loads it: there are few threads.
+        # There are few threads, so all requests for a bandit share the one that loads it.
         key = tenant, name
         loading = self._loading.get(key)
         if loading is None:
@@ -178,7 +178,7 @@ class Service:
                     await self._try(partial(self._save_one, bandit))
 
     def _save_one(self, bandit: Bandit) -> None:
-        """Save a bandit and wait. A thousand snapshots at once would delay every request."""
+        """Save a bandit and wait. A thousand snapshots at once would delay all requests."""
         saved = self.log.save(bandit)
         if saved is not None:
             saved.result()

@@ -60,7 +60,7 @@ def hash_of(token: str) -> str:
 
 
 def check_given(token: str | None) -> None:
-    """Refuse an operator's token that is too short. The message does not contain it."""
+    """Raise an error if the operator's token is too short. The message does not contain it."""
     if token is not None and len(token) < _MIN_CHARACTERS:
         raise ServiceError(
             f"token must have at least {_MIN_CHARACTERS} characters, got {len(token)}"
@@ -76,8 +76,8 @@ class Tokens:
         given: the operator's own token, an administrator of the main tenant.
 
     Attributes:
-        needed: whether requests need a token. This stays true if all tokens are dropped: the
-            service may be reachable from other machines by then.
+        needed: whether requests need a token. It stays true after all tokens are dropped, because
+            other machines may then be able to reach the service.
 
     >>> token, row = new_token("read", "main", "", 0, None)
     >>> Tokens([row], lambda: 0).find(token).role
@@ -114,7 +114,7 @@ class Tokens:
         self.needed = True
 
     def replace(self, rows: Iterable[TokenRow]) -> None:
-        """Take the tokens of the store, which other servers may have changed."""
+        """Replace all tokens by those of the store, which other servers may have changed."""
         self._rows = {row.id: row for row in rows}
         self.needed |= bool(self._rows)
 

@@ -1,4 +1,4 @@
-"""Simulation: policies play environments in a compiled loop; results, sweeps and figures."""
+"""Simulation: policies play environments in a compiled loop. Includes results and sweeps."""
 
 from globalbandits.simulation.checkpoints import checkpoint_times
 from globalbandits.simulation.result import SimulationResult, concat

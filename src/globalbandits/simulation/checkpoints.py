@@ -10,21 +10,21 @@ from globalbandits._validation import as_integer, as_list, require
 from globalbandits.errors import SimulationError
 
 SPACINGS = ("linear", "log")
-MAX_HORIZON = 2**40  # time steps, half a day at full speed; more is a typing error
+MAX_HORIZON = 2**40  # time steps; they take half a day at full speed
 MAX_RUNS = 2**31
-MAX_CHECKPOINTS = 10**6  # so that products with horizons fit 64-bit integers
+MAX_CHECKPOINTS = 10**6  # products with horizons fit 64-bit integers
 
 
 def checkpoint_times(
     horizon: int, checkpoints: "int | Sequence[int]" = 200, spacing: str = "linear"
 ) -> IntArray:
-    """Time steps at which results are recorded, increasing.
+    """Time steps at which results are recorded, in increasing order.
 
     Args:
         horizon: the last time step.
-        checkpoints: their number, at most, up to a million, the last one at the horizon; or the
-            time steps themselves.
-        spacing: "linear" or "log", for a number of checkpoints.
+        checkpoints: the time steps; or their maximum number, up to a million. With a number, the
+            last checkpoint is the horizon.
+        spacing: "linear" or "log"; applies to a number of checkpoints.
 
     >>> checkpoint_times(1000, 4).tolist()
     [250, 500, 750, 1000]
@@ -48,8 +48,8 @@ def checkpoint_times(
     if number >= horizon:
         return np.arange(1, horizon + 1)
     if spacing == "linear":
-        # In integers, so that times are evenly spaced where that is possible.
+        # Integer arithmetic spaces the times evenly if the number divides the horizon.
         return np.arange(1, number + 1) * horizon // number
     spaced = np.rint(np.exp(np.linspace(0.0, np.log(horizon), number))).astype(np.int64)
-    spaced[-1] = horizon  # rounding may have missed it
+    spaced[-1] = horizon  # rounding may give another number
     return np.unique(spaced)

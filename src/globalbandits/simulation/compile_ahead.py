@@ -1,4 +1,4 @@
-"""Compile policies and noises ahead, before they are used."""
+"""Compile policies and noises before their first use."""
 
 import multiprocessing
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from globalbandits.simulation.play.job import (
 from globalbandits.simulation.progress import say_compiling
 from globalbandits.simulation.workers import available_cores
 
-# Starting a process takes about a second, compiling a policy two to eight.
+# Starting a process takes about one second. Compiling a policy takes two to eight seconds.
 _POLICIES_PER_PROCESS = 3
 _MAX_PROCESSES = 8
 
@@ -27,8 +27,8 @@ _MAX_PROCESSES = 8
 def warm(policies: Sequence[Policy]) -> None:
     """Compile policies for simulations and live learners, and all noises.
 
-    Many policies are compiled in several processes, which are started anew: call this from a main
-    module that can be imported.
+    Many policies are compiled in several spawned processes. Call this from a main module that can
+    be imported.
     """
     n_processes = min(len(policies) // _POLICIES_PER_PROCESS, available_cores(), _MAX_PROCESSES)
     if n_processes > 1:
@@ -37,7 +37,7 @@ def warm(policies: Sequence[Policy]) -> None:
         with ProcessPoolExecutor(n_processes, mp_context=context) as workers:
             futures = [workers.submit(warm_policy, policy) for policy in policies]
             for future in futures:
-                # A policy that cannot be sent to another process is compiled below.
+                # Errors are ignored: a policy that cannot be pickled is compiled below.
                 future.exception()
     for policy in policies:
         warm_policy(policy)
@@ -52,7 +52,7 @@ def warm_policy(policy: Policy) -> None:
 
 
 def warm_noises() -> None:
-    """Compile the functions that draw rewards, in fixed and in moving worlds."""
+    """Compile the functions that draw rewards, with and without drift."""
     noises = registered("noise").values()
     for noise in (noise() for noise in noises if not any(parameters_of(noise).values())):
         for drift in (None, RandomWalk(drift_time=100)):

@@ -1,4 +1,4 @@
-"""Progress on standard error: what is compiled, steps per second, the time left."""
+"""Progress messages and progress bars on standard error."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def say_compiling(names: Sequence[str], shown: bool = False) -> None:
-    """Write to the log, and to a terminal or a notebook, which policies are being compiled.
+    """Report which policies are being compiled, to the log and to a terminal or a notebook.
 
     Args:
         names: the policies.
@@ -35,13 +35,15 @@ def say_compiling(names: Sequence[str], shown: bool = False) -> None:
 
 
 def _is_notebook(stream: Any) -> bool:
-    """Whether a notebook shows what is written to this stream."""
+    """Whether the stream writes to a notebook."""
     return type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 @contextmanager
 def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error; yields a function to call with the steps done since then.
+    """Show a progress bar on standard error.
+
+    Yields a function. Call it with the number of steps done since the last call.
 
     >>> with progress_bar(10, shown=False) as report:
     ...     report(5)
@@ -92,7 +94,7 @@ def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
 
 
 def _line_of_text(n_steps: int) -> Iterator[Callable[[int], None]]:
-    """One line of text that is overwritten, for notebooks: rich's bar would need widgets there."""
+    """A line of text that is overwritten, for notebooks, where rich's bar needs widgets."""
     began = time.monotonic()
     n_done = 0
     shown_at = 0.0

@@ -38,8 +38,8 @@ def _surroundings() -> tuple[tuple[str, str], ...]:
 def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]:
     """Hashes of the policies, noises, drifts and biases that do not come with the package.
 
-    Two hashes are equal if the parameters and the rules, with all they refer to, are equal. They
-    differ between versions of Python.
+    Two hashes are equal if the parameters and the rules are equal, including all functions and
+    values that the rules use. The hashes differ between versions of Python.
     """
     return code_hashes(env, policies, lambda part: content_hash(part) if _is_own(part) else None)
 
@@ -47,7 +47,7 @@ def own_code(env: Environment, policies: Mapping[str, Policy]) -> dict[str, Any]
 def code_hashes(
     env: Environment, policies: Mapping[str, Policy], hash_of: Callable[[Any], str | None]
 ) -> dict[str, Any]:
-    """Hashes of policies and parts of an environment. Parts whose hash is None are left out."""
+    """Hashes of policies and parts of an environment, without those whose hash is None."""
     parts = {"noise": env.noise, "drift": env.drift, "bias": env.bias}
     hashes: dict[str, Any] = _hashed(parts, hash_of)
     for name, function in (
@@ -67,7 +67,7 @@ def _hashed(parts: Mapping[str, Any], hash_of: Callable[[Any], str | None]) -> d
 
 
 def content_hash(part: Any) -> str:
-    """A hash of the code and the parameters of a policy or another part."""
+    """A hash of the code and the parameters of a policy, a noise, a drift or a bias."""
     digest = hashlib.sha256()
     for piece in _pieces(part):
         digest.update(f"{type(piece).__module__} {type(piece).__qualname__}".encode())
@@ -93,7 +93,7 @@ def _is_own(part: Any) -> bool:
 
 
 def _functions(piece: Any) -> Iterator[Any]:
-    """The rules of a part, and the methods that prepare them."""
+    """The rules of a part, and the methods that compute their parameters."""
     rules = getattr(piece, "rules", ())
     yield from (rule for rule in rules if callable(rule))
     for name in ("setup", "parameters", "track", "shifts"):
@@ -103,7 +103,7 @@ def _functions(piece: Any) -> Iterator[Any]:
 
 
 class _TolerantReader(_Reader):
-    """Hashes an object that cannot be read by its type."""
+    """A reader that hashes only the type of an object whose content it cannot read."""
 
     def read(self, value: Any) -> None:
         with contextlib.suppress(FingerprintError):

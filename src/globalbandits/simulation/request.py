@@ -1,4 +1,4 @@
-"""Requests: simulations to play, with checked arguments, for `simulate` and for sweeps."""
+"""`Request`: the checked arguments of one simulation, for `simulate` and for sweeps."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from globalbandits.simulation.result import SimulationResult, make_result
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """A simulation to play: its checked arguments, and the job that workers need."""
+    """A simulation to play: its checked arguments and the job for the workers."""
 
     env: Environment
     job: Job
@@ -41,7 +41,7 @@ class Request:
         return make_result(self.job, self.env, records, finished, self.first_run, spec)
 
     def _spec(self) -> dict[str, Any]:
-        """What is simulated, as plain values."""
+        """The simulation as plain values."""
         stop = {} if self.stop is None else {"stop": self.stop.to_dict()}
         return stop | {
             "environment": self.env.to_dict(),

@@ -1,4 +1,4 @@
-"""Operating characteristics: which arms runs recommend, and what it takes."""
+"""`SimulationResult`: the outcome of `simulate`, with its tables, figures and files."""
 
 import dataclasses
 import hashlib
@@ -33,19 +33,360 @@ from globalbandits.simulation.play.job import Job, Records
 from globalbandits.simulation.provenance import made_with, own_code
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-GAP_TOLERANCE = 1e-9  # of the largest gap: a gap up to this counts as zero
+@dataclasses.dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """Regret, estimates and decisions of policies, over runs and time.
+
+    The dataset always has these variables:
+
+    - ``regret`` (policy, run, time): by the true means, in the units of the rewards.
+    - ``nominal_regret`` (policy, run, time): by the model's means at theta; nan if the
+      environment has true means but no theta.
+    - ``estimate`` (policy, run, time): the policy's estimate of theta.
+    - ``pulls`` (policy, run, arm): the number of decisions for each arm.
+    - ``last_suboptimal`` (policy, run): the last time a suboptimal arm was played, 0 if never.
+    - ``choice`` (policy, run): the arm that the policy would play next, -1 for none.
+
+    Some simulations add variables:
+
+    - ``theta`` (run, time) under drift; ``theta`` (run) with a population.
+    - ``bias`` (run, arm) with a bias.
+    - ``true_mean`` and ``gap`` (arm, or run and arm) if means are constant during a run. The gap
+      is the cost of one decision for the arm.
+    - ``stopped`` and ``stop_reason`` (policy, run) with a stopping rule: the time a run was
+      stopped, 0 if it was not, and the reason (1: too high, 2: one contender, 3: the number of
+      decisions).
+    - ``interval_low``, ``interval_high`` and ``log_e_value`` (policy, run, time) and
+      ``contender`` (policy, run, time, arm: 1 if the arm can still be best) with evidence.
+
+    Args:
+        dataset: the variables above.
+        spec: the simulation as plain values: environment, policies, horizon, runs, first_run,
+            seed and version; ``own_code``, hashes of policies and parts that do not come with the
+            package; and ``made_with``, the versions and platforms of the machines.
+    """
+
+    dataset: "xr.Dataset"
+    spec: dict[str, Any]
+
+    @property
+    def policies(self) -> list[str]:
+        """Names of the policies."""
+        return [str(name) for name in self.dataset["policy"].values]
+
+    def summary(
+        self, baseline: str | None = None, confidence: float = 0.95, variable: str = "regret"
+    ) -> "pd.DataFrame":
+        """One row per policy: mean regret at the last checkpoint with its confidence interval.
+
+        Columns are ``regret_mean``, ``regret_sem``, ``regret_low`` and ``regret_high``. A baseline
+        adds ``difference_mean``, ``_sem``, ``_low`` and ``_high``: the policy's regret minus the
+        baseline's. The differences are paired, because policies share the random numbers of a run.
+        The printed table is at most 80 characters wide.
+
+        Args:
+            baseline: name of a policy to compare with.
+            confidence: of the intervals (Student's t).
+            variable: "regret" or "nominal_regret".
+        """
+        return summarize(self.dataset, baseline, confidence, variable)
+
+    def earnings(self, baseline: str | int, confidence: float = 0.95) -> "pd.DataFrame":
+        """One row per policy: how much more it earned than a baseline in the same runs.
+
+        Columns are ``gain_mean``, ``gain_sem``, ``gain_low`` and ``gain_high`` at the last
+        checkpoint, by the true means, in the units of the worth.
+
+        Args:
+            baseline: the name of a policy of this simulation; or the index of an arm, such as
+                today's price, for a baseline that always plays this arm.
+            confidence: of the intervals (Student's t).
+        """
+        return gains(self.dataset, baseline, confidence)
+
+    def _repr_html_(self) -> str:
+        sizes = self.dataset.sizes
+        last = int(self.dataset["time"].values[-1])
+        heading = f"Regret after {last:,} decisions, {sizes['run']:,} runs, 95 % intervals"
+        rows = self.summary()
+        cells = [
+            [label, *(f"{value:.4g}" for value in row)]
+            for label, row in zip(rows.index, rows.to_numpy().tolist(), strict=True)
+        ]
+        return pages.paragraph(heading, strong=True) + pages.table(
+            ["policy", "mean", "standard error", "low", "high"], cells
+        )
+
+    def selection(self) -> "pd.DataFrame":
+        """The share of runs that recommend each arm: one row per policy, one column per arm.
+
+        A run recommends the arm that the policy would play next. A stopping rule adds the column
+        ``none`` for runs that were stopped because an arm is too high.
+        """
+        return selection(self.dataset)
+
+    def decisions(self) -> "pd.DataFrame":
+        """The mean number of decisions for each arm: one row per policy, one column per arm."""
+        return decisions(self.dataset)
+
+    def characteristics(
+        self,
+        *,
+        target: float | None = None,
+        more_than: float = 0,
+        within: float = 0.0,
+    ) -> "pd.DataFrame":
+        """Operating characteristics, one row per policy.
+
+        Columns are ``correct``, the share of runs that recommend a best arm by the true means, and
+        ``decisions``, the mean number of decisions of a run. A stopping rule adds ``stopped``, the
+        share of runs that ended before the horizon, and ``none``, the share that recommend no arm.
+        A target adds ``above``, the share of all decisions for arms whose true mean is above the
+        target, and ``exceeded``, the share of runs with more than ``more_than`` such decisions.
+
+        Args:
+            target: a mean that should not be exceeded, in units of the rewards.
+            more_than: the number of decisions above the target that is still acceptable.
+            within: an arm also counts as correct if it is worth at most this much less than the
+                best arm.
+        """
+        return characteristics(self.dataset, target, more_than, within)
+
+    def plot_selection(self) -> "Figure":
+        """Share of runs that recommend each arm, one panel per policy."""
+        return selection_figure(self)
+
+    def plot_regret(
+        self,
+        *,
+        variable: str = "regret",
+        log_x: bool = False,
+        log_y: bool = False,
+        confidence: float = 0.95,
+        ax: "Axes | None" = None,
+    ) -> "Figure":
+        """Mean regret over time with its confidence bands, drawn into ``ax`` if given."""
+        return regret_figure(self, variable, log_x, log_y, confidence, ax)
+
+    def plot_pulls(self) -> "Figure":
+        """Share of the steps in which each arm was played, one panel per policy."""
+        return pulls_figure(self)
+
+    def plot_estimate(
+        self, *, run: int | None = None, log_x: bool = False, ax: "Axes | None" = None
+    ) -> "Figure":
+        """Median estimate over time with the middle 80 % of the runs; or one single run."""
+        return estimate_figure(self, run, log_x, ax)
+
+    def plot_evidence(self, policy: str | None = None, run: int | None = None) -> "Figure":
+        """The evidence of one run over time; the first policy and run by default.
+
+        Needs a simulation with ``evidence=True``.
+        """
+        return run_evidence_figure(self, policy, run)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one netCDF file. An interrupted write leaves no partial file."""
+        save_result(self.dataset, self.spec, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "SimulationResult":
+        """Read a saved result; raise `ResultError` if the file is damaged or of another format."""
+        return SimulationResult(*load_result(path))
+
+
+def make_result(
+    job: Job,
+    env: Environment,
+    records: Records,
+    finished: BoolArray,
+    first_run: int,
+    spec: dict[str, Any],
+) -> SimulationResult:
+    """Make a result of the finished runs.
+
+    An interrupt during the evidence, the slow part, keeps the runs whose evidence is computed. An
+    interrupt during the rest, which takes a moment, repeats the rest.
+    """
+    runs = np.flatnonzero(finished)
+    found = None
+    if job.evidence:
+        found = _evidence_of(env, records, runs)
+        if found.low.shape[1] < len(runs):
+            warnings.warn(
+                f"interrupted: the result holds {found.low.shape[1]} of {len(runs)} runs",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            runs = runs[: found.low.shape[1]]
+    try:
+        return _assemble(job, env, records, found, runs, first_run, spec)
+    except KeyboardInterrupt:
+        return _assemble(job, env, records, found, runs, first_run, spec)
+
+
+def _evidence_of(env: Environment, records: Records, runs: IntArray) -> Findings:
+    """The evidence (policy, run, time); an interrupt returns that of the first runs."""
+    parts: list[Findings] = []
+    try:
+        for run in runs:
+            parts.append(infer_many(env.model, records.histograms[:, run]))
+    except KeyboardInterrupt:
+        if not parts:
+            raise
+    return Findings(*(np.stack(columns, axis=1) for columns in zip(*parts, strict=True)))
+
+
+def _assemble(
+    job: Job,
+    env: Environment,
+    records: Records,
+    found: Findings | None,
+    runs: IntArray,
+    first_run: int,
+    spec: dict[str, Any],
+) -> SimulationResult:
+    import xarray as xr
+
+    curves = ("policy", "run", "time")
+    # A slice avoids a copy, which would take a large part of the time for short runs.
+    kept: Any = slice(None) if len(runs) == records.regret.shape[1] else runs
+    variables: dict[str, tuple[tuple[str, ...], AnyArray]] = {
+        "regret": (curves, records.regret[:, kept]),
+        "nominal_regret": (curves, records.nominal_regret[:, kept]),
+        "estimate": (curves, records.estimate[:, kept]),
+        "pulls": (("policy", "run", "arm"), records.pulls[:, kept]),
+        "last_suboptimal": (("policy", "run"), records.last_suboptimal[:, kept]),
+        "choice": (("policy", "run"), records.choice[:, kept]),
+    }
+    if env.drift is None and env.moving_truth is None:
+        axes, true_means = true_means_of(env, records, kept)
+        worth = worth_of_means(env.model, true_means)
+        variables["true_mean"] = axes, true_means
+        variables["gap"] = axes, worth.max(axis=-1, keepdims=True) - worth
+    if job.stop is not None:
+        variables["stopped"] = ("policy", "run"), records.stopped[:, kept]
+        variables["stop_reason"] = ("policy", "run"), records.stop_reason[:, kept]
+    if env.drift is not None:
+        variables["theta"] = ("run", "time"), records.theta[kept]
+    if env.population is not None:
+        variables["theta"] = ("run",), records.theta[kept, 0]
+    if job.is_biased:
+        variables["bias"] = ("run", "arm"), records.bias[kept]
+    if found is not None:
+        variables["interval_low"] = curves, found.low
+        variables["interval_high"] = curves, found.high
+        variables["log_e_value"] = curves, found.log_e_value
+        variables["contender"] = (*curves, "arm"), found.contenders
+    coordinates = {
+        "policy": np.array(job.names),
+        "run": first_run + runs,
+        "time": job.times,
+        "arm": _arm_labels(env.model.arms),
+    }
+    whole = spec | {
+        "first_run": first_run,
+        "own_code": own_code(env, dict(zip(job.names, job.policies, strict=True))),
+        "made_with": [made_with()],
+    }
+    # The spec is the same as after saving and loading: tuples are lists, objects are texts.
+    plain = json.loads(json.dumps(whole, default=str))
+    return SimulationResult(xr.Dataset(variables, coordinates), plain)
+
+
+def _arm_labels(arms: tuple[Any, ...]) -> AnyArray:
+    """Coordinates of the arms: numbers if all arms are numbers, texts otherwise."""
+    if set(map(type, arms)) == {float} or all(map(_is_number, arms)):
+        return np.array([float(arm) for arm in arms])
+    return np.array([str(arm) for arm in arms])
+
+
+def _is_number(arm: Any) -> bool:
+    """Whether an arm is a number that a float can hold; the text "1" is not."""
+    if isinstance(arm, bool) or not isinstance(arm, numbers.Real):
+        return False
+    try:
+        return float(arm) == arm or not isinstance(arm, numbers.Integral)
+    except OverflowError:
+        return False
+
+
+# Summaries: means over runs and their confidence intervals.
+
+REGRETS = ("regret", "nominal_regret")
+
+
+def summarize(
+    dataset: "xr.Dataset", baseline: str | None, confidence: float, variable: str
+) -> "pd.DataFrame":
+    """See `SimulationResult.summary`."""
+    import pandas as pd
+
+    confidence = as_fraction("confidence", confidence, SimulationError)
+    check_regret(variable)
+    names = [str(name) for name in dataset["policy"].values]
+    # NumPy's sums depend on the memory layout. A contiguous array gives the same bits for a
+    # computed, a joined and a loaded dataset.
+    final = np.ascontiguousarray(dataset[variable].isel(time=-1).transpose("policy", "run"))
+    columns = _columns("regret", final, confidence)
+    if baseline is not None:
+        rule = f"be one of {', '.join(names)}"
+        require(baseline in names, "baseline", rule, baseline, SimulationError)
+        columns |= _columns("difference", final - final[names.index(baseline)], confidence)
+    return Summary(columns, index=pd.Index(names, name="policy"))
+
+
+def gains(dataset: "xr.Dataset", baseline: str | int, confidence: float) -> "pd.DataFrame":
+    """See `SimulationResult.earnings`."""
+    import pandas as pd
+
+    confidence = as_fraction("confidence", confidence, SimulationError)
+    names = [str(name) for name in dataset["policy"].values]
+    regrets = np.ascontiguousarray(dataset["regret"].isel(time=-1).transpose("policy", "run"))
+    if isinstance(baseline, str):
+        rule = f"be one of {', '.join(names)}, or an arm's index"
+        require(baseline in names, "baseline", rule, baseline, SimulationError)
+        lost = regrets[names.index(baseline)]
+    else:
+        arm = as_arm("baseline", baseline, dataset.sizes["arm"])
+        if "gap" not in dataset:
+            raise SimulationError(
+                "baseline must be a policy of the simulation where means move: "
+                f"simulate FixedArm({arm}) beside the others, and name it"
+            )
+        gap = dataset["gap"].isel(arm=arm).to_numpy()
+        n_decisions = dataset["pulls"].transpose("policy", "run", "arm").sum("arm")
+        lost = np.broadcast_to(np.asarray(n_decisions, np.float64) * gap, regrets.shape)
+    numbers = _columns("gain", lost - regrets, confidence)
+    return Summary(numbers, index=pd.Index(names, name="policy"))
+
+
+def check_regret(variable: str) -> None:
+    """Raise if this is not one of the two regrets."""
+    rule = "be 'regret' or 'nominal_regret'"
+    require(variable in REGRETS, "variable", rule, variable, SimulationError)
+
+
+def _columns(name: str, values: FloatArray, confidence: float) -> dict[str, FloatArray]:
+    statistics = ("mean", "sem", "low", "high")
+    numbers = mean_interval(values, confidence)
+    return {f"{name}_{what}": number for what, number in zip(statistics, numbers, strict=True)}
+
+
+# Operating characteristics: which arms runs recommend, and how many decisions they need.
+
+GAP_TOLERANCE = 1e-9  # as a share of the largest gap; a smaller gap counts as zero
 
 
 def true_means_of(
     env: Environment, records: Records, kept: Any
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """The names of the axes of the true means of some runs, and these means."""
+    """The true means of the kept runs, and the names of their axes."""
     low, high = env.model.reward_range
     if env.population is not None:
         means = env.model.means(records.theta[kept, 0])
@@ -107,7 +448,7 @@ def characteristics(
 
 
 def _by_run(dataset: "xr.Dataset", name: str) -> FloatArray:
-    """A variable as (run, arm), also where all runs share the same values."""
+    """A variable as (run, arm), broadcast if all runs share the same values."""
     values = dataset[name].values
     shape = dataset.sizes["run"], dataset.sizes["arm"]
     return np.broadcast_to(values, shape)
@@ -122,342 +463,14 @@ def _table(dataset: "xr.Dataset", values: FloatArray) -> "pd.DataFrame":
     return pd.DataFrame(values, index=pd.Index(names, name="policy"), columns=arms)
 
 
-REGRETS = ("regret", "nominal_regret")
-
-
-def summarize(
-    dataset: "xr.Dataset", baseline: str | None, confidence: float, variable: str
-) -> "pd.DataFrame":
-    """See `SimulationResult.summary`."""
-    import pandas as pd
-
-    confidence = as_fraction("confidence", confidence, SimulationError)
-    check_regret(variable)
-    names = [str(name) for name in dataset["policy"].values]
-    # Contiguous, so that sums have the same bits wherever the dataset comes from.
-    final = np.ascontiguousarray(dataset[variable].isel(time=-1).transpose("policy", "run"))
-    columns = _columns("regret", final, confidence)
-    if baseline is not None:
-        rule = f"be one of {', '.join(names)}"
-        require(baseline in names, "baseline", rule, baseline, SimulationError)
-        columns |= _columns("difference", final - final[names.index(baseline)], confidence)
-    return Summary(columns, index=pd.Index(names, name="policy"))
-
-
-def gains(dataset: "xr.Dataset", baseline: str | int, confidence: float) -> "pd.DataFrame":
-    """See `SimulationResult.earnings`."""
-    import pandas as pd
-
-    confidence = as_fraction("confidence", confidence, SimulationError)
-    names = [str(name) for name in dataset["policy"].values]
-    regrets = np.ascontiguousarray(dataset["regret"].isel(time=-1).transpose("policy", "run"))
-    if isinstance(baseline, str):
-        rule = f"be one of {', '.join(names)}, or an arm's index"
-        require(baseline in names, "baseline", rule, baseline, SimulationError)
-        lost = regrets[names.index(baseline)]
-    else:
-        arm = as_arm("baseline", baseline, dataset.sizes["arm"])
-        if "gap" not in dataset:
-            raise SimulationError(
-                "baseline must be a policy of the simulation where means move: "
-                f"simulate FixedArm({arm}) beside the others, and name it"
-            )
-        gap = dataset["gap"].isel(arm=arm).to_numpy()
-        n_decisions = dataset["pulls"].transpose("policy", "run", "arm").sum("arm")
-        lost = np.broadcast_to(np.asarray(n_decisions, np.float64) * gap, regrets.shape)
-    numbers = _columns("gain", lost - regrets, confidence)
-    return Summary(numbers, index=pd.Index(names, name="policy"))
-
-
-def check_regret(variable: str) -> None:
-    """Raise if this is not one of the two regrets."""
-    rule = "be 'regret' or 'nominal_regret'"
-    require(variable in REGRETS, "variable", rule, variable, SimulationError)
-
-
-def _columns(name: str, values: FloatArray, confidence: float) -> dict[str, FloatArray]:
-    statistics = ("mean", "sem", "low", "high")
-    numbers = mean_interval(values, confidence)
-    return {f"{name}_{what}": number for what, number in zip(statistics, numbers, strict=True)}
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class SimulationResult:
-    """Regret, estimates and plays of policies, over runs and time.
-
-    The dataset has the variables ``regret``, ``nominal_regret`` and ``estimate`` (policy, run,
-    time), ``pulls`` (policy, run, arm), ``last_suboptimal`` (policy, run: the last time a
-    suboptimal arm was played, 0 if never), under drift ``theta`` (run, time), with a population
-    ``theta`` (run), and with a bias ``bias`` (run, arm). Regret is by the true means, nominal
-    regret by the model's means at theta (nan where a truth is given without theta); both are in
-    the units of the rewards. ``choice`` (policy, run) is the arm a policy would choose at the
-    end, -1 for none. Where means stay, ``true_mean`` and ``gap`` (arm, or run and arm) are the
-    true means and what a decision costs. With a stopping rule ``stopped`` (policy, run) is
-    the time a run was stopped, 0 if it was not, and ``stop_reason`` 1 for too high, 2 for one
-    contender, 3 for the number of decisions. With evidence the dataset also has
-    ``interval_low``, ``interval_high`` and ``log_e_value`` (policy, run, time) and ``contender``
-    (policy, run, time, arm: 1 if the arm can still be best).
-
-    Args:
-        dataset: the numbers.
-        spec: what was simulated, as plain values: environment, policies, horizon, runs,
-            first_run, seed and version; ``own_code``, hashes of policies and parts that do not
-            come with the package; and ``made_with``, versions and platform of the machines.
-    """
-
-    dataset: "xr.Dataset"
-    spec: dict[str, Any]
-
-    @property
-    def policies(self) -> list[str]:
-        """Names of the policies."""
-        return [str(name) for name in self.dataset["policy"].values]
-
-    def summary(
-        self, baseline: str | None = None, confidence: float = 0.95, variable: str = "regret"
-    ) -> "pd.DataFrame":
-        """One row per policy: mean regret at the last checkpoint with its confidence interval.
-
-        Columns are ``regret_mean``, ``regret_sem``, ``regret_low`` and ``regret_high``, and
-        with a baseline ``difference_mean``, ``_sem``, ``_low`` and ``_high``: the policy's
-        regret less the baseline's in the same run, which share their random numbers. The printed
-        table is at most 80 characters wide.
-
-        Args:
-            baseline: name of a policy to compare with.
-            confidence: of the intervals (Student's t).
-            variable: "regret" or "nominal_regret".
-        """
-        return summarize(self.dataset, baseline, confidence, variable)
-
-    def earnings(self, baseline: str | int, confidence: float = 0.95) -> "pd.DataFrame":
-        """One row per policy: what it earned beyond a baseline in the same runs.
-
-        Columns are ``gain_mean``, ``gain_sem``, ``gain_low`` and ``gain_high``, in the units of
-        the worth, at the last checkpoint, by the true means.
-
-        Args:
-            baseline: name of a policy of this simulation, or the index of an arm that is always
-                played, such as today's price.
-            confidence: of the intervals (Student's t).
-        """
-        return gains(self.dataset, baseline, confidence)
-
-    def _repr_html_(self) -> str:
-        sizes = self.dataset.sizes
-        last = int(self.dataset["time"].values[-1])
-        heading = f"Regret after {last:,} decisions, {sizes['run']:,} runs, 95 % intervals"
-        rows = self.summary()
-        cells = [
-            [label, *(f"{value:.4g}" for value in row)]
-            for label, row in zip(rows.index, rows.to_numpy().tolist(), strict=True)
-        ]
-        return pages.paragraph(heading, strong=True) + pages.table(
-            ["policy", "mean", "standard error", "low", "high"], cells
-        )
-
-    def selection(self) -> "pd.DataFrame":
-        """The share of runs that recommend each arm: one row per policy, one column per arm.
-
-        A run recommends what the policy would choose after its last reward. With a stopping
-        rule there is the column ``none`` for runs that were stopped because an arm is too high.
-        """
-        return selection(self.dataset)
-
-    def decisions(self) -> "pd.DataFrame":
-        """The mean number of decisions for each arm: one row per policy, one column per arm."""
-        return decisions(self.dataset)
-
-    def characteristics(
-        self,
-        *,
-        target: float | None = None,
-        more_than: float = 0,
-        within: float = 0.0,
-    ) -> "pd.DataFrame":
-        """Operating characteristics, one row per policy.
-
-        Columns: ``correct``, the share of runs that recommend a best arm (by the true
-        means); ``decisions``, their mean number; with a stopping rule ``stopped``, the share of
-        runs that ended before the horizon, and ``none``, the share that recommend no arm; with a
-        target ``above``, the share of all decisions on arms whose true mean is above the target,
-        and ``exceeded``, the share of runs with more than ``more_than`` of them.
-
-        Args:
-            target: a mean that should not be exceeded, in units of the rewards.
-            more_than: how many decisions above the target are too many.
-            within: an arm also counts as correct if it is worth this much less than the best.
-        """
-        return characteristics(self.dataset, target, more_than, within)
-
-    def plot_selection(self) -> "Figure":
-        """Share of runs that recommend each arm, one panel per policy."""
-        return selection_figure(self)
-
-    def plot_regret(
-        self,
-        *,
-        variable: str = "regret",
-        log_x: bool = False,
-        log_y: bool = False,
-        confidence: float = 0.95,
-        ax: "Axes | None" = None,
-    ) -> "Figure":
-        """Mean regret over time, with confidence bands of the mean; into ``ax`` if it is given."""
-        return regret_figure(self, variable, log_x, log_y, confidence, ax)
-
-    def plot_pulls(self) -> "Figure":
-        """Share of the steps in which each arm was played, one panel per policy."""
-        return pulls_figure(self)
-
-    def plot_estimate(
-        self, *, run: int | None = None, log_x: bool = False, ax: "Axes | None" = None
-    ) -> "Figure":
-        """Median estimate over time with the middle 80 % of the runs; or one run alone."""
-        return estimate_figure(self, run, log_x, ax)
-
-    def plot_evidence(self, policy: str | None = None, run: int | None = None) -> "Figure":
-        """The evidence of one run over time; the first policy and run by default.
-
-        Needs a simulation with ``evidence=True``.
-        """
-        return run_evidence_figure(self, policy, run)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one netCDF file, which is complete or absent."""
-        save_result(self.dataset, self.spec, path)
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> "SimulationResult":
-        """Read a saved result; raise `ResultError` for a damaged or foreign file."""
-        return SimulationResult(*load_result(path))
-
-
-def make_result(
-    job: Job,
-    env: Environment,
-    records: Records,
-    finished: BoolArray,
-    first_run: int,
-    spec: dict[str, Any],
-) -> SimulationResult:
-    """Make a result of the finished runs.
-
-    An interrupt loses no finished run. Computing the evidence, which takes long, ends with the runs
-    done so far; the rest takes a moment and is repeated.
-    """
-    runs = np.flatnonzero(finished)
-    found = None
-    if job.evidence:
-        found = _evidence_of(env, records, runs)
-        if found.low.shape[1] < len(runs):
-            warnings.warn(
-                f"interrupted: the result holds {found.low.shape[1]} of {len(runs)} runs",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-            runs = runs[: found.low.shape[1]]
-    try:
-        return _assemble(job, env, records, found, runs, first_run, spec)
-    except KeyboardInterrupt:
-        return _assemble(job, env, records, found, runs, first_run, spec)
-
-
-def _evidence_of(env: Environment, records: Records, runs: IntArray) -> Findings:
-    """The evidence of each run, (policy, run, time); of the first runs if interrupted."""
-    parts: list[Findings] = []
-    try:
-        for run in runs:
-            parts.append(infer_many(env.model, records.histograms[:, run]))
-    except KeyboardInterrupt:
-        if not parts:
-            raise
-    return Findings(*(np.stack(columns, axis=1) for columns in zip(*parts, strict=True)))
-
-
-def _assemble(
-    job: Job,
-    env: Environment,
-    records: Records,
-    found: Findings | None,
-    runs: IntArray,
-    first_run: int,
-    spec: dict[str, Any],
-) -> SimulationResult:
-    import xarray as xr
-
-    curves = ("policy", "run", "time")
-    # Copying would be a large part of the work for short runs, so it is avoided.
-    kept: Any = slice(None) if len(runs) == records.regret.shape[1] else runs
-    variables: dict[str, tuple[tuple[str, ...], AnyArray]] = {
-        "regret": (curves, records.regret[:, kept]),
-        "nominal_regret": (curves, records.nominal_regret[:, kept]),
-        "estimate": (curves, records.estimate[:, kept]),
-        "pulls": (("policy", "run", "arm"), records.pulls[:, kept]),
-        "last_suboptimal": (("policy", "run"), records.last_suboptimal[:, kept]),
-        "choice": (("policy", "run"), records.choice[:, kept]),
-    }
-    if env.drift is None and env.moving_truth is None:
-        axes, true_means = true_means_of(env, records, kept)
-        worth = worth_of_means(env.model, true_means)
-        variables["true_mean"] = axes, true_means
-        variables["gap"] = axes, worth.max(axis=-1, keepdims=True) - worth
-    if job.stop is not None:
-        variables["stopped"] = ("policy", "run"), records.stopped[:, kept]
-        variables["stop_reason"] = ("policy", "run"), records.stop_reason[:, kept]
-    if env.drift is not None:
-        variables["theta"] = ("run", "time"), records.theta[kept]
-    if env.population is not None:
-        variables["theta"] = ("run",), records.theta[kept, 0]
-    if job.is_biased:
-        variables["bias"] = ("run", "arm"), records.bias[kept]
-    if found is not None:
-        variables["interval_low"] = curves, found.low
-        variables["interval_high"] = curves, found.high
-        variables["log_e_value"] = curves, found.log_e_value
-        variables["contender"] = (*curves, "arm"), found.contenders
-    coordinates = {
-        "policy": np.array(job.names),
-        "run": first_run + runs,
-        "time": job.times,
-        "arm": _arm_labels(env.model.arms),
-    }
-    whole = spec | {
-        "first_run": first_run,
-        "own_code": own_code(env, dict(zip(job.names, job.policies, strict=True))),
-        "made_with": [made_with()],
-    }
-    # As after saving and loading: lists for tuples, texts for objects.
-    plain = json.loads(json.dumps(whole, default=str))
-    return SimulationResult(xr.Dataset(variables, coordinates), plain)
-
-
-def _arm_labels(arms: tuple[Any, ...]) -> AnyArray:
-    """Arms as an axis: numbers where all are numbers, texts otherwise."""
-    if set(map(type, arms)) == {float} or all(map(_is_number, arms)):
-        return np.array([float(arm) for arm in arms])
-    return np.array([str(arm) for arm in arms])
-
-
-def _is_number(arm: Any) -> bool:
-    """Whether an arm is a number that a float can hold; the text "1" is not."""
-    if isinstance(arm, bool) or not isinstance(arm, numbers.Real):
-        return False
-    try:
-        return float(arm) == arm or not isinstance(arm, numbers.Integral)
-    except OverflowError:
-        return False
-
-
 _MAY_DIFFER = {"runs", "first_run", "made_with"}
 
 
 def concat(results: Sequence[SimulationResult]) -> SimulationResult:
-    """Join results of the same simulation with different runs: shards, or a continued one.
+    """Join results of one simulation that hold different runs.
 
     The joined result equals that of a single simulation of all the runs. The results must agree in
-    everything but their runs and the machines they were made on, which are listed in
-    ``spec["made_with"]``.
+    everything except their runs and their machines, which ``spec["made_with"]`` lists.
 
     Args:
         results: in any order.
@@ -481,7 +494,7 @@ def concat(results: Sequence[SimulationResult]) -> SimulationResult:
         _check_same_simulation(first, shard)
     _check_distinct_runs(shards)
     parts = [shard.dataset for shard in shards]
-    # Variables without an axis of runs, such as true means, are the same in all shards.
+    # Variables without an axis of runs, such as true means, are the same in all results.
     joined = xr.concat(
         parts, dim="run", join="exact", data_vars="minimal", coords="minimal", compat="equals"
     ).sortby("run")
@@ -500,7 +513,7 @@ def concat(results: Sequence[SimulationResult]) -> SimulationResult:
 
 
 def _check_same_simulation(first: SimulationResult, other: SimulationResult) -> None:
-    """Raise if two results are of different simulations; the message says what differs."""
+    """Raise if two results are of different simulations; the message names the difference."""
     for name in sorted(first.spec.keys() | other.spec.keys()):
         if name not in _MAY_DIFFER:
             _require_equal(name, first.spec.get(name), other.spec.get(name))
@@ -529,16 +542,14 @@ def _check_distinct_runs(shards: list[SimulationResult]) -> None:
         seen.update(runs)
 
 
-# Results in netCDF files.
-#
-# The format has no 64-bit integers, so integers are stored in double precision, which is exact
-# up to 2**53. A checksum over all numbers and the spec detects a damaged file.
+# Results in netCDF files. The format has no 64-bit integers, so integers are stored as doubles,
+# which are exact up to 2**53. A checksum over all numbers and the spec detects a damaged file.
 
 FORMAT = "globalbandits simulation 1"
 
 
 def save_result(dataset: "xr.Dataset", spec: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write a dataset and its spec. A file is complete or absent."""
+    """Write a dataset and its spec. An interrupted write leaves no partial file."""
     whole = [str(name) for name, data in dataset.variables.items() if data.dtype.kind == "i"]
     stored = _convert(dataset, dict.fromkeys(whole, np.float64))
     text = json.dumps(spec, default=str)
@@ -579,7 +590,7 @@ def _read(file: Path) -> "xr.Dataset":
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about a file that turns out not to be netCDF
+            warnings.simplefilter("ignore")  # a file that is not netCDF raises an error below
             with xr.open_dataset(file, engine="scipy", mmap=False) as stored:
                 return stored.load()
     except Exception as error:  # the reader may raise anything
@@ -599,7 +610,7 @@ def _convert(dataset: "xr.Dataset", types: dict[str, type[np.generic]]) -> "xr.D
             for name in names
         }
 
-    with np.errstate(invalid="ignore"):  # in a damaged file, which its checksum detects
+    with np.errstate(invalid="ignore"):  # the checksum detects invalid numbers
         return xr.Dataset(columns(dataset.data_vars), columns(dataset.coords))
 
 
@@ -615,15 +626,18 @@ def _checksum(dataset: "xr.Dataset", text: str) -> str:
     return digest.hexdigest()
 
 
+# Printed tables.
+
 MAX_LINE_CHARACTERS = 80
 COLUMNS_PER_BLOCK = 4
 MIN_NAME_CHARACTERS = 9
 
 
 class Summary(pd.DataFrame):
-    """A data frame that prints in 80 characters: short numbers, long names cut in the middle.
+    """A data frame that prints in 80 characters.
 
-    More than four columns are printed in blocks. The numbers themselves are not rounded.
+    Printed numbers are short, and long names are cut in the middle. More than four columns are
+    printed in blocks. The stored numbers are not rounded.
     """
 
     @property
@@ -637,7 +651,7 @@ class Summary(pd.DataFrame):
 
 
 def _block(table: pd.DataFrame) -> str:
-    """Up to four columns, with names shortened as far as the line needs."""
+    """Up to four columns, with names shortened to fit the line."""
     names = [str(name) for name in table.index]
     longest = max(map(len, names), default=0)
     text = _render(table, names)
@@ -677,6 +691,8 @@ def _abbreviate(name: str, room: int) -> str:
     return f"{name[: room - 3 - tail]}...{name[-tail:]}"
 
 
+# Figures.
+
 _BAND_QUANTILES = (0.1, 0.5, 0.9)
 
 
@@ -696,7 +712,7 @@ def regret_figure(
     for name in result.policies:
         curves = data[variable].sel(policy=name).transpose("time", "run").values
         mean, _, low, high = mean_interval(curves, confidence)
-        if log_y:  # a band below zero has no logarithm
+        if log_y:  # values below zero have no logarithm
             low = np.maximum(low, mean * 1e-3)
         lines.append(Line(drawn_label(name), data["time"].values, mean, low, high))
     words = "nominal regret" if variable == "nominal_regret" else "regret"
@@ -710,7 +726,7 @@ def pulls_figure(result: "SimulationResult") -> "Figure":
     totals = pulls.sum(axis=1)
     shares = totals / totals.sum(axis=1, keepdims=True)
     labels = [drawn_label(arm) for arm in result.dataset["arm"].values.tolist()]
-    best = result.spec["environment"]["best_arms"]  # empty where they change
+    best = result.spec["environment"]["best_arms"]  # empty if they change over time or runs
     names = [drawn_label(name) for name in result.policies]
     return share_figure(dict(zip(names, shares, strict=True)), labels, best=best)
 
@@ -779,7 +795,7 @@ def _as_run(result: "SimulationResult", run: int) -> int:
 def _truth(result: "SimulationResult", run: int | None) -> Line:
     times = result.dataset["time"].values
     if "theta" not in result.dataset:
-        # None, drawn as nan, if only the true means were given.
+        # theta is None, drawn as nan, if the environment has only true means.
         theta = np.full(len(times), np.array(result.spec["environment"]["theta"], np.float64))
     elif run is not None:
         theta = np.broadcast_to(result.dataset["theta"].sel(run=run).values, len(times))

@@ -1,4 +1,4 @@
-"""`simulate`: play policies in an environment, many runs of each."""
+"""`simulate`: play many runs of policies in an environment."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -40,13 +40,13 @@ def simulate(
 ) -> SimulationResult:
     """Play policies in an environment.
 
-    All policies of a run see the same uniform numbers behind the rewards, the same path of
-    the parameter and the same bias, so differences between them are paired. The result
-    depends only on the arguments up to ``spacing``, ``first_run`` and ``stop``. It does not depend
-    on threads, executor, the order of policies or which other policies are simulated.
+    In each run all policies share the uniform numbers behind the rewards, the path of the parameter
+    and the bias, so differences between policies are paired. The result depends only on the
+    arguments up to ``spacing``, ``first_run`` and ``stop``. The numbers of a policy do not depend
+    on threads, the executor or the other policies.
 
-    Ctrl-C ends the simulation within a second and returns the runs that are finished, with
-    a warning. If no run is finished, KeyboardInterrupt is raised.
+    Ctrl-C ends the simulation within a second and returns the finished runs with a warning. If no
+    run is finished, it raises KeyboardInterrupt.
 
     Args:
         env: the environment.
@@ -54,19 +54,19 @@ def simulate(
         horizon: time steps of a run, at most 2**40.
         runs: number of runs, at most 2**31.
         seed: seed of all randomness, from 0 to 2**128 - 1.
-        checkpoints: the number of times to record, at most, or the time steps themselves.
-        spacing: "linear" or "log" between checkpoints.
-        executor: where to play the runs: "threads" of this process by default, "processes",
-            "joblib", "dask" (a cluster on this machine), "dask://HOST:PORT" or an executor of your
-            own. Runs of a worker that dies are played again, except on your own executor. Processes
+        checkpoints: the time steps to record, or their maximum number.
+        spacing: "linear" or "log", for a number of checkpoints.
+        executor: where to play the runs: "threads" of this process (the default), "processes",
+            "joblib", "dask" (a cluster on this machine), "dask://HOST:PORT" or your own executor.
+            If a worker dies, its runs are played again, except on your own executor. Processes
             need policies, noises and drifts that can be imported; means may be any functions.
         threads: number of threads; the number of cores by default.
         first_run: number of the first run, to continue an earlier simulation.
-        stop: a rule that ends runs early. Their regret stays as it is from then on, and the
-            result says when and why they were stopped.
+        stop: a rule that ends runs early. Regret is constant after the stop, and the result holds
+            the time and the reason.
         evidence: record the evidence at the checkpoints: the 95 % interval of the parameter, the
             e-value against the model, and which arms can still be best. Each checkpoint of a run
-            then costs some milliseconds, so choose few.
+            then takes some milliseconds, so choose few.
         progress: show a progress bar.
 
     >>> import globalbandits as gb
@@ -95,10 +95,11 @@ def simulate(
         evidence=evidence,
     )
     job = request.job
-    # This compiles everything, and warns about what cannot be compiled.
+    # The first arena compiles everything and warns about rules that cannot be compiled.
     states = States(job.seed, request.first_run, request.runs)
     arena = compiled_arena(job, states, shown=progress)
-    # Importing takes a second. It must not wait until the runs are done, when Ctrl-C may come.
+    # The result needs xarray, whose import takes a second. An interrupt after the runs must not
+    # wait for it.
     import_module("xarray")
     played = None
     try:
@@ -121,9 +122,9 @@ def simulate(
 
 
 def require_all_runs(result: SimulationResult, runs: int) -> SimulationResult:
-    """Return the result of `simulate`; raise KeyboardInterrupt if it has fewer runs than this.
+    """Return a result; raise KeyboardInterrupt if it has fewer runs.
 
-    For callers to whom an interrupted result is of no use.
+    Use it where an interrupted simulation is an error.
     """
     if result.dataset.sizes["run"] < runs:
         raise KeyboardInterrupt

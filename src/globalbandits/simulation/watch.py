@@ -1,4 +1,4 @@
-"""`watch`: one run of some policies, recorded in every round."""
+"""`watch`: one run of some policies, recorded in every round, as a page to step through."""
 
 import dataclasses
 import json
@@ -32,11 +32,13 @@ from globalbandits.simulation.request import make_request
 
 MAX_ROUNDS = 500
 FRAME_HEIGHT_PIXELS = 640
+CURVE_POINTS = 121
+MAX_CURVES = 40  # more curves would be hard to distinguish
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Watch:
-    """One run, round by round. A notebook shows it as a view to step through.
+    """One run, round by round. A notebook shows it as a page to step through.
 
     Args:
         env: the environment.
@@ -47,7 +49,7 @@ class Watch:
         lows: lower ends of the 95 % interval of theta after the round, shape (policy, round).
         highs: upper ends.
         regrets: regret since the first round, shape (policy, round).
-        thetas: the true parameter, shape (round,); nan where only true means are given.
+        thetas: the true parameter, shape (round,); nan if the environment has only true means.
     """
 
     env: Environment
@@ -66,11 +68,11 @@ class Watch:
         return len(self.thetas)
 
     def to_html(self) -> str:
-        """The view as a page that needs no other file and no network."""
+        """The run as an HTML page that needs no other file and no network."""
         return page(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the view as an HTML file, which is complete or absent; returns the path."""
+        """Write the HTML page and return its path. An interrupted write leaves no partial file."""
         target = Path(path)
         html = target.suffix.lower() in (".html", ".htm")
         require(html, "path", "end in .html", str(path), SimulationError)
@@ -105,17 +107,17 @@ def watch(
     *,
     run: int = 0,
 ) -> Watch:
-    """One run of some policies to step through, for teaching.
+    """Play one run of some policies to step through, for teaching.
 
-    It is the same run that `simulate` plays with this seed. It is played in plain Python, so
+    The run equals the one that `simulate` plays with this seed. It is played in plain Python;
     nothing is compiled.
 
     Args:
         env: the environment, with a `RewardModel`.
         policies: policies with different labels, or a mapping from names to policies.
-        horizon: rounds, at most 500.
-        seed: of all randomness.
-        run: which run of the simulation.
+        horizon: number of rounds, at most 500.
+        seed: seed of all randomness.
+        run: number of the run in the simulation.
 
     >>> import globalbandits as gb
     >>> env = gb.Environment(gb.demand.linear_power([0.4, 0.6, 0.8]), theta=0.4)
@@ -163,12 +165,8 @@ def _path(env: Environment, records: Records, horizon: int) -> FloatArray:
     return np.full(horizon, env.start)
 
 
-CURVE_POINTS = 121
-MAX_CURVES = 40  # more could not be told apart
-
-
-def page(watched: "Watch") -> str:
-    """The whole page."""
+def page(watched: Watch) -> str:
+    """The HTML page of a run."""
     script = files(__package__).joinpath("watch.js").read_text("utf-8")
     last = [
         [name, _text(watched.estimates[number, -1]), _text(watched.regrets[number, -1])]
@@ -178,15 +176,15 @@ def page(watched: "Watch") -> str:
         __package__,
         "watch.html",
         title=str(watched),
-        # Escaped, so that no text can end the script element.
+        # "<" is escaped, so that no text can end the script element.
         data=json.dumps(data(watched), allow_nan=False).replace("<", "\\u003c"),
         script=script,
         table=pages.table(["policy", "estimate", "regret"], last),
     )
 
 
-def data(watched: "Watch") -> dict[str, Any]:
-    """All that the script draws, as plain values: nan is None, numbers have five digits."""
+def data(watched: Watch) -> dict[str, Any]:
+    """The data of the page's script as plain values: nan is None, numbers have five digits."""
     model: RewardModel = watched.env.model
     thetas = np.linspace(*model.domain, CURVE_POINTS)
     worth = model.worth(thetas)
@@ -214,7 +212,7 @@ def data(watched: "Watch") -> dict[str, Any]:
     }
 
 
-def _plain(values: "FloatArray") -> list[float | None]:
+def _plain(values: FloatArray) -> list[float | None]:
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values.tolist()]
 
 

@@ -1,4 +1,8 @@
-"""Telling workers in other processes to stop: they look for a file."""
+"""Workers: the threads, processes or cluster nodes that play simulations, and the loop over them.
+
+`open_workers` starts the workers of an executor. `ShardLoop` cuts requests into shards of runs,
+sends the shards to the workers and collects the records. `play_request` does this for one request.
+"""
 
 import contextlib
 import math
@@ -47,13 +51,13 @@ from globalbandits.simulation.request import Request
 
 
 class StoppedError(Exception):
-    """Raised by a worker that was told to stop; its runs are dropped."""
+    """Raised in a worker that has seen the stop file. Its runs are discarded."""
 
 
 class StopFile:
-    """A file in its own temporary folder that tells workers to stop when it exists.
+    """A file in its own temporary folder. Workers in other processes stop when it exists.
 
-    Workers on other machines do not see it and play their shards to the end. The same holds if
+    Workers on other machines do not see it and play their shards to the end. So do all workers if
     the folder cannot be created.
     """
 
@@ -64,7 +68,7 @@ class StopFile:
 
     @property
     def path(self) -> str | None:
-        """Where the file will be; for `is_stopped`."""
+        """The path to pass to `is_stopped`; None if there is no folder."""
         return None if self._folder is None else str(Path(self._folder, "stop"))
 
     def create(self, futures: Iterable[Future[Any]]) -> None:
@@ -101,10 +105,8 @@ def is_stopped(path: str | None) -> bool:
     return path is not None and os.path.exists(path)
 
 
-# What one worker does: it plays some runs of a job.
-#
-# Each run draws from its own random streams, keyed by (seed, run). So the records have the same
-# bits wherever and in whatever order the runs are played.
+# One worker plays one shard of runs. Each run draws from its own random streams, keyed by
+# (seed, run), so its records have the same bits on every worker and in every order.
 
 
 def available_cores() -> int:
@@ -131,7 +133,7 @@ def play_pickled_shard(
 ) -> Records:
     """Play some runs of a pickled job.
 
-    Unpickling is done here and not by the executor: an error there would break a process pool.
+    The job is unpickled here, not by the executor, because an error there breaks a process pool.
     """
     try:
         job = pickle.loads(pickled_job)
@@ -144,7 +146,7 @@ def play_pickled_shard(
 
 
 class RunQueue:
-    """Hands out runs to threads, counts their steps and tells them when to stop.
+    """Hands out runs to threads, counts their steps and stops them.
 
     Args:
         n_runs: runs to hand out, by their places 0, 1, ...
@@ -164,9 +166,9 @@ class RunQueue:
         self._stopped = threading.Event()
 
     def take(self, most: int) -> slice | None:
-        """Places of the next runs to play; None if there are none left, or it is stopped.
+        """Places of the next runs to play; None if no runs are left or the queue is stopped.
 
-        Near the end it gives fewer than ``most``, so that all threads end together.
+        Near the end these are fewer than ``most``, so that all threads end together.
         """
         with self._lock:
             n_left = self._n_runs - self._n_taken
@@ -183,20 +185,17 @@ class RunQueue:
         return not self._stopped.is_set()
 
     def stop(self) -> None:
-        """Let all threads end after the block they are at."""
+        """Let each thread end after its current block."""
         self._stopped.set()
 
 
-# Workers: threads, processes of this machine, joblib's, a Dask cluster's, or a given executor.
-#
-# `open_workers` gives the workers of a name. `Workers` is what the loop in `shards` asks of
-# them.
+# The kinds of workers: threads, local processes, joblib, a Dask cluster, or the user's executor.
 
 Pickle = Callable[[Any], bytes]
 
 NAMES = ("threads", "processes", "joblib", "dask", "dask://HOST:PORT")
-MAX_STEPS_PER_SHARD = 50_000_000  # seconds of work, next to which sending a shard costs nothing
-PENDING_SHARDS_PER_WORKER = 2  # one is played, one waits
+MAX_STEPS_PER_SHARD = 50_000_000  # takes seconds, much longer than sending the shard
+PENDING_SHARDS_PER_WORKER = 2  # one in play and one waiting
 JOBLIB_IDLE_SECONDS = 300
 
 
@@ -204,7 +203,7 @@ class RequestInPlay:
     """A request, the records of its runs, and which runs are finished so far.
 
     Attributes:
-        task: what `Workers.prepare` made of the request.
+        task: the form of the request that `Workers.prepare` made for the workers.
     """
 
     def __init__(self, request: Request) -> None:
@@ -214,20 +213,20 @@ class RequestInPlay:
         self.task: Any = None
 
     def store(self, places: slice, part: Records | None) -> None:
-        """Store the records of a shard; None if its worker has done so itself."""
+        """Store the records of a shard; None if its worker has stored them already."""
         if part is not None:
             store_runs(self.records, places, part)
             self.finished[places] = True
 
 
 class Workers:
-    """What the loop asks of its workers.
+    """Interface of all workers, used by `ShardLoop`.
 
     Attributes:
-        name: what messages call them.
-        n_workers: how many work at once.
-        max_pending: shards to submit before one is finished.
-        losses: errors which say that a worker died, so that its shard is to be submitted again.
+        name: name of the executor in messages.
+        n_workers: number of shards played at the same time.
+        max_pending: maximum number of submitted shards that are not finished.
+        losses: errors raised when a worker died. The shard is then submitted again.
     """
 
     name: str
@@ -236,16 +235,16 @@ class Workers:
     losses: tuple[type[BaseException], ...] = ()
 
     def cut(self, request: Request, n_shards: int) -> list[slice]:
-        """Places of the runs of each shard: at least ``n_shards`` of them, none of them long."""
+        """Places of the runs of each shard: at least ``n_shards`` shards, all of limited length."""
         n_shards = max(n_shards, math.ceil(request.n_steps / MAX_STEPS_PER_SHARD))
         n_shards = min(n_shards, request.runs)
         edges = [request.runs * shard // n_shards for shard in range(n_shards + 1)]
         return [slice(low, high) for low, high in pairwise(edges)]
 
     def prepare(self, play: RequestInPlay, on_steps: Callable[[int], None]) -> None:
-        """Get ready for the shards of a request.
+        """Prepare the shards of a request.
 
-        ``on_steps`` is for workers that store their records themselves.
+        Workers that store their records themselves call ``on_steps``.
         """
 
     def submit(self, play: RequestInPlay, places: slice) -> Future[Records | None]:
@@ -260,7 +259,7 @@ class Workers:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Free what the workers hold."""
+        """Free the resources of the workers."""
 
 
 class ThreadWorkers(Workers):
@@ -268,7 +267,7 @@ class ThreadWorkers(Workers):
 
     Args:
         n_workers: number of threads.
-        arena: the arena of the first request, if there is one already.
+        arena: an existing arena of the first request.
     """
 
     name = "threads"
@@ -314,11 +313,11 @@ class ThreadWorkers(Workers):
             play.finished[first : first + n_finished] = True
 
     def abandon(self, play: RequestInPlay) -> None:
-        """Let the threads that play this request end."""
+        """Let the threads of this request end."""
         play.task[0].stop()
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """Let all threads end after the block they are at, and wait for them."""
+        """Let each thread end after its current block, and wait for all."""
         for queue in self._queues:
             queue.stop()
         wait(futures)
@@ -329,10 +328,10 @@ class ThreadWorkers(Workers):
 
 
 class ExecutorWorkers(Workers):
-    """The workers of an executor that the user has made.
+    """The workers of an executor that the user has created.
 
-    All shards are submitted at once, as the number of workers may not be known. An executor that
-    breaks is not replaced.
+    All shards are submitted at once, because the number of workers may be unknown. A broken
+    executor is not replaced.
     """
 
     name = "executor"
@@ -345,7 +344,7 @@ class ExecutorWorkers(Workers):
         self._is_stopped = False
 
     def submit(self, play: RequestInPlay, places: slice) -> Future[Records | None]:
-        """Send the job as it is; the executor pickles it if it needs to."""
+        """Send the job itself. The executor pickles it if necessary."""
         return self._submit(play_shard, play.request.job, play, places)
 
     def _submit(
@@ -355,7 +354,7 @@ class ExecutorWorkers(Workers):
         return self._executor.submit(play_function, job, first_run, n_runs, self._stop_file.path)
 
     def stop(self, futures: Iterable[Future[Any]]) -> None:
-        """Cancel the shards that wait, and tell the workers to stop."""
+        """Cancel the waiting shards and stop the others."""
         futures = list(futures)
         for future in futures:
             future.cancel()
@@ -363,20 +362,20 @@ class ExecutorWorkers(Workers):
         self._stop_file.create(futures)
 
     def close(self) -> None:
-        """Remove the stop file, unless workers still have to see it."""
+        """Remove the stop file, unless workers may still have to see it."""
         if not self._is_stopped:
             self._stop_file.remove()
 
 
 class NamedWorkers(ExecutorWorkers):
-    """Workers of an executor that is made here, and made again when it breaks.
+    """Workers of an executor that this class creates, and replaces when it breaks.
 
     Args:
-        make: makes the executor.
-        n_workers: how many of them work at once.
-        name: what messages call it.
-        dumps: pickles what is sent to workers, for `pickle.loads`.
-        losses: errors which say that a worker died.
+        make: creates the executor.
+        n_workers: number of workers.
+        name: name of the executor in messages.
+        dumps: pickles jobs; workers use `pickle.loads`.
+        losses: errors raised when a worker died.
     """
 
     def __init__(
@@ -399,7 +398,7 @@ class NamedWorkers(ExecutorWorkers):
         """Pickle the job once for all its shards."""
         try:
             play.task = self._dumps(play.request.job)
-        except Exception as error:  # pickling an object of the user's may raise anything
+        except Exception as error:  # pickling a user's object may raise any exception
             raise SimulationError(
                 f"executor {self.name!r} must be sent what it plays, but that failed: "
                 f"{type(error).__name__}: {error}"
@@ -415,7 +414,7 @@ class NamedWorkers(ExecutorWorkers):
             return self._submit(play_pickled_shard, play.task, play, places)
 
     def close(self) -> None:
-        """Let go of the executor without waiting for what it still does."""
+        """Shut down the executor without waiting for pending shards."""
         super().close()
         self._executor.shutdown(wait=False)
 
@@ -440,12 +439,12 @@ def check_executor(name: object) -> str:
 def open_workers(
     executor: Executor | str, n_workers: int | None = None, arena: Arena | None = None
 ) -> Iterator[Workers]:
-    """Workers for the time of the block.
+    """Context manager: start workers, and close them at the end.
 
     Args:
-        executor: one of `NAMES`, or an executor of the user's.
-        n_workers: how many; as many as there are cores, or as the cluster has, by default.
-        arena: for threads, the arena of their first request if there is one already.
+        executor: one of `NAMES`, or the user's executor.
+        n_workers: number of workers; by default the number of cores, or the size of the cluster.
+        arena: for threads, an existing arena of the first request.
     """
     if isinstance(executor, str) and check_executor(executor).startswith("dask"):
         with _dask_workers(executor, n_workers) as workers:
@@ -465,7 +464,7 @@ def _make_workers(executor: Executor | str, n_workers: int, arena: Arena | None)
         return ThreadWorkers(n_workers, arena)
     if executor == "joblib":
         return _joblib_workers(n_workers)
-    # Spawned, not forked: forking a process that has threads and compiled code is not safe.
+    # Processes are spawned. Forking a process that has threads and compiled code is not safe.
     context = multiprocessing.get_context("spawn")
     make = partial(ProcessPoolExecutor, n_workers, mp_context=context)
     return NamedWorkers(make, n_workers, executor)
@@ -523,14 +522,12 @@ def _missing(name: str, package: str) -> SimulationError:
     return SimulationError(text)
 
 
-# The one loop that plays simulations on workers, whatever the workers are.
-#
-# Each request is cut into shards of runs. The loop keeps the workers busy, stores the shards
-# that come back, sends a shard again when its worker died, and keeps what is finished when it is
-# interrupted.
+# The loop that plays requests on workers of any kind. It cuts each request into shards of runs,
+# keeps the workers busy and stores the returned records. It resubmits a shard whose worker died.
+# On an interrupt it keeps the finished runs.
 
-POLL_SECONDS = 0.1  # an interrupt is noticed at once, also between polls
-SHARDS_PER_WORKER = 8  # so that all workers end at about the same time
+POLL_SECONDS = 0.1  # interrupts are noticed at once, also between polls
+SHARDS_PER_WORKER = 8  # small shards, so that all workers end at about the same time
 MAX_DEATHS_PER_SHARD = 5
 
 OnSteps = Callable[[int], None]  # called with the number of steps played since the last call
@@ -550,8 +547,8 @@ class ShardLoop:
     Args:
         workers: the workers.
         on_finished: called with the key of a request and its records when all its runs are played.
-        on_failed: called once for a request that fails. The other requests go on.
-        on_steps: called with the number of steps that were played since the last call.
+        on_failed: called once for each request that fails. The other requests continue.
+        on_steps: called with the number of steps played since the last call.
     """
 
     def __init__(
@@ -574,11 +571,12 @@ class ShardLoop:
     def play(self, requests: Iterator[tuple[int, Request]], n_requests: int) -> None:
         """Play all requests.
 
-        If it is interrupted, ``in_play`` holds the requests that are not complete.
+        After an interrupt, ``in_play`` holds the requests that are not complete.
 
         Args:
-            requests: by a key. The next one is taken when workers are about to be free.
-            n_requests: how many there are. Few requests are cut into more shards.
+            requests: pairs of a key and a request. The next pair is taken when workers are about
+                to be free.
+            n_requests: number of requests. The fewer there are, the more shards each is cut into.
         """
         n_shards = math.ceil(SHARDS_PER_WORKER * self._workers.n_workers / max(n_requests, 1))
         shards = (
@@ -600,7 +598,7 @@ class ShardLoop:
             raise
 
     def _fill(self, shards: Iterator[Shard]) -> None:
-        """Send shards until the workers have enough."""
+        """Submit shards until ``max_pending`` are pending."""
         while len(self._pending) < self._workers.max_pending:
             shard = next(shards, None)
             if shard is None:
@@ -624,13 +622,13 @@ class ShardLoop:
         self._pending[future] = shard
 
     def _take(self, future: Future[Records | None]) -> None:
-        """Store the records of a shard that was played, or send it again if its worker died."""
+        """Store the records of a finished shard, or resubmit it if its worker died."""
         shard = self._pending.pop(future)
         try:
             part = future.result()
         except self._workers.losses as error:
             self._send_again(shard, error)
-        except BrokenExecutor:  # it cannot be replaced: nothing more can be played
+        except BrokenExecutor:  # the user's executor cannot be replaced
             raise
         except Exception as error:
             self._fail(shard.key, error)
@@ -678,7 +676,7 @@ class ShardLoop:
         self._on_failed(key, error)
 
     def _keep_what_is_done(self) -> None:
-        """Store the shards that have ended since the last poll."""
+        """Store the shards that have finished since the last poll."""
         for future, shard in self._pending.items():
             played = future.done() and not future.cancelled() and future.exception() is None
             if played and shard.key in self.in_play:
@@ -688,10 +686,10 @@ class ShardLoop:
 def play_request(
     workers: Workers, request: Request, on_steps: OnSteps
 ) -> tuple[Records, BoolArray]:
-    """Play one request; returns its records and which of its runs are finished.
+    """Play one request and return its records and a mask of its finished runs.
 
-    A keyboard interrupt, or an executor of the user's that breaks, ends the runs that are not
-    finished. Finished runs are kept.
+    A keyboard interrupt or a broken executor of the user ends the other runs. The finished runs are
+    kept.
     """
     finished: list[RequestInPlay] = []
 
@@ -716,7 +714,7 @@ def play_request(
 
 
 def _report_dead_worker(error: BrokenExecutor, is_any_finished: bool) -> None:
-    """Warn that runs are lost with a worker that died. It is an error if no run is finished."""
+    """Warn that a worker died and its runs are lost; raise an error if no run is finished."""
     if not is_any_finished:
         text = "executor must keep its workers until a run is finished, but one died"
         raise SimulationError(f"{text}: {error}") from error

@@ -1,4 +1,4 @@
-"""Stored games of one policy on one scenario, with which an interrupted league continues."""
+"""Stored games, so that an interrupted league continues. A game is one policy on one scenario."""
 
 import json
 import os
@@ -25,23 +25,23 @@ class Game(NamedTuple):
 
 
 class Games:
-    """A folder with one file per game. The file name is a hash of all that the regrets depend on.
+    """A folder with one file per game, named by a hash of everything that the regrets depend on.
 
-    The hash covers the code and the constants of the policy and of the environment, so a game is
-    played again after a policy was changed.
+    The hash covers the code and the constants of the policy and of the environment. After a change
+    to a policy, its games are played again.
 
     Args:
-        folder: where the files are, created if it is missing; None to store nothing.
+        folder: the folder of the files, created if it is missing; None to store nothing.
         fresh: ignore stored games.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, *, fresh: bool = False) -> None:
-        # Created now, because an error after the first game would waste that game.
+        # The folder is created now, because an error after the first game would lose that game.
         self._folder = None if folder is None else as_folder("folder", folder, ScenarioError)
         self._fresh = fresh
 
     def find(self, scenario: Scenario, policy: Policy, runs: int, seed: int) -> Game | None:
-        """Return the stored game, or None; a damaged file is ignored."""
+        """Return the stored game, or None if the file is missing or damaged."""
         path = self._path(scenario, policy, runs, seed)
         if path is None or self._fresh:
             return None
@@ -53,7 +53,7 @@ class Games:
         return game if game.regrets.shape == (runs,) else None
 
     def keep(self, scenario: Scenario, policy: Policy, runs: int, seed: int, game: Game) -> None:
-        """Store the game; the file is written completely or not at all."""
+        """Store the game. An interrupted write leaves no partial file."""
         path = self._path(scenario, policy, runs, seed)
         if path is not None:
             content = {"regrets": game.regrets.tolist(), "nanoseconds": game.nanoseconds}

@@ -1,7 +1,7 @@
-"""Play the league: one policy after the other, so that its time can be measured.
+"""Play the league: one policy after the other, so that the time of each can be measured.
 
-All randomness of a run is keyed by seed and run, so the comparison is paired although the
-policies do not play together.
+The random numbers of a run depend only on the seed and the run, so comparisons between policies are
+paired.
 """
 
 import contextlib
@@ -39,14 +39,14 @@ def league(
     """Play policies on scenarios, and rank them by regret under the true means.
 
     Args:
-        policies: labels such as "WAGP", policies of your own, ``module:Object`` names, or a
-            mapping from labels to policies; all of the league by default.
-        scenarios: keys such as "pricing", paths of TOML files, or `Scenario` objects; all of
-            the league by default.
-        runs: runs of each scenario, instead of its own number.
+        policies: labels such as "WAGP", your own policies, ``module:Object`` names, or a mapping
+            from labels to policies; all policies of the league by default.
+        scenarios: keys such as "pricing", paths of TOML files, or `Scenario` objects; all
+            scenarios of the league by default.
+        runs: number of runs of each scenario; by default the scenario's own number.
         seed: seed of all randomness.
         threads: as in `simulate`.
-        folder: where games are stored; stored games are not played again.
+        folder: folder of stored games, which are not played again.
 
     >>> import globalbandits as gb
     >>> standings = gb.league([gb.WAGP(), gb.UCB1()], ["short"], runs=10)
@@ -76,9 +76,9 @@ def play_league(
     """Play every policy on every scenario.
 
     Args:
-        scenarios: what to play, from `load_scenarios`.
+        scenarios: the scenarios, from `load_scenarios`.
         policies: policies by label.
-        runs: runs of each scenario, instead of its own number.
+        runs: number of runs of each scenario; by default the scenario's own number.
         seed: seed of all randomness.
         threads: as in `simulate`.
         tick: called with (scenario title, policy label) before each game.
@@ -123,14 +123,14 @@ def play_league(
 
 
 def compile_ahead(policies: Sequence[str], tick: Tick) -> None:
-    """Compile what the league needs, in as many processes as there are cores.
+    """Compile the policies of the league in parallel, with one process per core.
 
-    Compiled code is kept on disk, so that this process finds it; compiling is most of what a
-    first league takes, and one process compiles one thing at a time.
+    Compiling takes most of the time of a first league, and one process compiles one function at a
+    time. The compiled code is stored on disk, where this process finds it.
 
     Args:
         policies: labels of the league, or ``module:Object`` names.
-        tick: called with ("compiled", policy) when one of them is compiled.
+        tick: called with ("compiled", policy) after each policy.
     """
     with ProcessPoolExecutor(available_cores(), mp_context=get_context("spawn")) as pool:
         jobs = {pool.submit(_compile, name): name for name in policies}
@@ -142,7 +142,7 @@ def compile_ahead(policies: Sequence[str], tick: Tick) -> None:
 def _compile(name: str) -> None:
     (policy,) = league_policies([name]).values()
     (scenario,) = load_scenarios(["short"])
-    with contextlib.suppress(PolicyError):  # the league names policies that cannot play
+    with contextlib.suppress(PolicyError):  # the league reports policies that cannot play
         simulate(scenario.environment, [policy], horizon=1, runs=1)
 
 

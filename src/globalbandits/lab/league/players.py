@@ -1,4 +1,4 @@
-"""The policies that play in the league: those of two TOML files, and your own."""
+"""The policies of the league: those of two TOML files, and the user's own."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,17 +11,18 @@ from globalbandits._validation import did_you_mean, require, show
 from globalbandits.errors import PolicyError, ScenarioError
 from globalbandits.policies import Policy, registered
 
-# Kinds that do not play by default: arms in groups, limits around another policy, one arm only.
+# Kinds that do not play by default. The first needs arms in groups, the second limits another
+# policy, and the third plays a single arm.
 _NOT_PLAYING = ("regional_ucb", "limited", "fixed_arm")
 
 Policies = Iterable["str | Policy"] | Mapping[str, Policy]
-_HORIZON_OF_GAME = "told"  # in random_worlds.toml: replaced by the horizon of each world
+_HORIZON_OF_GAME = "told"  # placeholder in random_worlds.toml for the horizon of each world
 
 
 def league_policies(
     policies: Policies | None = None, others: Iterable[str] = ()
 ) -> dict[str, Policy]:
-    """Return policies by label; by default ``policies.toml`` and our kinds that it does not name.
+    """Return policies by label; by default those of ``policies.toml`` and the other kinds.
 
     Args:
         policies: labels of the file; your own policies or policy classes as ``module:Object`` or
@@ -48,7 +49,7 @@ def league_policies(
 
 
 def _labelled() -> dict[str, Mapping[str, object]]:
-    """Specifications by label: those of the file, then kinds of ours that it does not name."""
+    """Specifications by label: those of the file, then the kinds that it does not name."""
     content = tomllib.loads(files(__package__).joinpath("policies.toml").read_text("utf-8"))
     named = {spec["policy"] for spec in content.values()}
     for kind, policy in registered().items():
@@ -82,8 +83,8 @@ def _find(
 def unseen_players(names: Sequence[str] | None = None) -> dict[str, Mapping[str, Any] | Policy]:
     """Return the players on random worlds: all of ``random_worlds.toml`` by default.
 
-    Names that are not in the file are those of `league_policies`. A specification may leave the
-    horizon open; see `policies_for`.
+    Other names are looked up with `league_policies`. In a specification, the horizon may be a
+    placeholder, which `policies_for` replaces.
 
     >>> unseen_players(["UCB1", "Elastic, told the horizon"])["Elastic, told the horizon"]
     {'policy': 'elastic', 'horizon': 'told'}

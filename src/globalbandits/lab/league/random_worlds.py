@@ -1,9 +1,9 @@
 """The league on random worlds, on which no policy was tuned.
 
 A policy's ratio on a world is ``(R + f) / (R_best + f)``: R is its mean regret, R_best the
-smallest mean regret on that world, and f a negligible regret (`World.floor`). With f, worlds in
-which every policy loses next to nothing do not decide the league. R_best is biased a little
-downwards, as the smallest of several means; the bias is the same for all policies.
+smallest mean regret on that world, and f a negligible regret (`World.floor`). The term f keeps
+worlds with almost no regret from deciding the league. R_best is the smallest of several means, so
+it is biased slightly downwards. The bias is the same for all policies.
 """
 
 import dataclasses
@@ -26,18 +26,18 @@ from globalbandits.lab.league.scenarios import Scenario
 from globalbandits.lab.league.standings import Cell, Standings
 from globalbandits.policies import Policy
 
-MAX_WORLDS = 10_000  # all are in memory, and playing that many takes days
-STEPS_PER_GAME = 40_000  # of a policy in a world, over all runs
+MAX_WORLDS = 10_000  # worlds are kept in memory, and playing this number takes days
+STEPS_PER_GAME = 40_000  # target number of steps of one policy in one world, over all runs
 MIN_RUNS, MAX_RUNS = 8, 100
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Score:
-    """One policy over all worlds that it could play."""
+    """The score of one policy over all worlds that it could play."""
 
     label: str
     ratio: float  # geometric mean
-    factor: float  # one standard error over worlds: multiply or divide the ratio by it
+    factor: float  # the ratio times and divided by this is one standard error away
     worst: float
     worst_world: int  # its seed
     near: float  # share of the worlds with a ratio of at most 1.5
@@ -159,7 +159,7 @@ def play_unseen(
     Args:
         worlds: from `draw_worlds`.
         players: from `unseen_players`.
-        runs: runs in each world; by default 8 to 100, fewer in longer games.
+        runs: number of runs in each world; by default 8 to 100, fewer in longer games.
         threads: as in `simulate`.
         tick: called with (world, label) before each game.
         games: the stored games, which are not played again.

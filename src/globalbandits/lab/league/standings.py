@@ -29,18 +29,18 @@ class Cell:
 
     @property
     def is_level(self) -> bool:
-        """Whether the 95 % interval of the difference to the best policy holds 0."""
+        """Whether the 95 % interval of the difference to the best policy contains 0."""
         return self.rank == 1 or self.behind <= Z95 * self.behind_sem
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Standings:
-    """The result of a league: ``cells[scenario key][policy label]`` where the policy could play."""
+    """The result of a league: ``cells[scenario key][policy label]`` if the policy could play."""
 
     scenarios: tuple[Scenario, ...]
     policies: tuple[str, ...]
     cells: Mapping[str, Mapping[str, Cell]]
-    absent: Mapping[str, Mapping[str, str]]  # why a policy did not play a scenario
+    absent: Mapping[str, Mapping[str, str]]  # reason why a policy did not play a scenario
     seed: int
     seconds: float
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from globalbandits.policies.base import Policy
     from globalbandits.simulation import SimulationResult
 
-BATCH = 500
+BATCH = 500  # runs
 CHECKPOINTS = 200
 
 
@@ -34,7 +34,7 @@ class Gathered:
 
     times: IntArray  # (time,)
     policies: tuple[str, ...]
-    regret: Moments  # (policy, time), by the means that pay
+    regret: Moments  # (policy, time), by the true means
     shares: Moments  # (policy, arm)
     final: dict[str, FloatArray]  # by policy: (run,) regret at the horizon
     final_nominal: dict[str, FloatArray]  # the same, by the model's means
@@ -58,15 +58,15 @@ def gather(
     checkpoints: int = CHECKPOINTS,
     spacing: str = "linear",
 ) -> Gathered:
-    """Simulate policies with common random numbers and keep what the experiments need.
+    """Simulate policies with common random numbers and keep the numbers of the experiments.
 
     Args:
-        environment: the world.
+        environment: the environment.
         policies: the policies by name.
         size: runs, horizon and seed.
-        groups: groups of arms whose share of rounds is kept; each arm by default.
+        groups: groups of arms whose share of rounds is kept; single arms by default.
         checkpoints: maximum number of recorded rounds.
-        spacing: "linear" or "log" between them.
+        spacing: "linear" or "log" between recorded rounds.
     """
     n_arms = environment.model.n_arms
     members = np.zeros((n_arms, n_arms if groups is None else len(groups)))
@@ -80,7 +80,7 @@ def gather(
         times = data["time"].to_numpy()
         regret.add(data["regret"].to_numpy())
         shares.add(data["pulls"].to_numpy() @ members / size.horizon)
-        # Copies: a view of the last column would keep the whole batch in memory.
+        # The last column is copied, because a view would keep the whole batch in memory.
         parts["final"].append(data["regret"].to_numpy()[:, :, -1].copy())
         parts["nominal"].append(data["nominal_regret"].to_numpy()[:, :, -1].copy())
         parts["last"].append(data["last_suboptimal"].to_numpy())

@@ -52,17 +52,17 @@ class PolicySpec:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What the paper says about an entry, and the reason if we cannot reproduce it."""
+    """The paper's claim about an entry, and the reason if it cannot be reproduced."""
 
     published: Published | None = None
     statement: str = ""
     why: str = ""
-    number: str = ""  # entries with one name are readings of one number of the paper
+    number: str = ""  # entries with the same name are readings of one number of the paper
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spec:
-    """One experiment: what is simulated, and what the paper says about the outcome."""
+    """One experiment: its simulation and the paper's claims about the outcome."""
 
     name: str
     number: int | None  # number in the paper; None if it is not in the paper
@@ -90,7 +90,7 @@ class Spec:
         return tuple(as_float(f"settings.{name}", value, _ERROR) for value in values)
 
     def claim(self, entry: str) -> Claim:
-        """Return what the paper says about an entry; an empty claim if it says nothing."""
+        """Return the paper's claim about an entry; an empty claim if there is none."""
         return self.claims.get(entry, Claim())
 
 

@@ -66,7 +66,7 @@ def known(
 
 
 def decrease_per_decade(values: FloatArray, positions: FloatArray) -> FloatArray:
-    """Return by how much each run's values fall when the position grows tenfold.
+    """Return the decrease of each run's values when the position grows tenfold.
 
     The slope over log10 of the position is fitted by least squares.
 
@@ -87,7 +87,7 @@ def differences(
 ) -> dict[str, Entry]:
     """Return the entries ``a_minus_b<suffix>``, which judge statements like "b beats a".
 
-    Runs are paired: in one run every policy sees the same rewards, so the difference has a
+    Runs are paired: in each run all policies share the random numbers, so the difference has a
     smaller error than the two numbers.
 
     Args:

@@ -16,7 +16,7 @@ _SCORINGS = {"nominal": "scored by the model's means", "true": "scored by what i
 
 
 def run(spec: Spec, size: Size) -> Outcome:
-    """Simulate Experiment 4: one environment per bias; every run draws its own shifts."""
+    """Simulate Experiment 4, with one environment per bias. Every run draws its own shifts."""
     from globalbandits.environments import BetaNoise, Environment, UniformBias
 
     started = time.perf_counter()

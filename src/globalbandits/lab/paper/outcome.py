@@ -1,4 +1,4 @@
-"""The outcome of an experiment: its numbers, their tables, and figures."""
+"""The outcome of an experiment: its numbers, tables and figures."""
 
 import dataclasses
 from collections import Counter
@@ -26,10 +26,10 @@ class Grid:
     """A table of entries: each row has a label and the keys of its entries."""
 
     title: str
-    corner: str  # what the row labels are
+    corner: str  # heading of the row labels
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    below: str = ""  # the chart that it follows; by default all charts
+    below: str = ""  # name of the chart that it follows; by default it follows all charts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

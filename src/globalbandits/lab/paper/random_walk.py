@@ -24,7 +24,7 @@ _PER = "per 1,000 rounds"
 
 
 def run(spec: Spec, size: Size) -> Outcome:
-    """Simulate Experiment 3: walks of several speeds, one of them in detail."""
+    """Simulate Experiment 3: random walks of several speeds, one of them in detail."""
     started = time.perf_counter()
     model = load_model(spec.model)
     tracked = spec.setting("tracked_drift_time")

@@ -71,11 +71,11 @@ def run_trust(
     seed: int = 0,
     tick: Callable[[int], None] = lambda runs: None,
 ) -> Outcome:
-    """Compute intervals, alarms and refutations in the paper's worlds, and how often they err.
+    """Compute intervals, alarms and refutations in the paper's worlds, and their error rates.
 
     Args:
-        runs: number of simulated runs, at least 2 and at most that of the spec, because the
-            statements about a run take much longer than the run.
+        runs: number of simulated runs, at least 2. The number in the spec is the maximum, because
+            the statements about a run take much longer than the run.
         horizon: rounds of a run; that of the spec by default.
         seed: seed of all randomness.
         tick: called with the number of runs in each finished batch.
@@ -94,7 +94,7 @@ def _trust_runs(runs: int | None) -> int:
 
 
 def check_request(numbers: Iterable[int], runs: int | None, horizon: int | None, seed: int) -> None:
-    """Raise an error for numbers that no experiment can run with.
+    """Raise an error for invalid arguments of `run_experiment`.
 
     >>> check_request([1], 1, None, 0)
     Traceback (most recent call last):
@@ -117,7 +117,7 @@ def as_size(
     seed: int,
     tick: Callable[[int], None],
 ) -> Size:
-    """Return the checked size of an experiment; what is None is taken from its spec."""
+    """Return the checked size of an experiment. None selects the value of its spec."""
     check_request((), runs, horizon, seed)
     return Size(
         runs=spec.runs if runs is None else runs,
@@ -141,7 +141,7 @@ def without_simulated_verdicts(outcome: Outcome) -> Outcome:
 
 
 def runs_to_do(numbers: Iterable[int], runs: int | None, *, trust: bool = False) -> int:
-    """Return the number of runs that ``tick`` will count over these experiments and `run_trust`.
+    """Return the total number of runs that ``tick`` counts in these experiments and `run_trust`.
 
     >>> runs_to_do([1, 2], 10)
     60

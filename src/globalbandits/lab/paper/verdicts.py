@@ -5,7 +5,7 @@ runs, with a standard error. With n the number of runs in the paper, a printed n
 from ours by ``3 sqrt(sem**2 + sd**2 / n) + half a unit of its last digit``, where ``sd`` is our
 standard deviation over runs: ``sd / sqrt(n)`` estimates the standard error of the paper's mean.
 The paper states n = 100 for some experiments only. For the others 100 is an assumption, and a
-printed number may be the mean of as little as one run. So a printed number is
+printed number may be the mean of a single run. So a printed number is
 
 - *not reproduced* if the difference exceeds the tolerance at its stated runs, or at one run if
   the runs are assumed;
@@ -29,9 +29,10 @@ from globalbandits._means import Z95
 from globalbandits.errors import ScenarioError
 
 TOLERANCE_IN_ERRORS = 3.0  # allowed difference of two means of one quantity, in standard errors
-# A wider tolerance, as a share of the printed number, would accept values half as large.
+# As a share of the printed number. A wider tolerance would accept values half as large.
 MAX_RELATIVE_TOLERANCE = 0.5
-# 0.015 lies exactly on the edge of what rounds to 0.02. Rounding errors must not decide there.
+# 0.015 is exactly on the edge of the numbers that round to 0.02. The slack keeps floating-point
+# errors from deciding such cases.
 _RELATIVE_SLACK = 1e-9
 UNLIKELY_P_VALUE = 0.01
 
@@ -162,7 +163,7 @@ class Entry:
     statement: str = ""  # the paper's claim that this difference is positive
     why: str = ""  # reason, shown if the number is not reproduced or too noisy
     number: str = ""  # the paper's number or statement that this is one reading of
-    searched: bool = False  # one of several readings that were tried; never reproduced
+    searched: bool = False  # one of several readings that were tried; never counts as reproduced
     comparable: bool = True  # whether the horizon is the paper's
 
     @property
@@ -212,11 +213,11 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Joint:
-    """Chi-square test that all printed numbers of one table are means of what we simulate.
+    """Chi-square test that all printed numbers of one table are means of our simulations.
 
-    Each number alone may differ by three standard errors. Several numbers that each differ by
-    two are less likely than that suggests, which the sum of squared deviations shows. The test
-    assumes independent numbers, normal means, and 100 runs where the paper states none.
+    A single number may differ by three standard errors. Several numbers that each differ by two
+    standard errors are unlikely together, which the sum of squared deviations measures. The test
+    assumes independent numbers, normal means, and 100 runs if the paper states no number of runs.
     """
 
     title: str

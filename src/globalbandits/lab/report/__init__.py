@@ -1,4 +1,4 @@
-"""Reports for people: pages, figures, files of numbers, and tables in the terminal."""
+"""Reports: HTML pages, figures, files of numbers, and tables in the terminal."""
 
 from globalbandits.lab.report.paper_report import print_outcomes, write_report
 

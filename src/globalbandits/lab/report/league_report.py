@@ -1,4 +1,4 @@
-"""The league, on its scenarios and on random worlds: pages, files of numbers, tables."""
+"""Reports of the league on its scenarios and on random worlds: pages, JSON files and tables."""
 
 import json
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ def _tally(standings: Standings) -> str:
 
 
 def league_figure(standings: Standings) -> "Figure":
-    """Draw policies by scenarios, coloured by regret over the best one's."""
+    """Draw a heat map of policies and scenarios, coloured by regret relative to the best."""
     order = standings.order()
     rows = [standings.policies.index(label) for label in order]
     texts = [
@@ -96,7 +96,7 @@ def league_figure(standings: Standings) -> "Figure":
 
 
 def print_league(standings: Standings, console: "Console") -> None:
-    """Print one row per policy: its regret over the best one's, on average and at worst."""
+    """Print one row per policy: its regret relative to the best, on average and at worst."""
     columns = ("policy", "average", "at worst", "there", "best or level with it")
     relative = standings.relative()
     rows = []
@@ -133,7 +133,7 @@ def _short(cell: Cell | None) -> str:
 
 
 def scenario_section(standings: Standings, scenario: Scenario) -> str:
-    """Return one scenario, folded: every policy with interval, rank and distance to the best."""
+    """Return the folded section of a scenario: interval, rank and gap to the best per policy."""
     cells = standings.cells[scenario.key]
     rows = []
     for label in sorted(cells, key=lambda name: cells[name].rank):
@@ -166,7 +166,7 @@ def scenario_section(standings: Standings, scenario: Scenario) -> str:
 
 
 def league_cost(standings: Standings) -> str:
-    """Return the time per step on the first scenario and on the one with most arms."""
+    """Return the time per step on the first scenario and on the scenario with most arms."""
     few = standings.scenarios[0]
     many = max(standings.scenarios, key=lambda s: s.environment.model.n_arms)
     shown = [few] if many is few else [few, many]
@@ -203,7 +203,7 @@ def write_unseen(played: Unseen, about: Mapping[str, str], folder: Path) -> Path
 
 
 def print_unseen(played: Unseen, console: "Console") -> None:
-    """Print one row per policy, and how the league is scored."""
+    """Print one row per policy, and the rule of the scores."""
     columns = ("policy", "geometric mean", "at worst", "in world", "within 1.5x", "worlds")
     rows = [
         (

@@ -1,4 +1,4 @@
-"""Numbers as text, with as many digits as their error justifies."""
+"""Format numbers with the digits that their error justifies."""
 
 import math
 

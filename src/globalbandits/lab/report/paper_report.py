@@ -1,4 +1,4 @@
-"""The reproduction of the paper: ``results.json``, figures, a page, and terminal tables."""
+"""The report of the reproduction: ``results.json``, figures, a page, and terminal tables."""
 
 import json
 import time
@@ -51,7 +51,7 @@ _CSS_CLASSES = {
     Verdict.NOT_IDENTIFIED: "",
     Verdict.NOT_STATED: "",
 }
-_MAX_NAMED = 3  # numbers that the conclusion names
+_MAX_NAMED = 3  # maximum number of entries that the conclusion names
 _STATEMENTS_TITLE = "What the paper says, and the difference that must be positive"
 
 
@@ -60,14 +60,14 @@ def write_report(
 ) -> Path:
     """Write ``results.json``, the figures and ``report.html``, and return the path of the page.
 
-    Each file is written completely or not at all.
+    An interrupted write leaves no partial file.
 
     Args:
         outcomes: the experiments.
-        folder: where to write; created if it is missing.
-        command: the command that repeats the work.
+        folder: the folder to write to; created if it is missing.
+        command: the command that gives the same report.
         seed: seed of all randomness.
-        started: start of the work, by `time.perf_counter`.
+        started: start time by `time.perf_counter`.
     """
     figures = write_figures(outcomes, folder)
     seconds = time.perf_counter() - started
@@ -83,7 +83,7 @@ def write_report(
 
 
 def write_results(outcomes: Sequence[Outcome], about: Mapping[str, Any], folder: Path) -> Path:
-    """Write ``results.json``: one key per experiment with its entries, and how they were made."""
+    """Write ``results.json``: one key per experiment with its entries, and their provenance."""
     content: dict[str, Any] = {"about": dict(about)}
     for outcome in outcomes:
         content[outcome.key] = {key: entry.to_dict() for key, entry in outcome.entries.items()}
@@ -125,7 +125,7 @@ def write_page(
         outcomes: the experiments.
         figures: the SVG files by experiment and chart, which the page embeds.
         about: lines for the head of the page, such as the command and the seed.
-        folder: where to write.
+        folder: the folder to write to.
     """
     page = fill_page(
         __package__,
@@ -160,7 +160,7 @@ def _link(outcome: Outcome) -> str:
 
 
 def _section(outcome: Outcome, figures: Mapping[str, Path]) -> str:
-    """Return one experiment: conclusion and first figure; the rest is folded."""
+    """Return the section of an experiment: conclusion and first figure, then a folded part."""
     said = in_words(outcome)
     parts = [
         f'<h2 id="{outcome.key}">{escape(outcome.heading)}</h2>',
@@ -226,7 +226,7 @@ def _statements(entries: Sequence[Entry]) -> str:
 
 
 def _reasons(outcome: Outcome) -> str:
-    """Return the reasons for unsettled verdicts that the spec gives, each reason once."""
+    """Return the reasons that the spec gives for unsettled verdicts, each once."""
     reasons: dict[str, list[str]] = {}
     for entry in outcome.entries.values():
         if entry.verdict in UNSETTLED and entry.why:
@@ -260,7 +260,7 @@ def in_words(outcome: Outcome) -> str:
 
 
 def _compared(outcome: Outcome) -> str:
-    """Return WAGP's and UCB1's regret, or nothing if the experiment has not both."""
+    """Return WAGP's and UCB1's regret; an empty text if one of them is missing."""
     wagp, ucb1 = (outcome.entries.get(key) for key in ("wagp_regret", "ucb1_regret"))
     if wagp is None or ucb1 is None:
         return ""

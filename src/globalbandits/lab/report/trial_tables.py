@@ -1,4 +1,4 @@
-"""The result of a trial: tables in the terminal, and a figure."""
+"""The report of a trial: tables in the terminal, and a figure."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_trial(played: Played, console: "Console") -> None:
-    """Print the achievements of every design, then its recommended arms, scenario by scenario."""
+    """Print the characteristics of every design, then its recommended arms in each scenario."""
     trial = played.trial
     console.print(_achieved(played))
     fewest = min(result.dataset.sizes["run"] for result in played.results.values())

@@ -1,1 +1,1 @@
-"""The compiled game: worlds, the loop of a policy, and its scores."""
+"""The compiled part of a simulation: worlds, the play loop of a policy, and scores."""

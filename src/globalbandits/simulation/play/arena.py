@@ -1,4 +1,4 @@
-"""The arena: a world and the policies that play it, in the memory of one thread."""
+"""`Arena`: a world and the policies that play it, in the memory of one thread."""
 
 import time
 from collections.abc import Callable
@@ -28,15 +28,16 @@ from globalbandits.simulation.play.worlds import (
 from globalbandits.simulation.progress import say_compiling
 from globalbandits.statistics import Statistics, no_statistics
 
-MAX_BLOCK_CELLS = 2**15  # few enough for the processor's cache, many enough to call seldom
-FIRST_BLOCK_CELLS = 2**8  # until it is known how long a step takes
-SHORT_CALL_SECONDS, LONG_CALL_SECONDS = 0.005, 0.05  # blocks grow below, and shrink above
+MAX_BLOCK_CELLS = 2**15  # small enough for the processor's cache, large enough for few calls
+FIRST_BLOCK_CELLS = 2**8  # before the duration of a step has been measured
+# Blocks grow after a short call and shrink after a long one.
+SHORT_CALL_SECONDS, LONG_CALL_SECONDS = 0.005, 0.05
 MAX_PULL_COUNTS = 2**22  # n_rows * n_arms
 MAX_HISTOGRAM_NUMBERS = 2**18  # in the histograms of all rows and checkpoints
 
 
 class RunState(NamedTuple):
-    """All that is reset at the start of a run, in one block of memory."""
+    """The memory that is reset at the start of a run, in one block."""
 
     stats: Statistics
     state: State
@@ -54,7 +55,8 @@ class PolicyPlayer:
         self._n_arms = job.n_arms
         self._states = arena.states
         self._source = Source()
-        histogram = empty(job.n_arms if job.evidence else 0)  # less to reset without evidence
+        # Without evidence the histogram has no arms, so that there is less memory to reset.
+        histogram = empty(job.n_arms if job.evidence else 0)
         initial = RunState(no_statistics(job.n_arms), policy.rules.init(setup), histogram)
         run_state, words = pack(initial)
         n_rows, n_times = arena.n_rows, len(job.times)
@@ -85,7 +87,7 @@ class PolicyPlayer:
         )
         stop = NO_STOP
         if job.stop is not None:
-            # The rule writes into its arrays, and threads play at the same time.
+            # The rule writes to its arrays, so each thread needs its own copy.
             stop = job.stop._replace(logs=job.stop.logs.copy(), masses=job.stop.masses.copy())
         memory = PolicyMemory(
             setup=setup,
@@ -96,7 +98,7 @@ class PolicyPlayer:
             runs=self.runs,
             stop=stop,
         )
-        # In plain Python the routine of the world is a function, not an address.
+        # Plain Python calls the world's routine as a function, compiled code by its address.
         routine = world.draw_rewards
         plain_runs = self.runs._replace(draw_rewards=routine.function, draw_data=routine.data)
         self._play = engine.bind_later(
@@ -115,7 +117,7 @@ class PolicyPlayer:
         self._score = engine.bind(world.score, "the simulator", score_data, 0, 0, 0)
 
     def begin(self, first_run: int, n_rows: int) -> None:
-        """Go to the start of some runs."""
+        """Set the random streams to the start of some runs."""
         states = self._states.of(Stream.POLICY, first_run, n_rows)
         self.runs.rng_states[:n_rows] = states
         self._source.set(states[0])
@@ -131,13 +133,15 @@ class PolicyPlayer:
 
 
 class Arena:
-    """A world and the players of its policies, used again for run after run by one thread.
+    """A world and the players of its policies. One thread uses it for run after run.
+
+    A call plays a block of cells. A cell is one step of one run.
 
     Args:
-        job: what to play.
-        engine: compiles it.
-        states: where random numbers start, for all runs this arena may play.
-        block: cells of a call; adapted to the speed by default. It does not change results.
+        job: the simulation to play.
+        engine: compiles the functions of the job.
+        states: start states of the random streams of all runs that this arena may play.
+        block: cells per call; by default adapted to the speed. Results do not depend on it.
     """
 
     def __init__(self, job: Job, engine: Engine, states: States, block: int | None = None) -> None:
@@ -146,7 +150,8 @@ class Arena:
         self._engine = engine
         self._block = block
         self.n_cells = block or MAX_BLOCK_CELLS
-        # If the layout of a generator's memory is unknown, each call plays a single run, whose
+        # Compiled code switches between the streams of several runs by writing the generator's
+        # memory. If the layout of this memory is unknown, each call plays a single run, whose
         # stream is set before the call.
         n_rows = min(self.n_cells // job.horizon, MAX_PULL_COUNTS // job.n_arms)
         self.n_rows = max(1, n_rows) if source.KNOWN_LAYOUT else 1
@@ -162,7 +167,7 @@ class Arena:
         engine.finish()
 
     def copy(self) -> "Arena":
-        """An arena for another thread. That thread should make it, so that its memory is near."""
+        """An arena for another thread. Call it in that thread, so that its memory is local."""
         return Arena(self.job, self._engine.share(), self.states, self._block)
 
     def n_next(self) -> int:
@@ -177,14 +182,14 @@ class Arena:
         place: int,
         tick: Callable[[int], bool],
     ) -> int:
-        """Play some runs and write them to the records; returns how many are finished.
+        """Play some runs, write them to the records and return the number of finished runs.
 
         Args:
             first_run: number of the first run.
             n_runs: number of runs.
-            records: where to write.
-            place: place of the first run in the records.
-            tick: called with the number of steps after each block; returns whether to go on.
+            records: the records to fill.
+            place: index of the first run in the records.
+            tick: called with the number of steps after each block; returns False to stop.
         """
         done = 0
         while done < n_runs:
@@ -196,7 +201,7 @@ class Arena:
         return done
 
     def _play_rows(self, first_run: int, n_rows: int, tick: Callable[[int], bool]) -> bool:
-        """Play runs to their end; returns False if ``tick`` has stopped them before."""
+        """Play runs to their end and return True; return False if ``tick`` has stopped them."""
         horizon, world = self.job.horizon, self._world
         world.begin(first_run, n_rows)
         for player in self._players:
@@ -216,7 +221,7 @@ class Arena:
         return True
 
     def _adapt_block(self, seconds: float) -> None:
-        """Make calls long enough to be worth it, and short enough to be interrupted."""
+        """Keep calls long enough to be efficient and short enough to be interruptible."""
         if self._block is None:
             if seconds < SHORT_CALL_SECONDS:
                 self._block_cells = min(2 * self._block_cells, self.n_cells)
@@ -246,12 +251,12 @@ class Arena:
 
 
 def compiled_arena(job: Job, states: States | None = None, *, shown: bool = False) -> Arena:
-    """Compile what a job needs, say so, and return an arena that plays it.
+    """Compile the functions of a job, with a message, and return an arena that plays it.
 
     Args:
-        job: what to play.
-        states: the random streams of its runs; those of one run by default.
-        shown: say what is compiled even if standard error is no terminal.
+        job: the simulation to play.
+        states: the random streams of its runs; those of run 0 by default.
+        shown: write the message even if standard error is not a terminal.
     """
     states = States(job.seed, 0, 1) if states is None else states
     return Arena(job, Engine(announce=partial(say_compiling, shown=shown)), states)

@@ -1,4 +1,7 @@
-"""A simulation as plain data: what shards need, ready to be sent to another process."""
+"""`Job` and `Records`: the input and the output of the play loop, as plain data.
+
+A job can be sent to another process. Records hold the numbers of its runs.
+"""
 
 import dataclasses
 import math
@@ -24,31 +27,31 @@ from globalbandits.policies.base import Policy
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """Environment and policies, without the model's functions, which may not be picklable."""
+    """A simulation without the model's Python functions, so that it can be pickled."""
 
     policies: tuple[Policy, ...]
     setups: tuple[Any, ...]  # one per policy
     names: tuple[str, ...]
     tables: Tables
     reward_range: tuple[float, float]
-    worth_scale: float  # length of the range of what decisions are worth
+    worth_scale: float  # length of the range of worth
     arms: tuple[Any, ...]
-    theta: float  # nan with a population, or without theta
-    means: FloatArray  # (n_arms,) the model's at theta; the truth's without theta
-    gaps: FloatArray  # (n_arms,) what a decision for each arm costs by these means
+    theta: float  # nan with a population or without theta
+    means: FloatArray  # (n_arms,) the model's at theta; the true means without theta
+    gaps: FloatArray  # (n_arms,) cost of a decision for each arm by these means
     population: Population | None
-    true_means: FloatArray | None  # (n_arms,) means of a truth that stays
+    true_means: FloatArray | None  # (n_arms,) of a truth that is constant in time
     truth: Callable[[Any, Any], Any] | None  # a truth that is a function of (time, arm)
     noise: Noise
     noise_parameters: Any
     drift: Drift | None
-    track: Any  # what the drift reads
+    track: Any  # the data of the drift's rule
     bias: Bias | None
     horizon: int
     times: IntArray  # (n_checkpoints,)
     seed: int
     evidence: bool  # whether histograms of the rewards are kept
-    stop: Stop | None = None  # when runs end early
+    stop: Stop | None = None  # the rule that ends runs early
 
     @property
     def n_arms(self) -> int:
@@ -57,13 +60,13 @@ class Job:
 
     @property
     def is_biased(self) -> bool:
-        """Whether the true means of a run are shifted away from the curves."""
+        """Whether the true means of a run are shifted from the model's curves."""
         shifts = None if self.population is None else self.population.shifts
         return self.bias is not None or shifts is not None
 
     @property
     def is_nominal(self) -> bool:
-        """Whether there is a theta, and so a nominal regret."""
+        """Whether the environment has a theta, and thus a nominal regret."""
         return self.population is not None or not math.isnan(self.theta)
 
     @property
@@ -82,7 +85,7 @@ def make_job(
     evidence: bool = False,
     stop: StopWhen | None = None,
 ) -> Job:
-    """Extract from the environment what shards need."""
+    """Make the job of an environment and its policies."""
     model = env.model
     has_fixed_truth = env.truth is not None and env.moving_truth is None
     true_means = env.true_means() if has_fixed_truth else None
@@ -92,7 +95,7 @@ def make_job(
         policies=tuple(policies.values()),
         setups=tuple(policy.setup(model) for policy in policies.values()),
         names=tuple(policies),
-        # Evidence is about one parameter: `model.tables` refuses arms in groups.
+        # Evidence needs a single parameter. `model.tables` raises an error for a regional model.
         tables=model.joint_tables if regional and not evidence else model.tables,
         reward_range=model.reward_range,
         worth_scale=model.worth_range[1] - model.worth_range[0],
@@ -119,7 +122,7 @@ def make_job(
 def _nominal_means(
     env: Environment, true_means: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Means and gaps of the model at theta; of the truth if only that is given."""
+    """Means and gaps of the model at theta; of the truth if there is no theta."""
     model = env.model
     if env.theta is None and true_means is not None:
         worth = worth_of_means(model, true_means)
@@ -128,29 +131,29 @@ def _nominal_means(
         return model.means(env.theta), model.gaps(env.theta)
     theta = env.start
     if math.isnan(theta):
-        # Any parameter will do: neither regret depends on it.
+        # Neither regret depends on this parameter. The middle of the domain is always valid.
         theta = 0.5 * (model.domain[0] + model.domain[1])
     return model.means(theta), model.gaps(theta)
 
 
 class Records(NamedTuple):
-    """The records of some runs."""
+    """The numbers of some runs."""
 
     regret: FloatArray  # (policy, run, time)
     nominal_regret: FloatArray  # (policy, run, time)
     estimate: FloatArray  # (policy, run, time)
     pulls: IntArray  # (policy, run, arm)
     last_suboptimal: IntArray  # (policy, run)
-    choice: IntArray  # (policy, run) what the policy would play after the last reward; -1: none
-    stopped: IntArray  # (policy, run) steps after which it was stopped; 0 if it was not
-    stop_reason: IntArray  # (policy, run) as in `evidence.stopping`
-    theta: FloatArray  # (run, time); one time with a population, none where it is fixed
-    bias: FloatArray  # (run, arm), no arm without bias
-    histograms: FloatArray  # (policy, run, time, arm, knot), no time without evidence
+    choice: IntArray  # (policy, run) the arm the policy would play next; -1 for none
+    stopped: IntArray  # (policy, run) steps before the run was stopped; 0 if it was not
+    stop_reason: IntArray  # (policy, run) as in `evidence.stop_rules`
+    theta: FloatArray  # (run, time); one time with a population, no times if it is fixed
+    bias: FloatArray  # (run, arm); no arms without bias
+    histograms: FloatArray  # (policy, run, time, arm, knot); no times without evidence
 
 
 def empty_records(job: Job, n_runs: int) -> Records:
-    """Arrays for some runs."""
+    """Records of zeros for some runs."""
     n_policies, n_times = len(job.policies), len(job.times)
     curves = (n_policies, n_runs, n_times)
     n_thetas = 0 if job.population is None else 1

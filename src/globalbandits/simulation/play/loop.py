@@ -1,8 +1,9 @@
 """The play loop: one policy plays many runs.
 
-`play_loop` makes this function from the rules of a policy. It counts each reward before the policy
-learns it. Rewards come from a routine of the world, and scoring happens later, from the arms that
-were played. So the loop depends neither on noise nor on drift, and is compiled once per policy.
+`play_loop` makes the loop from the rules of a policy. The loop adds each reward to the statistics
+before it calls the policy's update rule. Rewards come from a routine of the world. Scores are
+computed later from the arms that were played. So the loop depends neither on noise nor on drift,
+and it is compiled once per policy.
 """
 
 from collections.abc import Callable
@@ -30,21 +31,21 @@ MAX_REWARDS_PER_DRAW = 16
 
 
 class RunBuffers(NamedTuple):
-    """What runs need apart from the policy, and what they leave behind, a row for each run.
+    """Input and output of runs, apart from the policy. Each run has one row.
 
     A row has one cell for each step of the call. A streak is a sequence of steps with the same
-    arm. The streaks of a row are in its first cells.
+    arm. The streaks of a row are stored in its first cells.
     """
 
     initial_words: UInt64Array  # statistics, state and histogram before a run, as one block
-    words: UInt64Array  # the same block as it is now
+    words: UInt64Array  # the current content of this block
     rng_states: UInt64Array  # (n_rows, 4) the policy's generator at the start of each run
     rng_words: UInt64Array  # (4,) the memory of the generator's state
     rng_buffered: UInt64Array  # (1,)
     draw_rewards: Any  # the routine that draws the next rewards of an arm
     draw_data: Any  # the data of the routine
-    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,) where the routine puts the rewards
-    max_ahead: int  # rewards to draw at once, at most
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,) output of the routine
+    max_ahead: int  # maximum number of rewards per call of the routine
     times: IntArray  # (n_times,) the checkpoints
     estimates: FloatArray  # (n_rows, n_times)
     histograms: FloatArray  # (n_rows, n_times, n_arms, n_bins + 1); no times without evidence
@@ -53,14 +54,14 @@ class RunBuffers(NamedTuple):
     n_streaks: IntArray  # (n_rows,)
     n_played: IntArray  # (n_rows,) steps played in this call
     choices: IntArray  # (n_rows,) the arm the policy would play after the last step; -1 for none
-    stop_times: IntArray  # (n_rows,) steps after which a run was stopped; 0 if it was not
-    stop_reasons: IntArray  # (n_rows,) as in `evidence.stopping`
-    next_time: IntArray  # (1,) position of the next checkpoint
-    invalid_arm: IntArray  # (1,) an arm that does not exist; 0 if there was none
+    stop_times: IntArray  # (n_rows,) steps before the run was stopped; 0 if it was not
+    stop_reasons: IntArray  # (n_rows,) as in `evidence.stop_rules`
+    next_time: IntArray  # (1,) index of the next checkpoint
+    invalid_arm: IntArray  # (1,) an invalid arm that the policy selected; 0 if none
 
 
 class PolicyMemory(NamedTuple):
-    """All that `play` reads and writes."""
+    """The memory that `play` reads and writes."""
 
     setup: Setup
     stats: Statistics
@@ -80,7 +81,7 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
 
     Args:
         rules: the rules of the policy.
-        keeps_histograms: whether histograms of the rewards are kept.
+        keeps_histograms: whether to record histograms of the rewards.
         may_stop: whether the stopping rule may end runs early.
     """
     select, update, estimate = rules.select, rules.update, rules.estimate
@@ -88,14 +89,15 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
     def play(memory: PolicyMemory, start: int, n_steps: int, n_rows: int, is_last: bool) -> None:
         """Play steps start + 1 to start + n_steps of some runs.
 
-        Each function of the policy is called in one place, which keeps compiled code small.
+        Each function of the policy is called in as few places as possible, which keeps the
+        compiled code small.
 
         Args:
             memory: the policy and its buffers.
-            start: steps that these runs have behind them.
-            n_steps: steps of this call.
+            start: number of steps played before this call.
+            n_steps: number of steps of this call.
             n_rows: number of runs.
-            is_last: whether the runs end here. Then the policy says what it would play next.
+            is_last: whether the runs end here. The policy then also selects its next choice.
         """
         setup, stats, state, rng = memory.setup, memory.stats, memory.state, memory.rng
         runs = memory.runs
@@ -149,8 +151,8 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
                     if step == n_steps:
                         runs.choices[row] = arm
                         break
-                    # Most steps play the arm of the step before. The longer it has been played,
-                    # the more of its next rewards are drawn in one call.
+                    # Most steps repeat the arm of the previous step. The longer the streak, the
+                    # more rewards of this arm are drawn in one call.
                     n_drawn = min(n_ahead, n_steps - step)
                     call_routine(
                         runs.draw_rewards, runs.draw_data, row, arm, first_cell + step, n_drawn
@@ -172,7 +174,7 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
                 if may_stop:
                     runs.stop_reasons[row] = reason_to_stop(memory.stop, stats)
                     if runs.stop_reasons[row] > 0:
-                        # The estimate stays as it is until the horizon.
+                        # The estimate is constant from here to the horizon.
                         runs.stop_times[row] = start + step + 1
                         last_estimate = estimate(setup, stats, state)
                         for later in range(at_time, times.shape[0]):
@@ -189,7 +191,7 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
 
 
 def reset_run(runs: RunBuffers, row: int) -> None:
-    """Start a run: initial statistics and state, and the generator at the start of its stream."""
+    """Reset the statistics, the policy's state and the generator for the start of a run."""
     for word in range(runs.initial_words.shape[0]):
         runs.words[word] = runs.initial_words[word]
     for word in range(runs.rng_words.shape[0]):
@@ -198,7 +200,7 @@ def reset_run(runs: RunBuffers, row: int) -> None:
 
 
 def copy_histogram(histograms: FloatArray, row: int, at_time: int, counts: FloatArray) -> None:
-    """Copy a histogram to its run and checkpoint."""
+    """Store the histogram of a run at a checkpoint."""
     for arm in range(counts.shape[0]):
         for knot in range(counts.shape[1]):
             histograms[row, at_time, arm, knot] = counts[arm, knot]

@@ -1,7 +1,8 @@
-"""Scores: regret and pulls, from the arms that were played and what they were worth.
+"""Scores: regret and pulls of a policy, computed from the arms that it played.
 
-Policies leave behind streaks, sequences of steps with the same arm. Where blocks and checkpoints
-cut a run does not change a single bit. The regret of a run that was stopped stays as it is.
+The play loop records streaks, which are sequences of steps with the same arm. The scores have the
+same bits for every division of a run into blocks and checkpoints. The regret of a stopped run is
+constant after the stop.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ NEXT_TIME, CURRENT_ARM, STREAK_LENGTH = range(3)
 
 
 class ScoreBuffers(NamedTuple):
-    """The scores of one policy, a row for each run."""
+    """The scores of one policy, with one row per run."""
 
     times: IntArray  # (n_times,) the checkpoints
     cursor: IntArray  # (3,) next checkpoint, current arm and length of its streak
@@ -28,7 +29,7 @@ class ScoreBuffers(NamedTuple):
 
 
 def empty_scores(times: IntArray, n_rows: int, n_arms: int) -> ScoreBuffers:
-    """Buffers for some runs."""
+    """Score buffers of zeros for some runs."""
     return ScoreBuffers(
         times=times,
         cursor=np.zeros(3, np.int64),
@@ -41,7 +42,7 @@ def empty_scores(times: IntArray, n_rows: int, n_arms: int) -> ScoreBuffers:
 
 
 class ArmGaps(NamedTuple):
-    """What a play of each arm costs where means stay: one row for all runs, or one for each."""
+    """Cost of a decision for each arm if means are constant; one row per run, or one for all."""
 
     gaps: FloatArray  # (n_rows or 1, n_arms) by the true means
     nominal_gaps: FloatArray  # (n_rows or 1, n_arms) by the model's means
@@ -53,7 +54,7 @@ def score_fixed(
 ) -> None:
     """Score the steps start + 1 to start + n_steps of some runs.
 
-    A streak enters the sum as one product, however many calls it extends over.
+    A streak enters the sum as one product, even if it extends over several calls.
     """
     times, cursor = scores.times, scores.cursor
     for row in range(n_rows):
@@ -99,7 +100,7 @@ def score_fixed(
 
 
 class StepWorths(NamedTuple):
-    """What plays are worth where means change from step to step, a cell for each step."""
+    """Worth of decisions if means change from step to step; one cell per step."""
 
     best: FloatArray  # (n_cells,) of the best arm, by the true means
     nominal_best: FloatArray  # (n_cells,) the same, by the model's means
@@ -150,7 +151,7 @@ def score_steps(
 
 
 def reset_scores(scores: ScoreBuffers, row: int) -> None:
-    """Start a run."""
+    """Reset the scores for the start of a run."""
     scores.cursor[NEXT_TIME] = 0
     scores.cursor[CURRENT_ARM] = -1
     scores.cursor[STREAK_LENGTH] = 0

@@ -1,11 +1,7 @@
-"""The routines that draw rewards, and the uniform numbers and parameter paths they read.
+"""Worlds: the part of a run that does not depend on the policy, and the rewards drawn from it.
 
-Each factory takes the functions of a noise or a drift and returns one function over plain
-arguments, which runs in plain Python or compiled.
-
-A call is about some rows (runs) of some steps each; cell ``row * n_steps + step`` is one step.
-Means and rewards are on the unit scale. Arrays over rows have a single row where all runs share
-the same numbers.
+Noise, drift and bias do not depend on the policies. A world is drawn once for some runs, and all
+policies play it. They share the uniform numbers, the path of the parameter and the bias.
 """
 
 from collections.abc import Callable
@@ -31,23 +27,22 @@ from globalbandits.simulation.play.scores import (
     score_steps,
 )
 
-# The routines that draw rewards, and the uniform numbers and parameter paths they read.
+# Routines that draw rewards, uniform numbers and paths of the parameter. Each factory takes the
+# functions of a noise or a drift and returns one function over plain arguments, which runs
+# compiled or in plain Python.
 #
-# Each factory takes the functions of a noise or a drift and returns one function over plain
-# arguments, which runs in plain Python or compiled.
-#
-# A call is about some rows (runs) of some steps each; cell ``row * n_steps + step`` is one step.
-# Means and rewards are on the unit scale. Arrays over rows have a single row where all runs
+# A call covers some rows (runs) of some steps each. Cell ``row * n_steps + step`` is one step of
+# one run. Means and rewards are on the unit scale. Arrays over rows have a single row if all runs
 # share the same numbers.
 
 UInt64Array = NDArray[np.uint64]
 DrawRewards = Callable[[Any, int, int, int, int], None]  # (data, row, arm, first cell, n)
 
-ROUNDING_TOLERANCE = 1e-9  # how far outside the unit scale rounding may put a reward
+ROUNDING_TOLERANCE = 1e-9  # rounding may move a reward this far out of the unit interval
 
 
 class UniformBuffers(NamedTuple):
-    """Uniform numbers of some runs, each run from its own stream."""
+    """Uniform numbers of some runs. Each run has its own stream."""
 
     rng: np.random.Generator
     rng_states: UInt64Array  # (n_rows, 4) the generator at the start of each run
@@ -68,18 +63,18 @@ def fill_uniforms(uniforms: UniformBuffers, n_steps: int, n_rows: int) -> None:
 
 
 class FixedRewards(NamedTuple):
-    """Rewards of arms whose means stay."""
+    """Rewards of arms whose means are constant during a run."""
 
     noise: Any  # the noise's parameters
     shapes: FloatArray  # (n_rows or 1, n_arms) the noise's shapes
     uniforms: FloatArray  # (n_cells,)
-    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,) the rewards that were drawn last
-    invalid: FloatArray  # (2,) an invalid reward: its arm plus 1, and the reward; 0 if none
+    rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,) the rewards of the last call
+    invalid: FloatArray  # (2,) arm plus 1 and value of an invalid reward; zeros if none
 
 
 @cache
 def fixed_rewards_routine(draw: Any) -> DrawRewards:
-    """The routine that draws rewards of an arm whose mean stays."""
+    """The routine that draws rewards of an arm whose mean is constant."""
 
     def draw_rewards(data: FixedRewards, row: int, arm: int, first_cell: int, n: int) -> None:
         rewards = data.rewards
@@ -95,7 +90,7 @@ def fixed_rewards_routine(draw: Any) -> DrawRewards:
 
 
 class DriftingRewards(NamedTuple):
-    """Rewards of arms whose means follow a drifting parameter; worth is on its own unit scale."""
+    """Rewards of arms whose means follow a drifting parameter. Worth is on its own unit scale."""
 
     noise: Any
     tables: Tables
@@ -137,13 +132,13 @@ def drifting_rewards_routine(prepare: Any, draw: Any) -> DrawRewards:
 
 
 class TimedRewards(NamedTuple):
-    """Rewards of arms whose means are given for every step; worth is in the user's units."""
+    """Rewards of arms whose means are given for every step. Worth is in the user's units."""
 
     noise: Any
     n_steps: IntArray  # (1,) steps of this call
     means: FloatArray  # (n_steps, n_arms)
     worths: FloatArray  # (n_steps, n_arms)
-    nominal_worths: FloatArray  # (n_arms,) by the model's means, less the best arm's
+    nominal_worths: FloatArray  # (n_arms,) by the model's means, minus the best arm's
     worth: FloatArray  # (n_cells,) of the arm played
     nominal_worth: FloatArray  # (n_cells,) the same, by the model's means
     uniforms: FloatArray  # (n_cells,)
@@ -174,16 +169,16 @@ def timed_rewards_routine(prepare: Any, draw: Any) -> DrawRewards:
 def worth_of_true_mean(
     tables: Tables, arm: int, nominal: float, mean: float, true_mean: float
 ) -> float:
-    """What an arm is worth whose true mean may differ from the model's, on the unit scale.
+    """Worth of an arm whose true mean may differ from the model's, on the unit scale.
 
-    `worlds.true_worths` does the same for all arms where means stay.
+    `true_worths` computes the same for all arms if means are constant.
 
     Args:
-        tables: the model's.
+        tables: the tables of the model.
         arm: the arm.
-        nominal: what the arm is worth by the model.
-        mean: its mean by the model.
-        true_mean: the mean of its rewards.
+        nominal: worth of the arm by the model.
+        mean: mean of the arm by the model.
+        true_mean: mean of the arm's rewards.
     """
     if true_mean == mean:
         return nominal
@@ -203,17 +198,17 @@ def shapes_loop(prepare: Any) -> Callable[[Any, FloatArray, FloatArray, int], No
 
 
 class ParameterPath(NamedTuple):
-    """A drifting parameter: where it is, and what moves it."""
+    """A drifting parameter: its current values and the input of the drift's rule."""
 
-    track: Any  # what the drift reads
+    track: Any  # the data of the drift's rule
     uniforms: FloatArray  # (n_cells,)
-    theta: FloatArray  # (n_rows,) the parameter at the last step of the call before
-    invalid: FloatArray  # (2,) a time at which the parameter leaves the domain, and its value
+    theta: FloatArray  # (n_rows,) the parameter at the last step of the previous call
+    invalid: FloatArray  # (2,) time and value of a parameter outside the domain; zeros if none
 
 
 @cache
 def path_loop(move: Any) -> Callable[[ParameterPath, DriftingRewards, int, int, int], None]:
-    """The loop that moves the parameter and computes what the best arm is worth."""
+    """The loop that moves the parameter and records the worth of the best arm."""
 
     def loop(
         path: ParameterPath, data: DriftingRewards, start: int, n_steps: int, n_rows: int
@@ -236,7 +231,10 @@ def path_loop(move: Any) -> Callable[[ParameterPath, DriftingRewards, int, int, 
 
 
 def record_best_worth(data: DriftingRewards, row: int, cell: int, theta: float) -> None:
-    """Record what the best arm is worth at theta: by the envelope, or among all if biased."""
+    """Record the worth of the best arm at theta.
+
+    Without bias the envelope gives the best arm. With bias all arms are compared.
+    """
     tables = data.tables
     envelope = tables.envelope
     arm = envelope.arms[envelope.starts[find_cell(envelope, theta)]]
@@ -254,7 +252,7 @@ def record_best_worth(data: DriftingRewards, row: int, cell: int, theta: float) 
 
 
 class UniformStream:
-    """Uniform numbers of one stream, run after run."""
+    """Draws the uniform numbers of one kind of random stream."""
 
     def __init__(
         self, stream: Stream, states: States, n_cells: int, n_rows: int, engine: Engine
@@ -273,13 +271,13 @@ class UniformStream:
         self._fill = engine.bind(fill_uniforms, "the simulator", (self._buffers,), 0, 0)
 
     def begin(self, first_run: int, n_rows: int) -> None:
-        """Go to the start of some runs."""
+        """Set the streams to the start of some runs."""
         states = self._states.of(self._stream, first_run, n_rows)
         self._buffers.rng_states[:n_rows] = states
         self._source.set(states[0])
 
     def draw(self, n_steps: int, n_rows: int) -> None:
-        """Draw numbers: for the next steps of one run, or for the first steps of several runs."""
+        """Draw numbers for the next steps of one run, or for the first steps of several runs."""
         if n_rows == 1:
             self._source.rng.random(out=self.numbers[:n_steps])
         else:
@@ -307,7 +305,7 @@ class BiasSampler:
 
 
 class PopulationSampler:
-    """Draws the parameter of each run from a population, and its shifts if it has some."""
+    """Draws the parameter of each run, and its shifts if any, from a population."""
 
     def __init__(self, job: Job, states: States) -> None:
         assert job.population is not None
@@ -318,7 +316,7 @@ class PopulationSampler:
         self._source = Source()
 
     def draw(self, first_run: int, n_rows: int) -> tuple[FloatArray, FloatArray]:
-        """Parameters, shape (n_rows,), and shifts, shape (n_rows, n_arms) or no arms."""
+        """Parameters, shape (n_rows,), and shifts, shape (n_rows, n_arms) or (n_rows, 0)."""
         has_shifts = self._population.shifts is not None
         thetas = np.zeros(n_rows)
         shifts = np.zeros((n_rows, self._n_arms if has_shifts else 0))
@@ -331,12 +329,9 @@ class PopulationSampler:
         return thetas, shifts
 
 
-# Worlds: what happens in some runs whatever the policies do.
-#
-# Noise, drift and bias do not depend on the policies. So a world is drawn once for some runs and
-# played by all policies: they see the same uniform numbers, the same path and the same bias.
+# The worlds.
 
-WORTH_TOLERANCE = 1e-12  # of the range of worth: an arm worth this much less counts as best
+WORTH_TOLERANCE = 1e-12  # as a share of the range of worth; a smaller gap counts as zero
 
 
 def make_world(job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> "World":
@@ -350,18 +345,18 @@ def make_world(job: Job, states: States, n_cells: int, n_rows: int, engine: Engi
 
 
 class World:
-    """Base of all worlds: it is begun for some runs, and then drawn block by block.
+    """Base class of all worlds. Call ``begin`` for some runs, then ``draw_block`` for each block.
 
-    A subclass makes the data of its rewards, the routine that draws them, and what scores need.
+    A subclass makes the data of its rewards, the routine that draws them, and the data of scores.
 
     Attributes:
-        data: what the routine reads and writes.
-        draw_rewards: the routine.
-        max_ahead: rewards that the routine should draw at once, at most.
-        score: scores the arms that policies have played.
-        score_data: what ``score`` reads.
+        data: the data that the routine reads and writes.
+        draw_rewards: the routine that draws rewards.
+        max_ahead: maximum number of rewards per call of the routine.
+        score: function that scores the arms that policies have played.
+        score_data: the data that ``score`` reads.
         score_unit: unit of the scores, in the user's units.
-        path: (n_rows, n_times) the parameter at the checkpoints; no times if it stays.
+        path: (n_rows, n_times) the parameter at the checkpoints; no times if it is constant.
         bias: (n_rows, n_arms) shifts in the user's units; no arms without bias.
     """
 
@@ -379,7 +374,7 @@ class World:
         self.bias = np.zeros((n_rows, 0))
 
     def begin(self, first_run: int, n_rows: int) -> None:
-        """Draw what is drawn once per run, and go to the first step."""
+        """Start some runs: draw the quantities that are drawn once per run."""
         self._reward_stream.begin(first_run, n_rows)
 
     def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
@@ -387,7 +382,7 @@ class World:
         self._reward_stream.draw(n_steps, n_rows)
 
     def check(self) -> None:
-        """Raise if anything invalid was drawn since the world was made."""
+        """Raise if an invalid reward was drawn since the world was created."""
         arm_plus_1, unit_reward = self.data.invalid
         if arm_plus_1 > 0:
             low, high = self._job.reward_range
@@ -399,7 +394,7 @@ class World:
 
 
 class FixedWorld(World):
-    """Means stay during a run. They may change from run to run."""
+    """Means are constant during a run. They may differ between runs."""
 
     max_ahead = MAX_REWARDS_PER_DRAW
     score = staticmethod(score_fixed)
@@ -431,12 +426,12 @@ class FixedWorld(World):
         self._set_true_means(self._unbiased(means), means, gaps)
 
     def _unbiased(self, means: FloatArray) -> FloatArray:
-        """True means before the bias: those of the truth if there is one, or the model's."""
+        """True means without bias: those of the truth if there is one, otherwise the model's."""
         true_means = self._job.true_means
         return means if true_means is None else true_means[np.newaxis]
 
     def _set_true_means(self, true_means: FloatArray, means: FloatArray, gaps: FloatArray) -> None:
-        """Use these true means; the arguments are those of `true_worths`."""
+        """Set the true means of the runs. The arguments are those of `true_worths`."""
         low, high = self._job.reward_range
         n_rows = len(true_means)
         worths = true_worths(self._job, true_means, means, gaps)
@@ -445,7 +440,7 @@ class FixedWorld(World):
         self._compute_shapes(n_rows)
 
     def begin(self, first_run: int, n_rows: int) -> None:
-        """Go to the start of the runs; draw their parameters and their bias."""
+        """Start some runs and draw their parameters and bias."""
         super().begin(first_run, n_rows)
         job = self._job
         means, gaps = job.means[np.newaxis], job.gaps[np.newaxis]
@@ -475,8 +470,8 @@ class FixedWorld(World):
 class DriftingWorld(World):
     """The parameter drifts, and the means with it."""
 
-    # `max_ahead` stays 1: preparing a noise may cost much more than drawing, so that nothing
-    # should be drawn in vain.
+    # `max_ahead` stays 1. Preparing a noise may take much longer than drawing, so rewards that may
+    # not be used should not be drawn.
 
     def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
         super().__init__(job, states, n_cells, n_rows, engine)
@@ -520,7 +515,7 @@ class DriftingWorld(World):
         self.path = np.zeros((n_rows, len(job.times)))
 
     def begin(self, first_run: int, n_rows: int) -> None:
-        """Go to the start of the runs; put the parameter back to its start."""
+        """Start some runs, with the parameter at its initial value."""
         super().begin(first_run, n_rows)
         job = self._job
         self._drift_stream.begin(first_run, n_rows)
@@ -530,7 +525,7 @@ class DriftingWorld(World):
             self.data.shifts[:n_rows] = self.bias / job.scale
 
     def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
-        """Draw uniform numbers for the rewards and for the path, and move along it."""
+        """Draw uniform numbers for rewards and path, and move the parameter."""
         super().draw_block(start, n_steps, n_rows)
         self._drift_stream.draw(n_steps, n_rows)
         self._move(start, n_steps, n_rows)
@@ -599,13 +594,13 @@ class TimedWorld(World):
 def true_worths(
     job: Job, true_means: FloatArray, means: FloatArray, gaps: FloatArray
 ) -> FloatArray:
-    """What arms are worth by their true means, less the worth of the model's best arm.
+    """Worth of arms by their true means, minus the worth of the model's best arm.
 
-    Everything is in the user's units. `rewards.worth_of_true_mean` does the same for one arm where
-    means drift.
+    Everything is in the user's units. `worth_of_true_mean` computes the worth of one arm if means
+    drift.
 
     Args:
-        job: what is played.
+        job: the simulation.
         true_means: shape (n_rows, n_arms).
         means: the model's means, shape (n_rows or 1, n_arms).
         gaps: the model's gaps, of the same shape.
@@ -616,7 +611,7 @@ def true_worths(
 
 
 def worths_of_means(job: Job, means: FloatArray) -> FloatArray:
-    """What arms with these means are worth, the least possible worth being 0: (n_rows, n_arms)."""
+    """Worth of arms with these means, above the least possible worth: (n_rows, n_arms)."""
     low, high = job.reward_range
     units = (means - low) / (high - low)
     if not job.tables.valued:

@@ -1,4 +1,4 @@
-"""Experiments as files: a spec, the tasks of its sweep, and a folder that survives crashes."""
+"""Sweeps: a spec describes a grid of simulations, and a folder stores their results."""
 
 from globalbandits.simulation.sweeps.result import SweepResult
 from globalbandits.simulation.sweeps.sweep import sweep

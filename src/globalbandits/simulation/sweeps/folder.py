@@ -1,4 +1,4 @@
-"""The folder of a sweep: an index of its tasks, and one file per finished task."""
+"""`Folder`: the files of a sweep. They are an index of its tasks and one file per finished task."""
 
 import json
 import os
@@ -16,18 +16,18 @@ from globalbandits.simulation.sweeps.plan import Plan
 
 FORMAT = "globalbandits sweep 1"
 _KEYS = frozenset({"format", "version", "spec", "axes", "tasks"})
-_INDEX, _TASKS, _LOCK = "sweep.json", "tasks", ".lock"
+_INDEX_NAME, _TASKS_NAME, _LOCK_NAME = "sweep.json", "tasks", ".lock"
 
 
 class Folder:
-    """The files of a sweep. Each is complete or absent, also after a process has died."""
+    """The files of a sweep. A process that dies leaves no partial file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     def task(self, name: str) -> Path:
         """The path of the result of a task."""
-        return self.path / _TASKS / f"{name}.nc"
+        return self.path / _TASKS_NAME / f"{name}.nc"
 
     def has(self, name: str) -> bool:
         """Whether the result of a task exists."""
@@ -43,12 +43,12 @@ class Folder:
 
     def index(self) -> dict[str, Any]:
         """The spec, the axes and the names of the tasks."""
-        path = self.path / _INDEX
+        path = self.path / _INDEX_NAME
         try:
             content: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             raise ResultError(
-                f"{self.path} must be the folder of a sweep, has no {_INDEX}"
+                f"{self.path} must be the folder of a sweep, has no {_INDEX_NAME}"
             ) from None
         except (OSError, ValueError) as error:
             raise ResultError(f"{path} must be readable JSON: {error}") from None
@@ -58,9 +58,9 @@ class Folder:
         return content
 
     def start(self, plan: Plan, *, force: bool) -> None:
-        """Write the index. Raise if the folder holds another sweep, unless forced.
+        """Write the index; raise if the folder holds another sweep.
 
-        With ``force`` the results of tasks that this plan does not have are removed.
+        With ``force`` it removes the results of another sweep that are not in this plan.
         """
         content: dict[str, Any] = {
             "format": FORMAT,
@@ -69,7 +69,7 @@ class Folder:
             "axes": [{"name": a.name, "key": a.key, "values": a.labels} for a in plan.axes],
             "tasks": [task.name for task in plan.tasks],
         }
-        if (self.path / _INDEX).exists():
+        if (self.path / _INDEX_NAME).exists():
             old = self.index()
             same = all(old[key] == content[key] for key in ("axes", "tasks"))
             if not same and not force:
@@ -79,24 +79,25 @@ class Folder:
                 )
             if not same:
                 self._remove_all_but(set(content["tasks"]))
-        elif self.path.is_dir() and any(entry.name != _LOCK for entry in self.path.iterdir()):
+        elif self.path.is_dir() and any(entry.name != _LOCK_NAME for entry in self.path.iterdir()):
             raise ScenarioError(f"{self.path} must be empty, or the folder of a sweep")
-        with replacing(self.path / _INDEX) as temporary:
+        with replacing(self.path / _INDEX_NAME) as temporary:
             text = json.dumps(content, indent=1, ensure_ascii=False)
             temporary.write_text(f"{text}\n", encoding="utf-8")
 
     def _remove_all_but(self, names: set[str]) -> None:
-        for path in (self.path / _TASKS).glob("*.nc"):
+        for path in (self.path / _TASKS_NAME).glob("*.nc"):
             if path.stem not in names:
                 path.unlink()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder against other processes. The lock ends with this process."""
+        """Lock the folder against other processes. The lock ends when this process ends."""
         self.path.mkdir(parents=True, exist_ok=True)
-        path = self.path / _LOCK
+        path = self.path / _LOCK_NAME
         with open(path, "w") as file:
-            # The process that held the lock may just have removed the file. Then this lock is void.
+            # The previous holder may have removed the file between opening and locking. The lock
+            # on a removed file is void.
             if not _try_lock(file) or not _is_same_file(path, file):
                 raise ScenarioError(f"{self.path} is in use: another process works on this sweep")
             try:
@@ -107,7 +108,7 @@ class Folder:
 
     def is_running(self) -> bool:
         """Whether a process holds the lock."""
-        path = self.path / _LOCK
+        path = self.path / _LOCK_NAME
         if not path.exists():
             return False
         with suppress(OSError), open(path, "r+") as file:
@@ -124,10 +125,10 @@ def _is_same_file(path: Path, file: Any) -> bool:
 
 
 def _try_lock(file: Any) -> bool:
-    """Lock the file; returns False if another process holds the lock."""
+    """Lock the file and return True; return False if another process holds the lock."""
     try:
         import fcntl
-    except ImportError:  # not available here: two processes may use one folder
+    except ImportError:  # Windows has no fcntl; folders are not locked there
         return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,7 +138,7 @@ def _try_lock(file: Any) -> bool:
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The first difference between two sweeps, for a message."""
+    """The first difference between two sweeps, for an error message."""
     found = _first_difference("", old["spec"], new["spec"])
     if found is None and old["version"] != new["version"]:
         return f"it was made with version {old['version']}, this is {new['version']}"

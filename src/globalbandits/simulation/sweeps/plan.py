@@ -1,4 +1,7 @@
-"""The axes of a sweep: which keys of a spec take which values."""
+"""`Plan`: the axes of a sweep, and one task for each point of their grid.
+
+Each task has a name, which is a hash of everything that its result depends on.
+"""
 
 import dataclasses
 import hashlib
@@ -31,7 +34,7 @@ from globalbandits.simulation.sweeps.spec import (
 MAX_VALUES_PER_AXIS = 100_000
 MAX_TASKS = 1_000_000
 _GRID_KEYS = {"from", "to", "step", "number"}
-# Names of variables in results. An axis of such a key is named by its whole key.
+# Names of variables in results. An axis whose key ends in such a name is named by its whole key.
 _RESERVED_NAMES = frozenset(
     {"policy", "run", "time", "arm", "regret", "nominal_regret", "estimate", "pulls"}
     | {"bias", "stopped", "choice", "gap", "true_mean"}
@@ -39,7 +42,7 @@ _RESERVED_NAMES = frozenset(
 
 
 class Axis(NamedTuple):
-    """A key of the spec, dotted, and its values."""
+    """A dotted key of the spec and its values."""
 
     name: str
     key: str
@@ -47,7 +50,7 @@ class Axis(NamedTuple):
 
     @property
     def labels(self) -> list[Any]:
-        """The values as coordinates: as they are if all are numbers or all texts, else as JSON."""
+        """The values as coordinates: unchanged if all are numbers or all texts, otherwise JSON."""
         for kinds in ((int, float), (str,)):
             if all(isinstance(v, kinds) and not isinstance(v, bool) for v in self.values):
                 return list(self.values)
@@ -58,9 +61,9 @@ def axes_of(sweep: object, taken: frozenset[str] = frozenset()) -> tuple[Axis, .
     """The axes of a sweep table.
 
     Args:
-        sweep: dotted keys, or tables inside tables as TOML reads dotted keys, to lists of values,
-            ``{from, to, step}`` or ``{from, to, number}``.
-        taken: further names of variables, which axes must not have.
+        sweep: a mapping from dotted keys to lists of values, ``{from, to, step}`` or
+            ``{from, to, number}``. Nested tables, which TOML makes of dotted keys, are accepted.
+        taken: further names of variables that axes must not have.
 
     >>> axes_of({"environment": {"theta": [0.2, 0.4]}, "horizon": {"from": 1, "to": 3, "step": 1}})
     (Axis(name='theta', key='environment.theta', values=(0.2, 0.4)),
@@ -107,7 +110,7 @@ def _values(where: str, values: Any) -> tuple[Any, ...]:
 
 
 def points(spec: Mapping[str, Any], axes: tuple[Axis, ...]) -> Iterator[dict[str, Any]]:
-    """The spec at every point of the grid, the last axis fastest; without the sweep itself.
+    """The spec at every point of the grid, without the key ``sweep``. The last axis varies fastest.
 
     >>> spec = {"runs": 1, "sweep": {"runs": [5, 6]}}
     >>> list(points(spec, axes_of(spec["sweep"])))
@@ -122,7 +125,7 @@ def points(spec: Mapping[str, Any], axes: tuple[Axis, ...]) -> Iterator[dict[str
 
 
 def _copy(value: Any) -> Any:
-    """A copy of the tables and lists; other values are shared."""
+    """A copy of nested tables and lists. Other values are shared."""
     if isinstance(value, Mapping):
         return {key: _copy(item) for key, item in value.items()}
     return deepcopy(value) if isinstance(value, list) else value
@@ -135,7 +138,7 @@ def _put(content: dict[str, Any], key: str, value: Any) -> None:
         if isinstance(table, dict) and part not in table:
             table[part] = {}
         table = table[part] if isinstance(table, dict) else None
-        # A policy or a part may be a name alone: "ucb1" is {policy = "ucb1"}.
+        # A policy or a part may be given by its name: "ucb1" is short for {policy = "ucb1"}.
         if isinstance(table, str):
             table = _expand_name(content, path, part, table)
         rule = f"lead through tables of the spec, not through {part}"
@@ -144,7 +147,7 @@ def _put(content: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _split(content: Mapping[str, Any], key: str) -> list[str]:
-    """The parts of a dotted key; a policy's label may have dots itself."""
+    """The parts of a dotted key. The label of a policy may contain dots."""
     head, _, rest = key.partition(".")
     policies = content.get("policies")
     if head == "policies" and isinstance(policies, Mapping):
@@ -157,7 +160,7 @@ def _split(content: Mapping[str, Any], key: str) -> list[str]:
 
 
 def _expand_name(content: dict[str, Any], path: list[str], part: str, name: str) -> dict[str, Any]:
-    """Replace a name by the table that it abbreviates."""
+    """Replace the name of a policy or a part by a table with this name."""
     owner: Any = content
     for step in path[: path.index(part)]:
         owner = owner[step]
@@ -170,9 +173,9 @@ def _expand_name(content: dict[str, Any], path: list[str], part: str, name: str)
 class Task:
     """One point of a sweep."""
 
-    key: int  # place in the grid, the last axis fastest
+    key: int  # index in the grid; the last axis varies fastest
     content: Mapping[str, Any]  # the spec at this point
-    name: str  # a hash of all that its result depends on
+    name: str  # hash of everything that the result depends on
     n_steps: int
 
     def read(self, reader: Reader) -> Experiment:
@@ -209,8 +212,8 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
     """Check every point of a spec and make its tasks.
 
     Args:
-        spec: what a spec file holds; models, policies and parts may also be Python objects.
-        folder: where files that the spec names are looked for.
+        spec: the content of a spec file. Models, policies and parts may also be Python objects.
+        folder: the folder of files that the spec names.
     """
     require(isinstance(spec, Mapping), "spec", "be a table", spec, ScenarioError)
     axes = axes_of(spec.get("sweep", {}))
@@ -241,7 +244,7 @@ def make_plan(spec: Mapping[str, Any], folder: Path | None = None) -> Plan:
 
 
 def _place(axes: tuple[Axis, ...], key: int) -> str:
-    """The place of a task in the grid, as the end of a message."""
+    """The values of the axes at a task, as the end of an error message."""
     if not axes:
         return ""
     place = np.unravel_index(key, tuple(len(axis.values) for axis in axes))
@@ -252,12 +255,12 @@ def _place(axes: tuple[Axis, ...], key: int) -> str:
 
 
 def task_name(experiment: Experiment) -> str:
-    """A hash of all that the result of an experiment depends on."""
+    """A hash of everything that the result of an experiment depends on."""
     return _Namer().name(experiment)
 
 
 def _theta_varies(environment: object, axes: tuple[Axis, ...]) -> bool:
-    """Whether results have a variable theta, so that no axis can have this name."""
+    """Whether results have a variable named theta. An axis must then have another name."""
     given = dict(environment) if isinstance(environment, Mapping) else {}
     thetas = [given.get("theta")]
     for axis in axes:
@@ -270,7 +273,7 @@ def _theta_varies(environment: object, axes: tuple[Axis, ...]) -> bool:
 
 
 class _Namer:
-    """Checks and names tasks. What tasks share is checked and hashed once."""
+    """Checks and names tasks. Models and policies that tasks share are processed once."""
 
     def __init__(self) -> None:
         self._models: dict[int, tuple[RewardModel, Any]] = {}
@@ -278,7 +281,7 @@ class _Namer:
         self._codes: dict[tuple[type, str], str] = {}
 
     def check(self, experiment: Experiment) -> None:
-        """Raise if numbers are invalid, or a policy cannot play this model."""
+        """Raise if numbers are invalid or a policy cannot play this model."""
         options, env = experiment.options, experiment.environment
         as_integer("horizon", options["horizon"], 1, SimulationError, maximum=MAX_HORIZON)
         as_integer("runs", options["runs"], 1, SimulationError, maximum=MAX_RUNS)
@@ -301,7 +304,7 @@ class _Namer:
             stop.setup(env.model)
 
     def name(self, experiment: Experiment) -> str:
-        """A hash of all that the result depends on."""
+        """A hash of everything that the result depends on."""
         env, options = experiment.environment, experiment.options
         times = checkpoint_times(
             options["horizon"], options.get("checkpoints", 200), options.get("spacing", "linear")
@@ -334,7 +337,7 @@ class _Namer:
 
 
 def describe_model(model: RewardModel) -> Any:
-    """A model as plain values; a Python function is described by its values."""
+    """A model as plain values. A model of Python functions is described by hashes of its values."""
     try:
         return model.to_dict()
     except ModelError:

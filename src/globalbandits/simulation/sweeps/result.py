@@ -1,4 +1,4 @@
-"""Results of sweeps: one dataset with the sweep's axes, and tables."""
+"""`SweepResult`: the results of a sweep as one dataset and as tables, and their comparison."""
 
 import dataclasses
 import json
@@ -31,7 +31,7 @@ _SIZE_KEYS = frozenset({"model", "horizon", "runs", "checkpoints"})
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SweepResult:
-    """The results of a sweep, finished or not. Files are read when their values are used.
+    """The results of a sweep, which may be unfinished. Files are read when their values are used.
 
     Args:
         folder: the folder of the sweep.
@@ -43,7 +43,7 @@ class SweepResult:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "SweepResult":
-        """The results in a folder; raise `ResultError` if it holds no sweep."""
+        """Open the results in a folder; raise `ResultError` if it holds no sweep."""
         folder = Folder(path)
         return SweepResult(folder, folder.index())
 
@@ -98,19 +98,19 @@ class SweepResult:
 
     @cached_property
     def dataset(self) -> "xr.Dataset":
-        """One dataset, the sweep's axes first. A file is read when its values are used.
+        """One dataset with the sweep's axes first. A file is read when its values are used.
 
-        Where tasks differ in arms, checkpoints or policies, the shorter ones are padded with nan
+        If tasks differ in arms, checkpoints or policies, shorter tasks are padded with nan
         (integers with -1, texts with ""), and the variables ``arm_of``, ``time_of`` and
-        ``policy_of`` hold the values. Variables that a task does not have, and points that are not
-        finished, are padded too. Select before you compute:
-        ``result.dataset["regret"].sel(theta=0.4).isel(time=-1)`` reads one file.
+        ``policy_of`` hold the coordinates. Missing variables and unfinished points are padded too.
+        Select before you compute: ``result.dataset["regret"].sel(theta=0.4).isel(time=-1)`` reads
+        one file.
         """
         finished = [k for k, name in enumerate(self.index["tasks"]) if self.folder.has(name)]
         if not finished:
             raise ResultError(f"{self.folder.path} has no finished task yet")
-        telling = finished[:1] if self._is_uniform() else finished
-        data = stack_tasks(self._read, self.axes, telling)
+        keys = finished[:1] if self._is_uniform() else finished
+        data = stack_tasks(self._read, self.axes, keys)
         return data.assign_attrs(spec=json.dumps(self.spec))
 
     def _is_uniform(self) -> bool:
@@ -122,7 +122,7 @@ class SweepResult:
         )
 
     def summary(self, baseline: str | None = None, confidence: float = 0.95) -> "pd.DataFrame":
-        """One row for each point and policy: mean regret with its interval, as of one result."""
+        """One row for each point and policy, with the columns of `SimulationResult.summary`."""
         import pandas as pd
 
         frames = []
@@ -137,7 +137,7 @@ class SweepResult:
         return pd.concat(frames, ignore_index=True)
 
     def _frames(self, variable: str, final: bool) -> "Iterator[pd.DataFrame]":
-        """Point by point: a row for each policy and run, and time unless it is the last."""
+        """One frame per point: a row for each policy and run, and for each time unless final."""
         for where, result in self.results():
             known = sorted(map(str, result.dataset.data_vars))
             rule = f"be one of {', '.join(known)}"
@@ -155,7 +155,7 @@ class SweepResult:
 
         Args:
             variable: a variable of the dataset.
-            final: only the last checkpoint.
+            final: return only the last checkpoint.
         """
         import pandas as pd
 
@@ -165,14 +165,14 @@ class SweepResult:
         return pd.concat(frames, ignore_index=True)
 
     def to_polars(self, variable: str = "regret", *, final: bool = True) -> Any:
-        """The same rows as a Polars frame."""
+        """The rows of `to_pandas` as a Polars frame."""
         polars = _import_optional("polars")
         return polars.from_dict(dict(self.to_pandas(variable, final=final).items()))
 
     def to_parquet(
         self, path: str | os.PathLike[str], variable: str = "regret", *, final: bool = True
     ) -> None:
-        """The same rows into a Parquet file, task by task, so that memory stays small."""
+        """Write the rows of `to_pandas` to a Parquet file, task by task to save memory."""
         pa, pq = _import_optional("pyarrow"), _import_optional("pyarrow.parquet")
         writer = None
         with replacing(path) as temporary:
@@ -207,17 +207,17 @@ def compare(
     variable: str = "regret",
     confidence: float = 0.95,
 ) -> "pd.DataFrame":
-    """One row for each common point and policy: the second's regret less the first's, paired.
+    """Paired differences: one row for each common point and policy, the second minus the first.
 
     Runs with the same number and seed share their random numbers, so the difference has a much
     smaller error than the two means. Columns are the axes, ``policy``, ``first_mean``,
     ``second_mean``, ``difference_mean``, ``_sem``, ``_low``, ``_high`` and ``runs``.
 
     Args:
-        first: results.
-        second: results with the same axes; points that only one has are left out.
-        policies: a policy of the first and one of the second to compare; by default those that
-            both have, or the only ones there are.
+        first: the results of a sweep.
+        second: the results of a sweep with the same axes. Only common points are compared.
+        policies: a policy of the first and a policy of the second sweep. By default the common
+            policies; or, if each sweep has a single policy, these two.
         variable: "regret" or "nominal_regret", at the last checkpoint.
         confidence: of the intervals (Student's t).
     """
@@ -292,7 +292,9 @@ def _final(result: SimulationResult, name: str, runs: Any, variable: str) -> Flo
     return np.ascontiguousarray(chosen.values)
 
 
-MAX_CACHED_FILES = 8  # variables of the same file are mostly used together
+# One dataset over the files of all tasks, which reads a file when its values are used.
+
+MAX_CACHED_FILES = 8  # variables of one file are often used together
 _FILL_VALUES: dict[str, Any] = {"f": np.nan, "i": -1, "b": False, "U": ""}
 
 Read = Callable[[int], "xr.Dataset | None"]
@@ -304,11 +306,11 @@ class Layout:
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
         self.variables: dict[str, tuple[tuple[str, ...], np.dtype[Any]]] = {}
-        self.labels: dict[str, AnyArray] = {}  # coordinates of the first
+        self.labels: dict[str, AnyArray] = {}  # coordinates of the first task
         self.differing: set[str] = set()  # coordinates that differ between tasks
 
     def add(self, data: "xr.Dataset") -> None:
-        """Take one more task into account."""
+        """Add the variables and sizes of a task."""
         for dim, size in data.sizes.items():
             self.sizes[str(dim)] = max(size, self.sizes.get(str(dim), 0))
         for key, part in data.variables.items():
@@ -324,12 +326,12 @@ class Layout:
 
 
 def stack_tasks(read: Read, axes: Mapping[str, list[Any]], keys: Iterable[int]) -> "xr.Dataset":
-    """One dataset of all tasks, the sweep's axes first. It reads files when values are used.
+    """One dataset of all tasks, with the sweep's axes first. It reads files when values are used.
 
     Args:
-        read: gives the dataset of a task by its place in the grid; None if it is missing.
-        axes: the sweep's axes: values by name.
-        keys: tasks that define variables and sizes; one is enough if all are alike.
+        read: returns the dataset of a task by its index in the grid; None if it is missing.
+        axes: the values of the sweep's axes by name.
+        keys: tasks that define variables and sizes; one is enough if all tasks are alike.
     """
     import xarray as xr
 
@@ -358,17 +360,17 @@ def stack_tasks(read: Read, axes: Mapping[str, list[Any]], keys: Iterable[int]) 
 
 
 class Stack(BackendArray):
-    """One variable of all tasks, the axes of the sweep first.
+    """One variable of all tasks, with the axes of the sweep first.
 
-    Parts that are missing, or shorter than the longest one, are padded.
+    The values of one task are a part. Missing parts and shorter parts are padded.
 
     Args:
-        read: gives the dataset of a task by its place in the grid; None if it is missing.
-        name: the variable.
+        read: returns the dataset of a task by its index in the grid; None if it is missing.
+        name: name of the variable.
         outer: shape of the sweep.
-        dims: of a part; one that does not have a dimension is the same all along it.
-        inner: shape of the longest part.
-        dtype: of the whole.
+        dims: dimensions of a part. A part without one of them is repeated along it.
+        inner: largest shape of a part.
+        dtype: type of all values.
     """
 
     def __init__(
@@ -388,7 +390,7 @@ class Stack(BackendArray):
         self._dims = dims
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Some of the values; only the files that hold them are read."""
+        """Return some of the values. Only their files are read."""
         return indexing.explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.OUTER, self._get
         )

@@ -1,4 +1,7 @@
-"""From a spec to the arguments of `simulate`; messages carry the path of the key."""
+"""Specs: read a spec into the arguments of `simulate`, and the JSON schema of spec files.
+
+Error messages contain the path of the key.
+"""
 
 import dataclasses
 import re
@@ -42,14 +45,14 @@ KEYS = (
     "stop",
     "sweep",
 )
-ENVIRONMENT = ("theta", "noise", "drift", "bias", "truth")
-NUMBERS = ("horizon", "runs", "seed", "checkpoints", "spacing")
+ENVIRONMENT = ("theta", "noise", "drift", "bias", "truth")  # keys of the environment's table
+NUMBERS = ("horizon", "runs", "seed", "checkpoints", "spacing")  # passed to `simulate` unchanged
 _ERROR = ScenarioError
 
 
 @contextmanager
 def within(path: str, content: object = None) -> Iterator[None]:
-    """Put the path of a table before messages about its keys."""
+    """Prefix error messages about the keys of a table with the path of the table."""
     try:
         yield
     except GlobalBanditsError as error:
@@ -63,7 +66,7 @@ def within(path: str, content: object = None) -> Iterator[None]:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """One point of a spec: environment, policies and the options of `simulate`."""
+    """One point of a spec: its environment, its policies and the options of `simulate`."""
 
     environment: Environment
     policies: Mapping[str, Policy]
@@ -71,15 +74,15 @@ class Experiment:
 
     @cached_property
     def request(self) -> Request:
-        """The checked request. Making it takes most of the time of reading a spec."""
+        """The checked request. It is computed on first use, because it takes long."""
         return make_request(self.environment, self.policies, **self.options)
 
 
 class Reader:
-    """Reads the points of one spec. Models that several points share are analysed once.
+    """Reads the points of one spec. A model that several points share is analysed once.
 
     Args:
-        folder: where files that the spec names are looked for.
+        folder: the folder of files that the spec names.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -87,7 +90,7 @@ class Reader:
         self._models: dict[str, RewardModel] = {}
 
     def read(self, content: Mapping[str, Any]) -> Experiment:
-        """The experiment a spec without a sweep describes."""
+        """The experiment of a spec without a sweep."""
         for key in content:
             require_known("a key of the spec", key, KEYS, _ERROR)
         for key in ("model", "environment", "policies", "horizon"):
@@ -107,7 +110,7 @@ class Reader:
         )
 
     def model(self, path: str, content: Any) -> RewardModel:
-        """A model: a description, ``{file = ...}``, ``{object = "module:name"}``, or itself."""
+        """A model from a description, ``{file = ...}``, ``{object = "module:name"}`` or a model."""
         if isinstance(content, RewardModel):
             return content
         require(isinstance(content, Mapping), path, "be a table", content, _ERROR)
@@ -133,7 +136,7 @@ class Reader:
         return RewardModel.from_dict(content)
 
     def environment(self, path: str, model: RewardModel, content: Any) -> Environment:
-        """An environment: a table of theta, noise, drift, bias and truth."""
+        """An environment from a table of theta, noise, drift, bias and truth."""
         require(isinstance(content, Mapping), path, "be a table", content, _ERROR)
         for key in content:
             require_known(f"a key of {path}", key, ENVIRONMENT, _ERROR)
@@ -151,7 +154,10 @@ class Reader:
             return Environment(model, **parts)
 
     def _truth(self, model: RewardModel, content: Any) -> dict[str, Any]:
-        """A list of means, or a model with its own theta; by default it has the model's arms."""
+        """A truth from a list of means, or from a model with its own theta.
+
+        The arms of the true model are by default those of ``model``.
+        """
         if not isinstance(content, Mapping):
             return {"truth": content}
         options = dict(content)
@@ -163,7 +169,7 @@ class Reader:
 
 
 def _sorted(value: Any) -> Any:
-    """Tables as sorted pairs, equal for equal tables."""
+    """Nested tables as sorted pairs, so that equal tables have equal representations."""
     if isinstance(value, Mapping):
         return [(str(key), _sorted(value[key])) for key in sorted(value, key=str)]
     return [_sorted(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -190,7 +196,7 @@ def _stop(value: Any) -> StopWhen:
 
 
 def _policies(content: Any) -> dict[str, Policy]:
-    """Policies by label: a table of them, or a list of names, whose labels are theirs."""
+    """Policies by label, from a table, or from a list of policies with their own labels."""
     if isinstance(content, Mapping):
         found = {}
         for label, value in content.items():
@@ -211,7 +217,7 @@ def _policies(content: Any) -> dict[str, Policy]:
 
 
 def make_policy(value: Any) -> Policy:
-    """A policy: its name, ``{policy = name, ...}``, ``module:Object``, or itself.
+    """A policy from its name, ``{policy = name, ...}``, ``module:Object`` or a policy.
 
     >>> make_policy("ucb1"), make_policy({"policy": "BUW", "scale": 0.5})
     (UCB1(), BUW(scale=0.5))
@@ -236,6 +242,8 @@ def make_policy(value: Any) -> Policy:
     return Policy.from_dict({"policy": classes.get(name, name)} | parameters)
 
 
+# The JSON schema of spec files.
+
 _NUMBER = {"type": "number"}
 _TEXT = {"type": "string"}
 _OBJECT = {"type": "string", "pattern": r":|\.py$"}  # module:Object
@@ -245,7 +253,7 @@ _POSITIVE = {"type": "integer", "minimum": 1}
 
 
 def spec_schema() -> dict[str, Any]:
-    """The schema.
+    """The JSON schema of spec files.
 
     >>> sorted(spec_schema()["required"])
     ['environment', 'horizon', 'model', 'policies']

@@ -1,4 +1,4 @@
-"""Listeners: where the progress of a sweep goes, such as a progress bar or lines of JSON."""
+"""`sweep`: simulate every point of a spec, report progress, and store the results in a folder."""
 
 import json
 import os
@@ -35,10 +35,10 @@ PROGRESS_LINE_SECONDS = 1.0
 
 
 class Listener:
-    """Base of all listeners; ignores all events."""
+    """Receives the progress events of a sweep. This base class ignores them."""
 
     def start(self, n_tasks: int, n_found: int, n_steps: int) -> None:
-        """The sweep starts: the number of tasks, of finished tasks, and of steps to play."""
+        """The sweep starts, with this number of tasks, finished tasks and steps to play."""
 
     def steps(self, n_steps: int) -> None:
         """Steps were played since the last call."""
@@ -54,7 +54,7 @@ class Listener:
 
 
 class JsonLines(Listener):
-    """Writes one line of JSON for each event, for other programs."""
+    """Writes one line of JSON for each event, to be read by other programs."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
@@ -72,7 +72,7 @@ class JsonLines(Listener):
         self._write("start", tasks=n_tasks, finished=n_found, steps=n_steps)
 
     def steps(self, n_steps: int) -> None:
-        """Write a line about progress, once a second at most."""
+        """Write a progress line, at most once a second."""
         self._n_steps += n_steps
         now = time.monotonic()
         if now - self._written_at >= PROGRESS_LINE_SECONDS:
@@ -143,7 +143,7 @@ class _Bar(Listener):
 
 
 class Outcome(NamedTuple):
-    """How a sweep went."""
+    """The number of tasks that were played, found and failed."""
 
     n_played: int
     n_found: int  # finished by an earlier call
@@ -153,11 +153,11 @@ class Outcome(NamedTuple):
 def run_plan(
     plan: Plan, folder: Folder, executor: str, n_workers: int | None, listener: Listener
 ) -> Outcome:
-    """Play the tasks that are missing from the folder.
+    """Play the tasks whose results are missing from the folder.
 
-    A keyboard interrupt is passed on. The tasks that are finished by then are in the folder.
+    A keyboard interrupt is raised again. The results of finished tasks are then in the folder.
     """
-    missing: dict[str, list[Task]] = {}  # by name: two points of the grid may be the same task
+    missing: dict[str, list[Task]] = {}  # by name, because points of the grid may share a task
     for task in plan.tasks:
         if task.name in missing or not _is_finished(folder, task):
             missing.setdefault(task.name, []).append(task)
@@ -192,7 +192,7 @@ def _is_finished(folder: Folder, task: Task) -> bool:
         return False
     try:
         folder.load(task.name)
-    except ResultError:  # damaged since it was written: play it again
+    except ResultError:  # the file is damaged, so the task is played again
         return False
     return True
 
@@ -200,9 +200,9 @@ def _is_finished(folder: Folder, task: Task) -> bool:
 def _requests(
     plan: Plan, tasks: list[Task], fail: Callable[[int, Exception], None]
 ) -> Iterator[tuple[int, Request]]:
-    """The requests of tasks.
+    """Yield the key and the request of each task.
 
-    New kinds of policies and worlds are compiled here first, so that workers find the code on disk.
+    New kinds of policies and worlds are compiled here, so that workers load the code from disk.
     """
     compiled: set[tuple[str, ...]] = set()
     for task in tasks:
@@ -236,22 +236,24 @@ def sweep(
 ) -> SweepResult:
     """Simulate every point of a spec and save the results in a folder.
 
-    Every point is checked before the first is played. A finished point is a file named by a hash of
-    all it depends on. The same call again plays only what is missing and gives the same bytes as a
-    call that was never interrupted. Results do not depend on executor and workers.
+    All points are checked before the first is played. Each finished point is stored in a file whose
+    name is a hash of everything that the result depends on. If you repeat the call, it plays only
+    the missing points, and the files have the same bytes as without an interruption. Results do not
+    depend on executor and workers.
 
     Args:
-        spec: the path of a TOML file, or what it holds: ``model``, ``environment``, ``policies``,
-            ``horizon``, and perhaps ``runs``, ``seed``, ``checkpoints``, ``spacing``, ``evidence``,
-            ``stop`` and ``sweep``. Models, policies, noises, drifts and biases may be objects.
-        out: the folder: a new or empty one, or that of the same sweep.
-        grid: axes instead of the spec's ``sweep``: dotted keys to lists of values, or to dicts with
-            ``from``, ``to`` and either ``step`` or ``number``.
+        spec: the path of a TOML file, or its content: ``model``, ``environment``, ``policies``,
+            ``horizon``, and optionally ``runs``, ``seed``, ``checkpoints``, ``spacing``,
+            ``evidence``, ``stop`` and ``sweep``. Models, policies, noises, drifts and biases may
+            be Python objects.
+        out: a new or empty folder, or the folder of the same sweep.
+        grid: axes that replace the spec's ``sweep``. Keys are dotted; values are lists, or dicts
+            with ``from``, ``to`` and either ``step`` or ``number``.
         executor: "threads", "processes", "joblib", "dask" or "dask://HOST:PORT".
         workers: number of threads or processes; the number of cores by default.
-        force: use a folder of another spec, and keep only its results that this spec has too.
+        force: accept the folder of another spec, and remove the results that are not in this spec.
         progress: show a progress bar.
-        listener: receives progress events, for programs.
+        listener: receives progress events.
 
     >>> import tempfile, globalbandits as gb
     >>> spec = {"model": gb.demand.linear([0.4, 0.6, 0.8]), "environment": {"theta": 0.4},
@@ -280,7 +282,7 @@ def sweep(
 
 
 def plan_of(spec: Spec, grid: Mapping[str, Any] | None = None) -> Plan:
-    """The checked tasks of a spec; messages begin with the name of its file."""
+    """The checked tasks of a spec. Error messages begin with the name of its file."""
     content, folder = read_spec(spec)
     if grid is not None:
         content = {**content, "sweep": grid}

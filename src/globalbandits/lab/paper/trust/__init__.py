@@ -1,4 +1,4 @@
-"""Intervals, alarms and refutations in the paper's worlds, and how often they are wrong."""
+"""Intervals, alarms and refutations in the paper's worlds, and their error rates."""
 
 from globalbandits.lab.paper.trust.section import N_SIMULATIONS, run
 

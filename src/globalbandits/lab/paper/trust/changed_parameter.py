@@ -1,4 +1,4 @@
-"""Experiment 3: intervals for a theta that changes, and the alarm for change."""
+"""Experiment 3: intervals for a changing theta, and the alarm for a change."""
 
 import math
 from functools import partial
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 N_SIMULATIONS = 4
 _ROUNDS_BETWEEN_LOOKS = 25  # divides the distance of the alarm's snapshots
-_WINDOW = 200  # rewards, twice the half window of the policy at the paper's drift time
+_WINDOW = 200  # rewards; twice the half window of the policy at the paper's drift time
 _NAMES = {"all": "from all rewards", "window": f"from the last {_WINDOW} rewards"}
 
 

@@ -49,7 +49,7 @@ def run(spec: Spec, model: "RewardModel", size: Size) -> Part:
 
 
 def _decades(seen: RewardRecords) -> list[int]:
-    """Return the places of the powers of ten, from 10 on, and of the horizon."""
+    """Return the indices of the powers of ten, from 10 on, and of the horizon."""
     last = len(seen.times) - 1
     return [
         at
@@ -64,7 +64,7 @@ def _entries(spec: Spec, seen: RewardRecords, found: Findings) -> dict[str, Entr
     entries: dict[str, Entry] = {}
     for at in _decades(seen):
         time = int(seen.times[at])
-        # An empty interval counts as width 0 here, and as a miss below.
+        # An empty interval has width 0 here and counts as a miss below.
         width = np.nan_to_num(widths[:, at])
         entries[f"width_{time}"] = median_of_runs(width, label=f"median width at {time:,}")
         key, left = f"contenders_{time}", found.contenders[:, at].sum(axis=1)

@@ -1,4 +1,4 @@
-"""Rewards of policies in the paper's worlds at chosen times, and entries made of them."""
+"""Rewards of policies in the paper's worlds at chosen times, and entries computed from them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class RewardRecords(NamedTuple):
 
     times: IntArray  # (time,)
     histograms: FloatArray  # (policy, run, time, arm, knot) of the rewards so far
-    regret: FloatArray  # (policy, run) at the last time, by the means that pay
+    regret: FloatArray  # (policy, run) at the last time, by the true means
     theta: FloatArray  # (run, time)
 
 
@@ -34,8 +34,8 @@ def record_rewards(
 ) -> RewardRecords:
     """Simulate policies with common random numbers and keep the histograms of their rewards.
 
-    All statements follow from the histograms. They are computed later, because they take much
-    longer than the simulation and each world needs other ones.
+    All statements are computed later from the histograms, because they take much longer than the
+    simulation and differ between worlds.
     """
     from globalbandits.simulation.play.job import make_job
     from globalbandits.simulation.workers import play_shard
@@ -49,7 +49,7 @@ def record_rewards(
 
 
 def decade_thirds(horizon: int) -> list[int]:
-    """Return three times a decade, with the powers of ten and the horizon among them.
+    """Return three times per decade, including the powers of ten and the horizon.
 
     >>> decade_thirds(300)
     [1, 2, 5, 10, 22, 46, 100, 215, 300]
@@ -69,14 +69,14 @@ def find_interval(
 def log_e_value(model: "RewardModel", counts: FloatArray) -> float:
     """Return the log e-value against the model.
 
-    E-values below 1 or above a million are approximate: no alarm depends on them, and exact
-    ones take longer.
+    E-values below 1 or above a million are approximate. Exact values would take longer, and no
+    alarm depends on them.
     """
     return Inference(model, counts).rough_against(least=0.0, enough=MAX_LOG_E).certified
 
 
 class Part(NamedTuple):
-    """The part of the section that one world contributes."""
+    """The contribution of one world to the section."""
 
     entries: dict[str, Entry]
     grids: tuple[Grid, ...]
@@ -86,8 +86,8 @@ class Part(NamedTuple):
 def share_of_runs(hits: BoolArray, *, label: str) -> Entry:
     """Return an entry for the share of runs with a hit, in percent.
 
-    The standard error is that of Agresti and Coull, with two more hits and two more misses, so
-    that 60 hits in 60 runs still have an error.
+    The standard error is that of Agresti and Coull, with two additional hits and misses each, so
+    that 60 hits in 60 runs have a positive error.
 
     >>> entry = share_of_runs(np.array([True, True, False, False]), label="heads")
     >>> entry.value, round(entry.sem, 1)

@@ -1,4 +1,4 @@
-"""The section "Can you trust it?": what rewards prove in the worlds of three experiments."""
+"""The section "Can you trust it?": statements from rewards in the worlds of three experiments."""
 
 import time
 

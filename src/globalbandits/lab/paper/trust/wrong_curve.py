@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 N_SIMULATIONS = 4
 _SHOWN_BIAS = 0.05
 _SHOWN_POLICY = "guarded"
-# A run with this share of one price after the last look but one has settled on that price.
+# A run has settled on a price if its share since the second-to-last look is at least this.
 _SETTLED_SHARE = 0.99
 
 
@@ -68,7 +68,7 @@ def _alarms(model: "RewardModel", seen: RewardRecords, confidence: float, size: 
         for policy in range(len(alarms)):
             for at in range(len(seen.times)):
                 found = log_e_value(model, seen.histograms[policy, place, at])
-                # A model stays refuted: an e-process must exceed the threshold only once.
+                # An e-process needs to exceed the threshold only once, so a model stays refuted.
                 if found >= -math.log(1.0 - confidence):
                     alarms[policy, place, at:] = True
         size.tick(1)
@@ -88,7 +88,7 @@ def _entries(
 
 
 def _settled_entries(bias: float, seen: RewardRecords, alarms: BoolArray) -> dict[str, Entry]:
-    """Return shares of WAGP's runs that settle on one price, and that refute the curve."""
+    """Return the shares of WAGP's runs that settle on one price and that refute the curve."""
     plays = seen.histograms[0].sum(axis=3)
     late = plays[:, -1] - plays[:, -2] if len(seen.times) > 1 else plays[:, -1]
     settled = late.max(axis=1) >= _SETTLED_SHARE * late.sum(axis=1)
