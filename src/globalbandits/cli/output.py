@@ -60,7 +60,7 @@ def as_json(value: Any) -> str:
     """Return a value as JSON, with escapes if standard output cannot encode every character."""
     import json
 
-    from globalbandits._encoding import plain
+    from globalbandits._plain_data import plain
 
     ascii_only = not encodes_everything(sys.stdout)
     return f"{json.dumps(plain(value), indent=2, ensure_ascii=ascii_only, allow_nan=False)}\n"

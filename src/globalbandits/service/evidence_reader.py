@@ -16,7 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
-from globalbandits._encoding import plain
+from globalbandits._plain_data import plain
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.settings import arm_index, canonical_json
 

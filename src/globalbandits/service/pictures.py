@@ -32,7 +32,7 @@ def trace(
         events: kind, arm and value of all events, from the first.
         known: versions to skip, because their evidence is already known.
     """
-    from globalbandits._encoding import plain
+    from globalbandits._plain_data import plain
     from globalbandits.evidence import Evidence
     from globalbandits.service.log.settings import build_model
 

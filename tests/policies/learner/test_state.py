@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits._encoding import decode_tuple, encode_tuple
+from globalbandits._plain_data import (
+    decode_tuple,
+    encode_tuple,
+)
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, WAGP, Elastic, Learner, UncertaintyEllipsoid

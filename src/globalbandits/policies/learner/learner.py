@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits import statistics
-from globalbandits._encoding import encode_tuple
+from globalbandits._plain_data import encode_tuple
 from globalbandits._random import Stream, generator
 from globalbandits._rewards import (
     as_allowed,

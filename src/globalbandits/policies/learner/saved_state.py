@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._encoding import check_keys, decode_tuple, encode_tuple, plain
+from globalbandits._plain_data import (
+    check_keys,
+    decode_tuple,
+    encode_tuple,
+    plain,
+)
 from globalbandits._random import Stream, generator
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_seed, show

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from starlette.responses import Response, StreamingResponse
 
-from globalbandits._encoding import plain
+from globalbandits._plain_data import plain
 from globalbandits._version import __version__
 from globalbandits.errors import ConflictError, GlobalBanditsError, UnknownError
 from globalbandits.model import RewardModel
