@@ -14,15 +14,19 @@ KERNEL = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
+def stream(cell, name):
+    """All text that a cell wrote on a stream. The kernel may cut one `print` into several outputs."""
+    return "".join(
+        output.text
+        for output in cell.get("outputs", [])
+        if output.output_type == "stream" and output.name == name
+    )
+
+
 def printed(notebook):
-    """What each cell printed, without spaces at the ends of lines."""
+    """The lines each cell printed, without spaces at their ends."""
     return [
-        [
-            line.rstrip()
-            for output in cell.outputs
-            if output.output_type == "stream" and output.name == "stdout"
-            for line in output.text.splitlines()
-        ]
+        [line.rstrip() for line in stream(cell, "stdout").splitlines()]
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]
@@ -38,13 +42,17 @@ def pictures(notebook):
 
 
 def errors(notebook):
-    """What each cell wrote on standard error."""
-    return "".join(
-        output.text
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-        if output.output_type == "stream" and output.name == "stderr"
-    )
+    """All text that the cells wrote on standard error."""
+    return "".join(stream(cell, "stderr") for cell in notebook.cells)
+
+
+def test_a_print_in_two_outputs_is_one_line():
+    cell = nbformat.v4.new_code_cell("print('can be best:', [5.0])")
+    cell.outputs = [
+        nbformat.v4.new_output("stream", name="stdout", text=text)
+        for text in ("can be best:", " [5.0]\n")
+    ]
+    assert printed(nbformat.v4.new_notebook(cells=[cell])) == [["can be best: [5.0]"]]
 
 
 def test_there_are_three():
