@@ -15,7 +15,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
 def stream(cell, name):
-    """All text that a cell wrote on a stream. The kernel may cut one `print` into several outputs."""
+    """All text that a cell wrote on a stream; a kernel may cut one `print` into several outputs."""
     return "".join(
         output.text
         for output in cell.get("outputs", [])
