@@ -1,4 +1,4 @@
-"""The contract of policies as a function: does a policy keep the rules of the engines?
+"""Tests for your own policies: `check_policy` checks the rules that all policies must keep.
 
 >>> import globalbandits as gb
 >>> gb.testing.check_policy(gb.UCB1())  # raises if a rule is broken

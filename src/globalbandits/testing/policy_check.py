@@ -1,7 +1,7 @@
-"""Arrays that refuse indices outside of them.
+"""`check_policy`: the rules that every policy must keep, as functions that check one policy.
 
-Compiled code does not check indices. So rules are run once in plain Python over arrays that do.
-Negative indices, which Python counts from the end, are refused too.
+Each rule is a function of a `Subject`, the policy with a model, and raises `Broken` with a text.
+`CONTRACT` lists all rules by name.
 """
 
 import json
@@ -47,111 +47,60 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
-class OutsideError(IndexError):
-    """An index outside of an array."""
+# Rounds of the simulation that compares compiled and interpreted code.
+_SIMULATED_ROUNDS = 60
 
+# Rewards outside [0, 1], and one inside.
+_HOSTILE_REWARDS = (math.nan, math.inf, -math.inf, 1e308, -1e308, 2.0, -1.0, 0.5)
 
-class Bounded(np.ndarray):
-    """An array that refuses indices outside of it."""
+# Up to this number of rewards a state must follow from the statistics exactly. Policies that fit
+# on a schedule, such as Elastic, fit after each of these rewards. Later their last fit is older.
+_FITTED_REWARDS = 18
 
-    def __getitem__(self, key: Any) -> Any:
-        _check(self.shape, key)
-        return super().__getitem__(key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        _check(self.shape, key)
-        super().__setitem__(key, value)
-
-
-def bounded(value: Any) -> Any:
-    """A NamedTuple with its arrays, and those of NamedTuples inside it, as bounded views."""
-    if isinstance(value, np.ndarray):
-        return value.view(Bounded)
-    if hasattr(value, "_fields"):
-        return type(value)(*(bounded(field) for field in value))
-    return value
-
-
-def _check(shape: tuple[int, ...], key: Any) -> None:
-    keys = key if isinstance(key, tuple) else (key,)
-    for axis, (size, index) in enumerate(zip(shape, keys, strict=False)):
-        if isinstance(index, (int, np.integer)) and not 0 <= index < size:
-            raise OutsideError(f"index {index} of axis {axis} with {size} entries")
-
-
-_HOSTILE = (math.nan, math.inf, -math.inf, 1e308, -1e308, 2.0, -1.0, 0.5)
-_HORIZON = 60
-
-
-def compiled_is_interpreted(subject: Subject) -> None:
-    """The simulator's compiled loop and the same functions in plain Python give the same bits."""
-    engine = Engine(quiet=True)
-    compiled = _records(subject, engine)
-    expect(not engine.slow, "the rules cannot be compiled, so the simulator would be slow")
-    plain = _records(subject, Engine(interpreted=True))
-    for name in compiled._fields:
-        mine, theirs = getattr(compiled, name), getattr(plain, name)
-        same = np.array_equal(mine, theirs, equal_nan=True)
-        expect(same, f"{name} differs between compiled and interpreted runs of {_HORIZON} steps")
-
-
-def any_number_of_arms(subject: Subject) -> None:
-    """One arm and ten thousand arms work, or are refused with a PolicyError that says why."""
-    for model in (ways.one_arm(), ways.many_arms()):
-        if can_play(subject.policy, model):
-            market = Environment(model, theta=0.4)
-            simulate(market, {"one": subject.policy}, horizon=8, runs=1, checkpoints=1)
-
-
-def hostile_rewards_stay_inside(subject: Subject) -> None:
-    """Whatever a reward is, no rule reads or writes outside of an array."""
-    rules, setup, stats, state = fresh_parts(subject)
-    seen = bounded(setup), bounded(stats), bounded(state)
-    rng = np.random.default_rng(0)
-    for round_number in range(60):
-        reward = _HOSTILE[round_number % len(_HOSTILE)]
-        arm = round_number * 7 % subject.model.n_arms
-        try:
-            with np.errstate(all="ignore"):
-                statistics.count(stats, arm, reward)
-                rules.update(*seen, arm, reward)
-                chosen = rules.select(*seen, rng)
-                if rules.rebuild is not None and round_number % 8 == 0:
-                    rules.rebuild(*seen)
-        except OutsideError as error:
-            raise Broken(f"a reward of {reward} leads to {error}") from None
-        except (ArithmeticError, ValueError) as error:
-            expect(
-                "to integer" not in str(error), f"a reward of {reward} becomes an index: {error}"
-            )
-            return  # a logarithm or a root of what no reward can give; compiled, it is nan
-        arms = subject.model.n_arms
-        expect(0 <= chosen < arms, f"select gave the arm {chosen} after a reward of {reward}")
-
-
-def _records(subject: Subject, engine: Engine) -> Records:
-    low, high = subject.model.domain
-    market = Environment(subject.model, theta=0.6 * low + 0.4 * high, noise=BernoulliNoise())
-    named = {"one": subject.policy}
-    try:
-        job = make_job(market, named, _HORIZON, checkpoint_times(_HORIZON, 6), 3, evidence=False)
-    except PolicyError as error:
-        raise Broken(f"the policy refuses the model: {error}") from None
-    records = empty_records(job, 2)
-    Arena(job, engine, States(3, 0, 2)).play(0, 2, records, 0, lambda n_steps: True)
-    return records
-
-
-# After this many rewards a state must follow from the statistics exactly. Policies that fit
-# from time to time, such as Elastic, fit after each of these; later their last fit may be older.
-_FITTED = 18
-
-# Long enough that the most cautious policies of ours have found the arm worth most.
+# Long enough for the most cautious built-in policies to find the arm that is worth most.
 _VALUE_ROUNDS = 400
 
 
+def check_policy(policy: Policy, model: "RewardModel | None" = None) -> None:
+    """Check that a policy keeps the rules that learners and the simulator rely on.
+
+    The rules are those of `CONTRACT`. Parameters survive JSON. Decisions depend only on the data
+    and the generator. Compiled and interpreted code give the same bits. Forgetting, merging and
+    restoring leave no trace. Ties, extreme rewards, one arm and ten thousand arms work. Every
+    decision has an explanation. Arms are ranked by their worth. No reward leads to an access
+    outside an array. A policy may reject a model with a PolicyError that says why, and may set
+    ``ignores_value = True`` if it does not rank arms by worth.
+
+    Args:
+        policy: the policy, with parameters that suit the model.
+        model: the model for the checks; by default five prices with a linear-power demand.
+
+    Raises:
+        ContractError: with one line for each broken rule.
+
+    >>> from globalbandits.policies import WAGP
+    >>> check_policy(WAGP())
+    """
+    require(isinstance(policy, Policy), "policy", "be a Policy", policy, PolicyError)
+    subject = Subject(policy, default_model() if model is None else model)
+    broken = []
+    for name, rule in CONTRACT.items():
+        try:
+            rule(subject)
+        except Broken as error:
+            broken.append(f"- {name}: {error}")
+        except Exception as error:
+            broken.append(f"- {name}: raised {type(error).__name__}: {error}")
+    if broken:
+        lines = "\n".join(broken)
+        raise ContractError(f"{policy.label} breaks {len(broken)} rules of policies:\n{lines}")
+
+
+# The rules.
+
+
 def spec_survives_json(subject: Subject) -> None:
-    """A registered spec is the same after `to_dict`, JSON and `from_dict`."""
+    """A registered policy is the same after `to_dict`, JSON and `from_dict`."""
     policy = subject.policy
     hash(policy)
     if registered().get(getattr(policy, "kind", "")) is type(policy):
@@ -161,7 +110,7 @@ def spec_survives_json(subject: Subject) -> None:
 
 
 def state_is_arrays(subject: Subject) -> None:
-    """`init` gives a NamedTuple of arrays of 64-bit numbers, a new one each time."""
+    """`init` returns a NamedTuple of arrays of 64-bit numbers, a new one each time."""
     rules, setup, _, state = fresh_parts(subject)
     expect(hasattr(setup, "_fields") and setup._fields[0] == "tables", "setup[0] must be tables")
     expect(hasattr(state, "_fields"), f"the state must be a NamedTuple, got {type(state)}")
@@ -174,7 +123,7 @@ def state_is_arrays(subject: Subject) -> None:
 
 
 def select_only_looks(subject: Subject) -> None:
-    """`select` gives an arm that exists and changes neither statistics nor state."""
+    """`select` returns an arm of the model, and changes neither statistics nor state."""
     learner = subject.learner()
     for n in (0, 1, 9, 40):
         subject.play(learner, n, seed=n)
@@ -189,13 +138,13 @@ def select_only_looks(subject: Subject) -> None:
 
 
 def decisions_are_determined(subject: Subject) -> None:
-    """Two learners with one seed and the same rewards choose the same arms."""
+    """Two learners with the same seed and rewards choose the same arms."""
     one, other = (subject.play(subject.learner(seed=3), 60) for _ in range(2))
     expect(one == other, "two learners with the same seed and rewards chose different arms")
 
 
 def statistics_are_the_engines(subject: Subject) -> None:
-    """`update` leaves the statistics as they are: the engine has counted."""
+    """`update` does not change the statistics, which the engine counts."""
     rules, setup, stats, state = fresh_parts(subject)
     for arm, reward in _unit_data(subject, 30, 5):
         statistics.count(stats, arm, reward)
@@ -206,11 +155,11 @@ def statistics_are_the_engines(subject: Subject) -> None:
 
 
 def rebuilding_forgets_the_path(subject: Subject) -> None:
-    """`rebuild` from empty statistics is `init`; from others it is what feeding them gives."""
+    """`rebuild` gives the state after the updates, and that of `init` for empty statistics."""
     rules, setup, stats, state = fresh_parts(subject)
     if rules.rebuild is None:
         return
-    for arm, reward in _unit_data(subject, _FITTED, 6):
+    for arm, reward in _unit_data(subject, _FITTED_REWARDS, 6):
         statistics.count(stats, arm, reward)
         rules.update(setup, stats, state, arm, reward)
     fed = rules.estimate(setup, stats, state)
@@ -220,7 +169,7 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
     expect(
         _close(fed, rebuilt), f"the estimate after rebuild is {rebuilt!r}, after updates {fed!r}"
     )
-    # `rebuild` must overwrite all that the state holds.
+    # `rebuild` must overwrite all numbers of the state.
     for array in arrays_of(state):
         array[...] = math.nan if array.dtype.kind == "f" else 987_654_321
     rules.rebuild(setup, statistics.no_statistics(subject.model.n_arms), state)
@@ -234,7 +183,7 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
 
 
 def forgetting_leaves_no_trace(subject: Subject) -> None:
-    """Rewards taken back leave what a learner has that never saw them; or `forget` refuses."""
+    """After `forget` a learner is as if it had never had the rewards, or `forget` raises."""
     kept, extra = subject.data(15, 7), subject.data(12, 8)
     learner, plain = feed(subject.learner(), kept), feed(subject.learner(), kept)
     if subject.policy.rules.rebuild is None:
@@ -247,8 +196,8 @@ def forgetting_leaves_no_trace(subject: Subject) -> None:
 
 
 def merging_adds_up(subject: Subject) -> None:
-    """Merged learners know what one learner of all the rewards knows; or `merge` refuses."""
-    first, second = subject.data(_FITTED // 3, 9), subject.data(_FITTED // 3, 10)
+    """A merged learner equals one learner with all rewards, or `merge` raises."""
+    first, second = subject.data(_FITTED_REWARDS // 3, 9), subject.data(_FITTED_REWARDS // 3, 10)
     one, two = feed(subject.learner(), first), feed(subject.learner(), second)
     if subject.policy.rules.rebuild is None:
         _expect_refusal(lambda: one.merge(two), "merge")
@@ -263,7 +212,7 @@ def merging_adds_up(subject: Subject) -> None:
 
 
 def restoring_goes_on_bit_for_bit(subject: Subject) -> None:
-    """A learner restored from JSON goes on with the same choices and the same state."""
+    """A learner restored from JSON continues with the same choices and the same state."""
     for n in (0, 1, 30, 90):
         learner = subject.learner(seed=n)
         subject.play(learner, n)
@@ -276,7 +225,7 @@ def restoring_goes_on_bit_for_bit(subject: Subject) -> None:
 
 
 def ties_and_extremes_are_harmless(subject: Subject) -> None:
-    """Equal rewards, only the smallest and only the largest ones: arms exist, estimates too."""
+    """With constant rewards, also the smallest and the largest, estimates stay in the domain."""
     low, high = subject.model.reward_range
     for reward in (low, high, 0.5 * (low + high)):
         for model in (subject.model, ways.flat_ends()):
@@ -292,8 +241,16 @@ def ties_and_extremes_are_harmless(subject: Subject) -> None:
             expect(inside, f"the estimate is {theta} after 40 rewards of {unit:g}")
 
 
+def any_number_of_arms(subject: Subject) -> None:
+    """One arm and ten thousand arms work, or `setup` raises a PolicyError that says why."""
+    for model in (ways.one_arm(), ways.many_arms()):
+        if can_play(subject.policy, model):
+            market = Environment(model, theta=0.4)
+            simulate(market, {"one": subject.policy}, horizon=8, runs=1, checkpoints=1)
+
+
 def explanations_are_given(subject: Subject) -> None:
-    """`explain` names the arm that `select` gives, and a reason, at every stage."""
+    """`explain` names the arm that `select` returns, and a reason, at every stage."""
     learner = subject.learner(seed=4)
     for n in (0, 1, 7, 40):
         subject.play(learner, n, seed=n)
@@ -308,9 +265,10 @@ def explanations_are_given(subject: Subject) -> None:
 
 
 def value_decides(subject: Subject) -> None:
-    """With rewards at their means, the arm worth most gets most of the later plays.
+    """With rewards equal to their means, the arm worth most gets most of the later plays.
 
-    The model's values reorder the arms. A policy with `ignores_value` is exempt.
+    The arm that is worth most is not the one with the largest mean. A policy with `ignores_value`
+    is exempt.
     """
     model = ways.reordered_shop()
     if subject.policy.ignores_value or not can_play(subject.policy, model):
@@ -332,35 +290,49 @@ def value_decides(subject: Subject) -> None:
     )
 
 
-def _unit_data(subject: Subject, n: int, seed: int) -> list[tuple[int, float]]:
-    low, high = subject.model.reward_range
-    return [(arm, (reward - low) / (high - low)) for arm, reward in subject.data(n, seed)]
+def compiled_is_interpreted(subject: Subject) -> None:
+    """The simulator's compiled loop and the same loop in plain Python give the same bits."""
+    engine = Engine(quiet=True)
+    compiled = _records(subject, engine)
+    expect(not engine.slow, "the rules cannot be compiled, so the simulator would be slow")
+    plain = _records(subject, Engine(interpreted=True))
+    for name in compiled._fields:
+        mine, theirs = getattr(compiled, name), getattr(plain, name)
+        same = np.array_equal(mine, theirs, equal_nan=True)
+        expect(
+            same,
+            f"{name} differs between compiled and interpreted runs of {_SIMULATED_ROUNDS} steps",
+        )
 
 
-def _close(one: float, other: float) -> bool:
-    both_missing = math.isnan(one) and math.isnan(other)
-    return both_missing or math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
+def hostile_rewards_stay_inside(subject: Subject) -> None:
+    """For any reward, the policy's functions read and write only inside their arrays."""
+    rules, setup, stats, state = fresh_parts(subject)
+    seen = bounded(setup), bounded(stats), bounded(state)
+    rng = np.random.default_rng(0)
+    for round_number in range(60):
+        reward = _HOSTILE_REWARDS[round_number % len(_HOSTILE_REWARDS)]
+        arm = round_number * 7 % subject.model.n_arms
+        try:
+            with np.errstate(all="ignore"):
+                statistics.count(stats, arm, reward)
+                rules.update(*seen, arm, reward)
+                chosen = rules.select(*seen, rng)
+                if rules.rebuild is not None and round_number % 8 == 0:
+                    rules.rebuild(*seen)
+        except OutsideError as error:
+            raise Broken(f"a reward of {reward} leads to {error}") from None
+        except (ArithmeticError, ValueError) as error:
+            expect(
+                "to integer" not in str(error), f"a reward of {reward} becomes an index: {error}"
+            )
+            # A logarithm or root that no real reward leads to. In compiled code it is nan.
+            return
+        arms = subject.model.n_arms
+        expect(0 <= chosen < arms, f"select gave the arm {chosen} after a reward of {reward}")
 
 
-def _expect_same(one: Learner, other: Learner, when: str) -> None:
-    """Same knowledge: counts, means, estimate, and the next choices."""
-    expect(np.array_equal(one.pulls, other.pulls), f"the counts differ {when}")
-    means = np.allclose(one.means, other.means, rtol=1e-9, atol=1e-9, equal_nan=True)
-    expect(means, f"the means differ {when}")
-    mine, theirs = (math.nan if x.estimate is None else x.estimate for x in (one, other))
-    expect(_close(mine, theirs), f"the estimate is {mine!r} instead of {theirs!r} {when}")
-    expect(choices(one) == choices(other), f"the next choices differ {when}")
-
-
-def _expect_refusal(call: Callable[[], Any], name: str) -> None:
-    try:
-        call()
-    except PolicyError:
-        return
-    raise Broken(f"{name} must refuse with a PolicyError where rebuild is None")
-
-
-# Every rule by name.
+# All rules by name.
 CONTRACT: Mapping[str, Callable[[Subject], None]] = MappingProxyType(
     {
         "a spec survives JSON": spec_survives_json,
@@ -382,36 +354,90 @@ CONTRACT: Mapping[str, Callable[[Subject], None]] = MappingProxyType(
 )
 
 
-def check_policy(policy: Policy, model: "RewardModel | None" = None) -> None:
-    """Check that a policy keeps the rules that learners and the simulator rely on.
+# Helpers of the rules.
 
-    The rules are those of `CONTRACT`: a spec that survives JSON, decisions that depend on
-    nothing but the data and the generator, the same bits compiled and interpreted, forgetting,
-    merging and restoring that leave no trace, ties, extreme rewards, one arm, ten thousand
-    arms, explanations, arms ranked by what they are worth, and no access outside an array
-    whatever the rewards are. A policy may refuse a model with a PolicyError that says why, and
-    may set ``ignores_value = True`` if it does not rank arms by worth.
 
-    Args:
-        policy: the policy, with parameters that suit the model.
-        model: the model to check it on; by default five prices with a linear-power demand.
+def _unit_data(subject: Subject, n: int, seed: int) -> list[tuple[int, float]]:
+    low, high = subject.model.reward_range
+    return [(arm, (reward - low) / (high - low)) for arm, reward in subject.data(n, seed)]
 
-    Raises:
-        ContractError: with one line for each broken rule.
 
-    >>> from globalbandits.policies import WAGP
-    >>> check_policy(WAGP())
-    """
-    require(isinstance(policy, Policy), "policy", "be a Policy", policy, PolicyError)
-    subject = Subject(policy, default_model() if model is None else model)
-    broken = []
-    for name, rule in CONTRACT.items():
-        try:
-            rule(subject)
-        except Broken as error:
-            broken.append(f"- {name}: {error}")
-        except Exception as error:
-            broken.append(f"- {name}: raised {type(error).__name__}: {error}")
-    if broken:
-        lines = "\n".join(broken)
-        raise ContractError(f"{policy.label} breaks {len(broken)} rules of policies:\n{lines}")
+def _close(one: float, other: float) -> bool:
+    both_missing = math.isnan(one) and math.isnan(other)
+    return both_missing or math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def _expect_same(one: Learner, other: Learner, when: str) -> None:
+    """Compare counts, means, estimates and the next choices."""
+    expect(np.array_equal(one.pulls, other.pulls), f"the counts differ {when}")
+    means = np.allclose(one.means, other.means, rtol=1e-9, atol=1e-9, equal_nan=True)
+    expect(means, f"the means differ {when}")
+    mine, theirs = (math.nan if x.estimate is None else x.estimate for x in (one, other))
+    expect(_close(mine, theirs), f"the estimate is {mine!r} instead of {theirs!r} {when}")
+    expect(choices(one) == choices(other), f"the next choices differ {when}")
+
+
+def _expect_refusal(call: Callable[[], Any], name: str) -> None:
+    try:
+        call()
+    except PolicyError:
+        return
+    raise Broken(f"{name} must refuse with a PolicyError where rebuild is None")
+
+
+def _records(subject: Subject, engine: Engine) -> Records:
+    low, high = subject.model.domain
+    market = Environment(subject.model, theta=0.6 * low + 0.4 * high, noise=BernoulliNoise())
+    named = {"one": subject.policy}
+    try:
+        job = make_job(
+            market,
+            named,
+            _SIMULATED_ROUNDS,
+            checkpoint_times(_SIMULATED_ROUNDS, 6),
+            3,
+            evidence=False,
+        )
+    except PolicyError as error:
+        raise Broken(f"the policy refuses the model: {error}") from None
+    records = empty_records(job, 2)
+    Arena(job, engine, States(3, 0, 2)).play(0, 2, records, 0, lambda n_steps: True)
+    return records
+
+
+# Arrays that raise an error for an index outside of them.
+#
+# Compiled code does not check indices. So the rules of a policy run once in plain Python with
+# arrays that do. Negative indices, which Python counts from the end, are errors too.
+
+
+class OutsideError(IndexError):
+    """An index outside of an array."""
+
+
+class Bounded(np.ndarray):
+    """An array that raises an error for an index outside of it."""
+
+    def __getitem__(self, key: Any) -> Any:
+        _check(self.shape, key)
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _check(self.shape, key)
+        super().__setitem__(key, value)
+
+
+def bounded(value: Any) -> Any:
+    """Return a NamedTuple with all its arrays, also in nested NamedTuples, as bounded views."""
+    if isinstance(value, np.ndarray):
+        return value.view(Bounded)
+    if hasattr(value, "_fields"):
+        return type(value)(*(bounded(field) for field in value))
+    return value
+
+
+def _check(shape: tuple[int, ...], key: Any) -> None:
+    keys = key if isinstance(key, tuple) else (key,)
+    for axis, (size, index) in enumerate(zip(shape, keys, strict=False)):
+        if isinstance(index, (int, np.integer)) and not 0 <= index < size:
+            raise OutsideError(f"index {index} of axis {axis} with {size} entries")
