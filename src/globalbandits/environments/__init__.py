@@ -1,6 +1,6 @@
-"""Environments: where rewards come from; noise, drift, bias, and truths other than the model.
+"""Environments: the source of simulated rewards, with noise, drift, bias, or another truth.
 
-Every registered noise, drift and bias of ours is an attribute of this package, such as
+Every built-in noise, drift and bias is an attribute of this package, such as
 ``environments.BetaNoise``.
 """
 
@@ -28,5 +28,5 @@ __all__ = [
 globals().update(load_package(__name__, __path__, ["noise", "drift", "bias"]))
 
 if TYPE_CHECKING:
-    # The stub of the whole package is the one list of names that type checkers read.
+    # Type checkers read the names from the stub of the whole package.
     from globalbandits import *

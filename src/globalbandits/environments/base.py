@@ -1,4 +1,4 @@
-"""Parts: the common base of noises, drifts and biases."""
+"""`Part`: the common base class of noises, drifts and biases."""
 
 import dataclasses
 
@@ -6,12 +6,13 @@ from globalbandits._registry import Specification
 from globalbandits._validation import as_float, as_positive, require
 from globalbandits.errors import ScenarioError
 
-MAX_MAGNITUDE = 1e100  # of shifts and steps, so that sums over a horizon stay finite
+# Largest size of shifts and steps, so that sums over a horizon stay finite.
+MAX_MAGNITUDE = 1e100
 
 
 @dataclasses.dataclass(frozen=True)
 class Part(Specification):
-    """A noise, a drift or a bias: frozen, comparable, printable, and nameable in spec files."""
+    """A noise, a drift or a bias: frozen, comparable, printable, and usable in spec files."""
 
 
 def as_size(name: str, value: object) -> float:

@@ -20,12 +20,12 @@ from globalbandits.errors import ScenarioError
 
 @dataclasses.dataclass(frozen=True)
 class Bias(Part):
-    """Base of all biases: a subclass draws the shifts of one run."""
+    """Base of all biases. A subclass draws the shifts of one run."""
 
     family: ClassVar[str] = "bias"
 
     def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
-        """The shift of each arm in one run: shape (n_arms,)."""
+        """Return the shift of each arm in one run: shape (n_arms,)."""
         raise NotImplementedError
 
 
@@ -44,10 +44,11 @@ class UniformBias(Bias):
         """Check the size."""
         size = as_size("size", self.size)
         require(size >= 0.0, "size", "be at least 0", self.size, ScenarioError)
-        object.__setattr__(self, "size", abs(size))  # -0.0 would make the interval invalid
+        # The absolute value turns -0.0, which would make the interval invalid, into 0.0.
+        object.__setattr__(self, "size", abs(size))
 
     def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
-        """Uniform shifts."""
+        """Draw uniform shifts."""
         return rng.uniform(-self.size, self.size, n_arms)
 
 
@@ -67,7 +68,7 @@ class FixedBias(Bias):
         object.__setattr__(self, "values", as_floats("values", self.values, ScenarioError))
 
     def shifts(self, n_arms: int, rng: np.random.Generator) -> FloatArray:
-        """The shifts, one per arm."""
+        """Return the shifts, one per arm."""
         enough = len(self.values) == n_arms
         require(enough, "values", f"be {n_arms}, one per arm", self.values, ScenarioError)
         return np.array(self.values, np.float64)

@@ -1,8 +1,8 @@
-"""Drifts: how the parameter moves from one time step to the next.
+"""Drifts: movements of the parameter from one time step to the next.
 
-A drift works through ``move(track, time, theta, u) -> theta``, written in the subset of
-Python that Numba compiles: the parameter at ``time`` (2, 3, ...; at time 1 it is the
-environment's theta) from the one before and a uniform number from the drift's own stream.
+A drift is a function ``move(track, time, theta, u) -> theta`` in the subset of Python that Numba
+compiles. It returns the parameter at ``time`` from the previous one and a uniform number of the
+drift's own stream. Times are 2, 3, ...; at time 1 the parameter is the environment's theta.
 """
 
 import dataclasses
@@ -27,32 +27,32 @@ BOUNDARIES = ("reflect", "clip")
 
 
 class DriftRules(NamedTuple):
-    """The function of a drift; it is compiled by the simulator."""
+    """The function of a drift. The simulator compiles it."""
 
     move: Callable[[Any, int, float, float], float]
 
 
 @dataclasses.dataclass(frozen=True)
 class Drift(Part):
-    """Base of all drifts: a subclass gives its `rules`, and the `track` they move on."""
+    """Base of all drifts. A subclass has `rules`, and a `track` with the numbers they need."""
 
     family: ClassVar[str] = "drift"
     rules: ClassVar[DriftRules]
 
     def track(self, domain: tuple[float, float], theta: float) -> Any:
-        """A NamedTuple of numbers and arrays for `move`; raises if the path is invalid."""
+        """Return a NamedTuple of numbers and arrays for `move`; raise if the path is invalid."""
         raise NotImplementedError
 
     @property
     def last_time(self) -> float:
-        """The last time step the path is known for."""
+        """The last time step for which the path is defined."""
         return math.inf
 
 
 def keep_inside(theta: float, low: float, high: float, reflect: bool) -> float:
-    """A point outside of the domain, reflected at its ends or clipped to the nearer one.
+    """Reflect a point outside of the domain at its ends, or clip it to the nearer one.
 
-    Infinity cannot be reflected and is clipped; nan stays nan.
+    Infinity is always clipped; nan stays nan.
     """
     if low <= theta <= high:
         return theta
@@ -68,13 +68,13 @@ def keep_inside(theta: float, low: float, high: float, reflect: bool) -> float:
 
 
 def check_boundary(boundary: str) -> None:
-    """Raise if it is neither "reflect" nor "clip"."""
+    """Raise unless the boundary is "reflect" or "clip"."""
     known = isinstance(boundary, str) and boundary in BOUNDARIES
     require(known, "boundary", "be 'reflect' or 'clip'", boundary, ScenarioError)
 
 
 class WalkTrack(NamedTuple):
-    """What `move_walk` reads."""
+    """The numbers of `move_walk`."""
 
     low: float
     high: float
@@ -84,7 +84,7 @@ class WalkTrack(NamedTuple):
 
 
 def move_walk(track: WalkTrack, time: int, theta: float, u: float) -> float:
-    """One step up or down."""
+    """Take one step up or down."""
     step = track.step if u < track.up else -track.step
     return keep_inside(theta + step, track.low, track.high, track.reflect)
 
@@ -116,12 +116,12 @@ class RandomWalk(Drift):
         check_boundary(self.boundary)
 
     def track(self, domain: tuple[float, float], theta: float) -> WalkTrack:
-        """The domain and the step."""
+        """Return the domain and the step."""
         return WalkTrack(*domain, 1.0 / self.drift_time, self.up, self.boundary == "reflect")
 
 
 class LineTrack(NamedTuple):
-    """What `move_line` reads."""
+    """The numbers of `move_line`."""
 
     low: float
     high: float
@@ -131,7 +131,7 @@ class LineTrack(NamedTuple):
 
 
 def move_line(track: LineTrack, time: int, theta: float, u: float) -> float:
-    """The line at this time, computed from its start so that rounding does not add up."""
+    """Return the line at this time, from its start so that rounding errors do not accumulate."""
     return keep_inside(track.start + track.rate * (time - 1), track.low, track.high, track.reflect)
 
 
@@ -156,12 +156,12 @@ class LinearDrift(Drift):
         check_boundary(self.boundary)
 
     def track(self, domain: tuple[float, float], theta: float) -> LineTrack:
-        """The domain and the line."""
+        """Return the domain and the line."""
         return LineTrack(*domain, theta, self.rate, self.boundary == "reflect")
 
 
 class WaveTrack(NamedTuple):
-    """What `move_wave` reads."""
+    """The numbers of `move_wave`."""
 
     low: float
     high: float
@@ -172,7 +172,7 @@ class WaveTrack(NamedTuple):
 
 
 def move_wave(track: WaveTrack, time: int, theta: float, u: float) -> float:
-    """The wave at this time."""
+    """Return the wave at this time."""
     height = track.amplitude * math.sin(track.frequency * (time - 1))
     return keep_inside(track.start + height, track.low, track.high, track.reflect)
 
@@ -202,20 +202,20 @@ class SinusoidalDrift(Drift):
         check_boundary(self.boundary)
 
     def track(self, domain: tuple[float, float], theta: float) -> WaveTrack:
-        """The domain and the wave."""
+        """Return the domain and the wave."""
         frequency = 2.0 * math.pi / self.period
         return WaveTrack(*domain, theta, self.amplitude, frequency, self.boundary == "reflect")
 
 
 class StepTrack(NamedTuple):
-    """What `move_steps` and `move_path` read: values, and the time from which each holds."""
+    """The values of `move_steps` and `move_path`, and the times of jumps."""
 
     times: IntArray
     values: FloatArray
 
 
 def move_steps(track: StepTrack, time: int, theta: float, u: float) -> float:
-    """The value of the last jump up to this time, or the parameter as it was."""
+    """Return the value of a jump at this time, or the previous parameter."""
     position = np.searchsorted(track.times, time)
     if position < track.times.shape[0] and track.times[position] == time:
         return float(track.values[position])
@@ -241,7 +241,7 @@ class Jumps(Drift):
     rules = DriftRules(move_steps)
 
     def __post_init__(self) -> None:
-        """Check that times rise and each has a value."""
+        """Check that times increase and each has a value."""
         given = as_list("times", self.times, "be a list of time steps", ScenarioError)
         times = tuple(as_integer("times", time, 2, ScenarioError) for time in given)
         values = as_floats("values", self.values, ScenarioError)
@@ -253,13 +253,13 @@ class Jumps(Drift):
         object.__setattr__(self, "values", values)
 
     def track(self, domain: tuple[float, float], theta: float) -> StepTrack:
-        """The jumps; raises if a value is outside the domain."""
+        """Return the jumps; raise if a value is outside the domain."""
         check_inside("values", self.values, domain)
         return StepTrack(np.array(self.times, np.int64), np.array(self.values, np.float64))
 
 
 def move_path(track: StepTrack, time: int, theta: float, u: float) -> float:
-    """The value of this time; after the last time, the last value."""
+    """Return the value of this time; after the last time, the last value."""
     return float(track.values[min(time, track.values.shape[0]) - 1])
 
 
@@ -288,7 +288,7 @@ class GivenPath(Drift):
         return len(self.values)
 
     def track(self, domain: tuple[float, float], theta: float) -> StepTrack:
-        """The values; raises if one is outside the domain, or the first is not theta."""
+        """Return the values; raise if one is outside the domain, or the first is not theta."""
         check_inside("values", self.values, domain)
         rule = f"start with the environment's theta {theta!r}"
         require(self.values[0] == theta, "values", rule, self.values[0], ScenarioError)

@@ -1,4 +1,4 @@
-"""Environments: a model at its true parameter, with noise, drift, bias or another truth."""
+"""`Environment`: a model at its true parameter, with noise, drift, bias or another truth."""
 
 import dataclasses
 import math
@@ -27,15 +27,15 @@ class Environment:
 
     Args:
         model: the curves that the policies know.
-        theta: the true parameter; under drift the one at time 1; a `Population` if every run
-            has its own; one per group for a `RegionalModel`, whose parameters stay. With a truth
-            it is optional and only used for the nominal regret.
+        theta: the true parameter; with a drift, the one at time 1. A `Population` if every run
+            has its own parameter. One parameter per group for a `RegionalModel`; these are
+            constant. With a truth it is optional and only used for the nominal regret.
         noise: the distribution of rewards around their means.
-        drift: how theta moves; None if it stays.
+        drift: the path of theta over time; None if it is constant.
         bias: shifts of the true means away from those of the model or the truth; None for none.
-        truth: what rewards come from, if not from the model at theta: a `RewardModel`
-            of the same arms, an array with a mean per arm, or a function of (time, arm) that
-            gives a mean; times count from 1. Regret is computed from these means.
+        truth: the source of rewards, if it is not the model at theta: a `RewardModel` of the same
+            arms, an array with a mean per arm, or a function of (time, arm) that returns a mean.
+            Times count from 1. Regret is computed from these means.
         truth_theta: the parameter of a truth that is a model.
 
     >>> import globalbandits as gb
@@ -127,7 +127,7 @@ class Environment:
 
     @property
     def start(self) -> float:
-        """The parameter at time 1; nan if it is not one number."""
+        """The parameter at time 1; nan if it is not a single number."""
         return self.theta if isinstance(self.theta, float) else math.nan
 
     @property
@@ -153,11 +153,11 @@ class Environment:
         return float(high - low)
 
     def shifts(self, rng: np.random.Generator) -> FloatArray | None:
-        """The bias of one run, per arm, in the units of the rewards; None without bias."""
+        """Return the bias of one run, per arm, in the units of the rewards; None without bias."""
         return None if self.bias is None else self.bias.shifts(self.model.n_arms, rng)
 
     def true_means(self, shifts: FloatArray | None = None) -> FloatArray:
-        """True means: the model's at theta or the truth's, shifted, clipped to the reward range."""
+        """Return the means of model or truth, shifted and clipped to the reward range."""
         if self.truth is None:
             rule = "be one number for these means"
             known = isinstance(self.theta, float | tuple)
@@ -172,7 +172,7 @@ class Environment:
         return np.asarray(np.clip(means + shifts, *self.model.reward_range))
 
     def to_dict(self) -> dict[str, Any]:
-        """A description as plain values. Different environments have different ones."""
+        """Return a description as plain values, which differs between environments."""
         parts = {"noise": self.noise, "drift": self.drift, "bias": self.bias}
         theta: Any = self.theta.to_dict() if isinstance(self.theta, Population) else self.theta
         theta = list(theta) if isinstance(theta, tuple) else theta
@@ -193,7 +193,7 @@ class Environment:
         return whole
 
     def _best_arms(self) -> list[int]:
-        """The arms that are worth most, if they never change."""
+        """Return the arms that are worth most. They must be constant."""
         if self.truth is None:
             return list(self.model.best_arms(self.theta))
         worth = worth_of_means(self.model, self.true_means())
@@ -202,15 +202,16 @@ class Environment:
 
 
 def worth_of_means(model: RewardModel, means: FloatArray) -> FloatArray:
-    """What arms with these means are worth: shape (..., n_arms)."""
-    if not model.valued:  # worth does not depend on the arm
+    """Return what arms with these means are worth: shape (..., n_arms)."""
+    # Without a value, worth does not depend on the arm.
+    if not model.valued:
         return np.asarray(model.worth_of(0, means), np.float64)
     columns = [model.worth_of(arm, means[..., arm]) for arm in range(model.n_arms)]
     return np.stack([np.asarray(column, np.float64) for column in columns], axis=-1)
 
 
 def _as_parameters(model: RegionalModel, theta: Any) -> tuple[float, ...]:
-    """One parameter per group, each inside its own domain."""
+    """Check one parameter per group, each inside its own domain."""
     rule = f"be {model.n_groups} parameters, one per group"
     several = isinstance(theta, Sequence | np.ndarray) and len(theta) == model.n_groups
     require(several and not isinstance(theta, str), "theta", rule, theta, ScenarioError)
@@ -225,7 +226,7 @@ def _as_parameters(model: RegionalModel, theta: Any) -> tuple[float, ...]:
 
 
 def _domain(model: RewardModel | RegionalModel) -> list[Any]:
-    """The domain, or the groups' domains, as plain lists."""
+    """Return the domain, or the groups' domains, as plain lists."""
     if isinstance(model, RegionalModel):
         return [list(group.domain) for group in model.groups]
     return list(model.domain)

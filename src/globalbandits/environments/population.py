@@ -1,6 +1,6 @@
-"""Populations: every run draws its own theta.
+"""`Population`: a distribution of theta over runs.
 
-The mean regret over runs is then the Bayes risk of a policy under that population.
+The mean regret over runs is then the Bayes risk of a policy under this distribution.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ class Population:
     quantile: Callable[[float], float] | None = None
 
     def __post_init__(self) -> None:
-        """Check what does not depend on the model."""
+        """Check the parameters that do not depend on the model."""
         given = [
             name for name in ("interval", "samples", "quantile") if getattr(self, name) is not None
         ]
@@ -60,7 +60,7 @@ class Population:
                 self._check_rows(name)
 
     def _check_rows(self, name: str) -> None:
-        """Weights and shifts: as many as samples."""
+        """Check that there is one weight, or one row of shifts, per sample."""
         value = getattr(self, name)
         require(self.samples is not None, name, "come with samples", value, ScenarioError)
         assert self.samples is not None
@@ -95,18 +95,18 @@ class Population:
 
     @cached_property
     def _cumulative(self) -> FloatArray:
-        """Cumulative probabilities of the samples."""
+        """The cumulative probabilities of the samples."""
         assert self.samples is not None
         weights = np.ones(len(self.samples)) if self.weights is None else np.array(self.weights)
         return np.asarray(np.cumsum(weights) / weights.sum())
 
     def member_at(self, u: float) -> int:
-        """The index of the sample for a uniform number in [0, 1)."""
+        """Return the index of the sample for a uniform number in [0, 1)."""
         member = int(np.searchsorted(self._cumulative, u, side="right"))
         return min(member, int(np.searchsorted(self._cumulative, self._cumulative[-1])))
 
     def theta_at(self, u: float, domain: tuple[float, float]) -> float:
-        """The theta for a uniform number in [0, 1)."""
+        """Return the theta for a uniform number in [0, 1)."""
         if self.samples is not None:
             return float(self.samples[self.member_at(u)])
         if self.quantile is None:
@@ -119,13 +119,13 @@ class Population:
         return theta
 
     def shifts_at(self, u: float, n_arms: int) -> FloatArray:
-        """The shifts that go with `theta_at`: shape (n_arms,)."""
+        """Return the shifts of the sample that `theta_at` returns: shape (n_arms,)."""
         if self.shifts is None:
             return np.zeros(n_arms)
         return np.array(self.shifts[self.member_at(u)])
 
     def to_dict(self) -> dict[str, Any]:
-        """A description as plain values. Different populations have different ones."""
+        """Return a description as plain values, which differs between populations."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         if self.quantile is not None:
             values["quantile"] = [float(self.quantile(u)) for u in PROBE_QUANTILES]

@@ -1,4 +1,4 @@
-"""Scaled Bernoulli noise: two values around the mean, with a given variance."""
+"""`ScaledCoinNoise`: scaled Bernoulli noise, two values around the mean with a given variance."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ class Parameters(NamedTuple):
 
 
 def draw(parameters: Parameters, arm: int, shape: float, u: float) -> float:
-    """``mean + sqrt(share) * (x - mean)``, where x is Bernoulli with this mean."""
-    coin = 1.0 if u < shape else 0.0
-    return float(shape + parameters.roots[arm] * (coin - shape))
+    """Return ``mean + sqrt(share) * (x - mean)``, where x is Bernoulli with this mean."""
+    x = 1.0 if u < shape else 0.0
+    return float(shape + parameters.roots[arm] * (x - shape))
 
 
 @register("scaled-coin")
@@ -65,7 +65,7 @@ class ScaledCoinNoise(Noise):
             require(0.0 <= share <= 1.0, "share", "lie in [0, 1]", share, ScenarioError)
 
     def parameters(self, model: "RewardModel") -> Parameters:
-        """The square roots, one per arm."""
+        """Return the square roots, one per arm."""
         if isinstance(self.share, tuple):
             rule = f"be one number, or {model.n_arms}, one per arm"
             enough = len(self.share) == model.n_arms

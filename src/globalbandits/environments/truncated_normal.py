@@ -1,8 +1,8 @@
-"""Normal noise truncated to the reward range, with an exact mean.
+"""`TruncatedNormalNoise`: normal noise truncated to the reward range, with an exact mean.
 
-Truncation moves the mean, so the location of the normal is solved for. It increases with the mean,
-and a bracket is known. Everything is computed for locations up to 1/2; the other half follows by
-symmetry.
+Truncation changes the mean, so `find_location` solves for the location of the normal. The location
+increases with the mean, and a bracket is known. Everything is computed for locations up to 1/2;
+the other half follows by symmetry.
 """
 
 import dataclasses
@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
 _ROOT_HALF = math.sqrt(0.5)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
-_FAR_TAIL_SDS = 30.0  # standard deviations from which the tail is computed by its hazard
-_N_FRACTIONS = 24  # levels of the continued fraction: full precision at _FAR_TAIL_SDS
-_LARGEST_SD = 10.0  # of the reward range; the distribution is flat to 1e-3 by then
-_SMALLEST_SD = 1e-300  # of the reward range; the inverse of less is infinite
-_SMALLEST_MEAN = 1e-150  # of the reward range; less counts as 0, as its square underflows
+# Number of standard deviations from which the tail is computed by its hazard.
+_FAR_TAIL_SDS = 30.0
+# Levels of the continued fraction. They give full precision at _FAR_TAIL_SDS.
+_N_FRACTIONS = 24
+# Shares of the reward range. At the largest standard deviation the distribution is flat to 1e-3.
+# The inverse of a smaller one than the smallest is infinite. A smaller mean than the smallest is
+# replaced by 0, because its square underflows.
+_LARGEST_SD = 10.0
+_SMALLEST_SD = 1e-300
+_SMALLEST_MEAN = 1e-150
 _SMALLEST_TAIL = 5e-324
 
 
@@ -34,17 +39,20 @@ class Parameters(NamedTuple):
 
 
 def normal_tail(z: float) -> float:
-    """Probability that a standard normal exceeds z."""
+    """Return the probability that a standard normal variable exceeds z."""
     return 0.5 * math.erfc(z * _ROOT_HALF)
 
 
 def normal_density(z: float) -> float:
-    """Density of the standard normal."""
+    """Return the density of the standard normal distribution."""
     return _DENSITY_AT_0 * math.exp(-0.5 * z * z)
 
 
 def hazard_excess(z: float) -> float:
-    """density(z) / tail(z) - z for z >= 30, by Laplace's continued fraction, no cancellation."""
+    """Return density(z) / tail(z) - z for z >= 30, by Laplace's continued fraction.
+
+    The fraction avoids cancellation.
+    """
     value = 0.0
     for level in range(_N_FRACTIONS, 1, -1):
         value = level / (z + value)
@@ -52,10 +60,10 @@ def hazard_excess(z: float) -> float:
 
 
 def normal_upper_quantile(p: float) -> float:
-    """The z that a standard normal exceeds with probability p.
+    """Return the z that a standard normal variable exceeds with probability p.
 
-    The rational approximations of Wichura (1988), Algorithm AS 241, PPND16: relative error
-    about 1e-16.
+    The rational approximations are those of Wichura (1988), Algorithm AS 241, PPND16. Their
+    relative error is about 1e-16.
     """
     q = 0.5 - p
     if abs(q) <= 0.425:
@@ -94,7 +102,7 @@ def normal_upper_quantile(p: float) -> float:
 
 
 def truncated_mean(sd: float, location: float) -> float:
-    """Mean of Normal(location, sd**2) truncated to [0, 1], for a location up to 1/2."""
+    """Return the mean of Normal(location, sd**2) truncated to [0, 1], for a location up to 1/2."""
     a = -location / sd
     b = a + 1.0 / sd
     if a <= _FAR_TAIL_SDS:
@@ -102,18 +110,19 @@ def truncated_mean(sd: float, location: float) -> float:
         return location + sd * (normal_density(a) - normal_density(b)) / mass
     left, right = hazard_excess(a), hazard_excess(b)
     mills_left, mills_right = 1.0 / (a + left), 1.0 / (b + right)
-    ratio = math.exp(-0.5 * (a + b) / sd)  # density(b) / density(a)
+    # This is density(b) / density(a).
+    ratio = math.exp(-0.5 * (a + b) / sd)
     top = left * mills_left - ratio * (1.0 / sd + right) * mills_right
     return sd * top / (mills_left - ratio * mills_right)
 
 
 def find_location(sd: float, mean: float) -> float:
-    """The location whose truncated normal has this mean, 0 < mean <= 1/2.
+    """Return the location whose truncated normal has this mean, 0 < mean <= 1/2.
 
-    The bracket holds because a normal with location -m, m > 0, falls off at least as fast as
-    an exponential of mean sd**2 / m, and because truncation raises a mean up to 1/2. The function
-    1 / truncated_mean is nearly linear where the location is far outside, so regula falsi
-    (Illinois) on it ends in a few steps.
+    The bracket holds for two reasons. A normal with location -m, m > 0, falls off at least as fast
+    as an exponential of mean sd**2 / m. Truncation raises a mean up to 1/2. The function
+    1 / truncated_mean is nearly linear for locations far outside, so regula falsi (Illinois) on it
+    ends after a few steps.
     """
     low, high = -sd * sd / mean, mean
     at_low = 1.0 / truncated_mean(sd, low) - 1.0 / mean
@@ -144,7 +153,7 @@ def find_location(sd: float, mean: float) -> float:
 
 
 def prepare(parameters: Parameters, arm: int, mean: float) -> float:
-    """The location of the normal; infinite for the means 0 and 1."""
+    """Return the location of the normal; infinite for the means 0 and 1."""
     if mean <= _SMALLEST_MEAN:
         return -math.inf
     if mean >= 1.0:
@@ -155,14 +164,14 @@ def prepare(parameters: Parameters, arm: int, mean: float) -> float:
 
 
 def draw(parameters: Parameters, arm: int, shape: float, u: float) -> float:
-    """Quantile of the truncated normal with location ``shape`` at u."""
+    """Return the quantile of the truncated normal with location ``shape`` at u."""
     if shape > 0.5:
         return 1.0 - quantile(parameters.sd, 1.0 - shape, 1.0 - u)
     return quantile(parameters.sd, shape, u)
 
 
 def quantile(sd: float, location: float, u: float) -> float:
-    """Quantile of Normal(location, sd**2) truncated to [0, 1], for a location up to 1/2."""
+    """Return the quantile of Normal(location, sd**2) truncated to [0, 1], for location <= 1/2."""
     if math.isinf(location) or u <= 0.0:
         return 0.0
     if u >= 1.0:
@@ -172,9 +181,10 @@ def quantile(sd: float, location: float, u: float) -> float:
     if a <= _FAR_TAIL_SDS:
         above = normal_tail(a)
         p = above - u * (above - normal_tail(b))
-        if p >= 1.0:  # u is below the rounding error of 1
+        # In the first case u is below the rounding error of 1; in the second, 1 - u is.
+        if p >= 1.0:
             return 0.0
-        if p <= 0.0:  # and so is 1 - u here
+        if p <= 0.0:
             p = _SMALLEST_TAIL
         value = location + sd * normal_upper_quantile(p)
     else:
@@ -185,10 +195,11 @@ def quantile(sd: float, location: float, u: float) -> float:
 
 
 def far_quantile(a: float, b: float, u: float) -> float:
-    """How far beyond a >= 30 the u-quantile of a standard normal truncated to [a, b] lies.
+    """Return the u-quantile of a standard normal truncated to [a, b], minus a, for a >= 30.
 
-    With tail(z) = density(z) / (z + excess(z)), Newton's method on log(tail(a) / tail(a + d)),
-    which is convex in d, from the right: the exponential with the hazard at a.
+    With tail(z) = density(z) / (z + excess(z)), log(tail(a) / tail(a + d)) is convex in d.
+    Newton's method on it starts from the right: at the quantile of the exponential distribution
+    with the hazard at a.
     """
     at_a = a + hazard_excess(a)
     beyond = math.exp(-0.5 * (b - a) * (a + b)) * at_a / (b + hazard_excess(b))
@@ -222,7 +233,7 @@ class TruncatedNormalNoise(Noise):
         object.__setattr__(self, "sd", as_positive("sd", self.sd, ScenarioError))
 
     def parameters(self, model: "RewardModel") -> Parameters:
-        """The standard deviation on the unit scale."""
+        """Return the standard deviation on the unit scale."""
         low, high = model.reward_range
         sd = self.sd / (high - low)
         rule = f"be at most {_LARGEST_SD * (high - low):g}, ten lengths of the reward range"

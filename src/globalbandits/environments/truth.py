@@ -13,11 +13,11 @@ from globalbandits.model import RewardModel
 
 Truth = RewardModel | ArrayLike | Callable[[Any, Any], Any]
 
-PROBE_TIMES = np.array([1, 2, 3, 1000])  # times at which a function is checked in advance
+PROBE_TIMES = np.array([1, 2, 3, 1000])  # at which a function is checked in advance
 
 
 def fixed_means(model: RewardModel, truth: Any, theta: object) -> FloatArray:
-    """The means of a truth, one per arm, in the units of the rewards.
+    """Return the means of a truth, one per arm, in the units of the rewards.
 
     Args:
         model: the model that the policies know.
@@ -42,7 +42,7 @@ def fixed_means(model: RewardModel, truth: Any, theta: object) -> FloatArray:
 
 
 def check_means(means: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
-    """Raise if a mean is outside the reward range; rounding errors are clipped."""
+    """Clip rounding errors of means, and raise if a mean is outside the reward range."""
     low, high = reward_range
     slack = 1e-9 * (high - low)
     bad = ~((means >= low - slack) & (means <= high + slack))
@@ -57,7 +57,7 @@ def means_over_time(
     arms: tuple[Any, ...],
     reward_range: tuple[float, float],
 ) -> FloatArray:
-    """Means of a truth that is a function of (time, arm): shape (n_times, n_arms).
+    """Return the means of a truth that is a function of (time, arm): shape (n_times, n_arms).
 
     The function may take an array of times, or a single time.
     """
@@ -70,7 +70,8 @@ def means_over_time(
 def _call(truth: Callable[[Any, Any], Any], times: Any, arm: Any) -> FloatArray:
     try:
         found = np.asarray(truth(times, arm), np.float64)
-    except (TypeError, ValueError):  # written for a single time: `if time > 5`, math.exp
+    except (TypeError, ValueError):
+        # The function is written for a single time, with `if time > 5` or `math.exp`.
         found = np.empty(0)
     if found.ndim == 0:
         return np.full(len(times), float(found))
@@ -82,7 +83,7 @@ def _call(truth: Callable[[Any, Any], Any], times: Any, arm: Any) -> FloatArray:
 
 
 def check_function(model: RewardModel, truth: Callable[[Any, Any], Any]) -> None:
-    """Call a function at a few times, twice; raise if its means are invalid or differ."""
+    """Call a function twice at a few times; raise if its means are invalid or differ."""
     first = means_over_time(truth, PROBE_TIMES, model.arms, model.reward_range)
     again = means_over_time(truth, PROBE_TIMES, model.arms, model.reward_range)
     rule = "be the same at every call"
@@ -90,7 +91,7 @@ def check_function(model: RewardModel, truth: Callable[[Any, Any], Any]) -> None
 
 
 def describe(model: RewardModel, truth: Any, theta: float | None) -> Any:
-    """A truth as plain values."""
+    """Return a truth as plain values."""
     if isinstance(truth, RewardModel):
         return {"fingerprint": truth.fingerprint, "theta": theta}
     if callable(truth):

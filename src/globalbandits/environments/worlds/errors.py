@@ -1,4 +1,4 @@
-"""Errors of the curves of a random world: seven kinds, each with a random size."""
+"""Errors of the curves of random worlds: seven kinds, each with a random size."""
 
 from typing import Any, NamedTuple
 
@@ -11,11 +11,13 @@ from globalbandits.environments.environment import worth_of_means
 from globalbandits.environments.worlds.families import Domain, Family
 from globalbandits.model import RewardModel
 
-# Exact curves twice: a quarter of the worlds.
+# Exact curves occur twice, so they are a quarter of the worlds.
 KINDS = ("exact", "exact", "dense", "lone", "slope", "family", "reach", "drift")
 
-_N_LEVELS = 201  # of an arm's mean, searched for one with a higher worth
-_N_THETAS = 41  # of another family, searched for the nearest curves
+# Grid of an arm's means in the search for a higher worth.
+_N_LEVELS = 201
+# Grid of another family's parameters in the search for the nearest curves.
+_N_THETAS = 41
 
 
 class Error(NamedTuple):
@@ -53,7 +55,7 @@ def draw_error(
 
 
 def _size(low: float, high: float, rng: np.random.Generator) -> float:
-    """A size between two others, log-uniform."""
+    """Draw a log-uniform size."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
@@ -63,7 +65,7 @@ def _length(model: RewardModel) -> float:
 
 
 def _inside(model: RewardModel, means: FloatArray) -> list[float]:
-    """Means clipped to the inside of the reward range, a little away from its ends."""
+    """Clip means to the inside of the reward range, a little away from its ends."""
     low, high = model.reward_range
     slack = 0.005 * (high - low)
     found: list[float] = np.clip(means, low + slack, high - slack).tolist()
@@ -71,7 +73,7 @@ def _inside(model: RewardModel, means: FloatArray) -> list[float]:
 
 
 def _lone(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
-    """One arm is worth more than any other, against its curve."""
+    """One arm is worth more than any other, contrary to its curve."""
     means = model.means(theta)
     worth = worth_of_means(model, means)
     low, high = model.worth_range
@@ -81,7 +83,8 @@ def _lone(model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
     possible = np.minimum(reached.max(axis=1), wanted)
     others = np.flatnonzero(possible > worth.max() + 0.01 * (high - low))
     others = others[worth[others] < worth.max()]
-    if others.size == 0:  # a target is met already: no arm can be worth more
+    # If an arm meets a target exactly, no other arm can be worth more.
+    if others.size == 0:
         return Error("curves exact", model, {"theta": theta})
     arm = int(rng.choice(others))
     enough = np.flatnonzero(reached[arm] >= possible[arm])
@@ -142,7 +145,8 @@ def _drift(
     size, place, where = _size(0.3, 1.5, rng), rng.random(3), rng.uniform(low, high, 3)
     if kind == 0:
         up = 0.5 + 0.1 * float(place[0] < 0.5)
-        path = 10.0 * size  # steps of the whole game together, in lengths of the domain
+        # The sum of all steps of the game, in lengths of the domain.
+        path = 10.0 * size
         words = f"theta walks, up with probability {up:g}, {path:.2g} domains in all"
         return RandomWalk(drift_time=horizon / (path * length), up=up), words
     if kind == 1:

@@ -15,8 +15,10 @@ from globalbandits.model.catalogue import (
 Domain = tuple[float, float]
 Build = Callable[..., RewardModel]  # called with domain=
 
-COST_PROBABILITY = 1.0 / 3.0  # that a shop has a cost: it observes sales and counts profit
-MIN_SLOPE = 0.02  # of a line, so that it can be inverted
+# Probability that a shop has a cost. Such a shop observes sales, and profit is its worth.
+COST_PROBABILITY = 1.0 / 3.0
+# Smallest slope of a line, so that it can be inverted.
+MIN_SLOPE = 0.02
 
 
 class Family(NamedTuple):
@@ -30,7 +32,7 @@ class Family(NamedTuple):
 
 
 def draw_family(rng: np.random.Generator) -> Family:
-    """One of ten families, with 3 to 100 arms, their number being log-uniform."""
+    """Draw one of ten families, with 3 to 100 arms. The number of arms is log-uniform."""
     kinds: tuple[Callable[..., Family], ...] = (
         *(partial(_shop, name=name) for name in _SHOPS),
         *(partial(_trial, name=name) for name in _TRIALS),
@@ -57,7 +59,7 @@ _SHOPS: dict[str, tuple[Domain, Callable[..., RewardModel]]] = {
 
 
 def _shop(n_arms: int, rng: np.random.Generator, name: str) -> Family:
-    """Prices between 0.2 and 1; revenue is observed, or sales where there is a cost."""
+    """Prices between 0.2 and 1. Revenue is observed, or sales if there is a cost."""
     low, high = rng.uniform(0.2, 0.45), rng.uniform(0.75, 1.0)
     prices = _points(low, high, n_arms)
     cost = round(0.8 * rng.random() * low, 3) if rng.random() < COST_PROBABILITY else None
@@ -99,7 +101,7 @@ def _trial(n_arms: int, rng: np.random.Generator, name: str) -> Family:
 
 
 def _three_arms(n_arms: int, rng: np.random.Generator) -> Family:
-    """The illustration of the paper."""
+    """The three arms of the paper's illustration."""
     build = partial(
         RewardModel.from_functions, [lambda t: 1 - t**0.5, lambda t: 0.8 * t, lambda t: t**2]
     )
@@ -107,7 +109,7 @@ def _three_arms(n_arms: int, rng: np.random.Generator) -> Family:
 
 
 def _tangents(n_arms: int, rng: np.random.Generator) -> Family:
-    """Lines that touch a parabola: every arm is best somewhere."""
+    """Tangents of a parabola: every arm is best somewhere."""
     turn, depth = rng.uniform(0.25, 0.75), rng.uniform(0.6, 1.0)
     places = (np.arange(n_arms) + 0.5) / n_arms
     slopes = 2.0 * depth * (places - turn)

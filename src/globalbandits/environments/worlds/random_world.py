@@ -1,4 +1,4 @@
-"""Draw a world from its seed."""
+"""`sample`: draws a random world from a seed."""
 
 import dataclasses
 import math
@@ -26,11 +26,11 @@ class World:
     Attributes:
         seed: the seed it was drawn from.
         family: family of the curves, such as "demand.logit".
-        error: what is wrong with them: "exact", "dense", "lone", "slope", "family", "reach" or
+        error: the kind of their error: "exact", "dense", "lone", "slope", "family", "reach" or
             "drift".
         text: a description.
         horizon: number of rounds.
-        environment: for `simulate`.
+        environment: the environment for `simulate`.
     """
 
     seed: int
@@ -47,7 +47,7 @@ class World:
         return float(0.01 * math.sqrt(self.horizon) * (high - low))
 
     def to_dict(self) -> dict[str, Any]:
-        """All attributes as plain values."""
+        """Return all attributes as plain values."""
         fields: dict[str, Any] = {
             name: getattr(self, name) for name in ("seed", "family", "error", "text", "horizon")
         }
@@ -55,16 +55,16 @@ class World:
 
 
 def sample(seed: int, horizon: int | None = None) -> World:
-    """The world of a seed: curves, parameter, noise, and how wrong the curves are.
+    """Return the world of a seed: curves, parameter, noise, and the error of the curves.
 
-    Curves are of the catalogue, of the paper, lines or powers, with 3 to 100 arms and one of five
-    kinds of noise. In a quarter of the worlds the curves are exact. In an eighth each, every arm is
-    off, one arm is wrong, differences between arms are wrong, the family is another one, the
-    parameter is outside of the model's domain, or the parameter drifts.
+    Curves are those of the catalogue, those of the paper, lines or powers, with 3 to 100 arms and
+    one of five kinds of noise. In a quarter of the worlds the curves are exact. In an eighth of
+    them each: all curves are wrong, one curve is wrong, differences between arms are wrong, the
+    family is wrong, the parameter is outside of the model's domain, or the parameter drifts.
 
     Args:
-        seed: from 0 to 2**128 - 1. Seeds below 1,000 are for choosing constants; report numbers
-            on seeds that no constant has seen, from 10,000 on.
+        seed: from 0 to 2**128 - 1. Use seeds below 1,000 to choose constants, and seeds from
+            10,000 on to report results.
         horizon: number of rounds; drawn between 100 and 10,000 by default. It changes nothing else
             in the world, except that a drift extends over the horizon.
 
@@ -102,7 +102,7 @@ def _draw_noise(length: float, rng: np.random.Generator) -> tuple[Noise, str]:
     if kind < 2:
         return TruncatedNormalNoise(sd=sd), f"normal noise, sd {sd:.2g}"
     if kind == 2:
-        return BernoulliNoise(), "coins"
+        return BernoulliNoise(), "Bernoulli noise"
     beta: tuple[tuple[Noise, str], ...] = (
         (BetaNoise(), "Beta noise"),
         (MirroredBetaNoise(), "mirrored Beta noise"),
