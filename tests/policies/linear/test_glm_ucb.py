@@ -10,7 +10,7 @@ def test_many_arms_have_the_same_features_as_few(monkeypatch):
     thetas, prices = np.linspace(0.05, 0.95, 65)[:, np.newaxis], np.linspace(0.3, 0.9, 90)
     means = prices * (1 - prices * thetas) ** 2
     few = glm_ucb.logit_features(means)
-    monkeypatch.setattr(glm_ucb, "_MANY_ARMS", 10)
+    monkeypatch.setattr(glm_ucb, "_MAX_SVD_ARMS", 10)
     many = glm_ucb.logit_features(means)
     assert few.shape == many.shape
     assert few.shape[1] > 1
