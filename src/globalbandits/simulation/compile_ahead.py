@@ -1,8 +1,9 @@
 """Compile policies and noises before their first use."""
 
 import multiprocessing
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from globalbandits.simulation.workers import available_cores
 _POLICIES_PER_PROCESS = 3
 _MAX_PROCESSES = 8
 
+Item = TypeVar("Item")
+
 
 def warm(policies: Sequence[Policy]) -> None:
     """Compile policies for simulations and live learners, and all noises.
@@ -33,15 +36,27 @@ def warm(policies: Sequence[Policy]) -> None:
     n_processes = min(len(policies) // _POLICIES_PER_PROCESS, available_cores(), _MAX_PROCESSES)
     if n_processes > 1:
         say_compiling([policy.label for policy in policies])
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(n_processes, mp_context=context) as workers:
-            futures = [workers.submit(warm_policy, policy) for policy in policies]
-            for future in futures:
-                # Errors are ignored: a policy that cannot be pickled is compiled below.
-                future.exception()
+        for _, future in call_in_processes(warm_policy, policies, n_processes):
+            # Errors are ignored: a policy that cannot be pickled is compiled below.
+            future.exception()
     for policy in policies:
         warm_policy(policy)
     warm_noises()
+
+
+def call_in_processes(
+    function: Callable[[Item], None], items: Sequence[Item], n_processes: int
+) -> Iterator[tuple[Item, Future[None]]]:
+    """Call a function that compiles for each item in spawned processes.
+
+    The code is stored on disk, where this process finds it. Yields each item with its future when
+    the call has ended.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, mp_context=context) as workers:
+        futures = {workers.submit(function, item): item for item in items}
+        for future in as_completed(futures):
+            yield futures[future], future
 
 
 def warm_policy(policy: Policy) -> None:

@@ -8,8 +8,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -21,6 +19,7 @@ from globalbandits.lab.league.players import Policies, league_policies
 from globalbandits.lab.league.scenarios import Scenario, load_scenarios
 from globalbandits.lab.league.standings import Cell, Standings, rank
 from globalbandits.policies import Policy
+from globalbandits.simulation.compile_ahead import call_in_processes
 from globalbandits.simulation.simulate import require_all_runs, simulate
 from globalbandits.simulation.workers import available_cores
 
@@ -126,17 +125,15 @@ def compile_ahead(policies: Sequence[str], tick: Tick) -> None:
     """Compile the policies of the league in parallel, with one process per core.
 
     Compiling takes most of the time of a first league, and one process compiles one function at a
-    time. The compiled code is stored on disk, where this process finds it.
+    time.
 
     Args:
         policies: labels of the league, or ``module:Object`` names.
         tick: called with ("compiled", policy) after each policy.
     """
-    with ProcessPoolExecutor(available_cores(), mp_context=get_context("spawn")) as pool:
-        jobs = {pool.submit(_compile, name): name for name in policies}
-        for job in as_completed(jobs):
-            job.result()
-            tick("compiled", jobs[job])
+    for name, done in call_in_processes(_compile, policies, available_cores()):
+        done.result()
+        tick("compiled", name)
 
 
 def _compile(name: str) -> None:
