@@ -36,7 +36,6 @@ from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
 from globalbandits.compiling import cache
-from globalbandits.compiling.engine import call_routine
 from globalbandits.compiling.fingerprint import (
     FingerprintError,
     fingerprint,
@@ -44,6 +43,7 @@ from globalbandits.compiling.fingerprint import (
     referenced_names,
     source_fingerprint,
 )
+from globalbandits.compiling.routine import call_routine
 
 Signature = tuple[Any, ...]  # Numba's types of the arguments
 

@@ -4,9 +4,6 @@ A *loop* is a plain function whose first arguments are NamedTuples of arrays. An
 these arguments and returns a function of the others. The caller need not know whether that
 function is compiled.
 
-A *routine* is a function that a compiled loop calls by its address. So a loop that draws rewards
-through a routine is compiled once, for all kinds of rewards.
-
 This module does not import Numba until something is compiled.
 """
 
@@ -14,30 +11,15 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from globalbandits.compiling import cache
 from globalbandits.compiling.fingerprint import FingerprintError, source_fingerprint
+from globalbandits.compiling.routine import Routine
 
 _WARNED: set[str] = set()  # names of loops that a warning has named, once per process
 
 Announce = Callable[[list[str]], None]
-
-
-class Routine(NamedTuple):
-    """A function over (data, row, arm, at, n), and its data."""
-
-    function: Callable[..., None]
-    data: Any
-    address: int  # of the compiled function; 0 if there is none
-    data_address: int
-    owner: Any  # keeps the memory at both addresses alive
-
-
-def call_routine(code: Any, data: Any, row: int, arm: int, at: int, n: int) -> None:
-    """Call a routine. In compiled code, ``code`` and ``data`` are addresses."""
-    function: Callable[..., None] = code
-    function(data, row, arm, at, n)
 
 
 class Later:

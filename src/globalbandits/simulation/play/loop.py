@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.compiling.engine import call_routine
+from globalbandits.compiling.routine import call_routine
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import (
     NO_STOP,

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from globalbandits._random import Source, States, Stream
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.compiling.engine import Engine, Routine
+from globalbandits.compiling.engine import Engine
+from globalbandits.compiling.routine import Routine
 from globalbandits.environments.truth import means_over_time
 from globalbandits.errors import SimulationError
 from globalbandits.model.analysis.curves import evaluate_many
