@@ -38,7 +38,7 @@ oldest: .venv-oldest/.ready ## compiled code, learners and the command line on t
 
 soak: $(READY) ## what is too long for every change: more mutations, more fuzz, histories of 10^7 rows
 	GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --timeout 7200 \
-		tests/policies/learner/test_mutations.py tests/evidence/test_saving.py tests/cli/test_fuzz.py \
+		tests/policies/learner/test_mutations.py tests/evidence/test_saved_state.py tests/cli/test_fuzz.py \
 		tests/model/test_expressions.py tests/model/test_descriptions.py tests/service/test_fuzz.py
 	GLOBALBANDITS_SOAK=1 $(BIN)/pytest --timeout 7200 tests/fitting/test_files.py \
 		tests/policies/structured/test_any_shape.py tests/service/test_kill.py \
