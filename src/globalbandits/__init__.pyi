@@ -34,6 +34,7 @@ from .errors import ContractError as ContractError
 from .errors import EvidenceError as EvidenceError
 from .errors import FitError as FitError
 from .errors import GlobalBanditsError as GlobalBanditsError
+from .errors import MissingExtraError as MissingExtraError
 from .errors import ModelError as ModelError
 from .errors import PolicyError as PolicyError
 from .errors import ResultError as ResultError
