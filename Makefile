@@ -13,7 +13,7 @@ OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/le
 ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
 .DEFAULT_GOAL := help
-.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures extras release serve demo format clean
+.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures extras mutants release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -59,6 +59,9 @@ bench: $(TOOLS) ## measure speed and memory, into results/bench.json
 docs: $(TOOLS) ## the documentation site, into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
 	@echo "open build/site/index.html"
+
+mutants: $(TOOLS) ## put 200 small errors into the source and list those that no test finds; takes hours
+	$(BIN)/python -m tests.mutants.mutate
 
 extras: $(TOOLS) ## install each extra alone in an environment of its own, use it, and measure its size
 	$(BIN)/python tests/extras/environments.py
