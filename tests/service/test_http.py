@@ -160,6 +160,11 @@ def test_retractions(http, shop):
     assert http.delete(path).json() == {"status": "learned", "reward": 1.0, "version": 2}
     assert http.delete(path).json()["status"] == "duplicate"
     assert http.get(f"/v1/decisions/{id}").json()["state"] == "retracted"
+    assert http.put(path, json={"reward": 1}).json()["status"] == "duplicate"
+    corrected = {"status": "learned", "reward": 0.0, "version": 3}
+    assert http.put(path, json={"reward": 0}).json() == corrected
+    now = http.get(f"/v1/decisions/{id}").json()
+    assert (now["state"], now["reward"]) == ("rewarded", 0.0)
     http.put("/v1/bandits/window", json=WINDOW)
     id = http.post("/v1/bandits/window/decisions").json()["decision_id"]
     path = f"/v1/bandits/window/decisions/{id}/reward"

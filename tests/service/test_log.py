@@ -146,7 +146,45 @@ def test_a_retraction_leaves_what_the_others_taught(log):
     assert log.retract("shop", id) == ("duplicate", 0.9, 22)
     assert log.bandit("shop").learner.means == pytest.approx(before, nan_ok=True)
     assert log.bandit("shop").learner.n_observations == 20
-    assert log.reward("shop", id, 0.8).outcome == "conflict"
+    assert log.reward("shop", id, 0.9).outcome == "duplicate"
+    all_agree(log)
+
+
+def test_a_reward_is_corrected_as_often_as_needed(log):
+    play(log, 5)
+    id = log.decide("shop", "wrong").decision.id
+    assert log.reward("shop", id, 1.0) == ("learned", 1.0, 6)
+    assert log.retract("shop", id) == ("learned", 1.0, 7)
+    assert log.reward("shop", id, 1.0) == ("duplicate", 1.0, 6)  # a retry of the first report
+    assert log.reward("shop", id, 0.0) == ("learned", 0.0, 8)
+    assert log.reward("shop", id, 0.0) == ("duplicate", 0.0, 8)
+    assert log.reward("shop", id, 1.0) == ("conflict", 0.0, 8)
+    assert log.retract("shop", id) == ("learned", 0.0, 9)
+    assert log.reward("shop", id, 0.5) == ("learned", 0.5, 10)
+    assert [row.kind for row in log.store.events(1, 5)] == [
+        "reward",
+        "retraction",
+        "correction",
+        "retraction",
+        "correction",
+    ]
+    assert (log.bandit("shop").n_open, log.store.n_open(1)) == (0, 0)
+    assert log.bandit("shop").learner.pulls.sum() == 6
+    all_agree(log)
+
+
+def test_a_default_is_corrected_after_the_deadline(log):
+    due = {"deadline_seconds": 5, "default_reward": 0.0, "late": "refuse"}
+    log.create("due", THOMPSON | due)
+    decision = log.decide("due", "a").decision
+    log.clock.pass_seconds(60)
+    assert log.submit_default(log.bandit("due"), decision).result().outcome == "learned"
+    assert log.reward("due", decision.id, 0.7).outcome == "conflict"
+    assert log.retract("due", decision.id).outcome == "learned"
+    assert log.store.overdue((0, ""), log.clock.now(), 10) == []  # no second default
+    assert log.reward("due", decision.id, 0.0).outcome == "duplicate"
+    assert log.reward("due", decision.id, 0.7).outcome == "learned"
+    assert log.bandit("due").learner.means[decision.shown] == 0.7
     all_agree(log)
 
 

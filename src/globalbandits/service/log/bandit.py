@@ -19,6 +19,7 @@ from globalbandits.service.log.settings import (
     plain_arm,
 )
 from globalbandits.service.stores.records import (
+    CORRECTION,
     RETRACTION,
     BanditRow,
     Event,
@@ -184,8 +185,9 @@ class Bandit:
         else:
             self.learner.update(event.arm, event.value)
             self.anchor = event.arm
-            # Another process may have made the decision; then it is not counted here yet.
-            self.n_open = max(self.n_open - 1, 0)
+            if event.kind != CORRECTION:
+                # Another process may have made the decision; then it is not counted here yet.
+                self.n_open = max(self.n_open - 1, 0)
         self.version += 1
 
     def _change(self, row: SettingRow) -> None:

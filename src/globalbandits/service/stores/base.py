@@ -46,8 +46,8 @@ class Transaction(Protocol):
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         """The stored decisions with these ids. Unknown ids are left out."""
 
-    def events_by_decision(self, ids: Sequence[str]) -> dict[str, dict[str, StoredEvent]]:
-        """The events of these decisions by kind. Decisions without events are left out."""
+    def events_by_decision(self, ids: Sequence[str]) -> dict[str, list[StoredEvent]]:
+        """The events of these decisions, in order. Decisions without events are left out."""
 
     def lock(self, bandits: Iterable[int]) -> dict[int, int]:
         """Lock bandits until the transaction ends, and return their versions.
@@ -148,8 +148,8 @@ class Store(Protocol):
     def decision_of_request(self, bandit: int, request_id: str) -> Decision | None:
         """The decision of a request."""
 
-    def stored_events(self, decision: str) -> dict[str, StoredEvent]:
-        """The events of one decision, by kind."""
+    def stored_events(self, decision: str) -> list[StoredEvent]:
+        """The events of one decision, in order."""
 
     def refusals(self, bandit: int) -> list[Refusal]:
         """The bandit's refusals in order of arrival."""

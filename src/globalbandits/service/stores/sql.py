@@ -103,9 +103,9 @@ class SQLStore:
         found = self._read(sql, bandit, request_id)
         return Decision(*found[0]) if found else None
 
-    def stored_events(self, decision: str) -> dict[str, StoredEvent]:
-        sql = "SELECT kind, value, seq FROM events WHERE decision = ?"
-        return {kind: StoredEvent(value, seq) for kind, value, seq in self._read(sql, decision)}
+    def stored_events(self, decision: str) -> list[StoredEvent]:
+        sql = f"SELECT {columns(StoredEvent)} FROM events WHERE decision = ? ORDER BY seq"
+        return [StoredEvent(*row) for row in self._read(sql, decision)]
 
     def refusals(self, bandit: int) -> list[Refusal]:
         sql = f"SELECT {_REFUSAL} FROM refusals WHERE bandit = ? ORDER BY {self._arrival}"
@@ -208,11 +208,13 @@ class SQLTransaction:
         rows = self._rows_in(f"SELECT {columns(Decision)} FROM decisions WHERE id", ids)
         return {row[0]: Decision(*row) for row in rows}
 
-    def events_by_decision(self, ids: Sequence[str]) -> dict[str, dict[str, StoredEvent]]:
-        found: dict[str, dict[str, StoredEvent]] = {}
-        sql = "SELECT decision, kind, value, seq FROM events WHERE decision"
-        for decision, kind, value, seq in self._rows_in(sql, ids):
-            found.setdefault(decision, {})[kind] = StoredEvent(value, seq)
+    def events_by_decision(self, ids: Sequence[str]) -> dict[str, list[StoredEvent]]:
+        found: dict[str, list[StoredEvent]] = {}
+        sql = f"SELECT decision, {columns(StoredEvent)} FROM events WHERE decision"
+        for decision, *row in self._rows_in(sql, ids):
+            found.setdefault(decision, []).append(StoredEvent(*row))
+        for events in found.values():
+            events.sort(key=lambda event: event.seq)
         return found
 
     def events_after(self, bandit: int, version: int) -> list[Event]:
