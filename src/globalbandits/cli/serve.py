@@ -33,6 +33,10 @@ def serve(
     most_open: Annotated[
         int, typer.Option(help="Maximum number of open decisions of a bandit.")
     ] = 100_000,
+    most_bandits: Annotated[
+        int | None, typer.Option(help="Maximum number of bandits of a tenant; no limit by default.")
+    ] = None,
+    max_loaded: Annotated[int, typer.Option(help="Maximum number of bandits in memory.")] = 1_000,
     rate: Annotated[float, typer.Option(help="Requests per second and token.")] = 10_000.0,
 ) -> None:
     """Serve decisions over HTTP, and learn from their rewards.
@@ -56,8 +60,18 @@ def serve(
 
     as_integer("port", port, 0, ServiceError, maximum=65_535)
     as_integer("most-open", most_open, 1, ServiceError)
+    if most_bandits is not None:
+        as_integer("most-bandits", most_bandits, 1, ServiceError)
+    as_integer("max-loaded", max_loaded, 10, ServiceError)
     as_positive("rate", rate, ServiceError)
-    options = ServiceOptions(token=token, most_open=most_open, rate=rate, burst=2 * rate)
+    options = ServiceOptions(
+        token=token,
+        most_bandits=most_bandits,
+        max_loaded=max_loaded,
+        most_open=most_open,
+        rate=rate,
+        burst=2 * rate,
+    )
     store = open_store(db)
     try:
         check_reachable(host, store, options)

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, overload
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 try:
     import httpx
@@ -29,6 +29,7 @@ from globalbandits.service.http.messages import (
     DecisionAnswer,
     DecisionOut,
     DecisionsOut,
+    DeletedOut,
     EvidenceOut,
     ExplanationOut,
     PastOut,
@@ -199,9 +200,21 @@ class _Calls:
         )
 
     @_Endpoint
-    def bandits(self) -> Call[list[str]]:
-        """The names of all bandits."""
-        return Call("GET", _path("bandits"), BanditsOut, "bandits")
+    def bandits(self, search: str = "", after: str = "", limit: int = 100) -> Call[list[str]]:
+        """A page of the names of bandits, sorted.
+
+        Args:
+            search: only names that contain this text.
+            after: only names behind this one: the last name of the previous page.
+            limit: the size of a page, at most 1,000.
+        """
+        query = urlencode({"search": search, "after": after, "limit": limit})
+        return Call("GET", f"{_path('bandits')}?{query}", BanditsOut, "bandits")
+
+    @_Endpoint
+    def delete(self, name: str) -> Call[DeletedOut]:
+        """Delete a bandit. Its history stays in the log, and its name is free."""
+        return Call("DELETE", _path("bandits", name), DeletedOut)
 
     @_Endpoint
     def bandit(self, name: str) -> Call[BanditOut]:

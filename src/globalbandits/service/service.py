@@ -5,13 +5,12 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
-from globalbandits.errors import GlobalBanditsError, StoreUnavailable
+from globalbandits.errors import GlobalBanditsError, StoreUnavailable, UnknownError
 from globalbandits.service.evidence_history import EvidenceHistory
 from globalbandits.service.evidence_reader import EvidenceReader
-from globalbandits.service.log import Log
+from globalbandits.service.log import MAX_LOADED, Log
 from globalbandits.service.log.append import NewDecision, NewEvent
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.clock import Clock
@@ -34,7 +33,8 @@ class ServiceOptions(NamedTuple):
     Attributes:
         token: a token with the role admin in the main tenant.
         hosts: the host names that need no token.
-        most_bandits: maximum number of bandits of a tenant.
+        most_bandits: maximum number of bandits of a tenant; None for no limit.
+        max_loaded: maximum number of bandits in memory.
         most_open: maximum number of open decisions of a bandit.
         rate: requests per second of a token.
         burst: maximum number of requests of a token at once, after a pause.
@@ -46,7 +46,8 @@ class ServiceOptions(NamedTuple):
 
     token: str | None = None
     hosts: frozenset[str] = LOCAL_HOSTS
-    most_bandits: int = 100
+    most_bandits: int | None = None
+    max_loaded: int = MAX_LOADED
     most_open: int = 100_000
     rate: float = 10_000.0
     burst: float = 20_000.0
@@ -74,6 +75,7 @@ class Service:
             store,
             clock=clock,
             compiled=self.options.compiled,
+            max_loaded=self.options.max_loaded,
             notify=self._notify,
             observe=self.metrics.commit,
         )
@@ -146,12 +148,18 @@ class Service:
         return await future
 
     async def store_all(self, works: Sequence[NewDecision | NewEvent]) -> list[Any]:
-        """Store decisions and events in one commit, and return their results."""
+        """Store decisions and events in one commit, and return their results.
+
+        The result of work for a bandit that was deleted meanwhile is an `UnknownError`.
+        """
         assert self._loop is not None
         if not works:
             return []
         futures: Any = self.log.writer.submit_all(works, self._loop.create_future)
-        answers: list[Any] = await asyncio.gather(*futures)
+        answers: list[Any] = await asyncio.gather(*futures, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, UnknownError):
+                raise answer
         return answers
 
     async def _sweep(self) -> None:
@@ -174,13 +182,11 @@ class Service:
             await self._try(self.log.save_due)
             if seconds >= _SAVE_SECONDS:
                 seconds = 0.0
-                for bandit in self.log.loaded():
-                    await self._try(partial(self._save_one, bandit))
+                await self._try(self._save_all)
 
-    def _save_one(self, bandit: Bandit) -> None:
-        """Save a bandit and wait. A thousand snapshots at once would delay all requests."""
-        saved = self.log.save(bandit)
-        if saved is not None:
+    def _save_all(self) -> None:
+        """Save bandits and wait between commits, so that requests are not delayed."""
+        for saved in self.log.save_all():
             saved.result()
 
     async def _try(self, work: Callable[[], object]) -> str:

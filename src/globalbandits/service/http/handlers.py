@@ -17,7 +17,12 @@ from starlette.responses import Response, StreamingResponse
 
 from globalbandits._plain_data import plain
 from globalbandits._version import __version__
-from globalbandits.errors import ConflictError, GlobalBanditsError, UnknownError
+from globalbandits.errors import (
+    ConflictError,
+    GlobalBanditsError,
+    StoreUnavailable,
+    UnknownError,
+)
 from globalbandits.model import RewardModel
 from globalbandits.model.catalogue.names import (
     families,
@@ -34,6 +39,7 @@ from globalbandits.service.http.messages import (
     DecisionAnswer,
     DecisionOut,
     DecisionsOut,
+    DeletedOut,
     EvidenceOut,
     ExplanationOut,
     FamilyOut,
@@ -90,6 +96,7 @@ EVENTS_PER_CHUNK = 1_000
 MAX_EVENTS = 100_000  # of one response
 MAX_VERSION = 2**62
 MAX_DECISIONS = 100  # of one response
+DEFAULT_BANDITS, MAX_BANDITS = 100, 1_000  # of one response
 POINTS_PER_CURVE = 81
 _STREAM_SECONDS = 0.5
 _KEEP_ALIVE_SECONDS = 15.0
@@ -225,6 +232,10 @@ async def decide_many(request: ServiceRequest) -> Response:
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
     stored = await service.store_all([ask for _, _, ask in asks])
     for (place, bandit, _), decided in zip(asks, stored, strict=True):
+        if isinstance(decided, UnknownError):
+            problem = problem_error(decided).problem
+            answers[place] = DecisionAnswer(status=problem.status, problem=problem)
+            continue
         service.metrics.decided(decided)
         answers[place] = _decision_answer(bandit, decided)
     return json_response(DecisionsOut(items=[answer for answer in answers if answer is not None]))
@@ -250,6 +261,10 @@ async def reward_many(request: ServiceRequest) -> Response:
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
     stored = await service.store_all([tell for _, tell in tells])
     for (place, tell), told in zip(tells, stored, strict=True):
+        if isinstance(told, UnknownError):
+            problem = problem_error(told).problem
+            answers[place] = RewardAnswer(status=problem.status, problem=problem)
+            continue
         service.metrics.told(told)
         try:
             answers[place] = RewardAnswer(status=200, reward=reward_out(tell.decision, told))
@@ -335,13 +350,21 @@ async def create_bandit(request: ServiceRequest) -> Response:
     """Create a bandit."""
     log, max_bandits = request.service.log, request.service.options.most_bandits
     name, tenant = request.path_params["name"], request.caller.tenant
-    names = log.names(tenant)
-    if name not in names and len(names) >= max_bandits:
-        detail = f"bandits must be at most {max_bandits}, got one more"
-        raise ProblemError(429, detail, {"retry-after": "3600"})
+    if max_bandits is not None:
+        names = log.names(tenant)
+        if name not in names and len(names) >= max_bandits:
+            detail = f"bandits must be at most {max_bandits}, got one more"
+            raise ProblemError(429, detail, {"retry-after": "3600"})
     fields = _given_fields(request.content)
     bandit, new = await asyncio.to_thread(log.create, name, fields, tenant)
     return json_response(bandit_out(bandit), 201 if new else 200, _etag(bandit))
+
+
+async def delete_bandit(request: ServiceRequest) -> Response:
+    """Delete a bandit. Its history stays in the log, and its name is free."""
+    log, name = request.service.log, request.path_params["name"]
+    at = await asyncio.to_thread(log.delete, name, request.caller.tenant)
+    return json_response(DeletedOut(name=name, deleted_at=as_text(at)))
 
 
 async def change_settings(request: ServiceRequest) -> Response:
@@ -377,8 +400,15 @@ def _expected_number(if_match: str | None) -> int | None:
 
 
 async def list_bandits(request: ServiceRequest) -> Response:
-    """The tenant's bandits."""
-    return json_response(BanditsOut(bandits=request.service.log.names(request.caller.tenant)))
+    """The names of the tenant's bandits, in pages."""
+    limit = request.query_integer("limit", DEFAULT_BANDITS, MAX_BANDITS, minimum=1)
+    search = request.query_params.get("search", "")
+    after = request.query_params.get("after", "")
+    names = request.service.log.names(
+        request.caller.tenant, search=search, after=after, limit=limit + 1
+    )
+    more = len(names) > limit
+    return json_response(BanditsOut(bandits=names[:limit], next=names[limit - 1] if more else None))
 
 
 async def show_bandit(request: ServiceRequest) -> Response:
@@ -504,6 +534,7 @@ async def stream(request: ServiceRequest) -> Response:
 
 
 async def _server_sent_events(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
+    name, tenant = bandit.row.name, bandit.row.tenant
     service.n_streams += 1
     try:
         sent, quiet_since = None, time.monotonic()
@@ -516,6 +547,13 @@ async def _server_sent_events(service: Service, bandit: Bandit) -> AsyncIterator
                 quiet_since = time.monotonic()
                 yield b": nothing new\n\n"
             await asyncio.sleep(_STREAM_SECONDS)
+            try:
+                # It may have left memory. An open stream counts as use.
+                bandit = await service.bandit(name, tenant)
+            except UnknownError:
+                return
+            except StoreUnavailable:
+                continue
     finally:
         service.n_streams -= 1
 

@@ -133,9 +133,17 @@ class BanditOut(Outgoing):
 
 
 class BanditsOut(Outgoing):
-    """The names of the bandits."""
+    """A page of names, sorted. ``next`` is the ``after`` of the next page, if there is one."""
 
     bandits: list[str]
+    next: str | None = None
+
+
+class DeletedOut(Outgoing):
+    """A bandit that was deleted."""
+
+    name: str
+    deleted_at: str
 
 
 class SettingsOut(Outgoing):

@@ -17,6 +17,7 @@ from globalbandits.service.http.messages import (
     DecisionOut,
     DecisionsIn,
     DecisionsOut,
+    DeletedOut,
     EvidenceOut,
     ExplanationOut,
     HealthOut,
@@ -130,7 +131,19 @@ OPERATIONS = (
         "admin",
         SettingsIn,
     ),
-    Operation("GET", "/v1/bandits", handlers.list_bandits, {200: BanditsOut}),
+    Operation("DELETE", _BANDIT, handlers.delete_bandit, {200: DeletedOut}, (404,), "admin"),
+    Operation(
+        "GET",
+        "/v1/bandits",
+        handlers.list_bandits,
+        {200: BanditsOut},
+        (422,),
+        query=(
+            ("search", Annotated[str, Meta(max_length=64)]),
+            ("after", Annotated[str, Meta(max_length=64)]),
+            ("limit", Annotated[int, Meta(ge=1, le=handlers.MAX_BANDITS)]),
+        ),
+    ),
     Operation(
         "GET",
         "/v1/decisions/{id}",

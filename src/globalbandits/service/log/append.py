@@ -33,6 +33,11 @@ class NewDecision(NamedTuple):
 
     decision: Decision
 
+    @property
+    def bandit(self) -> int:
+        """The id of its bandit."""
+        return self.decision.bandit
+
 
 class NewEvent(NamedTuple):
     """A reported reward, default or retraction to be stored."""
@@ -122,6 +127,10 @@ def append(
     events = catch_up(rows, versions, bandits)
     results, own, refusals = [], [], []
     for new in new_events:
+        if new.bandit not in versions:
+            # Another process has deleted the bandit.
+            results.append(EventResult(Outcome.UNKNOWN, new.value, 0))
+            continue
         decision = known.get(new.decision)
         if decision is not None and decision.bandit != new.bandit:
             decision = None

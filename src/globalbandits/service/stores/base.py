@@ -29,6 +29,19 @@ class Transaction(Protocol):
     def add_bandit(self, row: BanditRow) -> int:
         """Store a new bandit and return the id that the store assigns; ``row.id`` is ignored."""
 
+    def delete_bandit(self, id: int, at: int) -> None:
+        """Mark a bandit as deleted. Its rows stay, and its name is free."""
+
+    def drop_deleted(self, before: int) -> int:
+        """Remove all rows of bandits that were deleted before a time; return their number."""
+
+    def shrink(self, pages: int) -> bool:
+        """Give pages of the file that are free back to the disk.
+
+        Returns:
+            Whether there are more free pages. False for stores that reuse them by themselves.
+        """
+
     def add_settings(self, rows: Sequence[SettingRow]) -> None:
         """Store settings."""
 
@@ -51,6 +64,8 @@ class Transaction(Protocol):
 
     def lock(self, bandits: Iterable[int]) -> dict[int, int]:
         """Lock bandits until the transaction ends, and return their versions.
+
+        Deleted bandits are left out.
 
         Reads after the lock see everything that its previous holder committed.
         """
@@ -125,10 +140,16 @@ class Store(Protocol):
         """
 
     def bandits(self) -> list[BanditRow]:
-        """All bandits, by id."""
+        """All bandits that were not deleted, by id."""
+
+    def bandit(self, id: int) -> BanditRow | None:
+        """The bandit with this id; None if it was deleted."""
+
+    def deleted_at(self, tenant: str, name: str) -> int | None:
+        """When the last deleted bandit of this name was deleted; None if there is none."""
 
     def heads(self) -> dict[int, tuple[int, int]]:
-        """For each bandit its version and the number of its newest settings, read together."""
+        """For each bandit that was not deleted its version and the number of its newest settings, read together."""
 
     def settings(self, bandit: int) -> list[SettingRow]:
         """The bandit's settings, by number."""

@@ -69,11 +69,23 @@ class SQLStore:
         """The rows of a long result, as they were when it started."""
 
     def bandits(self) -> list[BanditRow]:
-        return [BanditRow(*row) for row in self._read(f"SELECT {_BANDIT} FROM bandits ORDER BY id")]
+        sql = f"SELECT {_BANDIT} FROM bandits WHERE deleted_at IS NULL ORDER BY id"
+        return [BanditRow(*row) for row in self._read(sql)]
+
+    def bandit(self, id: int) -> BanditRow | None:
+        sql = f"SELECT {_BANDIT} FROM bandits WHERE id = ? AND deleted_at IS NULL"
+        found = self._read(sql, id)
+        return BanditRow(*found[0]) if found else None
+
+    def deleted_at(self, tenant: str, name: str) -> int | None:
+        sql = "SELECT max(deleted_at) FROM bandits WHERE tenant = ? AND name = ?"
+        found = self._read(sql, tenant, name)
+        return found[0][0] if found else None
 
     def heads(self) -> dict[int, tuple[int, int]]:
         newest = "SELECT max(number) FROM settings WHERE bandit = bandits.id"
-        found = self._read(f"SELECT id, version, ({newest}) FROM bandits ORDER BY id")
+        sql = f"SELECT id, version, ({newest}) FROM bandits WHERE deleted_at IS NULL ORDER BY id"
+        found = self._read(sql)
         return {id: (version, number) for id, version, number in found}
 
     def settings(self, bandit: int) -> list[SettingRow]:
@@ -180,6 +192,18 @@ class SQLTransaction:
         names, marks = ", ".join(row._fields[1:]), ", ".join("?" * (len(row) - 1))
         sql = f"INSERT INTO {table} ({names}) VALUES ({marks}) RETURNING id"
         return int(self._rows(sql, row[1:])[0][0])
+
+    def delete_bandit(self, id: int, at: int) -> None:
+        self._run("UPDATE bandits SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL", (at, id))
+
+    def drop_deleted(self, before: int) -> int:
+        deleted = "SELECT id FROM bandits WHERE deleted_at < ?"
+        for table in ("events", "decisions", "refusals", "snapshots", "settings"):
+            self._run(f"DELETE FROM {table} WHERE bandit IN ({deleted})", (before,))
+        return self._run("DELETE FROM bandits WHERE deleted_at < ?", (before,))
+
+    def shrink(self, pages: int) -> bool:
+        return False
 
     def add_settings(self, rows: Sequence[SettingRow]) -> None:
         self._add("settings", rows)

@@ -31,3 +31,6 @@ INSERT INTO bandits_next SELECT id, tenant, name, spec, seed, version, at, NULL 
 DROP TABLE bandits;
 ALTER TABLE bandits_next RENAME TO bandits;
 CREATE UNIQUE INDEX bandits_by_name ON bandits (tenant, name) WHERE deleted_at IS NULL;
+
+-- The decisions of one bandit among thousands: their number by arm, and the latest.
+CREATE INDEX decisions_by_bandit ON decisions (bandit, id, shown);

@@ -11,3 +11,6 @@ CREATE UNIQUE INDEX events_by_decision ON events
 ALTER TABLE bandits ADD COLUMN deleted_at BIGINT;
 ALTER TABLE bandits DROP CONSTRAINT bandits_tenant_name_key;
 CREATE UNIQUE INDEX bandits_by_name ON bandits (tenant, name) WHERE deleted_at IS NULL;
+
+-- The decisions of one bandit among thousands: their number by arm, and the latest.
+CREATE INDEX decisions_by_bandit ON decisions (bandit, id) INCLUDE (shown);
