@@ -422,7 +422,7 @@ def test_two_tenants_do_not_see_each_other():
         assert one.put("/v1/bandits/shop", json=WAGP).status_code == 201
         problem(two.get("/v1/bandits/shop"), 404)
         problem(two.post("/v1/bandits/shop/decisions"), 404)
-        assert two.get("/v1/bandits").json() == {"bandits": []}
+        assert two.get("/v1/bandits").json() == {"bandits": [], "next": None}
         mine = one.post("/v1/bandits/shop/decisions", json={"request_id": "r"}).json()
         assert two.put("/v1/bandits/shop", json=THOMPSON).status_code == 201
         theirs = two.post("/v1/bandits/shop/decisions", json={"request_id": "r"})
@@ -485,6 +485,31 @@ def test_limits_of_open_decisions_bandits_rates_and_streams():
         statuses = [http.get("/v1/bandits").status_code for _ in range(5)]
         assert statuses[-1] == 429
         assert http.get("/health").status_code == 200
+
+
+def test_decisions_past_their_deadline_make_room_for_new_ones():
+    clock = HandClock()
+    options = ServiceOptions(compiled=False, most_open=2, recount_seconds=0.0)
+    with own(options, clock=clock) as (_, _, http):
+        created = http.put("/v1/bandits/shop", json=WAGP).json()
+        assert created["settings"]["deadline_seconds"] == 30 * 86_400
+        assert created["warnings"] == []
+        path = "/v1/bandits/shop/decisions"
+        ids = [http.post(path).json()["decision_id"] for _ in range(2)]
+        problem(http.post(path), 429, "lower deadline_seconds, after which a decision no longer")
+        clock.pass_seconds(30 * 86_400 + 1)
+        assert http.post(path).status_code == 201
+        late = http.put(f"{path}/{ids[0]}/reward", json={"reward": 1})
+        assert late.json()["status"] == "learned"
+        off = http.put("/v1/bandits/off", json=WAGP | {"deadline_seconds": None}).json()
+        assert off["settings"]["deadline_seconds"] is None
+        assert [text.split(":")[0] for text in off["warnings"]] == ["deadline_seconds is null"]
+        for _ in range(2):
+            http.post("/v1/bandits/off/decisions")
+        clock.pass_seconds(60)
+        problem(http.post("/v1/bandits/off/decisions"), 429)
+        http.patch("/v1/bandits/off/settings", json={"deadline_seconds": 30})
+        assert http.post("/v1/bandits/off/decisions").status_code == 201
 
 
 def test_without_a_token_only_for_this_machine_s_own_names(http, server):

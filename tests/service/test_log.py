@@ -168,7 +168,7 @@ def test_a_reward_is_corrected_as_often_as_needed(log):
         "retraction",
         "correction",
     ]
-    assert (log.bandit("shop").n_open, log.store.n_open(1)) == (0, 0)
+    assert (log.bandit("shop").n_open, log.store.open_decisions(1, 0, 0)[0]) == (0, 0)
     assert log.bandit("shop").learner.pulls.sum() == 6
     all_agree(log)
 
@@ -447,3 +447,33 @@ def test_a_store_that_is_unavailable_comes_back():
     store.unavailable = False
     assert not log.decide("shop", "order").replayed
     log.close()
+
+
+def test_an_open_decision_stops_to_count_at_its_deadline(log):
+    log.create("due", WAGP | {"deadline_seconds": 60})
+    for name in ("due", "shop"):
+        for number in range(3):
+            log.decide(name, f"{number}")
+            log.clock.pass_seconds(30)
+    now = log.clock.now()
+    due, shop = log.bandit("due"), log.bandit("shop")
+    for bandit in (due, shop):
+        log.recount(bandit)
+    assert (due.n_open, due.oldest_open) == (0, None)
+    assert (shop.n_open, shop.oldest_open) == (3, now - 90 * SECOND)
+    log.change("shop", {"deadline_seconds": 70})  # older decisions have none, and stop to count
+    log.recount(shop)
+    assert (shop.n_open, shop.oldest_open) == (2, now - 60 * SECOND)
+    log.change("shop", {"deadline_seconds": None})
+    log.clock.pass_seconds(31 * 86_400)
+    log.recount(shop)
+    assert shop.n_open == 0
+    assert log.reward("shop", log.decide("shop", "0").decision.id, 0.5).outcome == "learned"
+
+
+def test_defaults_of_settings_are_not_part_of_the_spec(log):
+    bandit, _ = log.create("new", WAGP, defaults={"deadline_seconds": 60})
+    assert bandit.settings.deadline_seconds == 60
+    assert log.create("new", WAGP, defaults={"deadline_seconds": 90}) == (bandit, False)
+    off, _ = log.create("off", WAGP | {"deadline_seconds": None}, defaults={"deadline_seconds": 60})
+    assert off.settings.deadline_seconds is None

@@ -157,10 +157,11 @@ def prune(
     """
     import time
 
+    from globalbandits.cli.arguments import as_seconds
     from globalbandits.service.log.retention import prune as prune_one
     from globalbandits.service.stores import open_store
 
-    before = time.time_ns() // 1000 - _microseconds(older_than)
+    before = time.time_ns() // 1000 - 10**6 * as_seconds("older-than", older_than)
     store = open_store(db)
     try:
         for row in _chosen(store, bandit):
@@ -181,17 +182,3 @@ def _chosen(store: "Store", name: str | None) -> list["BanditRow"]:
         raise UnknownError(f"bandit must be one of this store's, got {name!r}")
     return rows
 
-
-def _microseconds(age: str) -> int:
-    """Return an age in microseconds.
-
-    >>> _microseconds("36h") == 36 * 3600 * 10**6
-    True
-    """
-    from globalbandits.errors import ServiceError
-
-    units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-    number, unit = age[:-1], age[-1:]
-    if not (number.isascii() and number.isdigit() and len(number) <= 9 and unit in units):
-        raise ServiceError(f"older-than must be a number with d, h, m or s, got {age!r}")
-    return int(number) * units[unit] * 10**6

@@ -33,6 +33,10 @@ def serve(
     most_open: Annotated[
         int, typer.Option(help="Maximum number of open decisions of a bandit.")
     ] = 100_000,
+    deadline: Annotated[
+        str,
+        typer.Option(help="Deadline of new bandits that name none, such as 30d or 12h; or none."),
+    ] = "30d",
     most_bandits: Annotated[
         int | None, typer.Option(help="Maximum number of bandits of a tenant; no limit by default.")
     ] = None,
@@ -51,6 +55,7 @@ def serve(
       GLOBALBANDITS_TOKEN=... globalbandits serve --db /data/shop.db --host 0.0.0.0
     """
     from globalbandits._validation import as_integer, as_positive
+    from globalbandits.cli.arguments import as_seconds
     from globalbandits.errors import ServiceError
 
     needs_extra("serve", "starlette", "msgspec", "uvicorn", "httptools", "prometheus_client")
@@ -69,6 +74,7 @@ def serve(
         most_bandits=most_bandits,
         max_loaded=max_loaded,
         most_open=most_open,
+        deadline_seconds=None if deadline == "none" else as_seconds("deadline", deadline),
         rate=rate,
         burst=2 * rate,
     )

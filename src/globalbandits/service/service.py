@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from globalbandits.errors import GlobalBanditsError, StoreUnavailable, UnknownError
 from globalbandits.service.evidence_history import EvidenceHistory
 from globalbandits.service.evidence_reader import EvidenceReader
-from globalbandits.service.log import MAX_LOADED, Log
+from globalbandits.service.log import MAX_LOADED, OPEN_SECONDS, Log
 from globalbandits.service.log.append import NewDecision, NewEvent
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.clock import Clock
@@ -36,9 +36,11 @@ class ServiceOptions(NamedTuple):
         most_bandits: maximum number of bandits of a tenant; None for no limit.
         max_loaded: maximum number of bandits in memory.
         most_open: maximum number of open decisions of a bandit.
+        deadline_seconds: the deadline of new bandits whose body does not name one; None for none.
         rate: requests per second of a token.
         burst: maximum number of requests of a token at once, after a pause.
         most_streams: maximum number of open event streams.
+        recount_seconds: the time between two counts of a bandit that has too many open decisions.
         sweep_seconds: the time between two sweeps for default rewards.
         reading_seconds: the time between two readings of a bandit's evidence.
         compiled: as in `Learner`.
@@ -49,9 +51,11 @@ class ServiceOptions(NamedTuple):
     most_bandits: int | None = None
     max_loaded: int = MAX_LOADED
     most_open: int = 100_000
+    deadline_seconds: float | None = OPEN_SECONDS
     rate: float = 10_000.0
     burst: float = 20_000.0
     most_streams: int = 100
+    recount_seconds: float = 10.0
     sweep_seconds: float = 1.0
     reading_seconds: float = 5.0
     compiled: bool | None = None

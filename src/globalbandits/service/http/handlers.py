@@ -79,7 +79,12 @@ from globalbandits.service.log.append import (
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.clock import as_text
 from globalbandits.service.log.replay import Redecision
-from globalbandits.service.log.settings import build_model, canonical_json, plain_arm
+from globalbandits.service.log.settings import (
+    Settings,
+    build_model,
+    canonical_json,
+    plain_arm,
+)
 from globalbandits.service.log.writer import Change
 from globalbandits.service.service import Service
 from globalbandits.service.stores.base import Transaction
@@ -142,10 +147,14 @@ async def _made_before(
     except ConflictError:
         if paused:
             raise
+    if time.monotonic() - bandit.recounted_at > service.options.recount_seconds:
+        # Decisions whose deadline has passed are no longer open.
+        await asyncio.to_thread(service.log.recount, bandit)
     if bandit.n_open >= max_open:
         detail = (
             f"open decisions of {bandit.row.name} must be fewer than {max_open}, "
-            f"got {bandit.n_open}: send rewards, or set a deadline"
+            f"got {bandit.n_open}: send rewards, also those of 0, or lower deadline_seconds, after "
+            "which a decision no longer counts"
         )
         raise ProblemError(429, detail, {"retry-after": "10"})
     return None
@@ -356,7 +365,8 @@ async def create_bandit(request: ServiceRequest) -> Response:
             detail = f"bandits must be at most {max_bandits}, got one more"
             raise ProblemError(429, detail, {"retry-after": "3600"})
     fields = _given_fields(request.content)
-    bandit, new = await asyncio.to_thread(log.create, name, fields, tenant)
+    defaults = {"deadline_seconds": request.service.options.deadline_seconds}
+    bandit, new = await asyncio.to_thread(log.create, name, fields, tenant, defaults)
     return json_response(bandit_out(bandit), 201 if new else 200, _etag(bandit))
 
 
@@ -444,7 +454,19 @@ def bandit_out(bandit: Bandit) -> BanditOut:
             for arm, value in enumerate(bandit.values)
         ],
         settings=settings.to_dict(),
+        warnings=warnings_of(settings),
     )
+
+
+def warnings_of(settings: Settings) -> list[str]:
+    """What an owner should know about the settings of a bandit."""
+    if settings.deadline_seconds is None:
+        return [
+            "deadline_seconds is null: a decision whose reward is never reported stays open, and "
+            "nothing is learned from it; report rewards of 0, or set deadline_seconds and "
+            "default_reward"
+        ]
+    return []
 
 
 # Explanations, evidence and events

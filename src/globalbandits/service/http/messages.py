@@ -130,6 +130,7 @@ class BanditOut(Outgoing):
     created_at: str
     arms: list[ArmOut]
     settings: dict[str, Any]
+    warnings: list[str] = []
 
 
 class BanditsOut(Outgoing):

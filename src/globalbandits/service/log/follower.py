@@ -32,6 +32,7 @@ class Follower:
         bandits: the bandits in memory, by id.
         writer: the log's writer; only its thread may change memory.
         found_others: called when bandits were created or deleted.
+        recount: counts the decisions of a bandit in the store.
         poll_seconds: the time between polls.
     """
 
@@ -41,12 +42,14 @@ class Follower:
         bandits: Mapping[int, Bandit],
         writer: Writer,
         found_others: Callable[[], object],
+        recount: Callable[[Bandit], object],
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._store = store
         self._bandits = bandits
         self._writer = writer
         self._found_others = found_others
+        self._recount_one = recount
         self._poll_seconds = poll_seconds
         self._known: set[int] = set()
         self._to_recount: set[int] = set()  # bandits with events of other processes
@@ -112,7 +115,7 @@ class Follower:
         for bandit in self._to_recount:
             loaded = self._bandits.get(bandit)
             if loaded is not None:
-                loaded.set_shown(self._store.shown_counts(bandit), self._store.n_open(bandit))
+                self._recount_one(loaded)
         self._to_recount.clear()
         now = time.monotonic()
         self._recount_at = now + max(RECOUNT_SECONDS, _PAUSE_PER_POLL * (now - started))

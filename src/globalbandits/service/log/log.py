@@ -53,6 +53,7 @@ from globalbandits.service.stores.records import (
 TENANT = "main"
 SNAPSHOT_EVENTS = 10_000  # events between snapshots
 MAX_LOADED = 1_000  # bandits in memory
+OPEN_SECONDS = 30 * 86_400.0  # a decision without a deadline counts as open for this time
 _SAVED_PER_COMMIT = 50
 
 
@@ -120,7 +121,9 @@ class Log:
         self.writer = Writer(store, self._bandits, self._load, notify=notify, observe=observe)
         self._follower: Follower | None = None
         if store.shared:
-            self._follower = Follower(store, self._bandits, self.writer, self._find_others)
+            self._follower = Follower(
+                store, self._bandits, self.writer, self._find_others, self.recount
+            )
 
     # Bandits
 
@@ -170,9 +173,20 @@ class Log:
                 if row is None:
                     raise UnknownError(f"bandit must be one of this store's, got number {id}")
                 found = load(self.store, row, compiled=self._compiled)
-                found.set_shown(self.store.shown_counts(id), self.store.n_open(id))
+                self.recount(found)
                 self._keep(found)
         return found
+
+    def recount(self, bandit: Bandit) -> None:
+        """Count the decisions of a bandit in the store, and its open ones among them.
+
+        An open decision stops to count at its deadline. If it has none, it counts for the present
+        deadline of the bandit, or for `OPEN_SECONDS`.
+        """
+        now, seconds = self.clock.now(), bandit.settings.deadline_seconds
+        since = now - round((OPEN_SECONDS if seconds is None else seconds) * 1e6)
+        n_open, oldest = self.store.open_decisions(bandit.row.id, now, since)
+        bandit.set_shown(self.store.shown_counts(bandit.row.id), n_open, oldest)
 
     def _keep(self, bandit: Bandit) -> None:
         """Keep a bandit in memory; others leave it if there are too many."""
@@ -256,7 +270,11 @@ class Log:
             self.writer.submit(Change(lambda rows: deleted, self._evict)).result()
 
     def create(
-        self, name: str, spec: Mapping[str, Any], tenant: str = TENANT
+        self,
+        name: str,
+        spec: Mapping[str, Any],
+        tenant: str = TENANT,
+        defaults: Mapping[str, Any] | None = None,
     ) -> tuple[Bandit, bool]:
         """Create a bandit. A repeated call with the same specification changes nothing.
 
@@ -264,6 +282,7 @@ class Log:
             name: the name of the bandit, unique in its tenant.
             spec: the settings (see `Settings`), and optionally ``seed``.
             tenant: the owner of the bandit.
+            defaults: settings of a new bandit that the specification does not name.
 
         Returns:
             The bandit, and whether it is new.
@@ -286,7 +305,7 @@ class Log:
             if seed is None:
                 seed = secrets.randbelow(LARGEST_INTEGER)
             as_integer("seed", seed, 0, ServiceError)
-            settings = Settings.from_dict(given)
+            settings = Settings.from_dict(dict(defaults or {}) | given)
             at = self.clock.now()
             new = BanditRow(0, tenant, name, text, seed, 0, at)
             first = SettingRow(0, 1, 0, canonical_json(settings.to_dict()), at)

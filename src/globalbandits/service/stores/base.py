@@ -187,8 +187,12 @@ class Store(Protocol):
     def overdue(self, after: tuple[int, str], upto: int, limit: int) -> list[Decision]:
         """Open decisions with ``after < (deadline, id)`` and ``deadline <= upto``, in order."""
 
-    def n_open(self, bandit: int) -> int:
-        """The number of the bandit's decisions without a reward and without a default."""
+    def open_decisions(self, bandit: int, at: int, since: int) -> tuple[int, int | None]:
+        """The number of the bandit's open decisions, and the time of the oldest.
+
+        A decision is open if it has neither a reward nor a default, and its deadline is later than
+        ``at``; without a deadline, if it was made after ``since``.
+        """
 
     def shown_counts(self, bandit: int) -> dict[int, int]:
         """How often each arm was shown. Arms that were never shown are left out."""

@@ -142,9 +142,13 @@ class SQLStore:
         )
         return [Decision(*row) for row in self._read(sql, *after, upto, limit)]
 
-    def n_open(self, bandit: int) -> int:
-        sql = f"SELECT count(*) FROM decisions WHERE bandit = ? AND {_IS_OPEN}"
-        return int(self._read(sql, bandit)[0][0])
+    def open_decisions(self, bandit: int, at: int, since: int) -> tuple[int, int | None]:
+        sql = (
+            f"SELECT count(*), min(at) FROM decisions WHERE bandit = ? AND {_IS_OPEN} "
+            "AND (deadline > ? OR (deadline IS NULL AND at > ?))"
+        )
+        n_open, oldest = self._read(sql, bandit, at, since)[0]
+        return int(n_open), oldest
 
     def shown_counts(self, bandit: int) -> dict[int, int]:
         sql = "SELECT shown, count(*) FROM decisions WHERE bandit = ? GROUP BY shown"
