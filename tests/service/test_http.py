@@ -217,7 +217,7 @@ def test_why_a_past_decision_was_made(http, shop):
     assert http.get(f"/v1/decisions/{ids[3]}").json()["why"] is None
     problem(http.get(f"/v1/decisions/{ids[3]}?why=yes"), 422, "why must be true or false")
     problem(http.get(f"/v1/decisions/{ids[3]}?wy=true"), 422, "must be one of why, got 'wy'")
-    problem(http.get("/v1/bandits?page=2"), 422, "query parameter must not be given, got 'page'")
+    problem(http.get("/v1/catalogue?page=2"), 422, "query parameter must not be given, got 'page'")
     problem(http.get("/v1/decisions/nobody"), 404)
     now = http.get(f"{shop}/explanation").json()
     assert now["version"] == 5

@@ -149,7 +149,8 @@ def prune(
 ) -> None:
     """Remove old decisions and their rewards; a snapshot keeps what was learned.
 
-    The server of an SQLite file must not be running; servers of a PostgreSQL database may.
+    An SQLite file shrinks. Its server must not be running: use globalbandits serve --keep instead.
+    Servers of a PostgreSQL database may run. Bandits that were deleted before are removed.
 
     [bold]Example[/bold]
 
@@ -159,6 +160,7 @@ def prune(
 
     from globalbandits.cli.arguments import as_seconds
     from globalbandits.service.log.retention import prune as prune_one
+    from globalbandits.service.log.retention import prune_deleted, shrink
     from globalbandits.service.stores import open_store
 
     before = time.time_ns() // 1000 - 10**6 * as_seconds("older-than", older_than)
@@ -170,6 +172,9 @@ def prune(
                 f"{gone.name}: {gone.decisions} decisions and {gone.events} events removed; "
                 f"the log begins at version {gone.base}"
             )
+        if bandit is None:
+            print(f"{prune_deleted(store, before)} deleted bandits removed")
+        shrink(store)
     finally:
         store.close()
 

@@ -86,6 +86,7 @@ from globalbandits.service.log.settings import (
     plain_arm,
 )
 from globalbandits.service.log.writer import Change
+from globalbandits.service.metrics import bandit_facts
 from globalbandits.service.service import Service
 from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.records import (
@@ -709,5 +710,13 @@ async def metrics(request: ServiceRequest) -> Response:
     """Numbers for Prometheus."""
     service = request.service
     service.metrics.queue.set(service.log.writer.length)
-    service.metrics.open.set(sum(bandit.n_open for bandit in service.log.loaded()))
-    return Response(service.metrics.text(), media_type=TEXT)
+    now, loaded = service.log.clock.now(), service.log.loaded()
+    facts = [bandit_facts(bandit, service.readings.latest(bandit), now) for bandit in loaded]
+    service.metrics.count_bandits(facts)
+    # Names of bandits are for their own tenant only.
+    own = [
+        fact
+        for fact, bandit in zip(facts, loaded, strict=True)
+        if service.options.bandit_metrics and bandit.row.tenant == request.caller.tenant
+    ]
+    return Response(service.metrics.text(own), media_type=TEXT)

@@ -174,6 +174,10 @@ class Log:
                     raise UnknownError(f"bandit must be one of this store's, got number {id}")
                 found = load(self.store, row, compiled=self._compiled)
                 self.recount(found)
+                if found.last_event_at is None and found.version > 0:
+                    # The state is that of a snapshot. The event itself may have been pruned.
+                    for event in list(self.store.events(id, found.version - 1)):
+                        found.last_event_at = event.at
                 self._keep(found)
         return found
 
@@ -187,6 +191,12 @@ class Log:
         since = now - round((OPEN_SECONDS if seconds is None else seconds) * 1e6)
         n_open, oldest = self.store.open_decisions(bandit.row.id, now, since)
         bandit.set_shown(self.store.shown_counts(bandit.row.id), n_open, oldest)
+
+    def recount_loaded(self, id: int) -> None:
+        """Count the decisions of a bandit if it is in memory."""
+        bandit = self._bandits.get(id)
+        if bandit is not None:
+            self.recount(bandit)
 
     def _keep(self, bandit: Bandit) -> None:
         """Keep a bandit in memory; others leave it if there are too many."""

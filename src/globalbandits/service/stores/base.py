@@ -194,6 +194,9 @@ class Store(Protocol):
         ``at``; without a deadline, if it was made after ``since``.
         """
 
+    def has_decisions(self, bandit: int, before: int) -> bool:
+        """Whether the bandit has decisions made before a time."""
+
     def shown_counts(self, bandit: int) -> dict[int, int]:
         """How often each arm was shown. Arms that were never shown are left out."""
 

@@ -150,6 +150,10 @@ class SQLStore:
         n_open, oldest = self._read(sql, bandit, at, since)[0]
         return int(n_open), oldest
 
+    def has_decisions(self, bandit: int, before: int) -> bool:
+        sql = "SELECT 1 FROM decisions WHERE bandit = ? AND at < ? LIMIT 1"
+        return bool(self._read(sql, bandit, before))
+
     def shown_counts(self, bandit: int) -> dict[int, int]:
         sql = "SELECT shown, count(*) FROM decisions WHERE bandit = ? GROUP BY shown"
         return dict(self._read(sql, bandit))
