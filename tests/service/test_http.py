@@ -172,6 +172,19 @@ def test_retractions(http, shop):
     problem(http.delete(path), 409, "cannot forget")
 
 
+def test_past_rewards_are_imported(http):
+    http.put("/v1/bandits/past", json=WAGP)
+    path = "/v1/bandits/past/rewards:import"
+    body = {"import_id": "2025", "items": [{"value": 0.4, "reward": 1}, {"value": 0.8, "reward": 0}]}
+    assert http.post(path, json=body).json() == {"status": "learned", "rewards": 2, "version": 2}
+    assert http.post(path, json=body).json()["status"] == "duplicate"
+    wrong = body | {"import_id": "b", "items": [{"value": 7, "reward": 1}]}
+    problem(http.post(path, json=wrong), 422, "arm must be one of the arms")
+    http.post("/v1/bandits/past/decisions")
+    problem(http.post(path, json=body | {"import_id": "c"}), 409, "past has decided already")
+    problem(http.post("/v1/bandits/nobody/rewards:import", json=body), 404)
+
+
 def test_batches_answer_each_item_in_order(http, shop):
     name = shop.rpartition("/")[2]
     items = [

@@ -16,6 +16,7 @@ from globalbandits.errors import (
 from globalbandits.service.log import Log
 from globalbandits.service.log.clock import Clock, as_text
 from globalbandits.service.log.replay import replay
+from globalbandits.service.log.retention import prune_online
 from globalbandits.service.stores import SQLiteStore
 from tests.service.stores.test_contract import STORES
 from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, HandClock, UnavailableStore
@@ -477,3 +478,73 @@ def test_defaults_of_settings_are_not_part_of_the_spec(log):
     assert log.create("new", WAGP, defaults={"deadline_seconds": 90}) == (bandit, False)
     off, _ = log.create("off", WAGP | {"deadline_seconds": None}, defaults={"deadline_seconds": 60})
     assert off.settings.deadline_seconds is None
+
+
+def test_past_rewards_are_imported_before_the_first_decision(log):
+    past = [(0.4, 0.25), (0.8, 0.5), (0.4, 0.75), (0.6, 0.0)]
+    log.create("new", THOMPSON)
+    assert log.import_rewards("new", "2025", past) == ("learned", 4, 4)
+    assert log.import_rewards("new", "2025", past) == ("duplicate", 4, 4)  # a retry
+    for wrong in (past[:3], [*past, (0.4, 0.1)], [(0.4, 0.25), (0.8, 0.25), *past[2:]]):
+        with pytest.raises(ConflictError, match="import_id must be new, got '2025'"):
+            log.import_rewards("new", "2025", wrong)
+    assert log.import_rewards("new", "2026", past[:1]) == ("learned", 1, 5)
+    bandit = log.bandit("new")
+    assert bandit.learner.pulls.tolist() == [3, 0, 1, 0, 1]
+    assert bandit.learner.means[0] == pytest.approx((0.25 + 0.75 + 0.25) / 3)
+    assert (bandit.shown, bandit.n_open) == ([3, 0, 1, 0, 1], 0)
+    play(log, 3, "new")
+    with pytest.raises(ConflictError, match="new has decided already"):
+        log.import_rewards("new", "2027", past)
+    assert log.import_rewards("new", "2025", past).outcome == "duplicate"
+    found = replay(log.store, log.store.bandits()[1], compiled=False)
+    assert (found.decisions, found.imported, found.agree, found.wrong) == (8, 5, 3, [])
+
+
+@pytest.mark.parametrize(
+    ("id", "rewards", "message"),
+    [
+        ("", [(0.4, 1)], "import_id must be a text of 1 to 100 printable characters, got ''"),
+        ("a", [], "rewards must not be empty"),
+        ("a", [(0.4, 1), (0.45, 1)], r"arm must be one of the arms .*, got 0.45"),
+        ("a", [(0.4, 1), (0.4, 2)], "reward must"),
+        ("a", [(None, 1)], "arm must be an arm, got None"),
+    ],
+)
+def test_past_rewards_that_cannot_be(log, id, rewards, message):
+    with pytest.raises(ValueError, match=message):
+        log.import_rewards("shop", id, rewards)
+    assert log.bandit("shop").version == 0
+
+
+def test_pruning_while_the_log_is_in_use_makes_the_file_smaller(tmp_path):
+    path, clock = tmp_path / "log.db", HandClock()
+    log = Log(SQLiteStore(path), clock=clock, compiled=False)
+    log.create("shop", WAGP)
+    log.create("gone", WAGP)
+    bandit, padding = log.bandit("shop"), "x" * 150
+    works = [log.new_decision(bandit, f"{padding}{number}") for number in range(3_000)]
+    rows = [future.result().decision for future in log.writer.submit_all(works)]
+    works = [log.new_reward(bandit, row.id, 0.5) for row in rows]
+    for future in log.writer.submit_all(works):
+        future.result()
+    log.delete("gone")
+    log.clock.pass_seconds(100)
+    play(log, 5)
+    log.store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = path.stat().st_size
+    state = bandit.state()
+    pruned = prune_online(log, log.clock.now() - 50 * SECOND)
+    assert [(one.name, one.decisions, one.events, one.base) for one in pruned] == [
+        ("shop", 3_000, 3_000, 3_000)
+    ]
+    assert (sum(bandit.shown), bandit.state()) == (5, state)
+    log.store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert path.stat().st_size < before / 4
+    assert log.store.deleted_at("main", "gone") is None
+    play(log, 5, start=10)
+    all_agree(log)
+    log.close()
+    log = Log(SQLiteStore(path), compiled=False)
+    assert log.bandit("shop").version == 3_010
+    log.close()

@@ -43,6 +43,8 @@ def replay(db: Database, bandit: OneBandit = None) -> None:
             )
             if found.base:
                 print(f"  begins at version {found.base}; {found.gone} decisions are older")
+            if found.imported:
+                print(f"  {found.imported} decisions were imported with their rewards")
             if found.foreign:
                 print(f"  {found.foreign} of other versions of globalbandits come out otherwise")
             for line in found.wrong:

@@ -32,6 +32,7 @@ from globalbandits.service.http.messages import (
     DeletedOut,
     EvidenceOut,
     ExplanationOut,
+    ImportOut,
     PastOut,
     RewardAnswer,
     RewardOut,
@@ -252,6 +253,18 @@ class _Calls:
             {"bandit": name, "decision_id": id, "reward": value} for name, id, value in items
         ]
         return Call("POST", "/v1/rewards:batch", RewardsOut, "items", {"items": rewards})
+
+    @_Endpoint
+    def import_rewards(
+        self, name: str, import_id: str, rewards: Iterable[tuple[Any, float]]
+    ) -> Call[ImportOut]:
+        """Learn past rewards, as (arm's value, reward), before the bandit's first decision.
+
+        At most 1,000 in one call. Each call needs an id of its own, which makes it repeatable.
+        """
+        items = [{"value": value, "reward": reward} for value, reward in rewards]
+        body = {"import_id": import_id, "items": items}
+        return Call("POST", _path("bandits", name, "rewards:import"), ImportOut, body=body)
 
     @_Endpoint
     def past(self, decision_id: str, *, why: bool = False) -> Call[PastOut]:

@@ -9,7 +9,7 @@ import itertools
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -45,6 +45,7 @@ from globalbandits.service.http.messages import (
     FamilyOut,
     HealthOut,
     HistoryOut,
+    ImportOut,
     LatestDecision,
     LatestOut,
     NewTokenOut,
@@ -281,6 +282,17 @@ async def reward_many(request: ServiceRequest) -> Response:
         except ProblemError as error:
             answers[place] = RewardAnswer(status=error.status_code, problem=error.problem)
     return json_response(RewardsOut(items=[answer for answer in answers if answer is not None]))
+
+
+async def import_rewards(request: ServiceRequest) -> Response:
+    """Learn past rewards before the first decision."""
+    name, content = request.path_params["name"], request.content
+    rewards = [(item.value, item.reward) for item in content.items]
+    work = request.service.log.import_rewards
+    done = await asyncio.to_thread(work, name, content.import_id, rewards, request.caller.tenant)
+    learned = done.outcome is Outcome.LEARNED
+    status: Literal["learned", "duplicate"] = "learned" if learned else "duplicate"
+    return json_response(ImportOut(status=status, rewards=done.rewards, version=done.version))
 
 
 async def show_decision(request: ServiceRequest) -> Response:

@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 from globalbandits._rewards import as_unit
 from globalbandits._validation import LARGEST_INTEGER, as_integer, require
@@ -24,6 +24,7 @@ from globalbandits.service.log.append import (
     EventResult,
     NewDecision,
     NewEvent,
+    Outcome,
     catch_up,
 )
 from globalbandits.service.log.bandit import Bandit
@@ -37,15 +38,17 @@ from globalbandits.service.log.identifiers import (
 )
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import Redecision, redecide
-from globalbandits.service.log.settings import Settings, canonical_json
+from globalbandits.service.log.settings import Settings, arm_index, canonical_json
 from globalbandits.service.log.writer import Change, Notify, Writer, answer_all
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
     DEFAULT,
+    IMPORT_LIBRARY,
     RETRACTION,
     REWARD,
     BanditRow,
     Decision,
+    Event,
     SettingRow,
     WriterRow,
 )
@@ -55,6 +58,14 @@ SNAPSHOT_EVENTS = 10_000  # events between snapshots
 MAX_LOADED = 1_000  # bandits in memory
 OPEN_SECONDS = 30 * 86_400.0  # a decision without a deadline counts as open for this time
 _SAVED_PER_COMMIT = 50
+
+
+class ImportResult(NamedTuple):
+    """The outcome of an import, the number of its rewards, and the bandit's version."""
+
+    outcome: Outcome
+    rewards: int
+    version: int
 
 
 class Log:
@@ -520,6 +531,90 @@ class Log:
         return self.writer.submit(
             NewEvent(bandit.row.id, decision.id, DEFAULT, float(value), self.clock.now())
         )
+
+    def import_rewards(
+        self,
+        name: str,
+        import_id: str,
+        rewards: Sequence[tuple[Any, float]],
+        tenant: str = TENANT,
+    ) -> ImportResult:
+        """Learn past rewards before the bandit makes its first decision, all or none.
+
+        Each becomes a decision of its own that no policy made, and its reward. A repeated call with
+        the same id changes nothing.
+
+        Args:
+            name: the name of the bandit.
+            import_id: your name of these rewards, for retries; 1 to 100 characters.
+            rewards: pairs of an arm's value and a reward, in order.
+            tenant: the owner of the bandit.
+
+        Raises:
+            ConflictError: if the bandit has decided already, or the id is that of other rewards.
+        """
+        valid = isinstance(import_id, str) and 0 < len(import_id) <= 100 and import_id.isprintable()
+        rule = "be a text of 1 to 100 printable characters"
+        require(valid, "import_id", rule, import_id, ServiceError)
+        require(len(rewards) > 0, "rewards", "not be empty", rewards, ServiceError)
+        found = self.bandit(name, tenant)
+        model, id, at = found.learner.model, found.row.id, self.clock.now()
+        pairs: list[tuple[int, float]] = []
+        for value, reward in rewards:
+            arm = arm_index(model, value, "arm")
+            require(arm is not None, "arm", "be an arm", value, ServiceError)
+            as_unit("reward", reward, model.reward_range)
+            pairs.append((int(arm or 0), float(reward)))
+        requests = [f"import:{import_id}:{place}" for place in range(len(pairs))]
+
+        def write(rows: Transaction) -> list[Event]:
+            bandit, versions = self._bandits[id], rows.lock([id])
+            if not versions:
+                raise UnknownError(f"bandit must be one of this store's, got {name!r}")
+            bandit.advance(catch_up(rows, versions, self._bandits)[id])
+            known = rows.decisions_by_request([(id, request) for request in requests])
+            if known:
+                events = rows.events_by_decision([row.id for row in known.values()])
+                stored = [known.get((id, request)) for request in requests]
+                same = [row and (row.shown, events[row.id][0].value) for row in stored]
+                after = rows.decisions_by_request([(id, f"import:{import_id}:{len(pairs)}")])
+                if same != pairs or after:
+                    raise ConflictError(f"import_id must be new, got {import_id!r}")
+                return []
+            if rows.has_own_decisions(id):
+                raise ConflictError(
+                    f"{name} has decided already: rewards are imported into a new bandit"
+                )
+            writer = rows.add_writer(WriterRow(0, IMPORT_LIBRARY, __version__, "", at))
+            version, number = bandit.version, bandit.number
+            decisions = [
+                Decision(
+                    self._ids.new(at), id, request, arm, arm, version, number, writer, at, None
+                )
+                for request, (arm, _) in zip(requests, pairs, strict=True)
+            ]
+            events_new = [
+                Event(id, version + place, REWARD, row.id, arm, reward, at)
+                for place, (row, (arm, reward)) in enumerate(
+                    zip(decisions, pairs, strict=True), start=1
+                )
+            ]
+            rows.add_decisions(decisions)
+            rows.add_events(events_new)
+            rows.set_versions({id: version + len(pairs)})
+            return events_new
+
+        def after(events: list[Event]) -> ImportResult:
+            bandit = self._bandits[id]
+            for event in events:
+                bandit.count_shown(event.arm)
+            bandit.advance(events)
+            outcome = Outcome.LEARNED if events else Outcome.DUPLICATE
+            return ImportResult(outcome, len(pairs), bandit.version)
+
+        result: ImportResult = self.writer.submit(Change(write, after, id)).result()
+        self._save_if_due(found)
+        return result
 
     def explain(self, name: str, decision: str, tenant: str = TENANT) -> Redecision:
         """Recompute and explain a past decision from the state it was made in.

@@ -136,14 +136,14 @@ class Settings:
             require(has_deadline, "deadline_seconds", rule, None, ServiceError)
 
 
-def arm_index(model: RewardModel, value: Any) -> int | None:
+def arm_index(model: RewardModel, value: Any, name: str = "incumbent") -> int | None:
     """The index of the arm with this value; None for None."""
     if value is None:
         return None
     is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
     found = [arm for arm in range(model.n_arms) if is_plain and model.arms[arm] == value]
     arms = show([plain_arm(arm) for arm in model.arms])
-    require(len(found) > 0, "incumbent", f"be one of the arms {arms}", value, ServiceError)
+    require(len(found) > 0, name, f"be one of the arms {arms}", value, ServiceError)
     return found[0]
 
 

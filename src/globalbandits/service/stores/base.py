@@ -56,6 +56,9 @@ class Transaction(Protocol):
     ) -> dict[tuple[int, str], Decision]:
         """The stored decisions of (bandit, request id) pairs. Unknown pairs are left out."""
 
+    def has_own_decisions(self, bandit: int) -> bool:
+        """Whether the bandit has decisions that were not imported."""
+
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         """The stored decisions with these ids. Unknown ids are left out."""
 

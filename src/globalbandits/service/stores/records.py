@@ -11,6 +11,8 @@ from typing import NamedTuple
 LAST = 2**63 - 1  # the highest possible version
 REWARD, DEFAULT = "reward", "default"
 RETRACTION, CORRECTION = "retraction", "correction"
+# The library of a writer whose decisions were imported. No policy made them.
+IMPORT_LIBRARY = "import"
 
 
 class BanditRow(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from globalbandits.service.stores.records import (
+    IMPORT_LIBRARY,
     LAST,
     BanditRow,
     Decision,
@@ -235,6 +236,13 @@ class SQLTransaction:
 
     def drop_token(self, id: str) -> None:
         self._run("DELETE FROM tokens WHERE id = ?", (id,))
+
+    def has_own_decisions(self, bandit: int) -> bool:
+        sql = (
+            "SELECT 1 FROM decisions WHERE bandit = ? "
+            "AND writer NOT IN (SELECT id FROM writers WHERE library = ?) LIMIT 1"
+        )
+        return bool(self._rows(sql, (bandit, IMPORT_LIBRARY)))
 
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         rows = self._rows_in(f"SELECT {columns(Decision)} FROM decisions WHERE id", ids)
