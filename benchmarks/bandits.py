@@ -24,7 +24,7 @@ from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.records import BanditRow, SettingRow
 
 N_BANDITS = 10_000
-N_USED = 4_500  # more than memory holds of bandits and of models
+N_USED = 10_000  # memory holds a tenth of the bandits, and all models
 N_REWARDS = 20  # of each bandit that is used
 N_COLD = 200
 POLICIES = ("wagp", "thompson_sampling")
@@ -88,7 +88,7 @@ def _use(path: Path) -> dict[str, Any]:
             future.result()
         states[name] = _bits(bandit)
     known = _load(log, {name: states[name] for name in list(states)[2_000 : 2_000 + N_COLD]})
-    build_model.cache_clear()
+    build_model.clear()
     new = _load(log, {name: states[name] for name in list(states)[:N_COLD]})
     begun = time.perf_counter()
     assert len(log.names(search="shop-0", after="shop-00500", limit=100)) == 100

@@ -3,10 +3,12 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from globalbandits.service.log import Log
@@ -253,6 +255,25 @@ def test_what_the_page_asks_for(tmp_path):
             pass
         earnings = answer.json()["evidence"]["earnings"]
         assert earnings["amount"] == pytest.approx(learner.earnings(1).amount)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM on Windows")
+def test_the_demo_ends_its_server_on_sigterm(tmp_path):
+    script = Path(__file__).parents[2] / "examples" / "demo" / "watch.py"
+    options = ["--db", str(tmp_path / "demo.db"), "--port", "0", "--pause", "0.05"]
+    demo = subprocess.Popen(
+        [sys.executable, str(script), *options], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        address = re.search(r"open (http://\S+)/ and watch", demo.stdout.readline())[1]
+        assert httpx.get(f"{address}/health", timeout=30).status_code == 200
+        demo.send_signal(signal.SIGTERM)
+        demo.communicate(timeout=60)
+    finally:
+        demo.kill()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{address}/health")
+    SQLiteStore(tmp_path / "demo.db").close()  # the lock is free
 
 
 def test_the_demo_learns(tmp_path):

@@ -425,8 +425,7 @@ def _expected_number(if_match: str | None) -> int | None:
 async def list_bandits(request: ServiceRequest) -> Response:
     """The names of the tenant's bandits, in pages."""
     limit = request.query_integer("limit", DEFAULT_BANDITS, MAX_BANDITS, minimum=1)
-    search = request.query_params.get("search", "")
-    after = request.query_params.get("after", "")
+    search, after = (request.query_text(name, 64) for name in ("search", "after"))
     names = request.service.log.names(
         request.caller.tenant, search=search, after=after, limit=limit + 1
     )

@@ -2,8 +2,9 @@
 
 import dataclasses
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from globalbandits._rewards import as_unit
@@ -172,8 +173,44 @@ def plain_arm(arm: Any) -> Any:
         return repr(arm)
 
 
-# A model of ten arms takes about 0.1 MB, and 30 ms to build: most of the time of a cold bandit.
-@lru_cache(maxsize=4_096)
-def build_model(spec: str) -> RewardModel:
-    """The model of a JSON specification, built once for all bandits that share it."""
-    return RewardModel.from_dict(json.loads(spec))
+class ModelCache:
+    """Builds models of JSON specifications; equal specifications share one model.
+
+    Building a model takes tens of milliseconds, most of the time of a bandit that is not in memory.
+    A model takes about 8 kB of memory per arm, so the models kept are limited by their arms.
+
+    Args:
+        max_arms: of all models that are kept. The least recently used ones go first.
+    """
+
+    def __init__(self, max_arms: int) -> None:
+        self._max_arms = max_arms
+        self._lock = threading.Lock()
+        self._models: OrderedDict[str, RewardModel] = OrderedDict()
+        self._n_arms = 0
+
+    def __call__(self, spec: str) -> RewardModel:
+        """The model of a JSON specification."""
+        with self._lock:
+            model = self._models.get(spec)
+            if model is not None:
+                self._models.move_to_end(spec)
+                return model
+        built = RewardModel.from_dict(json.loads(spec))
+        with self._lock:
+            # Another thread may have built it meanwhile.
+            model = self._models.setdefault(spec, built)
+            self._n_arms += model.n_arms if model is built else 0
+            while self._n_arms > self._max_arms and len(self._models) > 1:
+                _, oldest = self._models.popitem(last=False)
+                self._n_arms -= oldest.n_arms
+        return model
+
+    def clear(self) -> None:
+        """Forget all models."""
+        with self._lock:
+            self._models.clear()
+            self._n_arms = 0
+
+
+build_model = ModelCache(max_arms=100_000)
