@@ -10,6 +10,13 @@ if TYPE_CHECKING:
 _EXAMPLE = """{"model": {"family": "demand.linear_power", "arms": [0.4, 0.5, 0.6, 0.7, 0.8]}, \
 "policy": {"policy": "wagp"}}"""
 
+TokenDatabase = Annotated[
+    str,
+    typer.Argument(
+        metavar="DB", help="SQLite file of the service, or postgresql://user@host/database."
+    ),
+]
+
 token_app = typer.Typer(no_args_is_help=True, help="Tokens of a decision service.")
 
 
@@ -33,6 +40,24 @@ def serve(
     most_open: Annotated[
         int, typer.Option(help="Maximum number of open decisions of a bandit.")
     ] = 100_000,
+    deadline: Annotated[
+        str,
+        typer.Option(help="Deadline of new bandits that name none, such as 30d or 12h; or none."),
+    ] = "30d",
+    most_bandits: Annotated[
+        int | None, typer.Option(help="Maximum number of bandits of a tenant; no limit by default.")
+    ] = None,
+    max_loaded: Annotated[int, typer.Option(help="Maximum number of bandits in memory.")] = 1_000,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Prune decisions older than this, such as 400d; all stay by default."),
+    ] = None,
+    bandit_metrics: Annotated[
+        bool, typer.Option(help="Numbers of every bandit in memory at /metrics.")
+    ] = False,
+    webhook: Annotated[
+        str | None, typer.Option(help="Address that gets a POST when a model is refuted.")
+    ] = None,
     rate: Annotated[float, typer.Option(help="Requests per second and token.")] = 10_000.0,
 ) -> None:
     """Serve decisions over HTTP, and learn from their rewards.
@@ -48,6 +73,7 @@ def serve(
     """
     from globalbandits._extras import needs_extra
     from globalbandits._validation import as_integer, as_positive
+    from globalbandits.cli.arguments import as_seconds
     from globalbandits.errors import ServiceError
 
     with needs_extra("serve"):
@@ -57,8 +83,22 @@ def serve(
 
     as_integer("port", port, 0, ServiceError, maximum=65_535)
     as_integer("most-open", most_open, 1, ServiceError)
+    if most_bandits is not None:
+        as_integer("most-bandits", most_bandits, 1, ServiceError)
+    as_integer("max-loaded", max_loaded, 10, ServiceError)
     as_positive("rate", rate, ServiceError)
-    options = ServiceOptions(token=token, most_open=most_open, rate=rate, burst=2 * rate)
+    options = ServiceOptions(
+        token=token,
+        most_bandits=most_bandits,
+        max_loaded=max_loaded,
+        most_open=most_open,
+        deadline_seconds=None if deadline == "none" else as_seconds("deadline", deadline),
+        keep_seconds=None if keep is None else as_seconds("keep", keep),
+        bandit_metrics=bandit_metrics,
+        webhook=webhook,
+        rate=rate,
+        burst=2 * rate,
+    )
     store = open_store(db)
     try:
         check_reachable(host, store, options)
@@ -102,12 +142,7 @@ def _print_address(db: str, host: str, port: int, tokens: bool) -> None:
 
 @token_app.command("create")
 def token_create(
-    db: Annotated[
-        str,
-        typer.Argument(
-            metavar="DB", help="SQLite file of the service, or postgresql://user@host/database."
-        ),
-    ],
+    db: TokenDatabase,
     role: Annotated[str, typer.Option(help="read, write or admin.")] = "write",
     tenant: Annotated[str, typer.Option(help="Tenant of the token.")] = "main",
     label: Annotated[str, typer.Option(help="Description of its purpose.")] = "",
@@ -133,3 +168,50 @@ def token_create(
     finally:
         store.close()
     print(token)
+
+
+@token_app.command("list")
+def token_list(db: TokenDatabase) -> None:
+    """List the tokens of all tenants, without their secrets. A server may be running.
+
+    [bold]Example[/bold]
+
+      globalbandits token list shop.db
+    """
+    from globalbandits.service.log.clock import as_text
+    from globalbandits.service.stores import open_store
+
+    store = open_store(db, read_only=True)
+    try:
+        for row in store.tokens():
+            ends = "" if row.expires_at is None else f" until {as_text(row.expires_at)}"
+            print(f"{row.id} {row.tenant} {row.role} since {as_text(row.at)}{ends} {row.label}")
+    finally:
+        store.close()
+
+
+@token_app.command("revoke")
+def token_revoke(
+    db: TokenDatabase,
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, see token list.")],
+) -> None:
+    """Revoke a token. No server may be using an SQLite file.
+
+    If a server is using it, an administrator can revoke a token with DELETE /v1/tokens/ID.
+
+    [bold]Example[/bold]
+
+      globalbandits token revoke shop.db 0123456789ab
+    """
+    from globalbandits.errors import UnknownError
+    from globalbandits.service.stores import open_store
+
+    store = open_store(db)
+    try:
+        if id not in {row.id for row in store.tokens()}:
+            raise UnknownError(f"id must be the id of a token, got {id!r}")
+        with store.transaction() as rows:
+            rows.drop_token(id)
+    finally:
+        store.close()
+    print(f"{id} is revoked")

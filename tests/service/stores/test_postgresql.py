@@ -222,14 +222,14 @@ def test_a_server_that_was_restarted(empty):
     log = Log(PostgreSQLStore(empty.address), compiled=False)
     log.create("shop", WAGP)
     id = log.decide("shop", "a").decision.id
-    assert log.store.n_open(1) == 1
+    assert log.store.open_decisions(1, 0, 0)[0] == 1
     empty.stop()
     with pytest.raises(StoreUnavailable, match="cannot be"):
         log.reward("shop", id, 0.3)
     with pytest.raises(StoreUnavailable, match="cannot be"):
-        log.store.n_open(1)
+        log.store.open_decisions(1, 0, 0)[0]
     empty.start()
-    assert log.store.n_open(1) == 1
+    assert log.store.open_decisions(1, 0, 0)[0] == 1
     assert log.reward("shop", id, 0.3).outcome == "learned"
     log.close()
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from globalbandits.service.log.settings import (
     plain_arm,
 )
 from globalbandits.service.stores.records import (
+    CORRECTION,
     RETRACTION,
     BanditRow,
     Event,
@@ -54,7 +56,10 @@ class Bandit:
 
     Attributes:
         anchor: the arm of the last learned reward; None before the first.
-        n_open: decisions without a reward and without a default.
+        n_open: open decisions. Those whose deadline has passed count until the next recount.
+        oldest_open: the time of the oldest open decision at the last recount, in microseconds.
+        last_event_at: the time of the last event; None before the first.
+        recounted_at: when decisions were counted in the store, in seconds of the monotonic clock.
         shown: how often each arm was shown.
         values: the values of the arms as JSON values.
     """
@@ -66,6 +71,9 @@ class Bandit:
         self.version = 0
         self.anchor: int | None = None
         self.n_open = 0
+        self.oldest_open: int | None = None
+        self.last_event_at: int | None = None
+        self.recounted_at = time.monotonic()
         self._generators = RequestGenerators(row.seed)
         self._settings_by_number: dict[int, Settings] = {}
         settings = Settings.from_log(first.body)
@@ -160,10 +168,13 @@ class Bandit:
             self.n_open += 1
             self.shown[arm] += 1
 
-    def set_shown(self, shown: Mapping[int, int], n_open: int) -> None:
+    def set_shown(
+        self, shown: Mapping[int, int], n_open: int, oldest_open: int | None = None
+    ) -> None:
         """Replace the counts with those of the store."""
         with self.lock:
-            self.n_open = n_open
+            self.n_open, self.oldest_open = n_open, oldest_open
+            self.recounted_at = time.monotonic()
             self.shown = [shown.get(arm, 0) for arm in range(len(self.shown))]
 
     def _change_due(self, waiting: list[SettingRow]) -> list[SettingRow]:
@@ -184,8 +195,10 @@ class Bandit:
         else:
             self.learner.update(event.arm, event.value)
             self.anchor = event.arm
-            # Another process may have made the decision; then it is not counted here yet.
-            self.n_open = max(self.n_open - 1, 0)
+            if event.kind != CORRECTION:
+                # Another process may have made the decision; then it is not counted here yet.
+                self.n_open = max(self.n_open - 1, 0)
+        self.last_event_at = event.at
         self.version += 1
 
     def _change(self, row: SettingRow) -> None:

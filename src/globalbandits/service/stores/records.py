@@ -4,12 +4,15 @@ Times are integers: microseconds since 1970 in UTC. The order of rows never depe
 are ordered by ``seq``, settings by ``number``, and decisions by the version they were made at.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 LAST = 2**63 - 1  # the highest possible version
-REWARD, DEFAULT, RETRACTION = "reward", "default", "retraction"
+REWARD, DEFAULT = "reward", "default"
+RETRACTION, CORRECTION = "retraction", "correction"
+# The library of a writer whose decisions were imported. No policy made them.
+IMPORT_LIBRARY = "import"
 
 
 class BanditRow(NamedTuple):
@@ -62,7 +65,11 @@ class Decision(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event that was learned: a reward, a default after the deadline, or a retraction."""
+    """An event that was learned.
+
+    ``kind`` is ``reward``, ``default`` (after the deadline), ``retraction``, or ``correction`` (a
+    reward after a retraction).
+    """
 
     bandit: int
     seq: int
@@ -74,8 +81,9 @@ class Event(NamedTuple):
 
 
 class StoredEvent(NamedTuple):
-    """The value of a decision's event and its place in the bandit's order."""
+    """The kind and value of a decision's event, and its place in the bandit's order."""
 
+    kind: str
     value: float
     seq: int
 
@@ -136,19 +144,18 @@ class State(StrEnum):
     RETRACTED = "retracted"
 
 
-def decision_state(events: Mapping[str, StoredEvent]) -> State:
-    """The state of a decision with these events, by kind.
+def decision_state(events: Sequence[StoredEvent]) -> State:
+    """The state of a decision with these events, in order.
 
-    >>> decision_state({REWARD: StoredEvent(0.5, 1), RETRACTION: StoredEvent(0.5, 2)}).value
+    >>> decision_state([StoredEvent(REWARD, 0.5, 1), StoredEvent(RETRACTION, 0.5, 2)]).value
     'retracted'
     """
-    if RETRACTION in events:
-        return State.RETRACTED
-    if REWARD in events:
-        return State.REWARDED
-    return State.DEFAULTED if DEFAULT in events else State.OPEN
+    if not events:
+        return State.OPEN
+    states = {RETRACTION: State.RETRACTED, DEFAULT: State.DEFAULTED}
+    return states.get(events[-1].kind, State.REWARDED)
 
 
-def learned_event(events: Mapping[str, StoredEvent]) -> StoredEvent | None:
-    """The reward or default that was learned for a decision with these events, by kind."""
-    return events.get(REWARD) or events.get(DEFAULT)
+def learned_event(events: Sequence[StoredEvent]) -> StoredEvent | None:
+    """The last reward, default or correction of a decision, even if it was retracted."""
+    return next((event for event in reversed(events) if event.kind != RETRACTION), None)
