@@ -40,11 +40,12 @@ class Noise(NamedTuple):
     guesses: FloatArray  # (n_arms,) guesses of the arms' means
     expected: FloatArray  # (n_arms,) variances estimated from all arms
     variances: FloatArray  # (n_arms,) v_k, from all arms and the arm's own rewards
+    rarities: FloatArray  # (n_arms,) factors of the weight of the expected variance
 
 
 def no_noise(n_arms: int) -> Noise:
     """Nothing learned yet."""
-    return Noise(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+    return Noise(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms), np.ones(n_arms))
 
 
 def guess_mean(stats: Statistics, arm: int, first_guess: float) -> float:
@@ -89,7 +90,8 @@ def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int)
     count = stats.counts[arm]
     if count >= 2:
         own = max(0.0, stats.squares[arm] - stats.sums[arm] * stats.sums[arm] / count)
-        variance = (pooling.rounds * variance + own) / (pooling.rounds - 1.0 + count)
+        weight = pooling.rounds * noise.rarities[arm]
+        variance = (weight * variance + own) / (weight - 1.0 + count)
     noise.variances[arm] = max(variance, MIN_VARIANCE)
 
 
