@@ -61,7 +61,7 @@ class Elastic:
         line = np.interp((np.arange(2000) + 0.5) / 2000, (np.arange(m) + 0.5) / m, part)
         self.log_theta = np.log(np.maximum(1e-6, line))
         r = np.ones(self.K) if arm_errors is None else np.array(arm_errors)
-        self.s2 = [SCALES**2 * r[k] ** 2 for k in range(self.K)]
+        self.relative = r**2
         self.rewards = [[] for _ in range(self.K)]
         self.next_fit = 0
         self.fit()
@@ -88,8 +88,11 @@ class Elastic:
                 a += few * np.sum((x - np.mean(x)) ** 2)
                 b += few * (len(x) - 1) * max(np.mean(x) * (1 - np.mean(x)), 0.001)
         c = min(1, a / b)
-        # 2. and 3. an arm's variance
-        e = self.guess()
+        # 2. and 3. an arm's variance; errors are in proportion to m (1 - m)
+        m, e = self.guess()
+        self.root = 4 * np.maximum(m * (1 - m), 0.002)
+        self.factor = self.root**2
+        self.s2 = [SCALES**2 * self.relative[k] * self.factor[k] for k in arms]
         q = np.maximum(e * (1 - e), e.max() * (1 - e.max()))
         q[(e < 0.5) & (e.max() > 0.5)] = 0.25
         self.pv = c * np.maximum(q, 0.001)
@@ -102,7 +105,8 @@ class Elastic:
                 w = (self.s2[k] + self.v[k] / len(self.rewards[k]))[:, None]
                 gap = np.mean(self.rewards[k]) - self.curves[:, k]
                 usual = -(gap**2) / (2 * w) - np.log(w) / 2
-                wide = -(gap**2) / (2 * (w + Z)) - np.log(w + Z) / 2
+                z = Z * self.factor[k]
+                wide = -(gap**2) / (2 * (w + z)) - np.log(w + z) / 2
                 log = log + usual
                 if self.pi > 0:
                     odds[k] = wide - usual + math.log(self.pi / (1 - self.pi))
@@ -122,21 +126,25 @@ class Elastic:
         self.renewed = [len(x) for x in self.rewards]
 
     def guess(self):
-        """The arms' means at a glance: coins, at every 50th cell, at most 100 of an arm."""
+        """The curves' and the arms' means: Bernoulli rewards, every 50th cell, at most 100 of an arm."""
         few = self.curves[25::50]
         log = self.log_theta[25::50].copy()
         for k, x in enumerate(self.rewards):
             if x:
-                log -= min(100, len(x)) * (np.mean(x) - few[:, k]) ** 2 / (2 * 0.25)
+                p = np.clip(few[:, k], 1e-4, 1 - 1e-4)
+                one = np.mean(x) * np.log(p) + (1 - np.mean(x)) * np.log(1 - p)
+                log += min(100, len(x)) * one
         weight = np.exp(log - log.max())
         first = (weight / weight.sum()) @ few
-        return np.array([np.mean([first[k]] * 4 + x) for k, x in enumerate(self.rewards)])
+        return first, np.array([np.mean([first[k]] * 4 + x) for k, x in enumerate(self.rewards)])
 
     def variance(self, k):
         x = self.rewards[k]
         if len(x) < 2:
             return max(self.pv[k], 1e-5)
-        return max((5 * self.pv[k] + np.sum((x - np.mean(x)) ** 2)) / (4 + len(x)), 1e-5)
+        few = 5 / self.root[k]
+        own = np.sum((x - np.mean(x)) ** 2)
+        return max((few * self.pv[k] + own) / (few - 1 + len(x)), 1e-5)
 
     def score(self, k):
         n, v, s2 = len(self.rewards[k]), self.v[k], self.s2[k]
@@ -178,7 +186,8 @@ class Elastic:
             return -math.inf
         n, v, own = len(self.rewards[k]), self.v[k], np.mean(self.rewards[k])
         mp = np.sum(self.p * self.M[k])
-        r = Z2 / (Z2 + v / n)
+        z = Z2 * self.factor[k]
+        r = z / (z + v / n)
         rest = r * v / n
         return mp + r * (own - mp) + math.sqrt(rest) * psi_log(self.eps * self.HG * rest / v)
 
@@ -191,16 +200,17 @@ class Elastic:
         """Both kinds of exception: probability, then mean and variance of the arm's mean."""
         n, v = len(self.rewards[k]), self.v[k]
         mp = np.sum(self.p * self.M[k])
+        kinds = [(share, z * self.factor[k]) for share, z in KINDS]
         if n == 0:
-            return [(self.pi * share, mp, z) for share, z in KINDS]
+            return [(self.pi * share, mp, z) for share, z in kinds]
         own = np.mean(self.rewards[k])
         a = v / n + np.sum(self.p * (self.s2[k] + self.V[k]))
         odds = []
-        for share, z in KINDS:
+        for share, z in kinds:
             log = normal_log(own - mp, a + z) - normal_log(own - mp, a)
             odds.append(self.pi * share * math.exp(min(30, log)))
         whole = 1 - self.pi + sum(odds)
-        trust = [z / (z + v / n) for _, z in KINDS]
+        trust = [z / (z + v / n) for _, z in kinds]
         return [
             (o / whole, mp + r * (own - mp), r * v / n) for o, r in zip(odds, trust, strict=True)
         ]

@@ -23,6 +23,7 @@ from globalbandits.policies.shared.worth import worth_within
 from globalbandits.statistics import Statistics
 
 MIN_SCALE_WEIGHT = 1e-9  # a scale with a smaller weight is left out of an index
+# Variances are those of an arm with mean 1/2.
 FAR_VARIANCE = 0.1  # of the error of an arm whose curve carries no information
 FAR_SHARE = 0.03  # share of such curves among the badly wrong ones
 FLOOR_VARIANCE = 0.001  # of the error that the floor allows for
@@ -33,7 +34,8 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
     fit = state.fit
     count = stats.counts[arm]
     variance = state.noise.variances[arm]
-    relative = setup.prior.relative[arm]
+    factor = fit.sketch.factors[arm]
+    relative = setup.prior.relative[arm] * factor
     noise = 0.0
     own = 0.0
     if count > 0:
@@ -64,8 +66,8 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         index += weight * (mean_i + setup.eagerness * math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
         surprise = own - model
-        near = law_of_exception(count, surprise, noise, spread, EXCEPTION_VARIANCE)
-        far = law_of_exception(count, surprise, noise, spread, FAR_VARIANCE)
+        near = law_of_exception(count, surprise, noise, spread, factor * EXCEPTION_VARIANCE)
+        far = law_of_exception(count, surprise, noise, spread, factor * FAR_VARIANCE)
         near_odds = setup.exception * (1.0 - FAR_SHARE) * near[0]
         far_odds = setup.exception * FAR_SHARE * far[0]
         both = near_odds + far_odds
@@ -86,7 +88,7 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
                 index = max(index, centre + bonus)
     if count > 0 and setup.caution > 0.0:
         ahead = setup.caution * state.horizons[1]
-        index = max(index, floor(model, own, noise, variance, ahead))
+        index = max(index, floor(model, own, noise, variance, factor * FLOOR_VARIANCE, ahead))
     # The index mirrored at the mean: a lower bound at the same distance.
     low = 2.0 * mean - index
     rounds = state.horizons[2]
@@ -106,7 +108,9 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         state.indices[arm] = math.inf
 
 
-def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:
+def floor(
+    model: float, own: float, noise: float, variance: float, size: float, ahead: float
+) -> float:
     """Return the smallest index of an arm, for a curve that may be slightly wrong.
 
     Args:
@@ -114,9 +118,10 @@ def floor(model: float, own: float, noise: float, variance: float, ahead: float)
         own: the mean of the arm's rewards.
         noise: the variance of that mean.
         variance: the variance of one reward.
+        size: the variance of the curve's error.
         ahead: rounds to look ahead, times the probability that the curve is wrong.
     """
-    trust = FLOOR_VARIANCE / (FLOOR_VARIANCE + noise)
+    trust = size / (size + noise)
     rest = trust * noise
     return model + trust * (own - model) + math.sqrt(rest) * psi_log(ahead * rest / variance)
 

@@ -1,10 +1,12 @@
 """The posterior of the parameter and of the size of the curves' errors, on a grid.
 
-The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` are Normal with mean 0 and standard
-deviation s r_k, where r_k is known (1 by default). One arm may be an exception, whose error has a
-variance larger by z. Given the arms' sample means, the weight of (s, theta) is ::
+The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` are Normal with mean 0 and variance
+``s**2 r_k**2 f_k``, where r_k is known (1 by default) and ``f_k = (4 m (1 - m))**2`` at a first
+guess m of the curve's mean: errors are of one size on the log-odds scale. One arm may be an
+exception, whose error has a variance larger by ``z f_k``. Given the arms' sample means, the weight
+of (s, theta) is ::
 
-    prior(s) * prior(theta) * prod_k Normal(mean_k; mu_k(theta), s**2 r_k**2 + v_k / N_k)
+    prior(s) * prior(theta) * prod_k Normal(mean_k; mu_k(theta), s**2 r_k**2 f_k + v_k / N_k)
 
 times the odds of the arm that is most likely the exception, if they are above 1. Here v_k is the
 variance of the rewards of arm k, and N_k their number. An index needs the weights of the scales s,
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 # The grid, with priors of the parameter and of the scales.
 
-# Sizes s of the errors: standard deviations on the unit reward scale.
+# Sizes s of the errors: standard deviations on the unit reward scale of an arm with mean 1/2. There
+# one unit is four units of log-odds.
 SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 N_SCALES = len(SCALES)
 EQUAL_WEIGHTS = (1.0,) * N_SCALES
@@ -45,11 +48,13 @@ MAX_PRIOR_PARTS = 20
 MIN_PART_WEIGHT = 1e-6
 N_COARSE, N_FINE = 32, 48  # points at which a scale's weight is computed in each pass
 
-# The first guess of the means uses these cells, at most this many rewards per arm, and this
-# variance of a reward.
+# The first guess of the means uses these cells, and at most this many rewards per arm.
 SKETCH_CELLS = slice(25, N_CELLS, 50)
 SKETCH_MAX_REWARDS = 100.0
-SKETCH_VARIANCE = 0.25
+MIN_SKETCH_MEAN = 1e-4  # means nearer to 0 or 1 have no useful likelihood
+
+# Smallest m (1 - m) of an arm in the size of its error.
+MIN_ERROR_BOUND = 0.002
 
 
 class Prior(NamedTuple):
@@ -60,6 +65,8 @@ class Prior(NamedTuple):
     log_thetas: FloatArray  # (n_cells,) logarithm of the prior weight
     sketch: FloatArray  # (n_sketch, n_arms) some rows of the means
     sketch_logs: FloatArray  # (n_sketch,) the same entries of log_thetas
+    sketch_odds: FloatArray  # (n_sketch, n_arms) log-odds of those means
+    sketch_misses: FloatArray  # (n_sketch, n_arms) logarithm of 1 minus those means
     relative: FloatArray  # (n_arms,) r_k**2: arm k's error has the standard deviation s r_k
     scales: FloatArray  # (n_scales,) s
     log_weights: FloatArray  # (n_scales,)
@@ -68,17 +75,18 @@ class Prior(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """Scratch arrays of a first guess of the means."""
+    """A first guess of the curves, with its scratch arrays."""
 
+    factors: FloatArray  # (n_arms,) variance of an arm's error, relative to that at mean 1/2
     own: FloatArray  # (n_arms,) mean reward
-    precisions: FloatArray  # (n_arms,)
+    rewards: FloatArray  # (n_arms,) number of rewards used
     logs: FloatArray  # (n_sketch,) of the weight of each cell
 
 
 def no_sketch(prior: Prior) -> Sketch:
-    """Empty scratch arrays."""
+    """Empty arrays."""
     n_rows, n_arms = prior.sketch.shape
-    return Sketch(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_rows))
+    return Sketch(np.ones(n_arms), np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_rows))
 
 
 def default_weights(share: float) -> tuple[float, ...]:
@@ -136,12 +144,16 @@ def build_prior(
     mass = np.array(weights)
     used = mass > 0.0
     sizes = np.ones(model.n_arms) if relative is None else np.array(relative)
+    sketch = means[SKETCH_CELLS].copy()
+    chances = np.clip(sketch, MIN_SKETCH_MEAN, 1.0 - MIN_SKETCH_MEAN)
     return Prior(
         means=means,
         thetas=thetas,
         log_thetas=log_thetas,
-        sketch=means[SKETCH_CELLS].copy(),
+        sketch=sketch,
         sketch_logs=log_thetas[SKETCH_CELLS].copy(),
+        sketch_odds=np.log(chances) - np.log1p(-chances),
+        sketch_misses=np.log1p(-chances),
         relative=sizes * sizes,
         scales=np.array(SCALES)[used],
         log_weights=np.log(mass[used] / np.sum(mass)),
@@ -151,27 +163,32 @@ def build_prior(
 
 
 def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -> None:
-    """Guess the arms' means before the variances of rewards are known.
+    """Guess the arms' means before the variances of rewards are known, and size their errors.
 
-    The curves are averaged over a few cells, with weights for the largest possible variance of
-    rewards. Then each arm's own rewards are added.
+    The curves are averaged over a few cells, with the likelihood of Bernoulli rewards. Then each
+    arm's own rewards are added.
+
+    Errors live on the log-odds scale: an error e there moves a mean m by about ``m (1 - m) e``.
+    So the variance of an arm's error is in proportion to the square of ``m (1 - m)`` at the
+    average m of its curve, and sizes of errors are those of an arm with mean 1/2.
     """
     n_arms = stats.counts.shape[0]
-    own, precisions, logs = memory.own, memory.precisions, memory.logs
+    own, rewards, logs = memory.own, memory.rewards, memory.logs
     for arm in range(n_arms):
         noise.guesses[arm] = 0.0
         own[arm] = 0.0
-        precisions[arm] = 0.0
+        rewards[arm] = 0.0
         count = float(stats.counts[arm])
         if count > 0.0:
             own[arm] = stats.sums[arm] / count
-            precisions[arm] = min(SKETCH_MAX_REWARDS, count) / (2.0 * SKETCH_VARIANCE)
+            rewards[arm] = min(SKETCH_MAX_REWARDS, count)
     top = -math.inf
     for row in range(logs.shape[0]):
         log = prior.sketch_logs[row]
         for arm in range(n_arms):
-            gap = own[arm] - prior.sketch[row, arm]
-            log -= gap * gap * precisions[arm]
+            log += rewards[arm] * (
+                own[arm] * prior.sketch_odds[row, arm] + prior.sketch_misses[row, arm]
+            )
         logs[row] = log
         top = max(top, log)
     mass = 0.0
@@ -181,7 +198,12 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
         for arm in range(n_arms):
             noise.guesses[arm] += weight * prior.sketch[row, arm]
     for arm in range(n_arms):
-        noise.guesses[arm] = guess_mean(stats, arm, noise.guesses[arm] / mass)
+        mean = noise.guesses[arm] / mass
+        root = 4.0 * max(mean * (1.0 - mean), MIN_ERROR_BOUND)
+        memory.factors[arm] = root * root
+        # Rewards that are rarely above 0 show their variance late.
+        noise.rarities[arm] = 1.0 / root
+        noise.guesses[arm] = guess_mean(stats, arm, mean)
 
 
 # The weights of one scale on the cells that matter, by a coarse and a fine pass.
@@ -189,7 +211,7 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
 # A pass divides a window of cells into blocks of equal size, and uses the middle cell of each
 # block.
 
-# z: the variance of the error of an arm whose curve is badly wrong.
+# z: the variance of the error of an arm whose curve is badly wrong, at mean 1/2.
 EXCEPTION_VARIANCE = 0.015
 # Blocks whose weight is below exp(-14) of the largest are left out.
 WINDOW_NATS = 14.0
@@ -212,8 +234,9 @@ class Scan(NamedTuple):
     arms: IntArray  # (n_arms,)
     means: FloatArray  # (n_arms,) mean reward
     noise: FloatArray  # (n_arms,) v_k / N_k
-    relative: FloatArray  # (n_arms,) r_k**2
-    precisions: FloatArray  # (n_arms,) 1 / (2 (s**2 r_k**2 + noise))
+    relative: FloatArray  # (n_arms,) f_k r_k**2
+    sizes: FloatArray  # (n_arms,) f_k z
+    precisions: FloatArray  # (n_arms,) 1 / (2 (s**2 f_k r_k**2 + noise))
     gains: FloatArray  # (n_arms,) the precision minus that of an exception
     odds: FloatArray  # (n_arms,) logarithm of the odds of an exception without a gap
     coarse: Gaps  # of the first pass, the same for all scales
@@ -229,6 +252,7 @@ def no_scan(prior: Prior) -> Scan:
         means=np.zeros(n_arms),
         noise=np.zeros(n_arms),
         relative=np.zeros(n_arms),
+        sizes=np.zeros(n_arms),
         precisions=np.zeros(n_arms),
         gains=np.zeros(n_arms),
         odds=np.zeros(n_arms),
@@ -242,7 +266,9 @@ def _no_gaps(n_arms: int, n_points: int) -> Gaps:
     return Gaps(np.zeros(4, np.int64), np.zeros((n_arms, n_points)), np.zeros(n_points))
 
 
-def list_pulled_arms(prior: Prior, stats: Statistics, variances: FloatArray, scan: Scan) -> int:
+def list_pulled_arms(
+    prior: Prior, stats: Statistics, variances: FloatArray, factors: FloatArray, scan: Scan
+) -> int:
     """Start a scan: list the arms with rewards, and return their number."""
     clear_scan(scan)
     n_pulled = 0
@@ -252,7 +278,8 @@ def list_pulled_arms(prior: Prior, stats: Statistics, variances: FloatArray, sca
             scan.arms[n_pulled] = arm
             scan.means[n_pulled] = stats.sums[arm] / count
             scan.noise[n_pulled] = variances[arm] / count
-            scan.relative[n_pulled] = prior.relative[arm]
+            scan.relative[n_pulled] = prior.relative[arm] * factors[arm]
+            scan.sizes[n_pulled] = EXCEPTION_VARIANCE * factors[arm]
             n_pulled += 1
     return n_pulled
 
@@ -265,6 +292,7 @@ def clear_scan(scan: Scan) -> None:
         scan.means,
         scan.noise,
         scan.relative,
+        scan.sizes,
         scan.precisions,
         scan.gains,
         scan.odds,
@@ -290,7 +318,7 @@ def set_precisions(scan: Scan, n_pulled: int, scale: float, exception: float) ->
         before = math.log(exception / (1.0 - exception))
     for k in range(n_pulled):
         spread = scale * scale * scan.relative[k] + scan.noise[k]
-        wide = spread + EXCEPTION_VARIANCE
+        wide = spread + scan.sizes[k]
         log -= 0.5 * math.log(spread)
         scan.precisions[k] = 0.5 / spread
         scan.gains[k] = 0.5 / spread - 0.5 / wide
@@ -407,7 +435,7 @@ class Fit(NamedTuple):
     scan: Scan  # scratch arrays of the passes
     first: FloatArray  # (n_arms,) scratch array: sums of the curves
     second: FloatArray  # (n_arms,) scratch array: sums of their squares
-    sketch: Sketch  # scratch arrays of a first guess
+    sketch: Sketch  # a first guess of the curves
 
 
 def no_fit(prior: Prior) -> Fit:
@@ -438,11 +466,11 @@ def fit_errors(
         exception: the prior probability that an arm is the exception; 0 for none.
         stats: the rewards.
         variances: (n_arms,) variances of the arms' rewards.
-        fit: receives the result.
+        fit: has the first guess of the curves, and receives the result.
     """
     n_scales = prior.scales.shape[0]
     n_arms = stats.counts.shape[0]
-    n_pulled = list_pulled_arms(prior, stats, variances, fit.scan)
+    n_pulled = list_pulled_arms(prior, stats, variances, fit.sketch.factors, fit.scan)
     # Local names save look-ups in compiled code.
     means, thetas, first, second = prior.means, fit.thetas, fit.first, fit.second
     for i in range(n_scales):

@@ -50,6 +50,7 @@ class Noise(NamedTuple):
     variances: FloatArray  # (n_arms,) v_k, from all arms and the arm's own rewards
     bounds: FloatArray  # (n_arms,) the largest possible variances
     doubt: FloatArray  # (1,) weight of the bounds against an arm's own rewards
+    rarities: FloatArray  # (n_arms,) factors of the weight of the expected variance
 
 
 def no_noise(n_arms: int) -> Noise:
@@ -60,6 +61,7 @@ def no_noise(n_arms: int) -> Noise:
         variances=np.zeros(n_arms),
         bounds=np.zeros(n_arms),
         doubt=np.zeros(1),
+        rarities=np.ones(n_arms),
     )
 
 
@@ -114,7 +116,8 @@ def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int)
         mean = stats.sums[arm] / count
         own = max(0.0, stats.squares[arm] - stats.sums[arm] * stats.sums[arm] / count)
         if count >= 2:
-            variance = (pooling.rounds * variance + own) / (pooling.rounds - 1.0 + count)
+            weight = pooling.rounds * noise.rarities[arm]
+            variance = (weight * variance + own) / (weight - 1.0 + count)
         doubt = noise.doubt[0]
         if doubt > 0.0:
             possible = (count - 1) * max(0.0, mean * (1.0 - mean))
