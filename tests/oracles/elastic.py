@@ -95,7 +95,9 @@ class Elastic:
         self.s2 = [SCALES**2 * self.relative[k] * self.factor[k] for k in arms]
         q = np.maximum(e * (1 - e), e.max() * (1 - e.max()))
         q[(e < 0.5) & (e.max() > 0.5)] = 0.25
-        self.pv = c * np.maximum(q, 0.001)
+        self.most = np.maximum(q, 0.001)
+        self.pv = c * self.most
+        self.doubt = 0.01 * math.log(1 + t)
         self.v = np.array([self.variance(k) for k in arms])
         # 4. weights of (scale, theta), at most one arm being an exception
         log = np.log(self.prior)[:, None] + self.log_theta
@@ -126,7 +128,7 @@ class Elastic:
         self.renewed = [len(x) for x in self.rewards]
 
     def guess(self):
-        """The curves' and the arms' means: Bernoulli rewards, every 50th cell, at most 100 of an arm."""
+        """Means of curves and arms: Bernoulli rewards, every 50th cell, at most 100 of an arm."""
         few = self.curves[25::50]
         log = self.log_theta[25::50].copy()
         for k, x in enumerate(self.rewards):
@@ -144,7 +146,10 @@ class Elastic:
             return max(self.pv[k], 1e-5)
         few = 5 / self.root[k]
         own = np.sum((x - np.mean(x)) ** 2)
-        return max((few * self.pv[k] + own) / (few - 1 + len(x)), 1e-5)
+        # The arm may vary more than the others: as much as its own rewards allow.
+        coins = (len(x) - 1) * np.mean(x) * (1 - np.mean(x))
+        allowed = min(1, (self.doubt + own) / (self.doubt + coins)) * self.most[k]
+        return max((few * self.pv[k] + own) / (few - 1 + len(x)), allowed, 1e-5)
 
     def score(self, k):
         n, v, s2 = len(self.rewards[k]), self.v[k], self.s2[k]

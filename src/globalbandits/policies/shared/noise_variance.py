@@ -26,17 +26,17 @@ class Pooling(NamedTuple):
     """The influence of all arms on the variance of one arm."""
 
     rounds: float  # weight of the expected variance, as a number of rewards
-    most: float  # the largest number of rewards of one arm in the share; may be infinite
+    most: float  # the largest number of rewards of one arm in the share
     # Weight of the bound against an arm's own rewards, as a multiple of the logarithm of the
     # rounds; 0 to trust the other arms.
     doubt: float
 
 
-# An arm may vary much more than the other arms. Without a doubt, a few equal rewards of such an
-# arm beside an arm that hardly varies end its plays for good. The doubt grows with the logarithm
-# of the rounds, so that the probability of this falls as a power of the rounds.
-SIMILAR_ARMS = Pooling(rounds=20.0, most=math.inf, doubt=0.03)
-# The limit of 20 rewards keeps an arm with most plays and little variance from dominating.
+# The limit of 20 rewards keeps an arm with most plays and little variance from dominating. Still
+# an arm may vary much more than the others: without a doubt, a few equal rewards of such an arm
+# beside one that hardly varies end its plays for good. The doubt grows with the logarithm of the
+# rounds, so that the probability of this falls as a power of the rounds.
+SIMILAR_ARMS = Pooling(rounds=20.0, most=20.0, doubt=0.03)
 DIFFERENT_ARMS = Pooling(rounds=5.0, most=20.0, doubt=0.01)
 # For Student's distribution, which is wide for few rewards.
 STUDENT_ARMS = Pooling(rounds=5.0, most=20.0, doubt=0.0)
@@ -112,16 +112,14 @@ def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int)
     """
     variance = noise.expected[arm]
     count = stats.counts[arm]
-    if count > 0:
-        mean = stats.sums[arm] / count
+    if count >= 2:
         own = max(0.0, stats.squares[arm] - stats.sums[arm] * stats.sums[arm] / count)
-        if count >= 2:
-            weight = pooling.rounds * noise.rarities[arm]
-            variance = (weight * variance + own) / (weight - 1.0 + count)
-        doubt = noise.doubt[0]
-        if doubt > 0.0:
+        weight = pooling.rounds * noise.rarities[arm]
+        variance = (weight * variance + own) / (weight - 1.0 + count)
+        if noise.doubt[0] > 0.0:
+            mean = stats.sums[arm] / count
             possible = (count - 1) * max(0.0, mean * (1.0 - mean))
-            share = min(1.0, (doubt + own) / (doubt + possible))
+            share = min(1.0, (noise.doubt[0] + own) / (noise.doubt[0] + possible))
             variance = max(variance, share * noise.bounds[arm])
     noise.variances[arm] = max(variance, MIN_VARIANCE)
 
