@@ -11,14 +11,15 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.environments.bias import Bias
 from globalbandits.environments.drift import Drift
-from globalbandits.environments.noise import BetaNoise, Noise
+from globalbandits.environments.noise import BernoulliNoise, BetaNoise, Noise
 from globalbandits.environments.population import Population
 from globalbandits.environments.sale import SaleNoise
 from globalbandits.environments.truth import Truth, check_function, describe, fixed_means
 from globalbandits.errors import ScenarioError
 from globalbandits.model import RegionalModel, RewardModel
 
-_BETA = BetaNoise()
+_BETA, _BERNOULLI = BetaNoise(), BernoulliNoise()
+_DEFAULT_NOISE = BetaNoise()  # an instance of its own, replaced by the noise that fits the model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Environment:
         theta: the true parameter; with a drift, the one at time 1. A `Population` if every run
             has its own parameter. One parameter per group for a `RegionalModel`; these are
             constant. With a truth it is optional and only used for the nominal regret.
-        noise: the distribution of rewards around their means.
+        noise: the distribution of rewards around their means. By default `BernoulliNoise` for
+            demand models that observe sales (``cost=``), else `BetaNoise`.
         drift: the path of theta over time; None if it is constant.
         bias: shifts of the true means away from those of the model or the truth; None for none.
         truth: the source of rewards, if it is not the model at theta: a `RewardModel` of the same
@@ -42,6 +44,8 @@ class Environment:
     >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
     >>> Environment(model, theta=0.4).noise
     BetaNoise()
+    >>> Environment(gb.demand.linear([0.4, 0.6], cost=0.2), theta=0.4).noise
+    BernoulliNoise()
 
     Policies that know this model, while rewards come from another family:
 
@@ -53,7 +57,7 @@ class Environment:
 
     model: Any  # a RewardModel or a RegionalModel
     theta: float | tuple[float, ...] | Population | None = None
-    noise: Noise = _BETA
+    noise: Noise = _DEFAULT_NOISE
     drift: Drift | None = None
     bias: Bias | None = None
     truth: Truth | None = None
@@ -61,6 +65,9 @@ class Environment:
 
     def __post_init__(self) -> None:
         """Check every part against the model."""
+        if self.noise is _DEFAULT_NOISE:
+            sales = isinstance(self.model, RewardModel) and self.model.observes_sales
+            object.__setattr__(self, "noise", _BERNOULLI if sales else _BETA)
         if isinstance(self.model, RegionalModel):
             self._check_groups(self.model)
         else:

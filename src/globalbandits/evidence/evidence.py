@@ -5,6 +5,7 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from globalbandits._validation import require, show
 from globalbandits.errors import EvidenceError, RewardError, StateError
 from globalbandits.evidence import drift_test, histogram
 from globalbandits.evidence.drift_test import MAX_EVERY, kept, record, times_kept
+from globalbandits.evidence.e_processes import SpikeSlab
 from globalbandits.evidence.histogram import GRAINS, MOST_BINS, TimedHistogram
 from globalbandits.evidence.inference import Inference
 from globalbandits.evidence.statements import (
@@ -37,7 +39,7 @@ from globalbandits.evidence.statements import (
 from globalbandits.statistics import Statistics, are_possible, assign
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -46,12 +48,15 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
+MIN_OBSERVATIONS_AT_END = 30  # with fewer, an estimate at the end of the domain means nothing
+
+
 class Evidence:
     """Anytime-valid statements about theta, the model, the best arm and drift.
 
-    The state is a soft histogram and a few earlier copies of it. The histogram is additive and
-    exact: it is independent of the order of rewards, two histograms can be merged, and a reward
-    can be removed without a trace.
+    The state is a soft histogram, a few earlier copies of it, and the largest e-value so far. The
+    histogram is additive and exact: it is independent of the order of rewards, two histograms can
+    be merged, and a reward can be removed without a trace.
 
     Args:
         model: the reward model; rewards are in its units.
@@ -82,6 +87,8 @@ class Evidence:
     ) -> None:
         self._model = model
         self._tally = TimedHistogram(model.n_arms, bins, every)
+        self._peak = -math.inf  # the largest log e-value against the model at the copies' times
+        self._witness = math.nan  # a theta that explained the rewards at the last copy
         self._shares_statistics = statistics is not None
         self._stats = counting.no_statistics(model.n_arms) if statistics is None else statistics
 
@@ -106,11 +113,12 @@ class Evidence:
         index = as_arm("arm", arm, self._model.n_arms)
         unit = as_unit("reward", reward, self._model.reward_range)
         counting.count(self._stats, index, unit)
-        self._tally.note(index, unit)
+        self.note(index, unit)
 
     def note(self, arm: int, unit_reward: float) -> None:
         """Add one reward on the unit scale that the shared statistics already count."""
         self._tally.note(arm, unit_reward)
+        self._keep_peak()
 
     @property
     def soft_counts(self) -> histogram.Histogram:
@@ -120,12 +128,49 @@ class Evidence:
     def tick(self) -> None:
         """Advance the clock after a reward was added to `soft_counts`."""
         self._tally.tick()
+        self._keep_peak()
 
     def add_many(self, arms: IntArray, unit_rewards: FloatArray) -> None:
         """Add valid rewards on the unit scale; bit-identical to adding them one by one."""
         self._check_own("add_many")
         counting.count_many(self._stats, arms, unit_rewards)
-        self._tally.note_many(arms, unit_rewards)
+        start, tally = 0, self._tally
+        while start < arms.size:
+            stop = min(arms.size, start + tally.every - tally.clock % tally.every)
+            tally.note_many(arms[start:stop], unit_rewards[start:stop])
+            self._keep_peak()
+            start = stop
+
+    def _keep_peak(self) -> None:
+        """Keep the largest e-value against the model, at the times of the histogram's copies.
+
+        By Ville's inequality the largest e-value counts, at any times: rewards that come later
+        cannot make the model right again. A full search is needed only if the rewards refute the
+        last witness.
+        """
+        if self._tally.clock % self._tally.every:
+            return
+        enough = max(self._peak, SMALLEST_PEAK)
+        if not math.isnan(self._witness):
+            process = SpikeSlab(self._model, self._tally.counts)
+            if float(process.at(np.array([self._witness]))[0]) < enough:
+                return
+        found = self._inference().rough_against(enough, math.inf)
+        self._witness = found.theta
+        self._raise_peak(found.certified)
+
+    def _raise_peak(self, log_e_value: float) -> None:
+        if log_e_value > max(self._peak, SMALLEST_PEAK):
+            self._peak = log_e_value
+
+    def _recompute_peak(self) -> None:
+        """Recompute the largest e-value from the copies, after a reward was removed from them."""
+        if self._peak > -math.inf:
+            self._peak = -math.inf
+            for counts in kept(self._tally.snapshots, self._tally.clock + 1)[1]:
+                enough = max(self._peak, SMALLEST_PEAK)
+                found = Inference(self._model, counts).rough_against(enough, math.inf)
+                self._raise_peak(found.certified)
 
     def forget(self, arm: int, reward: float, number: int | None = None) -> None:
         """Remove one reward. Raises `RewardError` if the arm cannot have had it.
@@ -141,12 +186,13 @@ class Evidence:
         unit = as_unit("reward", reward, self._model.reward_range)
         if not counting.may_hold(self._stats, index, unit):
             raise RewardError(f"reward must be one that arm {index} has had, got {reward!r}")
-        self._tally.take_back(index, unit, number)
+        self.unnote(index, unit, number)
         counting.uncount(self._stats, index, unit)
 
     def unnote(self, arm: int, unit_reward: float, number: int | None = None) -> None:
         """Undo `note`. Raises `RewardError` if the arm cannot have had this reward."""
         self._tally.take_back(arm, unit_reward, number)
+        self._recompute_peak()
 
     def merge(self, *others: "Evidence") -> "Evidence":
         """Add other evidence about the same model to this one, and return this one.
@@ -169,12 +215,16 @@ class Evidence:
         """Add another histogram minus the common past; the statistics are unchanged."""
         self._check_belongs(other)
         self._tally.merge(other._tally, past)
+        # Two streams have two chances of a false alarm: the largest e-value is halved.
+        peak, self._peak = max(self._peak, other._peak) - math.log(2.0), -math.inf
+        self._raise_peak(peak)
 
     def copy(self) -> "Evidence":
         """An independent copy, with its own statistics."""
         twin = Evidence(self._model, bins=self._tally.bins, every=self._tally.every)
         counting.assign(twin._stats, self._stats)
         twin._tally = self._tally.copy()
+        twin._peak, twin._witness = self._peak, self._witness
         return twin
 
     def interval(self, confidence: float = 0.95) -> Interval:
@@ -190,16 +240,22 @@ class Evidence:
         )
 
     def against_model(self) -> ModelEvidence:
-        """Evidence against the model: against every theta in its domain."""
+        """Evidence against the model: against every theta in its domain, now and at its largest."""
         inference = self._inference()
         return ModelEvidence(
             log_e_value=inference.against.certified,
+            peak_log_e_value=max(inference.against.certified, self._peak),
             theta=inference.against.theta,
             shares=tuple(inference.shares().tolist()),
             arms=self._model.arms,
+            end=self._end_of_domain(inference.against.theta),
             n_arms_seen=int(np.count_nonzero(self._stats.counts)),
             n_observations=self.n_observations,
         )
+
+    def _end_of_domain(self, theta: float) -> str:
+        enough = self.n_observations >= MIN_OBSERVATIONS_AT_END
+        return self._model.end_of_domain(theta) if enough else ""
 
     def contenders(self, confidence: float = 0.95) -> Contenders:
         """The arms that can still be best. A refuted model is not used."""
@@ -303,14 +359,16 @@ class Evidence:
         Shared statistics and their model are left out.
         """
         if self._shares_statistics:
-            return encode(self._tally, None, None)
-        return encode(self._tally, self._model.observed_samples(), self._stats)
+            saved = encode(self._tally, None, None)
+        else:
+            saved = encode(self._tally, self._model.observed_samples(), self._stats)
+        return saved if self._peak == -math.inf else saved | {"peak": self._peak}
 
     @classmethod
     def restore(
         cls,
         model: "RewardModel",
-        state: "Mapping[str, Any]",
+        state: Mapping[str, Any],
         *,
         statistics: Statistics | None = None,
     ) -> "Evidence":
@@ -324,13 +382,14 @@ class Evidence:
         evidence = cls(model, statistics=statistics)
         shared = statistics is not None
         evidence._tally = decode(state, model, evidence._stats, shared=shared)
+        evidence._peak = decode_peak(state)
         return evidence
 
     @classmethod
     def take_over(
         cls,
         model: "RewardModel",
-        state: "Mapping[str, Any]",
+        state: Mapping[str, Any],
         old: Statistics,
         rows: "Sequence[int | None]",
         statistics: Statistics,
@@ -346,10 +405,11 @@ class Evidence:
         """
         evidence = cls(model, statistics=statistics)
         evidence._tally = decode(state, model, old, shared=True).moved(rows)
+        evidence._peak = decode_peak(state)
         return evidence
 
     def _inference(self) -> Inference:
-        return Inference(self._model, self._tally.counts)
+        return Inference(self._model, self._tally.counts, self._peak)
 
     def _check_own(self, action: str) -> None:
         """Raise `EvidenceError` if a learner owns the statistics."""
@@ -423,6 +483,7 @@ def evidence_from_log(
 VERSION = 2
 KEYS = ("version", "model", "bins", "every", "since", "forgotten", "statistics", "stretches")
 _MAX_OBSERVATIONS = 2**53
+SMALLEST_PEAK = math.log(2.0)  # smaller log e-values are not kept
 _MAX_EXACT_REWARDS = 2.0**27  # up to this number of rewards, an arm's soft counts sum exactly
 _ROUNDING_PER_REWARD = 1e-9  # in the sums of the statistics
 
@@ -473,7 +534,7 @@ def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool)
     Raises:
         StateError: if the state is damaged, or belongs to another model or to other rewards.
     """
-    check_keys("evidence", state, KEYS)
+    check_keys("evidence", without_peak(state), KEYS)
     version = state["version"]
     if type(version) is not int or version != VERSION:
         raise StateError(
@@ -497,6 +558,22 @@ def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool)
         raise StateError(f"forgotten must be {tally.clock - int(totals.sum())}, got {forgotten}")
     check_agreement(stats, tally.counts, totals)
     return tally
+
+
+def without_peak(state: Any) -> Any:
+    """The state without the largest e-value, which is saved only if it says something."""
+    if isinstance(state, Mapping):
+        return {key: value for key, value in state.items() if key != "peak"}
+    return state
+
+
+def decode_peak(state: Mapping[str, Any]) -> float:
+    """The largest log e-value of a checked state; minus infinity if none was saved."""
+    if "peak" not in state:
+        return -math.inf
+    peak = float(decode_array("peak", state["peak"], np.zeros(())))
+    require(SMALLEST_PEAK < peak < math.inf, "peak", "be a number above 0.69", peak, StateError)
+    return peak
 
 
 def check_model(samples: Any, model: "RewardModel") -> None:

@@ -38,6 +38,7 @@ class Inference:
     Args:
         model: the reward model.
         counts: soft counts, shape (n_arms, n_bins + 1).
+        peak: the largest log e-value against the model at earlier times.
 
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel(lambda theta, p: p * theta, [0.5, 1.0])
@@ -46,8 +47,9 @@ class Inference:
     (0.35, [False, True])
     """
 
-    def __init__(self, model: "RewardModel", counts: FloatArray) -> None:
+    def __init__(self, model: "RewardModel", counts: FloatArray, peak: float = -math.inf) -> None:
         self._model = model
+        self._peak = peak
         self._counts = counts
         self._surveys: dict[float, tuple[FloatArray, FloatArray]] = {}
 
@@ -102,7 +104,7 @@ class Inference:
             confidence: confidence of the set.
             hull: the interval of this confidence, if it was already computed.
         """
-        if self.against.certified >= -math.log(1.0 - confidence):
+        if max(self.against.certified, self._peak) >= -math.log(1.0 - confidence):
             return BestArms(self._free_p_values > 1.0 - confidence, model_free=True)
         hull = self.hull(confidence) if hull is None else hull
         return BestArms(best_within(self._model, hull.low, hull.high), model_free=False)

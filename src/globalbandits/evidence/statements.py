@@ -58,6 +58,10 @@ _ASSUMPTIONS = (
 )
 
 
+def _e_value(log_e_value: float) -> float:
+    return math.exp(log_e_value) if log_e_value < _MAX_LOG_E_VALUE else math.inf
+
+
 class Statement:
     """A result with a one-sentence summary (`str`) and an explanation."""
 
@@ -119,7 +123,12 @@ class Interval(Statement):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelEvidence(Statement):
-    """Evidence against the model, that is, against every theta."""
+    """Evidence against the model, that is, against every theta.
+
+    ``log_e_value`` belongs to all rewards so far. ``peak_log_e_value`` is the largest one at
+    any earlier time that was checked (every 100 rewards, and now). The largest counts: a refuted
+    model stays refuted, although later rewards may fit it.
+    """
 
     log_e_value: float
     theta: float  # the least refuted theta
@@ -127,25 +136,36 @@ class ModelEvidence(Statement):
     arms: tuple[Any, ...]  # the arms' values
     n_arms_seen: int
     n_observations: int
+    peak_log_e_value: float = -math.inf
+    end: str = ""  # "lower" or "upper" if theta lies at that end of the domain
 
     @property
     def e_value(self) -> float:
         """Wealth of the bets against the least refuted theta; inf beyond 1e300."""
-        return math.exp(self.log_e_value) if self.log_e_value < _MAX_LOG_E_VALUE else math.inf
+        return _e_value(self.log_e_value)
+
+    @property
+    def peak_e_value(self) -> float:
+        """The largest e-value so far."""
+        return _e_value(max(self.log_e_value, self.peak_log_e_value))
 
     @property
     def p_value(self) -> float:
-        """min(1, 1 / e-value), a p-value that is valid at all times at once."""
-        return min(1.0, math.exp(-max(self.log_e_value, 0.0)))
+        """min(1, 1 / largest e-value), a p-value that is valid at all times at once."""
+        return min(1.0, math.exp(-max(self.log_e_value, self.peak_log_e_value, 0.0)))
 
     def refuted(self, alpha: float = 0.05) -> bool:
         """Whether the model is refuted, with a false-alarm rate of ``alpha`` over all time."""
-        return self.log_e_value >= -math.log(as_alpha(alpha))
+        return max(self.log_e_value, self.peak_log_e_value) >= -math.log(as_alpha(alpha))
 
     def __str__(self) -> str:
+        end = f" at the {self.end} end of the domain" if self.end else ""
+        largest = ""
+        if self.peak_log_e_value > max(self.log_e_value, 0.0):
+            largest = f", at its largest {self.peak_e_value:.3g}"
         return (
-            f"e-value {self.e_value:.3g} against the model (p {self.p_value:.3g}, least refuted "
-            f"theta {self.theta:.6g}, {counted(self.n_observations, 'observation')})"
+            f"e-value {self.e_value:.3g} against the model{largest} (p {self.p_value:.3g}, least "
+            f"refuted theta {self.theta:.6g}{end}, {counted(self.n_observations, 'observation')})"
         )
 
     def explain(self) -> str:
@@ -154,10 +174,20 @@ class ModelEvidence(Statement):
             f"{self}. If the model is right the e-value ever exceeds 20 with probability at most "
             f"1/20, and 100 with probability at most 1/100. {_ASSUMPTIONS}"
         )
+        if self.peak_log_e_value > max(self.log_e_value, 0.0):
+            text += (
+                " The largest e-value counts: rewards that came later fit some theta on average, "
+                "but no theta explained the earlier ones."
+            )
         ranked = sorted(zip(self.shares, self.arms, strict=True), key=lambda pair: -pair[0])
         leading = [f"{arm!r} {share:.0%}" for share, arm in ranked[:3] if share > 0.0]
         if leading:
             text += f" Most of it comes from the arms {', '.join(leading)}."
+        if self.end:
+            text += (
+                f" The least refuted theta lies at the {self.end} end of the domain: the true one "
+                "may lie beyond it. Widen the domain."
+            )
         if self.n_arms_seen < 2:
             text += (
                 " Rewards of a single arm fit some theta: play at least two arms now and then, "
@@ -233,7 +263,7 @@ class Drift(Statement):
     @property
     def e_value(self) -> float:
         """Evidence against every constant theta; inf beyond 1e300."""
-        return math.exp(self.log_e_value) if self.log_e_value < _MAX_LOG_E_VALUE else math.inf
+        return _e_value(self.log_e_value)
 
     @property
     def p_value(self) -> float:

@@ -81,6 +81,7 @@ _MAX_HTML_ROWS = 20
 
 _N_PLOT_POINTS = 601
 
+END_OF_DOMAIN = 0.01  # share of the domain next to its ends
 _ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
 Span = tuple[float, float]
@@ -360,6 +361,7 @@ class RewardModel:
         )
         remarks = getattr(value.joint, "remarks", None) if value is not None else None
         self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
+        self._remarks += self._envelope_remarks()
         self._inverse: ArmFunctions | None = None
         if inverse is not None:
             require(monotone, "inverse", _ONLY_MONOTONE, "monotone=False", ModelError)
@@ -446,6 +448,35 @@ class RewardModel:
     def valued(self) -> bool:
         """Whether the worth of a decision differs from its mean reward."""
         return self._value is not None
+
+    @property
+    def observes_sales(self) -> bool:
+        """Whether a reward is the purchase of one customer, 0 or 1: a family with a cost."""
+        family = self._family or {}
+        return "cost" in family or family.get("observe") == "sales"
+
+    def end_of_domain(self, theta: float | None) -> str:
+        """Return "lower" or "upper" if theta lies within 1 % of that end of the domain, else "".
+
+        An estimate there may mean that the true parameter lies beyond it.
+        """
+        if theta is None:
+            return ""
+        low, high = self._domain
+        margin = END_OF_DOMAIN * (high - low)
+        return "lower" if theta <= low + margin else "upper" if theta >= high - margin else ""
+
+    def _envelope_remarks(self) -> tuple[str, ...]:
+        """Return a warning if one arm is best at every theta."""
+        best = {arm for region in self.regions for arm in region.arms}
+        if len(self._arms) < 2 or len(best) > 1:
+            return ()
+        (arm,) = best
+        low, high = self._domain
+        return (
+            f"arm {self._arms[arm]!r} is best for every theta in [{low:g}, {high:g}]: rewards "
+            "cannot change the decision; offer other arms, or widen the domain",
+        )
 
     @property
     def remarks(self) -> tuple[str, ...]:

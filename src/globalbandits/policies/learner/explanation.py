@@ -3,19 +3,17 @@
 import copy
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from globalbandits import pages
+from globalbandits.evidence.evidence import MIN_OBSERVATIONS_AT_END
+from globalbandits.model import RewardModel
 from globalbandits.model.tables import evaluate
 from globalbandits.plots.labels import alike, counted
 from globalbandits.policies.base import Policy, Setup, State
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 _MAX_ROWS = 20
 
@@ -45,13 +43,17 @@ class Explanation:
     details: dict[str, Any]  # the policy's own numbers; for BUW the phase and C2
     arms: tuple[ArmReport, ...]
     valued: bool = False  # whether worth differs from the mean reward
+    remarks: tuple[str, ...] = ()  # what may be wrong with domain or arms
 
     def __str__(self) -> str:
         """Heading, choice with its reason, and a table of the arms."""
         cells = self._cells()
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
         rows = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
-        return "\n".join([self._heading(), f"next: {self._next()}", *rows, *self._left_out()])
+        notes = [f"note: {remark}" for remark in self.remarks]
+        return "\n".join(
+            [self._heading(), f"next: {self._next()}", *rows, *self._left_out(), *notes]
+        )
 
     def _repr_html_(self) -> str:
         header, *rows = self._cells()
@@ -60,7 +62,7 @@ class Explanation:
                 pages.paragraph(f"Next: {self._next()}", strong=True),
                 pages.paragraph(self._heading()),
                 pages.table(header, rows),
-                *map(pages.paragraph, self._left_out()),
+                *map(pages.paragraph, (*self._left_out(), *self.remarks)),
             ]
         )
 
@@ -110,7 +112,7 @@ class Explanation:
 
 def explain(
     policy: Policy,
-    model: "RewardModel",
+    model: RewardModel,
     setup: Setup,
     stats: Statistics,
     state: State,
@@ -152,7 +154,50 @@ def explain(
         details=policy.details(setup, stats, state),
         arms=tuple(arms),
         valued=model.valued,
+        remarks=learning_remarks(model, int(stats.total[0]), estimate),
     )
+
+
+def learning_remarks(model: object, n_observations: int, estimate: float | None) -> tuple[str, ...]:
+    """Return remarks about an estimate at the end of the domain, or a best arm at the end.
+
+    Args:
+        model: the reward model.
+        n_observations: number of rewards; with few there is no remark about the estimate.
+        estimate: of the parameter.
+    """
+    if not isinstance(model, RewardModel):
+        return ()
+    if estimate is None or n_observations < MIN_OBSERVATIONS_AT_END:
+        return model.remarks
+    found, end = list(model.remarks), estimated_end(model, n_observations, estimate)
+    if end:
+        found.append(f"the estimate lies at the {end} end of the domain: widen the domain")
+    text = end_of_offer(model, int(model.worth(estimate).argmax()))
+    return (*found, text) if text else tuple(found)
+
+
+def estimated_end(model: object, n_observations: int, estimate: float | None) -> str:
+    """Return "lower" or "upper" if enough rewards put the estimate at that end of the domain."""
+    if n_observations < MIN_OBSERVATIONS_AT_END or not isinstance(model, RewardModel):
+        return ""
+    return model.end_of_domain(estimate)
+
+
+def end_of_offer(model: RewardModel, arm: int) -> str:
+    """Return a remark if the best arm is the highest or lowest of numbers; "" otherwise.
+
+    >>> import globalbandits as gb
+    >>> end_of_offer(gb.demand.exponential([2.0, 3.0, 4.0]), 2)
+    '4.0 is the highest arm on offer: a higher one may be better'
+    """
+    arms = model.arms
+    if len(arms) < 2 or not all(isinstance(each, int | float) for each in arms):
+        return ""
+    for end, word, better in ((max(arms), "highest", "higher"), (min(arms), "lowest", "lower")):
+        if arms[arm] == end:
+            return f"{end!r} is the {word} arm on offer: a {better} one may be better"
+    return ""
 
 
 def _or_none(value: float) -> float | None:

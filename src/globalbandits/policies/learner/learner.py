@@ -36,7 +36,7 @@ from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saved_state
-from globalbandits.policies.learner.explanation import Explanation, explain
+from globalbandits.policies.learner.explanation import Explanation, estimated_end, explain
 from globalbandits.policies.learner.saved_state import (
     Lineage,
     Seen,
@@ -119,6 +119,9 @@ class Learner:
         """The policy, the numbers of arms and observations, and the estimate."""
         estimate = self.estimate
         shown = "" if estimate is None else f", estimate {estimate:.6g}"
+        end = estimated_end(self._model, self.n_observations, estimate)
+        if end:
+            shown += f" at the {end} end of the domain"
         return (
             f"Learner({self._policy.label}, {self._model.n_arms} arms, "
             f"{self.n_observations} observations{shown})"
