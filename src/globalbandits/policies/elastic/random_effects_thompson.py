@@ -136,7 +136,7 @@ def refit(setup: Setup, state: State) -> None:
     state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
     guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
     learn_noise(fitted, state.noise, setup.pooling)
-    fit_errors(setup.prior, 0.0, fitted, state.noise.variances, state.fit)
+    fit_errors(setup.prior, 0.0, fitted, state.noise, state.fit)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:

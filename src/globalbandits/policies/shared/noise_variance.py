@@ -46,9 +46,10 @@ class Noise(NamedTuple):
     """Estimates of the variance of every arm's rewards."""
 
     guesses: FloatArray  # (n_arms,) guesses of the arms' means
+    bounds: FloatArray  # (n_arms,) bounds of the variances, estimated from all arms
     expected: FloatArray  # (n_arms,) variances estimated from all arms
     variances: FloatArray  # (n_arms,) v_k, from all arms and the arm's own rewards
-    bounds: FloatArray  # (n_arms,) the largest possible variances
+    bernoulli: FloatArray  # (n_arms,) the same for Bernoulli rewards with these means
     doubt: FloatArray  # (1,) weight of the bounds against an arm's own rewards
     rarities: FloatArray  # (n_arms,) factors of the weight of the expected variance
 
@@ -57,9 +58,10 @@ def no_noise(n_arms: int) -> Noise:
     """Nothing learned yet."""
     return Noise(
         guesses=np.zeros(n_arms),
+        bounds=np.zeros(n_arms),
         expected=np.zeros(n_arms),
         variances=np.zeros(n_arms),
-        bounds=np.zeros(n_arms),
+        bernoulli=np.zeros(n_arms),
         doubt=np.zeros(1),
         rarities=np.ones(n_arms),
     )
@@ -111,9 +113,11 @@ def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int)
     Bernoulli rewards too.
     """
     variance = noise.expected[arm]
+    bernoulli = noise.bounds[arm]
     count = stats.counts[arm]
     if count >= 2:
-        own = max(0.0, stats.squares[arm] - stats.sums[arm] * stats.sums[arm] / count)
+        square = stats.sums[arm] * stats.sums[arm] / count
+        own = max(0.0, stats.squares[arm] - square)
         weight = pooling.rounds * noise.rarities[arm]
         variance = (weight * variance + own) / (weight - 1.0 + count)
         if noise.doubt[0] > 0.0:
@@ -121,7 +125,11 @@ def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int)
             possible = (count - 1) * max(0.0, mean * (1.0 - mean))
             share = min(1.0, (noise.doubt[0] + own) / (noise.doubt[0] + possible))
             variance = max(variance, share * noise.bounds[arm])
+        # The squares of rewards that are 0 or 1 have the same sum as the rewards.
+        own = max(0.0, stats.sums[arm] - square)
+        bernoulli = (weight * bernoulli + own) / (weight - 1.0 + count)
     noise.variances[arm] = max(variance, MIN_VARIANCE)
+    noise.bernoulli[arm] = max(bernoulli, MIN_VARIANCE)
 
 
 # Learned variances in policies that otherwise use the variance of Bernoulli rewards ("coin") or a
