@@ -360,6 +360,7 @@ class RewardModel:
         )
         remarks = getattr(value.joint, "remarks", None) if value is not None else None
         self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
+        self._target = getattr(value.joint, "target", None) if value is not None else None
         self._inverse: ArmFunctions | None = None
         if inverse is not None:
             require(monotone, "inverse", _ONLY_MONOTONE, "monotone=False", ModelError)
@@ -446,6 +447,11 @@ class RewardModel:
     def valued(self) -> bool:
         """Whether the worth of a decision differs from its mean reward."""
         return self._value is not None
+
+    @property
+    def target(self) -> float | None:
+        """The best mean reward of a dose model with a target; None for other models."""
+        return self._target
 
     @property
     def remarks(self) -> tuple[str, ...]:

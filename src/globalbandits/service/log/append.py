@@ -13,8 +13,10 @@ from typing import NamedTuple, Protocol
 
 from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.records import (
+    CORRECTION,
     DEFAULT,
     RETRACTION,
+    REWARD,
     Decision,
     Event,
     Refusal,
@@ -128,7 +130,7 @@ def append(
             assert decision is not None
             event = _event(new, decision, versions[new.bandit] + 1, of_decision)
             versions[new.bandit] = event.seq
-            of_decision[new.kind] = StoredEvent(event.value, event.seq)
+            of_decision[event.kind] = StoredEvent(event.value, event.seq)
             own.append(event)
             events[new.bandit].append(event)
         elif outcome in (Outcome.CONFLICT, Outcome.LATE) and new.kind not in (DEFAULT, RETRACTION):
@@ -190,6 +192,8 @@ def classify(
         return Outcome.UNKNOWN
     learned = learned_event(events)
     if kind == RETRACTION:
+        if CORRECTION in events:
+            return Outcome.CONFLICT
         if RETRACTION in events:
             return Outcome.DUPLICATE
         if learned is None:
@@ -199,7 +203,11 @@ def classify(
         due = decision.deadline is not None and decision.deadline <= at
         return Outcome.LEARNED if learned is None and due else Outcome.DUPLICATE
     if learned is not None:
-        return Outcome.DUPLICATE if learned.value == value else Outcome.CONFLICT
+        if learned.value == value:
+            # A repeated report, also of a value that was retracted since.
+            return Outcome.DUPLICATE
+        corrects = RETRACTION in events and CORRECTION not in events
+        return Outcome.LEARNED if corrects else Outcome.CONFLICT
     late = decision.deadline is not None and decision.deadline < at
     return Outcome.LATE if late and rules.late == "refuse" else Outcome.LEARNED
 
@@ -240,7 +248,8 @@ def _event(new: NewEvent, decision: Decision, seq: int, events: Mapping[str, Sto
     """The row of a learned event. A retraction has the value that it retracts."""
     learned = learned_event(events)
     value = learned.value if new.kind == RETRACTION and learned is not None else new.value
-    return Event(new.bandit, seq, new.kind, new.decision, decision.shown, value, new.at)
+    kind = CORRECTION if new.kind == REWARD and RETRACTION in events else new.kind
+    return Event(new.bandit, seq, kind, new.decision, decision.shown, value, new.at)
 
 
 def _event_result(

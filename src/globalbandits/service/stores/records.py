@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 LAST = 2**63 - 1  # the highest possible version
 REWARD, DEFAULT, RETRACTION = "reward", "default", "retraction"
+# A decision is an event only for a policy that counts decisions. A correction is the reward that
+# is reported after a retraction.
+DECISION, CORRECTION = "decision", "correction"
 
 
 class BanditRow(NamedTuple):
@@ -62,7 +65,10 @@ class Decision(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event that was learned: a reward, a default after the deadline, or a retraction."""
+    """An event that was learned.
+
+    It is a reward, a default after the deadline, a retraction, a correction or a decision.
+    """
 
     bandit: int
     seq: int
@@ -142,13 +148,13 @@ def decision_state(events: Mapping[str, StoredEvent]) -> State:
     >>> decision_state({REWARD: StoredEvent(0.5, 1), RETRACTION: StoredEvent(0.5, 2)}).value
     'retracted'
     """
-    if RETRACTION in events:
+    if RETRACTION in events and CORRECTION not in events:
         return State.RETRACTED
-    if REWARD in events:
+    if REWARD in events or CORRECTION in events:
         return State.REWARDED
     return State.DEFAULTED if DEFAULT in events else State.OPEN
 
 
 def learned_event(events: Mapping[str, StoredEvent]) -> StoredEvent | None:
-    """The reward or default that was learned for a decision with these events, by kind."""
-    return events.get(REWARD) or events.get(DEFAULT)
+    """The last reward or default that was learned for a decision with these events, by kind."""
+    return events.get(CORRECTION) or events.get(REWARD) or events.get(DEFAULT)
