@@ -514,8 +514,11 @@ class RewardModel:
         unit_mean = unit_means(self._observed, self._reward_range)
         return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
 
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`."""
+    def remember_family(
+        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
+    ) -> None:
+        """Store the name and the parameters of a catalogue family, and warnings about them."""
+        self._remarks = remarks + self._remarks
         domain = list(self._domain)
         self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
 

@@ -248,7 +248,8 @@ class Limited(WrapperPolicy):
             limits itself.
         largest_step_up: the largest step up; None for any.
         largest_step_down: the largest step down; None, the default, for any.
-        largest_step: the largest step in both directions, instead of the two.
+        largest_step: the largest step in both directions, None for any; 0, the default, leaves it
+            to the two parameters above.
         no_skipping: whether an arm without a reward must be played before higher arms.
         start: the first arm; ``low`` by default.
         low: the lowest arm that may be played, an index.
@@ -270,7 +271,7 @@ class Limited(WrapperPolicy):
     inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
     largest_step_up: int | None = 1
     largest_step_down: int | None = None
-    largest_step: int | None = None
+    largest_step: int | None = 0
     no_skipping: bool = True
     start: int | None = None
     low: int = 0
@@ -287,17 +288,17 @@ class Limited(WrapperPolicy):
         for name in ("no_skipping", "whole_cohorts", "coherent", "recommend_untried"):
             value = getattr(self, name)
             require(isinstance(value, bool), name, "be True or False", value, PolicyError)
-        least = {"largest_step_up": 1, "largest_step_down": 1, "largest_step": 1, "max_open": 1}
+        least = {"largest_step_up": 1, "largest_step_down": 1, "largest_step": 0, "max_open": 1}
         least |= {"cohort": 1, "low": 0, "high": 0, "start": 0}
         for name, minimum in least.items():
             value = getattr(self, name)
             if value is not None or name in ("cohort", "low"):
                 object.__setattr__(self, name, as_integer(name, value, minimum, PolicyError))
-        if self.largest_step is not None:
-            # One number for both directions; the two parameters hold it.
+        if self.largest_step != 0:
+            # The two parameters hold it from now on.
             object.__setattr__(self, "largest_step_up", self.largest_step)
             object.__setattr__(self, "largest_step_down", self.largest_step)
-            object.__setattr__(self, "largest_step", None)
+            object.__setattr__(self, "largest_step", 0)
         if self.high is not None:
             rule = f"be at least low = {self.low}, so that an arm is left"
             require(self.high >= self.low, "high", rule, self.high, PolicyError)
