@@ -143,7 +143,7 @@ def emax(
         hill: The known steepness of the curve in the logarithm of the dose.
         domain: The interval of theta, above 0. By default from half the smallest dose to twice
             the largest. With a target, from where the smallest dose has a response of 0.95 to
-            where the largest has a fifth of the target.
+            where the largest has half of the target.
         penalty: The cost of one unit of dose, in units of the response.
         target: The best response, strictly between 0 and 1.
 
@@ -162,7 +162,7 @@ def emax(
     if target is not None and min(levels) > 0.0:
         aim = as_fraction("target", target, ModelError)
         low = min(levels) * (1.0 / _FAR_ABOVE - 1.0) ** (1.0 / hill)
-        usual = min(low, usual[0]), max(levels) * (5.0 / aim - 1.0) ** (1.0 / hill)
+        usual = min(low, usual[0]), max(levels) * (2.0 / aim - 1.0) ** (1.0 / hill)
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
     return _build(
