@@ -104,9 +104,7 @@ def overlap_loop(rules: Rules) -> Callable[[Overlap, int, int], None]:
             for patient in range(trial.due.shape[0]):
                 if trial.due[patient] < np.inf:
                     count(stats, trial.doses[patient], trial.events[patient])
-                    update(
-                        setup, stats, state, trial.doses[patient], trial.events[patient]
-                    )
+                    update(setup, stats, state, trial.doses[patient], trial.events[patient])
             if reached > 1:
                 trial.counts[3] += 1
             if recommend(setup, stats, state, rng) == best:

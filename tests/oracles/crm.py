@@ -20,9 +20,7 @@ class PlainCRM:
         intercept: of the logistic model; None for the empiric one.
     """
 
-    def __init__(
-        self, skeleton, target, variance=1.34, reach=6.0, n_points=2401, intercept=None
-    ):
+    def __init__(self, skeleton, target, variance=1.34, reach=6.0, n_points=2401, intercept=None):
         self.skeleton = np.asarray(skeleton)
         self.target, self.intercept = target, intercept
         self.theta = np.linspace(-reach, reach, n_points)

@@ -30,9 +30,7 @@ class PlainLimits:
 
     def treat(self, dose):
         joins = (
-            self.patients
-            and self.present()[0].dose == dose
-            and len(self.observed()) < self.cohort
+            self.patients and self.present()[0].dose == dose and len(self.observed()) < self.cohort
         )
         number = self.n_cohorts if joins else self.n_cohorts + 1
         self.patients.append(Patient(dose, number))
@@ -60,4 +58,3 @@ class PlainLimits:
         if since / len(self.observed()) >= self.target:
             return here
         return min(here + 1, self.n_doses - 1)
-

@@ -241,7 +241,9 @@ def test_other_limits_take_over_the_record_and_other_policies_end_them():
     assert amended.select() == 1
     more = gb.dose.power([*SKELETON, 0.8], target=0.25)
     assert learner.with_model(more).explain().details["cohort"] == [2, 2]
-    with pytest.warns(UserWarning, match=r"the limits of Limited\(.*\) end: GridPlugIn\(.* has none"):
+    with pytest.warns(
+        UserWarning, match=r"the limits of Limited\(.*\) end: GridPlugIn\(.* has none"
+    ):
         free = learner.with_policy(CRM.inner)
     assert free.select() > 1
     with pytest.raises(gb.PolicyError, match="cannot take over rewards: their order matters"):
@@ -440,7 +442,9 @@ def test_one_decision_may_be_restricted():
         middle.select(allowed=[3, 1])
     assert middle.select(allowed=[2, 3]) == 2
     middle.update(2, 0.0)
-    assert middle.select(allowed=[5, 1]) == 1  # arm 5 is nearer to the wish, but a limit excludes it
+    assert (
+        middle.select(allowed=[5, 1]) == 1
+    )  # arm 5 is nearer to the wish, but a limit excludes it
 
 
 @pytest.mark.parametrize(

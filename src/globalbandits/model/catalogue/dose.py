@@ -36,7 +36,7 @@ _REACH = 5.0
 # rounding errors than numbers near 0.
 _SMALLEST_MEAN = 1e-12
 _FLAT_LOG_ODDS = -math.log(_SMALLEST_MEAN)
-_NEAR_ONE_LOG_ODDS = math.log(1e6)
+_NEAR_ONE_LOG_ODDS = math.log(1e9)
 # A response far above every target.
 _FAR_ABOVE = 0.95
 _FAR_LOG_ODDS = math.log(0.99 / 0.01)

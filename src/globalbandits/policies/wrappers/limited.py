@@ -135,9 +135,7 @@ def limit(inner: Rules) -> Rules:
             inner, setup.inner, stats, state.inner
         )
 
-    return Rules(
-        init, select, update, estimate, resume=resume, decide=decide, recommend=recommend
-    )
+    return Rules(init, select, update, estimate, resume=resume, decide=decide, recommend=recommend)
 
 
 def add_decision(setup: Setup, state: State, arm: int) -> None:

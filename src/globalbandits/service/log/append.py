@@ -80,6 +80,7 @@ class EventRules(NamedTuple):
 
     late: str  # accept or refuse
     can_forget: bool
+    can_correct: bool = False  # whether a reward may follow a retraction
 
 
 class LoadedBandit(Protocol):
@@ -92,6 +93,10 @@ class LoadedBandit(Protocol):
 
     version: int
     number: int
+
+    @property
+    def counts_decisions(self) -> bool:
+        """Whether decisions are events, as in a trial. Then outcomes can be corrected."""
 
     def late_rule(self, number: int) -> str:
         """The rule for late rewards in the settings with this number."""
@@ -206,7 +211,7 @@ def classify(
         if learned.value == value:
             # A repeated report, also of a value that was retracted since.
             return Outcome.DUPLICATE
-        corrects = RETRACTION in events and CORRECTION not in events
+        corrects = rules.can_correct and RETRACTION in events and CORRECTION not in events
         return Outcome.LEARNED if corrects else Outcome.CONFLICT
     late = decision.deadline is not None and decision.deadline < at
     return Outcome.LATE if late and rules.late == "refuse" else Outcome.LEARNED
@@ -226,7 +231,7 @@ def _event_rules(
         and learned is not None
         and bandit.can_forget(decision.shown, learned)
     )
-    return EventRules(bandit.late_rule(decision.settings), can_forget)
+    return EventRules(bandit.late_rule(decision.settings), can_forget, bandit.counts_decisions)
 
 
 def _add_decisions(rows: Transaction, new_decisions: Sequence[NewDecision]) -> list[DecisionResult]:
