@@ -61,6 +61,10 @@ class Counts(NamedTuple):
 def overlap_loop(rules: Rules) -> Callable[[Overlap, int, int], None]:
     """Return a function that plays trials with the rules of a policy that counts decisions."""
     select, update, decide, recommend = rules.select, rules.update, rules.decide, rules.recommend
+    rebuild_inner = INNER.rules.rebuild
+    assert decide is not None
+    assert recommend is not None
+    assert rebuild_inner is not None
 
     def play(trial: Overlap, n_trials: int, best: int) -> None:
         setup, stats, state, rng = trial.setup, trial.stats, trial.state, trial.rng
@@ -109,8 +113,6 @@ def overlap_loop(rules: Rules) -> Callable[[Overlap, int, int], None]:
                 trial.counts[3] += 1
             if recommend(setup, stats, state, rng) == best:
                 trial.counts[4] += 1
-
-    rebuild_inner = INNER.rules.rebuild
 
     def reset(trial: Overlap) -> None:
         clear(trial.stats)

@@ -15,7 +15,6 @@ monotone in double precision. A wider domain is allowed for ``power``, ``skeleto
 """
 
 import math
-
 from collections.abc import Iterable
 
 from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require

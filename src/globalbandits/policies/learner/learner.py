@@ -208,11 +208,10 @@ class Learner:
             theta = float(self._rules.estimate(*parts))
             if not np.isnan(theta):
                 return self._model.best_arms(theta)[0]
-            worths = [row.worth for row in self.explain().arms]
-        known = [arm for arm, worth in enumerate(worths) if worth is not None]
+            known = {row.arm: row.worth for row in self.explain().arms if row.worth is not None}
         rule = "have a reward before an arm is recommended"
         require(len(known) > 0, "learner", rule, self, PolicyError)
-        return max(known, key=lambda arm: worths[arm])
+        return max(known, key=lambda arm: known[arm])
 
     def _within_limits(self, may: list[int]) -> list[int]:
         """Return the allowed arms that the policy's limits allow too."""
