@@ -5,6 +5,7 @@ from . import evidence as evidence
 from . import extend as extend
 from . import testing as testing
 from . import theory as theory
+from . import trial as trial
 from ._version import __version__ as __version__
 from .environments import worlds as worlds
 from .environments.arcsine import ArcsineBetaNoise as ArcsineBetaNoise
