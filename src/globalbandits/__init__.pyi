@@ -62,6 +62,7 @@ from .model import Holder as Holder
 from .model import Region as Region
 from .model import RegionalModel as RegionalModel
 from .model import RewardModel as RewardModel
+from .model import VectorModel as VectorModel
 from .model import demand as demand
 from .model import dose as dose
 from .model import load_model as load_model

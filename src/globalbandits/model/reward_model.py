@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from globalbandits import pages
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, as_integer, require
+from globalbandits._validation import as_float, as_integer, require, show
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis.checks import Recorder, unit_means
 from globalbandits.model.analysis.curves import Evaluate, evaluate_many
@@ -300,7 +300,13 @@ class RewardModel:
         """
         from globalbandits.model.files import build_model
 
-        return build_model(description)
+        model = build_model(description)
+        if not isinstance(model, RewardModel):
+            raise ModelError(
+                f"domain must be a pair (low, high), got {', '.join(model.parameters)}: "
+                "VectorModel.from_dict reads several named parameters"
+            )
+        return model
 
     def _build(
         self,
@@ -314,6 +320,11 @@ class RewardModel:
         monotone: bool,
     ) -> None:
         self._arms = arms
+        if isinstance(domain, Mapping):
+            raise ModelError(
+                f"domain must be a pair (low, high), got {show(domain)}: "
+                "VectorModel takes several named parameters"
+            )
         self._domain = as_span("domain", domain)
         self._reward_range = as_span("reward_range", reward_range)
         require(isinstance(monotone, bool), "monotone", "be True or False", monotone, ModelError)
@@ -873,6 +884,13 @@ def _same_samples(
     length = spans[0][:, 1:] - spans[0][:, :1]
     if not (np.abs(spans[0] - spans[1]) <= _SAME_TOLERANCE * length).all():
         return False
+    return same_rows(curves, others, rows)
+
+
+def same_rows(
+    curves: FloatArray, others: FloatArray, rows: Sequence[int | None] | None = None
+) -> bool:
+    """Whether sampled unit means agree, row by row; ``rows`` as in `RewardModel.same_observed`."""
     if rows is None:
         rows = range(len(others))
         if len(others) != len(curves):
