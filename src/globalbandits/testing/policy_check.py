@@ -186,7 +186,7 @@ def forgetting_leaves_no_trace(subject: Subject) -> None:
     """After `forget` a learner is as if it had never had the rewards, or `forget` raises."""
     kept, extra = subject.data(15, 7), subject.data(12, 8)
     learner, plain = feed(subject.learner(), kept), feed(subject.learner(), kept)
-    if subject.policy.rules.rebuild is None:
+    if learner.parts[0].rebuild is None:
         _expect_refusal(lambda: learner.forget(*kept[0]), "forget")
         return
     feed(learner, extra)
@@ -199,7 +199,7 @@ def merging_adds_up(subject: Subject) -> None:
     """A merged learner equals one learner with all rewards, or `merge` raises."""
     first, second = subject.data(_FITTED_REWARDS // 3, 9), subject.data(_FITTED_REWARDS // 3, 10)
     one, two = feed(subject.learner(), first), feed(subject.learner(), second)
-    if subject.policy.rules.rebuild is None:
+    if one.parts[0].rebuild is None:
         _expect_refusal(lambda: one.merge(two), "merge")
         return
     _expect_same(one.merge(two), feed(subject.learner(), first + second), "after a merge")

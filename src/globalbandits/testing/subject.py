@@ -134,5 +134,5 @@ def choices(learner: Learner, n: int = 10) -> list[int]:
 def fresh_parts(subject: Subject) -> tuple[Any, Any, Any, Any]:
     """Return rules, setup, empty statistics and the initial state of a policy."""
     setup = subject.policy.setup(subject.model)
-    rules = subject.policy.rules
+    rules = subject.policy.rules_of(setup)
     return rules, setup, statistics.no_statistics(subject.model.n_arms), rules.init(setup)

@@ -39,12 +39,14 @@ class Explanation:
 
     policy: str
     n_observations: int
-    estimate: float | None
+    estimate: float | dict[str, float] | None  # a dict by name for several unknown numbers
     choice: int  # what `select` would return now
     reason: str
     details: dict[str, Any]  # the policy's own numbers; for BUW the phase and C2
     arms: tuple[ArmReport, ...]
     valued: bool = False  # whether worth differs from the mean reward
+    # Posterior standard deviation of each of several unknown numbers; of the prior at first.
+    deviations: dict[str, float] | None = None
 
     def __str__(self) -> str:
         """Heading, choice with its reason, and a table of the arms."""
@@ -67,7 +69,7 @@ class Explanation:
     def _heading(self) -> str:
         n_used = sum(row.pulls for row in self.arms)
         used = "" if n_used == self.n_observations else f", of which {n_used} count now"
-        estimate = f"estimate {_number(self.estimate)}"
+        estimate = f"estimate {show_estimate(self.estimate, self.deviations)}"
         return (
             f"{self.policy} after {counted(self.n_observations, 'observation')}{used}; {estimate}"
         )
@@ -118,7 +120,17 @@ def explain(
 ) -> Explanation:
     """Explain the next decision without changing the state or the generator."""
     low, high = model.reward_range
-    estimate = _or_none(policy.rules.estimate(setup, stats, state))
+    rules = policy.rules_of(setup)
+    estimate: float | dict[str, float] | None
+    deviations = None
+    if rules.numbers is None:
+        estimate = _or_none(rules.estimate(setup, stats, state))
+    else:
+        numbers, spread = rules.numbers(setup, stats, state)
+        estimate = dict(zip(model.parameters, numbers.tolist(), strict=True))
+        deviations = dict(zip(model.parameters, spread.tolist(), strict=True))
+        if stats.total[0] == 0:
+            estimate = None
     model_means = [None] * model.n_arms if estimate is None else model.means(estimate).tolist()
     used = policy.observed(stats, state)
     arms = []
@@ -147,11 +159,29 @@ def explain(
         policy=policy.label,
         n_observations=int(stats.total[0]),
         estimate=estimate,
-        choice=int(policy.rules.select(setup, stats, state, copy.deepcopy(rng))),
+        choice=int(rules.select(setup, stats, state, copy.deepcopy(rng))),
         reason=reason if moved is None else f"{moved} (unlimited: {reason})",
         details=policy.details(setup, stats, state),
         arms=tuple(arms),
         valued=model.valued,
+        deviations=deviations,
+    )
+
+
+def show_estimate(
+    estimate: float | dict[str, float] | None, deviations: dict[str, float] | None = None
+) -> str:
+    """Return an estimate as text, with the standard deviations of several numbers.
+
+    >>> show_estimate({"level": 0.5, "slope": 0.2}, {"level": 0.1, "slope": 0.03})
+    'level 0.5 (sd 0.1), slope 0.2 (sd 0.03)'
+    """
+    if not isinstance(estimate, dict):
+        return _number(estimate)
+    spread = {} if deviations is None else deviations
+    return ", ".join(
+        f"{name} {_number(value)}" + (f" (sd {spread[name]:.2g})" if name in spread else "")
+        for name, value in estimate.items()
     )
 
 

@@ -36,7 +36,7 @@ from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saved_state
-from globalbandits.policies.learner.explanation import Explanation, explain
+from globalbandits.policies.learner.explanation import Explanation, explain, show_estimate
 from globalbandits.policies.learner.saved_state import (
     Lineage,
     Seen,
@@ -97,9 +97,9 @@ class Learner:
             raise PolicyError(f"policy must be a policy such as WAGP(), got {policy!r}")
         self._policy = policy
         self._model = model
-        self._rules = policy.rules
         self._setup = policy.setup(model)
-        self._state = policy.rules.init(self._setup)
+        self._rules = policy.rules_of(self._setup)
+        self._state = self._rules.init(self._setup)
         self._stats = statistics.no_statistics(model.n_arms)
         self._evidence = Evidence(model, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
@@ -117,8 +117,7 @@ class Learner:
 
     def __repr__(self) -> str:
         """The policy, the numbers of arms and observations, and the estimate."""
-        estimate = self.estimate
-        shown = "" if estimate is None else f", estimate {estimate:.6g}"
+        shown = "" if self.estimate is None else f", estimate {show_estimate(self.estimate)}"
         return (
             f"Learner({self._policy.label}, {self._model.n_arms} arms, "
             f"{self.n_observations} observations{shown})"
@@ -283,9 +282,17 @@ class Learner:
         return low + (high - low) * units
 
     @property
-    def estimate(self) -> float | None:
-        """Estimate of the parameter; None before any reward, or if the policy has no estimate."""
+    def estimate(self) -> float | dict[str, float] | None:
+        """Estimate of the parameter; None before any reward, or if the policy has no estimate.
+
+        A dict by name for a `VectorModel`.
+        """
         with self._lock:
+            if self._rules.numbers is not None:
+                if self.n_observations == 0:
+                    return None
+                means, _ = self._rules.numbers(self._setup, self._stats, self._state)
+                return dict(zip(self._model.parameters, means.tolist(), strict=True))
             theta = float(self._rules.estimate(self._setup, self._stats, self._state))
         return None if np.isnan(theta) else theta
 
@@ -555,11 +562,11 @@ class Calls:
         wanted = compiled is None or isinstance(compiled, bool)
         require(wanted, "compiled", "be True, False or None", compiled, PolicyError)
         self.compiled = compiled
-        self._policy = policy
         self._live = live
         self._evidence = evidence
         self._call: Callable[[int, float], int] | None = None  # None in plain Python
-        loop, name = live_loop(policy.rules), type(policy).__name__
+        self._rules = policy.rules_of(live.setup)
+        loop, name = live_loop(self._rules), type(policy).__name__
         if compiled is None:
             self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
         elif compiled:
@@ -575,7 +582,7 @@ class Calls:
         if self._call is not None:
             return self._call(CHOOSE, 0.0)
         setup, stats, state, rng, _ = self._live
-        return int(self._policy.rules.select(setup, stats, state, rng))
+        return int(self._rules.select(setup, stats, state, rng))
 
     def learn(self, arm: int, unit: float) -> None:
         """Learn a reward on the unit scale."""
@@ -585,5 +592,5 @@ class Calls:
             return
         setup, stats, state, _, _ = self._live
         count(stats, arm, unit)
-        self._policy.rules.update(setup, stats, state, arm, unit)
+        self._rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)

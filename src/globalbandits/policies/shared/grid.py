@@ -16,7 +16,8 @@ is lost.
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -80,10 +81,17 @@ def as_likelihood(likelihood: object) -> str:
     return str(likelihood)
 
 
-def as_prior(prior: object) -> tuple[float, float] | None:
-    """Check mean and standard deviation of a normal prior, or None."""
+def as_prior(prior: object) -> tuple[float, float] | tuple[tuple[float, float], ...] | None:
+    """Check mean and standard deviation of a normal prior, one such pair per number, or None."""
     if prior is None:
         return None
+    if isinstance(prior, Sequence) and len(prior) > 0 and isinstance(prior[0], Sequence):
+        return tuple(as_pair(pair) for pair in prior)
+    return as_pair(prior)
+
+
+def as_pair(prior: object) -> tuple[float, float]:
+    """Check mean and standard deviation of a normal prior."""
     numbers = as_floats("prior", prior, PolicyError)
     rule = "be None or (mean, standard deviation) of theta"
     require(len(numbers) == 2 and numbers[1] > 0.0, "prior", rule, prior, PolicyError)
@@ -94,7 +102,7 @@ def build(
     model: "RewardModel",
     likelihood: str,
     n_cells: int,
-    prior: tuple[float, float] | None = None,
+    prior: Any = None,
 ) -> Setup:
     """Return curves and likelihoods of a model in the middles of equal cells.
 
@@ -106,6 +114,8 @@ def build(
             domain; uniform by default.
     """
     tables = model.tables
+    rule = "be (mean, standard deviation) for a model with one unknown number"
+    require(prior is None or np.shape(prior) == (2,), "prior", rule, prior, PolicyError)
     most = MAX_TABLE_ENTRIES // tables.n_arms
     rule = f"be at most {most} for {tables.n_arms} arms"
     require(n_cells <= most, "cells", rule, n_cells, PolicyError)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.vector_tables import MEAN_MARGIN, VectorTables
 
 N_COARSE = 16  # coarse cells per axis
 MAX_RIDGES = 3
@@ -33,7 +34,6 @@ MODE_NATS = 4.0
 # Of a slice in the middle of a bell-shaped ridge: its width relative to equal slices.
 _DENSEST = 0.4
 _GOLDEN = 0.6180339887498949
-_MIN_MEAN = 1e-9  # distance of a mean from 0 and 1, where a likelihood is infinite
 _TINY = 1e-9  # added to an information that may be 0
 _LEAST = -1e300
 
@@ -145,6 +145,8 @@ def means_at(nodes: FloatArray, x: float, y: float, basis: FloatArray, means: Fl
             row = nodes[i + a, j + b]
             for k in range(means.shape[0]):
                 means[k] += weight * row[k]
+    for k in range(means.shape[0]):
+        means[k] = min(max(means[k], MEAN_MARGIN), 1.0 - MEAN_MARGIN)
 
 
 def slopes_at(nodes: FloatArray, x: float, y: float, basis: FloatArray, rows: FloatArray) -> None:
@@ -166,6 +168,8 @@ def slopes_at(nodes: FloatArray, x: float, y: float, basis: FloatArray, rows: Fl
                 means[k] += weight * row[k]
                 in_x[k] += weight_x * row[k]
                 in_y[k] += weight_y * row[k]
+    for k in range(means.shape[0]):
+        means[k] = min(max(means[k], MEAN_MARGIN), 1.0 - MEAN_MARGIN)
 
 
 # The log density and its derivatives.
@@ -185,8 +189,7 @@ def log_density(box: Box, density: Density, means: FloatArray, x: float, y: floa
     if box.bernoulli:
         for k in range(means.shape[0]):
             if weights[k] > 0.0:
-                mean = min(max(means[k], _MIN_MEAN), 1.0 - _MIN_MEAN)
-                gain = own[k] * math.log(mean) + (1.0 - own[k]) * math.log(1.0 - mean)
+                gain = own[k] * math.log(means[k]) + (1.0 - own[k]) * math.log(1.0 - means[k])
                 value += weights[k] * gain
         return value
     odds = 0.0
@@ -229,7 +232,6 @@ def derive_at(box: Box, density: Density, grid: Grid, x: float, y: float) -> Non
             continue
         mean = means[k]
         if box.bernoulli:
-            mean = min(max(mean, _MIN_MEAN), 1.0 - _MIN_MEAN)
             precision /= mean * (1.0 - mean)
         elif k == exception:
             precision = density.wide[k]
@@ -631,24 +633,31 @@ def reach_of(
 
 
 def build_box(
-    nodes: FloatArray,
+    tables: VectorTables,
     *,
     bernoulli: bool,
     n_slices: int,
     n_inner: int,
     prior: FloatArray | None = None,
 ) -> Box:
-    """Return the curves of a table with the means in the coarse cells."""
+    """Return the curves of a model with one or two unknown numbers.
+
+    A model with one number gets a second one that has no influence.
+    """
+    n, n_arms = tables.n_nodes, tables.n_arms
+    if tables.n_parameters == 1:
+        nodes = np.repeat(tables.nodes[:, np.newaxis], 4, axis=1)
+    else:
+        nodes = tables.nodes.reshape(n, n, n_arms)
     basis = np.zeros((4, 4))
-    coarse = np.zeros((N_COARSE * N_COARSE, nodes.shape[2]))
+    coarse = np.zeros((N_COARSE * N_COARSE, n_arms))
     for cell in range(len(coarse)):
         means_at(nodes, *cell_middle(cell), basis, coarse[cell])
-    bounded = np.clip(coarse, _MIN_MEAN, 1.0 - _MIN_MEAN)
     return Box(
         nodes=nodes,
         coarse=coarse,
-        coarse_odds=np.log(bounded / (1.0 - bounded)),
-        coarse_rests=np.log1p(-bounded),
+        coarse_odds=np.log(coarse / (1.0 - coarse)),
+        coarse_rests=np.log1p(-coarse),
         prior=np.zeros(5) if prior is None else prior,
         bernoulli=bernoulli,
         n_slices=n_slices,

@@ -90,7 +90,7 @@ class Bandit:
 
     def can_forget(self, arm: int, learned: StoredEvent) -> bool:
         """Whether a learned reward can be retracted. Other retractions must not enter the log."""
-        if self.learner.policy.rules.rebuild is None:
+        if self.learner.parts[0].rebuild is None:
             return False
         if learned.seq > self.version:
             # The reward is in the same batch and will have been learned by then.
