@@ -23,7 +23,11 @@ from globalbandits.model.formulas.evaluation import FUNCTIONS
 from globalbandits.model.inputs import as_arms, as_numbers, as_span
 from globalbandits.model.reward_model import RewardModel, Tabulated, same_rows
 from globalbandits.model.vector.functions import BoxMeans
-from globalbandits.model.vector.tabulation import spread_points, tabulate, unit_means
+from globalbandits.model.vector.identification import Identification, identify
+from globalbandits.model.vector.lower_bound import LowerBound, lower_bound
+from globalbandits.model.vector.regions import CELLS, BestArms, find_regions
+from globalbandits.model.vector.tabulation import UnitModel, spread_points, tabulate, unit_means
+from globalbandits.model.vector.traps import Traps, find_traps
 from globalbandits.model.vector_tables import VectorTables, means_at_many
 from globalbandits.plots.labels import counted
 
@@ -40,6 +44,9 @@ _SAME_TOLERANCE = 1e-7
 
 # Arms tie if their worths differ by at most this share of the largest size of worth.
 _TIE_TOLERANCE = 1e-12
+
+# Cells along each parameter that `VectorModel.regions` accepts.
+_MOST_CELLS = 1_024
 
 Theta = Mapping[str, Any] | ArrayLike
 Box = dict[str, tuple[float, float]]
@@ -408,6 +415,66 @@ class VectorModel:
     def from_unit(self, points: ArrayLike) -> FloatArray:
         """Return points of the unit box in the user's units, shape (..., n_parameters)."""
         return self._observed.thetas(as_numbers("points", points))
+
+    # The analysis before playing.
+
+    @property
+    def _unit_model(self) -> UnitModel:
+        low, high = self._reward_range
+        return UnitModel(
+            n_arms=self.n_arms,
+            n_parameters=self.n_parameters,
+            means=lambda points: unit_means(self._observed, points, self._arms, (low, high)),
+            worth=lambda unit: self._worth_at(low + (high - low) * unit),
+            thetas=self._observed.thetas,
+        )
+
+    def regions(self, cells: int | None = None) -> BestArms:
+        """Return the best arm on a grid of the box, and the share of the box of every arm.
+
+        Args:
+            cells: Cells along each parameter; by default 128 for two parameters.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> model = gb.VectorModel("level - slope*arm", [1.0, 2.0],
+            ...                        {"level": (0.4, 0.9), "slope": (0.0, 0.2)})
+            >>> model.regions().shares
+            array([1., 0.])
+        """
+        self._check_unchanged()
+        if cells is None:
+            number = CELLS[self.n_parameters]
+        else:
+            number = as_integer("cells", cells, 2, ModelError, maximum=_MOST_CELLS)
+        return find_regions(self._unit_model, number)
+
+    def identification(self) -> Identification:
+        """Return which sets of arms identify the parameters, and the plays that they need.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> model = gb.VectorModel("level * exp(-slope*arm)", [2.0, 4.0, 6.0],
+            ...                        {"level": (0.2, 1.0), "slope": (0.02, 0.6)})
+            >>> model.identification().sets[0]
+            (0, 2)
+        """
+        self._check_unchanged()
+        return identify(self._unit_model, self._names)
+
+    def traps(self) -> Traps:
+        """Return where a greedy policy can stay with a wrong arm, as a share of the box."""
+        self._check_unchanged()
+        return find_traps(self._unit_model, self._names, self._arms, self._reward_range)
+
+    def lower_bound(self, theta: Theta) -> LowerBound:
+        """Return the constant c such that regret grows at least as c log T at ``theta``.
+
+        This is the bound of Graves and Lai (1997) for Bernoulli rewards, in units of worth. It is
+        0 where bounded regret is possible.
+        """
+        self._check_unchanged()
+        return lower_bound(self._unit_model, self.to_unit(self.as_theta(theta)))
 
     # Models with fewer unknown numbers.
 
