@@ -308,9 +308,12 @@ class VectorModel:
         points = spread_points(self.n_parameters, _N_SAMPLES)
         return unit_means(self._observed, points, self._arms, self._reward_range).T
 
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`."""
+    def remember_family(
+        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
+    ) -> None:
+        """Store the name and the parameters of a catalogue family, for `to_dict`, and remarks."""
         self._family = {"family": name, "arms": list(self._arms)} | parameters
+        self._remarks += remarks
 
     # Questions about a parameter vector.
 

@@ -31,9 +31,10 @@ _MOST_PLAYS = 1e12
 
 
 class Identification(NamedTuple):
-    """Plays of each arm of a set until the standard error of every parameter is a tenth of its range.
+    """Plays of each arm of a set until every parameter is known to a tenth of its range.
 
-    The sets are ordered by the median over the box, the most informative one first.
+    The precision of a parameter is its standard error. The sets are ordered by the median over
+    the box, the most informative one first.
     """
 
     parameters: tuple[str, ...]
@@ -59,7 +60,7 @@ def identify(model: UnitModel, parameters: tuple[str, ...]) -> Identification:
         parameters,
         tuple(sets[place] for place in order),
         medians[order],
-        np.quantile(plays, 0.95, axis=1)[order] if sets else medians,
+        np.quantile(plays, 0.95, axis=1, method="higher")[order] if sets else medians,
         everything,
     )
 

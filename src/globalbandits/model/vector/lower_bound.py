@@ -120,7 +120,7 @@ class _LevelSet:
         for axis in range(self._d):
             lines = _line_grid(n, self._d - 1)
             points = self._nearest_roots(lines, axis, np.full(len(lines), 0.5))
-            exists = ~np.isnan(points).any(axis=1)
+            exists = np.asarray(~np.isnan(points).any(axis=1))
             left = self.is_left(np.nan_to_num(points, nan=0.5))
             index = np.arange(len(lines)).reshape((n,) * (self._d - 1))
             for direction in range(self._d - 1):
@@ -142,7 +142,8 @@ class _LevelSet:
             middle = 0.5 * (inside + outside)
             roots = self._nearest_roots(middle, axis, points[:, axis])
             exists = ~np.isnan(roots).any(axis=1)
-            good = (exists & self.is_left(np.nan_to_num(roots, nan=0.5)))[:, None]
+            left = self.is_left(np.nan_to_num(roots, nan=0.5))
+            good = np.asarray(exists & left)[:, None]
             outside, inside = np.where(good, middle, outside), np.where(good, inside, middle)
             points = np.where(good, roots, points)
         return points

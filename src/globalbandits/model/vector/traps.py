@@ -15,6 +15,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.model.vector.tabulation import UnitModel, grid_points
+from globalbandits.plots.labels import printed_label
 
 # Cells along each parameter.
 _CELLS = {1: 1024, 2: 64, 3: 24}
@@ -58,20 +59,11 @@ class Traps(NamedTuple):
         )
         return (
             f"On {self.absorbing:.0%} of the box a greedy policy can stay with a wrong arm. "
-            f"Example: {true} are true, {believed} are believed. The mean of arm {found.arm!r} is "
-            f"{found.mean:.4g} at both, so nothing contradicts; arm {found.best_arm!r} would be "
-            f"worth {found.loss:.4g} more."
+            f"Example: {true} are true, {believed} are believed. "
+            f"The mean of arm {printed_label(found.arm)} is {found.mean:.4g} at both, "
+            f"so nothing contradicts; arm {printed_label(found.best_arm)} would be worth "
+            f"{found.loss:.4g} more."
         )
-
-
-class Cells(NamedTuple):
-    """Means, worth and best arms in the middles of the cells."""
-
-    points: FloatArray
-    means: FloatArray
-    worth: FloatArray
-    best: FloatArray
-    top: FloatArray
 
 
 def find_traps(
