@@ -288,7 +288,7 @@ def test_families_have_one_full_name_and_several_ways_to_write_it():
     for name in ("linear-power", "linear_power", "demand.linear-power", "demand.linear_power"):
         assert full_name(name) == "demand.linear_power"
     assert len(families()) == len(gb.demand.__all__) + len(gb.dose.__all__)
-    assert parameters_of("dose.emax") == ("hill", "domain", "penalty", "target")
+    assert parameters_of("dose.emax") == ("hill", "level", "ed50", "domain", "penalty", "target")
 
 
 VALUES = [

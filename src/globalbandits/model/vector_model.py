@@ -171,7 +171,7 @@ class VectorModel:
     def _probe(self) -> dict[str, FloatArray]:
         """Return the functions' values at two points, for `_check_unchanged`."""
         means = self._observed(self._probes)
-        return {"mean": means} | ({} if self._value is None else {"value": self._worth_at(means)})
+        return {"mean": means} | ({} if self._value is None else {"value": self.worth_at(means)})
 
     def _check_unchanged(self) -> None:
         """Raise an error if the functions have changed since the model was built."""
@@ -331,10 +331,10 @@ class VectorModel:
 
     def worth(self, theta: Theta) -> FloatArray:
         """Return the worth of a decision for every arm, shape (..., n_arms)."""
-        return self._worth_at(self.means(theta))
+        return self.worth_at(self.means(theta))
 
-    def _worth_at(self, means: FloatArray) -> FloatArray:
-        """Return the worth of all arms at means in the user's units, shape (..., n_arms)."""
+    def worth_at(self, means: FloatArray) -> FloatArray:
+        """Return the worth of all arms at their means, shape (..., n_arms)."""
         if self._value is None:
             return means
         return self._value(np.arange(self.n_arms), np.clip(means, *self._reward_range))
@@ -428,7 +428,7 @@ class VectorModel:
             n_arms=self.n_arms,
             n_parameters=self.n_parameters,
             means=lambda points: unit_means(self._observed, points, self._arms, (low, high)),
-            worth=lambda unit: self._worth_at(low + (high - low) * unit),
+            worth=lambda unit: self.worth_at(low + (high - low) * unit),
             thetas=self._observed.thetas,
         )
 
