@@ -1,9 +1,10 @@
 """Anytime-valid statistics for adaptively collected rewards.
 
 The statements hold at all times at once, whatever rule chooses the arms: where theta is
-(`Evidence.interval`, or `Evidence.region` for several numbers), whether the model is wrong (`Evidence.against_model`), which arms can still
-be best (`Evidence.contenders`), and whether theta has changed (`Evidence.drift`). Every `Learner`
-has evidence; `evidence_from_log` computes it from a log of plays:
+(`Evidence.interval`, or `Evidence.region` for several numbers), whether the model is wrong
+(`Evidence.against_model`), which arms can still be best (`Evidence.contenders`), and whether
+theta has changed (`Evidence.drift`). Every `Learner` has evidence; `evidence_from_log` computes
+it from a log of plays:
 
 >>> import globalbandits as gb
 >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])

@@ -256,7 +256,7 @@ class VectorInference:
 
     @cached_property
     def p_values(self) -> FloatArray:
-        """The p-values of "arm k is best": min(1, sup of L where k is best / M), shape (n_arms,)."""
+        """The p-values of "arm k is best": the largest L where k is best over M, at most 1."""
         floor = self.log_marginal + math.log(SMALLEST_P)
         n_arms = self._model.n_arms
         found = np.full(n_arms, -math.inf)

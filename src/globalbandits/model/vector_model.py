@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from globalbandits import pages
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_integer, require, require_known, show
 from globalbandits.errors import ModelError
@@ -27,9 +28,14 @@ from globalbandits.model.vector.identification import Identification, identify
 from globalbandits.model.vector.lower_bound import LowerBound, lower_bound
 from globalbandits.model.vector.regions import CELLS, BestArms, find_regions
 from globalbandits.model.vector.tabulation import UnitModel, spread_points, tabulate, unit_means
-from globalbandits.model.vector.traps import Traps, find_traps
+from globalbandits.model.vector.traps import SMALL_LOSS, Traps, find_traps
 from globalbandits.model.vector_tables import VectorTables, means_at_many
-from globalbandits.plots.labels import counted
+from globalbandits.plots.arm_map import arm_map_figure
+from globalbandits.plots.labels import counted, drawn_label, printed_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_PARAMETERS = 3
 
@@ -45,8 +51,14 @@ _SAME_TOLERANCE = 1e-7
 # Arms tie if their worths differ by at most this share of the largest size of worth.
 _TIE_TOLERANCE = 1e-12
 
+# A parameter that needs more plays of every arm gets a remark.
+_HARDLY_LEARNED = 10_000
+
 # Cells along each parameter that `VectorModel.regions` accepts.
 _MOST_CELLS = 1_024
+
+# Arms that a notebook shows.
+_MAX_HTML_ROWS = 20
 
 Theta = Mapping[str, Any] | ArrayLike
 Box = dict[str, tuple[float, float]]
@@ -240,10 +252,26 @@ class VectorModel:
         """Whether every mean only rises, or only falls, in every parameter."""
         return self._tables.monotone
 
-    @property
+    @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """Warnings about inputs that are allowed but may be mistakes, such as a constant value."""
-        return self._remarks
+        """Warnings about inputs that are allowed but may be mistakes, such as a constant value.
+
+        They name an arm that is best everywhere, and parameters that can hardly be learned.
+        """
+        found = list(self._remarks)
+        shares = self.regions().shares
+        if self.n_arms > 1 and shares.max() == 1.0:
+            best = printed_label(self._arms[int(shares.argmax())])
+            found.append(f"arm {best} is best everywhere in the box: there is nothing to learn")
+        plays = self.identification().by_parameter
+        for name, number in zip(self._names, plays.tolist(), strict=True):
+            if number > _HARDLY_LEARNED:
+                often = f"about {number:,.0f} times" if np.isfinite(number) else "without end"
+                found.append(
+                    f"{name} can hardly be learned: every arm must be played {often} until its "
+                    "standard error is a tenth of its range"
+                )
+        return tuple(found)
 
     @property
     def resolution(self) -> float:
@@ -594,6 +622,62 @@ class VectorModel:
         """An error: Definition 3 is about one number."""
         self._refuse(
             "the distance to the next region", "use regions() and suboptimality_gap(theta)"
+        )
+
+    # Pictures.
+
+    def plot(
+        self, theta: Theta | None = None, *, title: str = "", ax: "Axes | None" = None
+    ) -> "Figure":
+        """Draw a map of the best arm over the first two parameters.
+
+        Where greedy play can stay with a wrong arm, the map is hatched. A third parameter is that
+        of ``theta``, or the middle of its interval. One parameter is drawn as in `RewardModel`.
+
+        Args:
+            theta: A parameter vector to mark.
+            title: A line above the map.
+            ax: Axes to draw into; by default a new figure.
+        """
+        chosen = None if theta is None else self.as_theta(theta)
+        if self.n_parameters == 1:
+            (domain,) = self._domain.values()
+            curve = self._one_number(self._sources[0], domain)
+            return curve.plot(None if chosen is None else chosen.item(), title=title, ax=ax)
+        model: VectorModel = self
+        if self.n_parameters == 3:
+            last = self._names[2]
+            number = float(np.mean(self._domain[last]) if chosen is None else chosen[2])
+            model = self.fixed(**{last: number})  # type: ignore[assignment]
+            title = f"{title} ({last} = {number:.4g})".strip()
+        first, second = self._names[:2]
+        return arm_map_figure(
+            model.regions().labels,
+            self._domain[first],
+            self._domain[second],
+            [drawn_label(arm) for arm in self._arms],
+            trapped=model.traps().losses > SMALL_LOSS,
+            mark=None if chosen is None else (float(chosen[0]), float(chosen[1])),
+            xlabel=first,
+            ylabel=second,
+            title=drawn_label(title),
+            ax=ax,
+        )
+
+    def _repr_html_(self) -> str:
+        """The model in one line and a table of the arms' shares of the box."""
+        shares = self.regions().shares
+        rows = [
+            [printed_label(arm), f"{share:.1%}"]
+            for arm, share in zip(self._arms, shares.tolist(), strict=True)
+        ]
+        more = len(rows) - _MAX_HTML_ROWS
+        return "".join(
+            [
+                pages.paragraph(repr(self), strong=True),
+                pages.table(["arm", "best on this share of the box"], rows[:_MAX_HTML_ROWS]),
+                *([pages.paragraph(f"({more} more arms)")] if more > 0 else []),
+            ]
         )
 
     # Files.

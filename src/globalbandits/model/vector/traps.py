@@ -24,7 +24,7 @@ _CELLS = {1: 1024, 2: 64, 3: 24}
 _N_BINS = 96
 
 # Smaller losses, as a share of the scale of worth, are ignored.
-_SMALL_LOSS = 0.01
+SMALL_LOSS = 0.01
 
 
 class TrapExample(NamedTuple):
@@ -101,7 +101,7 @@ def find_traps(
             same = np.flatnonzero((bins == bins[truth]) & (best == arm))
             belief = int(same[np.abs(means[same, arm] - means[truth, arm]).argmin()])
             largest, found = float(kept[truth]), (arm, truth, belief)
-    small = _SMALL_LOSS * scale
+    small = SMALL_LOSS * scale
     example = None
     if found is not None and largest > small:
         arm, truth, belief = found
