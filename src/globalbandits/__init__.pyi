@@ -46,6 +46,7 @@ from .errors import StoreError as StoreError
 from .errors import StoreUnavailable as StoreUnavailable
 from .errors import SweepError as SweepError
 from .errors import UnknownError as UnknownError
+from .evidence import ConfidenceSet as ConfidenceSet
 from .evidence import Contenders as Contenders
 from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence

@@ -66,6 +66,22 @@ def parse_parameters(texts: Sequence[str]) -> dict[str, object]:
     return parameters
 
 
+def parse_theta(text: str) -> Any:
+    """Return a parameter: a number, or several by name.
+
+    >>> parse_theta("0.4"), parse_theta("level=0.1,slope=0.3")
+    (0.4, {'level': 0.1, 'slope': 0.3})
+    """
+    if "=" in text:
+        return parse_parameters(text.split(","))
+    try:
+        return float(text)
+    except ValueError:
+        raise ScenarioError(
+            f"theta must be a number, or several such as level=0.1,slope=0.3, got {text!r}"
+        ) from None
+
+
 def parse_value(text: str) -> Number | str:
     """Return an integer, a float, or the text itself.
 

@@ -25,6 +25,7 @@ from globalbandits.evidence.drift_test import MAX_EVERY, kept, record, times_kep
 from globalbandits.evidence.histogram import GRAINS, MOST_BINS, TimedHistogram
 from globalbandits.evidence.inference import Inference
 from globalbandits.evidence.statements import (
+    ConfidenceSet,
     Contenders,
     Drift,
     Earnings,
@@ -33,7 +34,10 @@ from globalbandits.evidence.statements import (
     as_alpha,
     as_confidence,
     earned,
+    worth_bounds,
 )
+from globalbandits.evidence.vector_inference import Cover, VectorInference
+from globalbandits.model import VectorModel
 from globalbandits.statistics import Statistics, are_possible, assign
 
 if TYPE_CHECKING:
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
 
 
 class Evidence:
@@ -74,7 +78,7 @@ class Evidence:
 
     def __init__(
         self,
-        model: "RewardModel",
+        model: "AnyModel",
         *,
         bins: int = histogram.DEFAULT_BINS,
         every: int = drift_test.EVERY,
@@ -86,7 +90,7 @@ class Evidence:
         self._stats = counting.no_statistics(model.n_arms) if statistics is None else statistics
 
     @property
-    def model(self) -> "RewardModel":
+    def model(self) -> Any:
         """The reward model."""
         return self._model
 
@@ -180,7 +184,7 @@ class Evidence:
     def interval(self, confidence: float = 0.95) -> Interval:
         """An interval that contains theta at all times with probability at least ``confidence``."""
         confidence = as_confidence(confidence)
-        hull = self._inference().hull(confidence)
+        hull = self._inference("an interval").hull(confidence)
         return Interval(
             confidence=confidence,
             low=hull.low,
@@ -189,8 +193,47 @@ class Evidence:
             n_observations=self.n_observations,
         )
 
+    def region(self, confidence: float = 0.95) -> ConfidenceSet:
+        """A set that contains all unknown numbers at all times with at least this probability."""
+        confidence = as_confidence(confidence)
+        model = self._model
+        if not isinstance(model, VectorModel):
+            span, (low, high) = self.interval(confidence), model.domain
+            return ConfidenceSet(
+                confidence=confidence,
+                intervals={"theta": (span.low, span.high)},
+                share=0.0 if span.is_empty else span.width / (high - low),
+                n_observations=self.n_observations,
+                holds=span.__contains__,
+            )
+        inference = self._vector_inference()
+        cover = inference.cover(confidence)
+        ends = np.full((2, model.n_parameters), math.nan)
+        if len(cover.low):
+            ends = model.from_unit(np.stack([cover.low.min(axis=0), cover.high.max(axis=0)]))
+        return ConfidenceSet(
+            confidence=confidence,
+            intervals={
+                name: (low, high)
+                for name, low, high in zip(model.parameters, *ends.tolist(), strict=True)
+            },
+            share=cover.share,
+            n_observations=self.n_observations,
+            holds=lambda theta: inference.holds(model.as_theta(theta), confidence),
+        )
+
     def against_model(self) -> ModelEvidence:
         """Evidence against the model: against every theta in its domain."""
+        if isinstance(self._model, VectorModel):
+            several = self._vector_inference()
+            return ModelEvidence(
+                log_e_value=several.log_e_against,
+                theta=self._model.named(self._model.from_unit(several.top[1])),
+                shares=tuple(several.shares().tolist()),
+                arms=self._model.arms,
+                n_arms_seen=int(np.count_nonzero(self._stats.counts)),
+                n_observations=self.n_observations,
+            )
         inference = self._inference()
         return ModelEvidence(
             log_e_value=inference.against.certified,
@@ -204,15 +247,24 @@ class Evidence:
     def contenders(self, confidence: float = 0.95) -> Contenders:
         """The arms that can still be best. A refuted model is not used."""
         confidence = as_confidence(confidence)
-        inference = self._inference()
-        race = inference.race(confidence)
-        bounds = inference.bounds(confidence).tolist() if race.model_free else None
+        if isinstance(self._model, VectorModel):
+            several = self._vector_inference()
+            model_free = several.log_e_against >= -math.log(1.0 - confidence)
+            p_values = several.free_p_values if model_free else several.p_values
+            arms = p_values > 1.0 - confidence
+            bounds = several.free_bounds(confidence).tolist() if model_free else None
+        else:
+            inference = self._inference()
+            race = inference.race(confidence)
+            arms, model_free = race.arms, race.model_free
+            p_values = inference.p_values(race, confidence)
+            bounds = inference.bounds(confidence).tolist() if model_free else None
         return Contenders(
             confidence=confidence,
-            arms=tuple(np.flatnonzero(race.arms).tolist()),
-            p_values=tuple(inference.p_values(race, confidence).tolist()),
+            arms=tuple(np.flatnonzero(arms).tolist()),
+            p_values=tuple(p_values.tolist()),
             values=self._model.arms,
-            model_free=race.model_free,
+            model_free=model_free,
             bounds=None if bounds is None else tuple((low, high) for low, high in bounds),
             n_observations=self.n_observations,
         )
@@ -227,18 +279,45 @@ class Evidence:
             confidence: confidence of the bounds.
         """
         arm = as_arm("baseline", baseline, self._model.n_arms)
-        theta, span = self._believed(confidence)
-        amount, low, high = earned(
-            self._model, self._stats.counts, theta, (span.low, span.high), arm
-        )
+        if isinstance(self._model, VectorModel):
+            confidence = as_confidence(confidence)
+            amount, low, high = self._vector_earnings(arm, confidence)
+        else:
+            theta, span = self._believed(confidence)
+            confidence = span.confidence
+            amount, low, high = earned(
+                self._model, self._stats.counts, theta, (span.low, span.high), arm
+            )
         return Earnings(
             baseline=self._model.arms[arm],
             amount=amount,
             low=low,
             high=high,
-            confidence=span.confidence,
+            confidence=confidence,
             n_observations=self.n_observations,
         )
+
+    def _vector_earnings(self, arm: int, confidence: float) -> tuple[float, float, float]:
+        """Amount and bounds of `Earnings`; the bounds are nan if the model is refuted.
+
+        The bounds are those at the corners and middles of the cells that cover the set.
+        """
+        assert isinstance(self._model, VectorModel)
+        inference = self._vector_inference()
+        cover = self._cover(inference, confidence)
+        points = np.concatenate([inference.top[1][None], *cover.corners()])
+        worth = self._model.worth(self._model.from_unit(points))
+        extra = (worth - worth[:, [arm]]) @ self._stats.counts.astype(np.float64)
+        if len(extra) == 1:
+            return float(extra[0]), math.nan, math.nan
+        return float(extra[0]), float(extra.min()), float(extra.max())
+
+    def _cover(self, inference: VectorInference, confidence: float) -> Cover:
+        """Cells that cover the confidence set; none if the model is refuted."""
+        cover = inference.cover(confidence)
+        if inference.log_e_against >= -math.log(1.0 - confidence):
+            return Cover(cover.low[:0], cover.high[:0], 0.0)
+        return cover
 
     def _believed(self, confidence: float) -> tuple[float, Interval]:
         """The least refuted theta, and the interval, which is empty if the model is refuted."""
@@ -251,8 +330,9 @@ class Evidence:
     def drift(self, alpha: float = 0.05) -> Drift:
         """Whether theta has changed, with a false-alarm rate of ``alpha`` over all time."""
         alpha = as_alpha(alpha)
+        model = self._one_number("the search for drift", "the evidence since a known date")
         tally = self._tally
-        seen = (self._model, tally.counts, tally.snapshots, tally.clock)
+        seen = (model, tally.counts, tally.snapshots, tally.clock)
         log_e_value = drift_test.constant_log_e(*seen, tally.every)
         date = drift_test.date_change(*seen) if log_e_value >= -math.log(alpha) else None
         return Drift(
@@ -277,7 +357,8 @@ class Evidence:
         """Plot interval, e-value and contenders over the times of `history`."""
         from globalbandits.evidence.evidence_plots import history_figure
 
-        return history_figure(self._model, *self.history(), confidence, truth, title)
+        model = self._one_number("the plot of the interval", "plot_worth()")
+        return history_figure(model, *self.history(), confidence, truth, title)
 
     def plot_worth(
         self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
@@ -294,8 +375,16 @@ class Evidence:
         from globalbandits.evidence.evidence_plots import worth_figure
 
         arm = None if baseline is None else as_arm("baseline", baseline, self._model.n_arms)
+        if isinstance(self._model, VectorModel):
+            confidence = as_confidence(confidence)
+            inference = self._vector_inference()
+            cover = self._cover(inference, confidence)
+            place = self._model.from_unit(inference.top[1])
+            bounds = inference.worth_bounds(cover) if len(cover.low) else None
+            return worth_figure(self._model, self._stats, place, bounds, confidence, arm, ax)
         theta, span = self._believed(confidence)
-        return worth_figure(self._model, self._stats, theta, span, arm, ax)
+        within = None if span.is_empty else worth_bounds(self._model, (span.low, span.high))
+        return worth_figure(self._model, self._stats, theta, within, span.confidence, arm, ax)
 
     def state(self) -> dict[str, Any]:
         """The state for `restore`, as a dict for JSON.
@@ -309,7 +398,7 @@ class Evidence:
     @classmethod
     def restore(
         cls,
-        model: "RewardModel",
+        model: "AnyModel",
         state: "Mapping[str, Any]",
         *,
         statistics: Statistics | None = None,
@@ -329,7 +418,7 @@ class Evidence:
     @classmethod
     def take_over(
         cls,
-        model: "RewardModel",
+        model: "AnyModel",
         state: "Mapping[str, Any]",
         old: Statistics,
         rows: "Sequence[int | None]",
@@ -348,8 +437,24 @@ class Evidence:
         evidence._tally = decode(state, model, old, shared=True).moved(rows)
         return evidence
 
-    def _inference(self) -> Inference:
-        return Inference(self._model, self._tally.counts)
+    def _one_number(self, what: str, instead: str) -> "RewardModel":
+        """The model; an error if it has several unknown numbers."""
+        model = self._model
+        if isinstance(model, VectorModel):
+            raise EvidenceError(
+                f"model must have one unknown number for {what}, got {model.n_parameters} "
+                f"({', '.join(model.parameters)}): use {instead}"
+            )
+        return model
+
+    def _inference(self, what: str = "this statement") -> Inference:
+        return Inference(self._one_number(what, "region(confidence)"), self._tally.counts)
+
+    def _vector_inference(self) -> VectorInference:
+        assert isinstance(self._model, VectorModel)
+        return VectorInference(
+            self._model, self._stats.counts, self._stats.sums, self._tally.counts
+        )
 
     def _check_own(self, action: str) -> None:
         """Raise `EvidenceError` if a learner owns the statistics."""
@@ -374,7 +479,7 @@ _N_MARKS = 40
 
 
 def evidence_from_log(
-    model: "RewardModel",
+    model: "AnyModel",
     arms: "ArrayLike | None" = None,
     rewards: "ArrayLike | None" = None,
     *,
@@ -460,7 +565,7 @@ def _encode_rows(counts: FloatArray) -> list[Any]:
     return [[arm, counts[arm].tolist()] for arm in np.flatnonzero(counts.any(axis=1)).tolist()]
 
 
-def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool) -> TimedHistogram:
+def decode(state: Any, model: "AnyModel", stats: Statistics, *, shared: bool) -> TimedHistogram:
     """The histogram that `encode` saved.
 
     Args:
@@ -499,7 +604,7 @@ def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool)
     return tally
 
 
-def check_model(samples: Any, model: "RewardModel") -> None:
+def check_model(samples: Any, model: "AnyModel") -> None:
     """Raise `StateError` if the samples differ from the model's mean curves."""
     if not model.same_observed(samples):
         raise StateError(

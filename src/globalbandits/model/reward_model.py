@@ -519,10 +519,12 @@ class RewardModel:
         unit_mean = unit_means(self._observed, self._reward_range)
         return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
 
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`."""
-        domain = list(self._domain)
-        self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
+    def remember_family(
+        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
+    ) -> None:
+        """Store the name and the parameters of a catalogue family, for `to_dict`, and remarks."""
+        self._family = {"family": name, "arms": list(self._arms)} | parameters
+        self._remarks += remarks
 
     # Questions about theta.
 

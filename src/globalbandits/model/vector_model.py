@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from globalbandits import pages
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_integer, require, require_known, show
 from globalbandits.errors import ModelError
@@ -23,9 +24,18 @@ from globalbandits.model.formulas.evaluation import FUNCTIONS
 from globalbandits.model.inputs import as_arms, as_numbers, as_span
 from globalbandits.model.reward_model import RewardModel, Tabulated, same_rows
 from globalbandits.model.vector.functions import BoxMeans
-from globalbandits.model.vector.tabulation import spread_points, tabulate, unit_means
+from globalbandits.model.vector.identification import Identification, identify
+from globalbandits.model.vector.lower_bound import LowerBound, lower_bound
+from globalbandits.model.vector.regions import CELLS, BestArms, find_regions
+from globalbandits.model.vector.tabulation import UnitModel, spread_points, tabulate, unit_means
+from globalbandits.model.vector.traps import SMALL_LOSS, Traps, find_traps
 from globalbandits.model.vector_tables import VectorTables, means_at_many
-from globalbandits.plots.labels import counted
+from globalbandits.plots.arm_map import arm_map_figure
+from globalbandits.plots.labels import counted, drawn_label, printed_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_PARAMETERS = 3
 
@@ -40,6 +50,15 @@ _SAME_TOLERANCE = 1e-7
 
 # Arms tie if their worths differ by at most this share of the largest size of worth.
 _TIE_TOLERANCE = 1e-12
+
+# A parameter that needs more plays of every arm gets a remark.
+_HARDLY_LEARNED = 10_000
+
+# Cells along each parameter that `VectorModel.regions` accepts.
+_MOST_CELLS = 1_024
+
+# Arms that a notebook shows.
+_MAX_HTML_ROWS = 20
 
 Theta = Mapping[str, Any] | ArrayLike
 Box = dict[str, tuple[float, float]]
@@ -164,7 +183,7 @@ class VectorModel:
     def _probe(self) -> dict[str, FloatArray]:
         """Return the functions' values at two points, for `_check_unchanged`."""
         means = self._observed(self._probes)
-        return {"mean": means} | ({} if self._value is None else {"value": self._worth_at(means)})
+        return {"mean": means} | ({} if self._value is None else {"value": self.worth_at(means)})
 
     def _check_unchanged(self) -> None:
         """Raise an error if the functions have changed since the model was built."""
@@ -233,10 +252,26 @@ class VectorModel:
         """Whether every mean only rises, or only falls, in every parameter."""
         return self._tables.monotone
 
-    @property
+    @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """Warnings about inputs that are allowed but may be mistakes, such as a constant value."""
-        return self._remarks
+        """Warnings about inputs that are allowed but may be mistakes, such as a constant value.
+
+        They name an arm that is best everywhere, and parameters that can hardly be learned.
+        """
+        found = list(self._remarks)
+        shares = self.regions().shares
+        if self.n_arms > 1 and shares.max() == 1.0:
+            best = printed_label(self._arms[int(shares.argmax())])
+            found.append(f"arm {best} is best everywhere in the box: there is nothing to learn")
+        plays = self.identification().by_parameter
+        for name, number in zip(self._names, plays.tolist(), strict=True):
+            if number > _HARDLY_LEARNED:
+                often = f"about {number:,.0f} times" if np.isfinite(number) else "without end"
+                found.append(
+                    f"{name} can hardly be learned: every arm must be played {often} until its "
+                    "standard error is a tenth of its range"
+                )
+        return tuple(found)
 
     @property
     def resolution(self) -> float:
@@ -301,9 +336,12 @@ class VectorModel:
         points = spread_points(self.n_parameters, _N_SAMPLES)
         return unit_means(self._observed, points, self._arms, self._reward_range).T
 
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`."""
+    def remember_family(
+        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
+    ) -> None:
+        """Store the name and the parameters of a catalogue family, for `to_dict`, and remarks."""
         self._family = {"family": name, "arms": list(self._arms)} | parameters
+        self._remarks += remarks
 
     # Questions about a parameter vector.
 
@@ -321,10 +359,10 @@ class VectorModel:
 
     def worth(self, theta: Theta) -> FloatArray:
         """Return the worth of a decision for every arm, shape (..., n_arms)."""
-        return self._worth_at(self.means(theta))
+        return self.worth_at(self.means(theta))
 
-    def _worth_at(self, means: FloatArray) -> FloatArray:
-        """Return the worth of all arms at means in the user's units, shape (..., n_arms)."""
+    def worth_at(self, means: FloatArray) -> FloatArray:
+        """Return the worth of all arms at their means, shape (..., n_arms)."""
         if self._value is None:
             return means
         return self._value(np.arange(self.n_arms), np.clip(means, *self._reward_range))
@@ -408,6 +446,66 @@ class VectorModel:
     def from_unit(self, points: ArrayLike) -> FloatArray:
         """Return points of the unit box in the user's units, shape (..., n_parameters)."""
         return self._observed.thetas(as_numbers("points", points))
+
+    # The analysis before playing.
+
+    @property
+    def _unit_model(self) -> UnitModel:
+        low, high = self._reward_range
+        return UnitModel(
+            n_arms=self.n_arms,
+            n_parameters=self.n_parameters,
+            means=lambda points: unit_means(self._observed, points, self._arms, (low, high)),
+            worth=lambda unit: self.worth_at(low + (high - low) * unit),
+            thetas=self._observed.thetas,
+        )
+
+    def regions(self, cells: int | None = None) -> BestArms:
+        """Return the best arm on a grid of the box, and the share of the box of every arm.
+
+        Args:
+            cells: Cells along each parameter; by default 128 for two parameters.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> model = gb.VectorModel("level - slope*arm", [1.0, 2.0],
+            ...                        {"level": (0.4, 0.9), "slope": (0.0, 0.2)})
+            >>> model.regions().shares
+            array([1., 0.])
+        """
+        self._check_unchanged()
+        if cells is None:
+            number = CELLS[self.n_parameters]
+        else:
+            number = as_integer("cells", cells, 2, ModelError, maximum=_MOST_CELLS)
+        return find_regions(self._unit_model, number)
+
+    def identification(self) -> Identification:
+        """Return which sets of arms identify the parameters, and the plays that they need.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> model = gb.VectorModel("level * exp(-slope*arm)", [2.0, 4.0, 6.0],
+            ...                        {"level": (0.2, 1.0), "slope": (0.02, 0.6)})
+            >>> model.identification().sets[0]
+            (0, 2)
+        """
+        self._check_unchanged()
+        return identify(self._unit_model, self._names)
+
+    def traps(self) -> Traps:
+        """Return where a greedy policy can stay with a wrong arm, as a share of the box."""
+        self._check_unchanged()
+        return find_traps(self._unit_model, self._names, self._arms, self._reward_range)
+
+    def lower_bound(self, theta: Theta) -> LowerBound:
+        """Return the constant c such that regret grows at least as c log T at ``theta``.
+
+        This is the bound of Graves and Lai (1997) for Bernoulli rewards, in units of worth. It is
+        0 where bounded regret is possible.
+        """
+        self._check_unchanged()
+        return lower_bound(self._unit_model, self.to_unit(self.as_theta(theta)))
 
     # Models with fewer unknown numbers.
 
@@ -524,6 +622,62 @@ class VectorModel:
         """An error: Definition 3 is about one number."""
         self._refuse(
             "the distance to the next region", "use regions() and suboptimality_gap(theta)"
+        )
+
+    # Pictures.
+
+    def plot(
+        self, theta: Theta | None = None, *, title: str = "", ax: "Axes | None" = None
+    ) -> "Figure":
+        """Draw a map of the best arm over the first two parameters.
+
+        Where greedy play can stay with a wrong arm, the map is hatched. A third parameter is that
+        of ``theta``, or the middle of its interval. One parameter is drawn as in `RewardModel`.
+
+        Args:
+            theta: A parameter vector to mark.
+            title: A line above the map.
+            ax: Axes to draw into; by default a new figure.
+        """
+        chosen = None if theta is None else self.as_theta(theta)
+        if self.n_parameters == 1:
+            (domain,) = self._domain.values()
+            curve = self._one_number(self._sources[0], domain)
+            return curve.plot(None if chosen is None else chosen.item(), title=title, ax=ax)
+        model: VectorModel = self
+        if self.n_parameters == 3:
+            last = self._names[2]
+            number = float(np.mean(self._domain[last]) if chosen is None else chosen[2])
+            model = self.fixed(**{last: number})  # type: ignore[assignment]
+            title = f"{title} ({last} = {number:.4g})".strip()
+        first, second = self._names[:2]
+        return arm_map_figure(
+            model.regions().labels,
+            self._domain[first],
+            self._domain[second],
+            [drawn_label(arm) for arm in self._arms],
+            trapped=model.traps().losses > SMALL_LOSS,
+            mark=None if chosen is None else (float(chosen[0]), float(chosen[1])),
+            xlabel=first,
+            ylabel=second,
+            title=drawn_label(title),
+            ax=ax,
+        )
+
+    def _repr_html_(self) -> str:
+        """The model in one line and a table of the arms' shares of the box."""
+        shares = self.regions().shares
+        rows = [
+            [printed_label(arm), f"{share:.1%}"]
+            for arm, share in zip(self._arms, shares.tolist(), strict=True)
+        ]
+        more = len(rows) - _MAX_HTML_ROWS
+        return "".join(
+            [
+                pages.paragraph(repr(self), strong=True),
+                pages.table(["arm", "best on this share of the box"], rows[:_MAX_HTML_ROWS]),
+                *([pages.paragraph(f"({more} more arms)")] if more > 0 else []),
+            ]
         )
 
     # Files.

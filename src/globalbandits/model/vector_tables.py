@@ -51,8 +51,8 @@ def first_node(x: float, n_nodes: int) -> int:
 def node_weights(x: float, n_nodes: int) -> tuple[float, float, float, float]:
     """Return the weights of the four nodes around x.
 
-    >>> node_weights(0.5, 5)
-    (0.0, 1.0, 0.0, 0.0)
+    >>> [round(weight, 4) for weight in node_weights(0.625, 5)]
+    [-0.0625, 0.5625, 0.5625, -0.0625]
     """
     t = x * (n_nodes - 1) - (first_node(x, n_nodes) + 1)
     a, b, c = t + 1.0, t - 1.0, t - 2.0

@@ -1,6 +1,6 @@
 """The tabulation of means on a grid of the unit box, with checks of what the user gave."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,16 @@ class Tabulation(NamedTuple):
     nodes: FloatArray  # (n_nodes**n_parameters, n_arms)
     direction: FloatArray  # (n_arms, n_parameters)
     resolution: float  # the largest error at the test points, on the unit scale
+
+
+class UnitModel(NamedTuple):
+    """What the analysis needs of a model: means and worth at points of the unit box."""
+
+    n_arms: int
+    n_parameters: int
+    means: Callable[[FloatArray], FloatArray]  # points (n, d) -> unit means (n, n_arms)
+    worth: Callable[[FloatArray], FloatArray]  # unit means -> worth in the user's units
+    thetas: Callable[[FloatArray], FloatArray]  # points -> parameters in the user's units
 
 
 def grid_points(n_parameters: int, n: int, *, middles: bool = False) -> FloatArray:

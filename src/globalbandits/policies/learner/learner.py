@@ -24,6 +24,7 @@ from globalbandits._validation import as_integer, require
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import (
+    ConfidenceSet,
     Contenders,
     Drift,
     Earnings,
@@ -309,6 +310,10 @@ class Learner:
     def interval(self, confidence: float = 0.95) -> Interval:
         """Return an interval that contains the parameter at all times with this probability."""
         return self._evidence_now().interval(confidence)
+
+    def region(self, confidence: float = 0.95) -> ConfidenceSet:
+        """Return a set that holds all unknown numbers at all times at this confidence."""
+        return self._evidence_now().region(confidence)
 
     def evidence_against_model(self) -> ModelEvidence:
         """Return the strength of the rewards' evidence against the model at every parameter."""
