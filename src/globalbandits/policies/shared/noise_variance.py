@@ -38,13 +38,23 @@ class Noise(NamedTuple):
     """Estimates of the variance of every arm's rewards."""
 
     guesses: FloatArray  # (n_arms,) guesses of the arms' means
+    bounds: FloatArray  # (n_arms,) bounds of the variances, estimated from all arms
     expected: FloatArray  # (n_arms,) variances estimated from all arms
     variances: FloatArray  # (n_arms,) v_k, from all arms and the arm's own rewards
+    bernoulli: FloatArray  # (n_arms,) the same for Bernoulli rewards with these means
+    rarities: FloatArray  # (n_arms,) factors of the weight of the expected variance
 
 
 def no_noise(n_arms: int) -> Noise:
     """Nothing learned yet."""
-    return Noise(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+    return Noise(
+        guesses=np.zeros(n_arms),
+        bounds=np.zeros(n_arms),
+        expected=np.zeros(n_arms),
+        variances=np.zeros(n_arms),
+        bernoulli=np.zeros(n_arms),
+        rarities=np.ones(n_arms),
+    )
 
 
 def guess_mean(stats: Statistics, arm: int, first_guess: float) -> float:
@@ -79,18 +89,26 @@ def learn_noise(stats: Statistics, noise: Noise, pooling: Pooling) -> None:
         bound = max(mean * (1.0 - mean), best * (1.0 - best))
         if mean < 0.5 < best:
             bound = 0.25
-        noise.expected[arm] = share * max(bound, MIN_VARIANCE_BOUND)
+        noise.bounds[arm] = max(bound, MIN_VARIANCE_BOUND)
+        noise.expected[arm] = share * noise.bounds[arm]
         update_variance(stats, noise, pooling, arm)
 
 
 def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int) -> None:
     """Set an arm's variance to the weighted average of the expected one and its own."""
     variance = noise.expected[arm]
+    bernoulli = noise.bounds[arm]
     count = stats.counts[arm]
     if count >= 2:
-        own = max(0.0, stats.squares[arm] - stats.sums[arm] * stats.sums[arm] / count)
-        variance = (pooling.rounds * variance + own) / (pooling.rounds - 1.0 + count)
+        square = stats.sums[arm] * stats.sums[arm] / count
+        own = max(0.0, stats.squares[arm] - square)
+        weight = pooling.rounds * noise.rarities[arm]
+        variance = (weight * variance + own) / (weight - 1.0 + count)
+        # The squares of rewards that are 0 or 1 have the same sum as the rewards.
+        own = max(0.0, stats.sums[arm] - square)
+        bernoulli = (weight * bernoulli + own) / (weight - 1.0 + count)
     noise.variances[arm] = max(variance, MIN_VARIANCE)
+    noise.bernoulli[arm] = max(bernoulli, MIN_VARIANCE)
 
 
 # Learned variances in policies that otherwise use the variance of Bernoulli rewards ("coin") or a
