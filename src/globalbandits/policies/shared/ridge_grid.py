@@ -134,42 +134,44 @@ def set_basis(x: float, n: int, weights: FloatArray, slopes: FloatArray) -> int:
 
 
 def means_at(nodes: FloatArray, x: float, y: float, basis: FloatArray, means: FloatArray) -> None:
-    """Compute the means of all arms at a point of the unit square."""
+    """Compute the means of all arms at a point of the unit square.
+
+    The number of the 16 nodes around the point is read from an array, because a compiler that
+    knows it writes the inner loop 16 times.
+    """
     i = set_basis(x, nodes.shape[0], basis[0], basis[1])
     j = set_basis(y, nodes.shape[1], basis[2], basis[3])
+    n_nodes = basis.shape[0] * basis.shape[1]
     for k in range(means.shape[0]):
         means[k] = 0.0
-    for a in range(4):
-        for b in range(4):
-            weight = basis[0, a] * basis[2, b]
-            row = nodes[i + a, j + b]
-            for k in range(means.shape[0]):
-                means[k] += weight * row[k]
+    for node in range(n_nodes):
+        a, b = node // 4, node % 4
+        weight = basis[0, a] * basis[2, b]
+        row = nodes[i + a, j + b]
+        for k in range(means.shape[0]):
+            means[k] += weight * row[k]
     for k in range(means.shape[0]):
         means[k] = min(max(means[k], MEAN_MARGIN), 1.0 - MEAN_MARGIN)
 
 
 def slopes_at(nodes: FloatArray, x: float, y: float, basis: FloatArray, rows: FloatArray) -> None:
     """Compute means and slopes of all arms at a point of the unit square."""
+    means_at(nodes, x, y, basis, rows[0])
     i = set_basis(x, nodes.shape[0], basis[0], basis[1])
     j = set_basis(y, nodes.shape[1], basis[2], basis[3])
-    means, in_x, in_y = rows[0], rows[1], rows[2]
-    for k in range(means.shape[0]):
-        means[k] = 0.0
+    n_nodes = basis.shape[0] * basis.shape[1]
+    in_x, in_y = rows[1], rows[2]
+    for k in range(in_x.shape[0]):
         in_x[k] = 0.0
         in_y[k] = 0.0
-    for a in range(4):
-        for b in range(4):
-            weight = basis[0, a] * basis[2, b]
-            weight_x = basis[1, a] * basis[2, b]
-            weight_y = basis[0, a] * basis[3, b]
-            row = nodes[i + a, j + b]
-            for k in range(means.shape[0]):
-                means[k] += weight * row[k]
-                in_x[k] += weight_x * row[k]
-                in_y[k] += weight_y * row[k]
-    for k in range(means.shape[0]):
-        means[k] = min(max(means[k], MEAN_MARGIN), 1.0 - MEAN_MARGIN)
+    for node in range(n_nodes):
+        a, b = node // 4, node % 4
+        weight_x = basis[1, a] * basis[2, b]
+        weight_y = basis[0, a] * basis[3, b]
+        row = nodes[i + a, j + b]
+        for k in range(in_x.shape[0]):
+            in_x[k] += weight_x * row[k]
+            in_y[k] += weight_y * row[k]
 
 
 # The log density and its derivatives.
@@ -252,7 +254,7 @@ def lay_grid(box: Box, density: Density, grid: Grid) -> None:
     grid.n_points[0] = 0
     grid.n_ridges[0] = 0
     top = _LEAST
-    for ridge in range(MAX_RIDGES):
+    for ridge in range(grid.frames.shape[0]):
         x, y = cell_middle(cell)
         top = max(top, lay_ridge(box, density, grid, ridge, x, y))
         grid.n_ridges[0] = ridge + 1
