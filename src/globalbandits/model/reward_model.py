@@ -164,6 +164,7 @@ class RewardModel:
         holder: Holder | None = None,
         monotone: bool = True,
     ) -> None:
+        _refuse_names(domain)
         self._build(
             as_arms(arms),
             domain,
@@ -209,6 +210,7 @@ class RewardModel:
             >>> [region.arm for region in model.regions]
             [0, 1, 2]
         """
+        _refuse_names(domain)
         means = PerArm(functions=as_functions("functions", functions, "theta"))
         n_arms = len(means.functions)
         named = as_arms(range(n_arms) if arms is None else arms)
@@ -265,6 +267,7 @@ class RewardModel:
             >>> model.means(0.5).tolist(), model.resolution
             ([0.6, 0.5], 0.0)
         """
+        _refuse_names(domain)
         named = None if arms is None else as_arms(arms)
         knots, table = as_table(theta, means, None if named is None else len(named), monotone)
         curves, n_arms = TableCurves(knots, table), table.shape[1]
@@ -320,11 +323,6 @@ class RewardModel:
         monotone: bool,
     ) -> None:
         self._arms = arms
-        if isinstance(domain, Mapping):
-            raise ModelError(
-                f"domain must be a pair (low, high), got {show(domain)}: "
-                "VectorModel takes several named parameters"
-            )
         self._domain = as_span("domain", domain)
         self._reward_range = as_span("reward_range", reward_range)
         require(isinstance(monotone, bool), "monotone", "be True or False", monotone, ModelError)
@@ -853,6 +851,15 @@ class RewardModel:
 
     def __getstate__(self) -> dict[str, Any]:
         return _picklable_state(self.__dict__.copy(), self.worth_range)
+
+
+def _refuse_names(domain: object) -> None:
+    """Raise an error for a domain of several named parameters, before anything else is checked."""
+    if isinstance(domain, Mapping):
+        raise ModelError(
+            f"domain must be a pair (low, high), got {show(domain)}: "
+            "VectorModel takes several named parameters"
+        )
 
 
 # Comparison: models are compared by samples of their means, to a tolerance, because a bit of

@@ -52,7 +52,7 @@ _SAME_TOLERANCE = 1e-7
 _TIE_TOLERANCE = 1e-12
 
 # A parameter that needs more plays of every arm gets a remark.
-_HARDLY_LEARNED = 10_000
+_HARDLY_LEARNED = 100_000
 
 # Cells along each parameter that `VectorModel.regions` accepts.
 _MOST_CELLS = 1_024

@@ -116,7 +116,8 @@ def _name(
     from scipy.ndimage import distance_transform_edt
 
     depth = distance_transform_edt(np.pad(inside, 1))[1:-1, 1:-1]
-    row, column = np.unravel_index(int(depth.argmax()), depth.shape)
+    deepest = np.argwhere(depth > 0.999 * depth.max())
+    row, column = deepest[len(deepest) // 2]
     axes.text(
         x[0] + (x[1] - x[0]) * (row + 0.5) / inside.shape[0],
         y[0] + (y[1] - y[0]) * (column + 0.5) / inside.shape[1],

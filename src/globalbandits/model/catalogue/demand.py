@@ -44,9 +44,9 @@ __all__ = ["anchored", "exponential", "isoelastic", "linear", "linear_power", "l
 # The level of ``level="unknown"``: shops of which 0.5 % or more of the customers buy.
 _UNKNOWN_LEVEL = 0.005, 1.0
 
-# Elasticities at the highest and at the lowest price, between which an unknown slope of exponential
-# demand lies by default. Elasticities of consumer goods are mostly between 0.5 and 4.
-_ELASTICITIES = 0.1, 4.0
+# Elasticities at the highest and at the lowest price, between which the slope of exponential demand
+# lies by default if the level is unknown.
+_ELASTICITIES = 0.1, 2.0
 
 # Log-odds of a demand of 1 in 200.
 _LOG_ODDS = 5.3
@@ -269,7 +269,7 @@ def exponential(
         domain: The interval of theta, at least 0. By default it starts at 0, where demand is 1.
             It ends at 1 / min(prices), where the lowest price is best, or at 20 / max(prices),
             where demand at the highest price is almost 0, whichever is smaller. With an unknown
-            level, elasticities from 0.1 at the highest to 4 at the lowest price.
+            level, elasticities from 0.1 at the highest to 2 at the lowest price.
         cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
         observe: "revenue" or "sales", if no cost is given.
 
