@@ -35,7 +35,7 @@ MODE_NATS = 4.0
 _DENSEST = 0.4
 _GOLDEN = 0.6180339887498949
 _TINY = 1e-9  # added to an information that may be 0
-_LEAST = -1e300
+NEVER = -1e300  # logarithm of an impossible odds
 
 
 class Box(NamedTuple):
@@ -46,23 +46,25 @@ class Box(NamedTuple):
     coarse_odds: FloatArray  # (n_cells, n_arms) log(m / (1 - m))
     coarse_rests: FloatArray  # (n_cells, n_arms) log(1 - m)
     prior: FloatArray  # (5,) mean x, y and precision xx, xy, yy of a normal prior; 0 if uniform
-    bernoulli: bool  # the density is that of Bernoulli rewards, else of Normal sample means
     n_slices: int
     n_inner: int  # points of a slice
 
 
 class Density(NamedTuple):
-    """What the arms say about their means.
+    """What the arms say about their means m_k.
 
-    With Bernoulli rewards the density is ``prod_k m_k**S_k (1 - m_k)**(N_k - S_k)``. With Normal
-    sample means it is ``prod_k exp(-weight_k (own_k - m_k)**2 / 2)``, times the odds of the arm
-    that is most likely an exception, if they are above 1.
+    The density is ``prod_k exp(-n_k kl(x_k, m_k))`` with the divergence of Bernoulli rewards, times
+    the odds of the arm that is most likely an exception, if they are above 1. If n_k is the number
+    of rewards and x_k their mean, this is the likelihood of Bernoulli rewards.
     """
 
-    weights: FloatArray  # (n_arms,) N_k, or the precision of the sample mean; 0 without rewards
-    own: FloatArray  # (n_arms,) sample mean
-    odds: FloatArray  # (n_arms,) logarithm of the odds of an exception without a gap
-    wide: FloatArray  # (n_arms,) precision of the sample mean of an exception
+    weights: FloatArray  # (n_arms,) n_k; 0 without rewards
+    own: FloatArray  # (n_arms,) x_k
+    entropies: FloatArray  # (n_arms,) of Bernoulli rewards with the mean x_k, times -1
+    odds: FloatArray  # (n_arms,) log odds of a near exception whose mean is x_k; NEVER for none
+    wide: FloatArray  # (n_arms,) n_k of a near exception
+    far_odds: FloatArray  # (n_arms,) log odds of a far exception whose mean is x_k
+    far_precisions: FloatArray  # (n_arms,) of its mean, which is Normal
 
 
 class Grid(NamedTuple):
@@ -106,8 +108,11 @@ def no_grid(box: Box) -> Grid:
 
 
 def no_density(n_arms: int) -> Density:
-    """No rewards."""
-    return Density(*(np.zeros(n_arms) for _ in Density._fields))
+    """No rewards, and no exceptions."""
+    density = Density(*(np.zeros(n_arms) for _ in Density._fields))
+    density.odds[:] = NEVER
+    density.far_odds[:] = NEVER
+    return density
 
 
 # Means at a point, by cubic interpolation.
@@ -188,19 +193,24 @@ def log_density(box: Box, density: Density, means: FloatArray, x: float, y: floa
     """Return the log density at a point with these means, up to a constant."""
     value = log_prior(box, x, y)
     weights, own = density.weights, density.own
-    if box.bernoulli:
-        for k in range(means.shape[0]):
-            if weights[k] > 0.0:
-                gain = own[k] * math.log(means[k]) + (1.0 - own[k]) * math.log(1.0 - means[k])
-                value += weights[k] * gain
-        return value
     odds = 0.0
     for k in range(means.shape[0]):
         if weights[k] > 0.0:
-            gap = own[k] - means[k]
-            value -= 0.5 * weights[k] * gap * gap
-            odds = max(odds, density.odds[k] + 0.5 * (weights[k] - density.wide[k]) * gap * gap)
+            rest = math.log(1.0 - means[k])
+            gap = density.entropies[k] - own[k] * (math.log(means[k]) - rest) - rest
+            value -= weights[k] * gap
+            if density.odds[k] > NEVER:
+                odds = max(odds, exception_odds(density, k, gap, means[k]))
     return value + odds
+
+
+def exception_odds(density: Density, arm: int, gap: float, mean: float) -> float:
+    """Return the log odds of the likelier kind of exception, given the arm's divergence."""
+    near = density.odds[arm] + (density.weights[arm] - density.wide[arm]) * gap
+    distance = density.own[arm] - mean
+    far = density.far_odds[arm] + density.weights[arm] * gap
+    far -= 0.5 * density.far_precisions[arm] * distance * distance
+    return float(max(near, far))
 
 
 def value_at(box: Box, density: Density, grid: Grid, x: float, y: float) -> float:
@@ -216,12 +226,16 @@ def derive_at(box: Box, density: Density, grid: Grid, x: float, y: float) -> Non
     weights, own = density.weights, density.own
     exception = -1
     largest = 0.0
-    if not box.bernoulli:
-        for k in range(means.shape[0]):
-            gap = own[k] - means[k]
-            odds = density.odds[k] + 0.5 * (weights[k] - density.wide[k]) * gap * gap
-            if weights[k] > 0.0 and odds > largest:
+    is_far = False
+    for k in range(means.shape[0]):
+        if weights[k] > 0.0 and density.odds[k] > NEVER:
+            rest = math.log(1.0 - means[k])
+            gap = density.entropies[k] - own[k] * (math.log(means[k]) - rest) - rest
+            odds = exception_odds(density, k, gap, means[k])
+            if odds > largest:
                 exception, largest = k, odds
+                near = density.odds[k] + (weights[k] - density.wide[k]) * gap
+                is_far = near < odds
     p = box.prior
     dx, dy = x - p[0], y - p[1]
     local[0] = log_density(box, density, means, x, y)
@@ -232,12 +246,12 @@ def derive_at(box: Box, density: Density, grid: Grid, x: float, y: float) -> Non
         precision = weights[k]
         if not precision > 0.0:
             continue
-        mean = means[k]
-        if box.bernoulli:
-            precision /= mean * (1.0 - mean)
-        elif k == exception:
+        if k == exception:
             precision = density.wide[k]
-        pull = precision * (own[k] - mean)
+        precision /= means[k] * (1.0 - means[k])
+        if k == exception and is_far:
+            precision = density.far_precisions[k]
+        pull = precision * (own[k] - means[k])
         local[1] += pull * in_x[k]
         local[2] += pull * in_y[k]
         local[3] += precision * in_x[k] * in_x[k]
@@ -253,7 +267,7 @@ def lay_grid(box: Box, density: Density, grid: Grid) -> None:
     cell = scan_coarse(box, density, grid)
     grid.n_points[0] = 0
     grid.n_ridges[0] = 0
-    top = _LEAST
+    top = NEVER
     for ridge in range(grid.frames.shape[0]):
         x, y = cell_middle(cell)
         top = max(top, lay_ridge(box, density, grid, ridge, x, y))
@@ -278,14 +292,16 @@ def scan_coarse(box: Box, density: Density, grid: Grid) -> int:
     best = 0
     for cell in range(seen.shape[0]):
         x, y = cell_middle(cell)
-        if box.bernoulli:
-            value = log_prior(box, x, y)
-            odds, rests = box.coarse_odds[cell], box.coarse_rests[cell]
-            for k in range(n_arms):
-                value += density.weights[k] * (density.own[k] * odds[k] + rests[k])
-            seen[cell] = value
-        else:
-            seen[cell] = log_density(box, density, box.coarse[cell], x, y)
+        value, odds = log_prior(box, x, y), 0.0
+        log_odds, rests = box.coarse_odds[cell], box.coarse_rests[cell]
+        for k in range(n_arms):
+            weight = density.weights[k]
+            if weight > 0.0:
+                gap = density.entropies[k] - density.own[k] * log_odds[k] - rests[k]
+                value -= weight * gap
+                if density.odds[k] > NEVER:
+                    odds = max(odds, exception_odds(density, k, gap, box.coarse[cell, k]))
+        seen[cell] = value + odds
         if seen[cell] > seen[best]:
             best = cell
     return best
@@ -568,7 +584,7 @@ def lay_slice(
     span[0], span[1] = 0.0, 0.0
     ends = chord_of(x, y, ux, uy)
     if ends[0] > ends[1] or not width > 0.0:
-        return _LEAST
+        return NEVER
     path = grid.paths[1 if along > 0.0 else 0]
     step = 1
     while step < n_steps - 1 and path[step, 0] < abs(along):
@@ -637,7 +653,6 @@ def reach_of(
 def build_box(
     tables: VectorTables,
     *,
-    bernoulli: bool,
     n_slices: int,
     n_inner: int,
     prior: FloatArray | None = None,
@@ -661,7 +676,6 @@ def build_box(
         coarse_odds=np.log(coarse / (1.0 - coarse)),
         coarse_rests=np.log1p(-coarse),
         prior=np.zeros(5) if prior is None else prior,
-        bernoulli=bernoulli,
         n_slices=n_slices,
         n_inner=n_inner,
     )

@@ -16,8 +16,10 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import PolicyError
 from globalbandits.model.vector_tables import VectorTables
+from globalbandits.policies.shared.divergence import negative_entropy
 from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
 from globalbandits.policies.shared.ridge_grid import (
+    NEVER,
     Box,
     Density,
     Grid,
@@ -94,7 +96,6 @@ def build(
     require_few_numbers(model, policy)
     box = build_box(
         model.tables,
-        bernoulli=True,
         n_slices=N_SLICES,
         n_inner=N_INNER,
         prior=unit_prior(model, prior),
@@ -180,8 +181,11 @@ def fit(setup: Setup, state: State) -> None:
         count = float(fitted.counts[arm])
         density.weights[arm] = count
         density.own[arm] = 0.0
+        density.entropies[arm] = 0.0
+        density.odds[arm] = NEVER
         if count > 0.0:
             density.own[arm] = fitted.sums[arm] / count
+            density.entropies[arm] = negative_entropy(density.own[arm])
     lay_grid(setup.box, density, grid)
     for point in range(grid.n_points[0]):
         best = 0

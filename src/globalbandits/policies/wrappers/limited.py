@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import IntArray
+from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -93,7 +94,15 @@ def limit(inner: Rules) -> Rules:
             fits = 0 <= last < setup.tables.n_arms and 0 < streak <= int(stats.counts[last])
         return fits and resume_inside(inner, setup.inner, stats, state.inner)
 
-    return Rules(init, select, update, estimate, resume=resume)
+    def numbers(
+        setup: Setup, stats: Statistics, state: State
+    ) -> tuple[FloatArray, FloatArray]:
+        """The inner policy's estimates of several numbers."""
+        assert inner.numbers is not None
+        return inner.numbers(setup.inner, stats, state.inner)
+
+    several = None if inner.numbers is None else numbers
+    return Rules(init, select, update, estimate, resume=resume, numbers=several)
 
 
 def anchor(setup: Setup, state: State) -> int:
@@ -188,6 +197,10 @@ class Limited(WrapperPolicy):
         """The inner policy's rules with limits."""
         return limit(self.inner.rules)
 
+    def rules_of(self, setup: Any) -> Rules:
+        """The rules of the inner policy for this setup, limited."""
+        return limit(self.inner.rules_of(setup.inner))
+
     @property
     def ignores_value(self) -> bool:  # type: ignore[override]
         """True also with bounds on the arms, which may exclude the arm that is worth most."""
@@ -216,7 +229,7 @@ class Limited(WrapperPolicy):
     ) -> str | None:
         """Say which limit moved the inner policy's choice, after any limits of its own."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
-        wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
+        wanted = int(self.inner.rules_of(setup.inner).select(setup.inner, stats, state.inner, rng))
         low, high = lowest(setup, state), highest(setup, stats, state)
         if low <= wanted <= high:
             return inside
