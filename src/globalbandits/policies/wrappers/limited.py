@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import IntArray
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
