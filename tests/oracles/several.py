@@ -1,7 +1,7 @@
 """A posterior of two numbers by nested quadrature, written for clarity and not for speed.
 
-The outer number has a fine grid, zoomed to the values that matter. For each of its values the
-inner number has its own grid, zoomed the same way. The means come from the given function, not
+The first number has a fine grid, zoomed to the values that matter. For each of its values the
+second one has its own grid, zoomed the same way. The means come from the given function, not
 from a table.
 """
 
@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+
+NATS = 25.0  # what is less likely by so much is left out
 
 
 class Reference(NamedTuple):
@@ -35,9 +37,8 @@ def reference(
     counts: Array,
     sums: Array,
     *,
-    outer: int = 0,
-    n: int = 500,
-    n_inner: int = 201,
+    n: int = 600,
+    n_inner: int = 120,
 ) -> Reference:
     """The posterior under a uniform prior on the unit square.
 
@@ -46,57 +47,63 @@ def reference(
         worth: means of shape (..., n_arms) to worths of that shape.
         counts: rewards of each arm.
         sums: their sums.
-        outer: 0 if x is the outer number, 1 for y.
-        n: values of the outer number.
-        n_inner: values of the inner number in each zoom.
+        n: values of x in the end.
+        n_inner: values of y for each of them.
     """
     low, high = 0.0, 1.0
-    for _ in range(7):
-        a = low + (high - low) * (np.arange(n) + 0.5) / n
-        starts, ends = np.zeros(n), np.ones(n)
-        logs = b = means = None
-        for zoom in range(14):
-            q = (np.arange(n_inner) + 0.5) / n_inner
-            b = starts[:, None] + (ends - starts)[:, None] * q
-            grid_a = np.broadcast_to(a[:, None], b.shape)
-            means = mean(grid_a, b) if outer == 0 else mean(b, grid_a)
-            logs = log_likelihood(means, counts, sums)
-            top = logs.max(axis=1, keepdims=True)
-            inside = logs > top - 30.0
-            first = inside.argmax(axis=1)
-            last = n_inner - 1 - inside[:, ::-1].argmax(axis=1)
-            if zoom == 13 or np.all(last - first > 20):
-                break
-            width = (ends - starts) / n_inner
-            starts, ends = (
-                np.maximum(starts, starts + (first - 1) * width),
-                np.minimum(ends, starts + (last + 2) * width),
-            )
-        cells = np.log((ends - starts) / n_inner)[:, None]
-        marginal = (logs + cells).max(axis=1)
-        inside = np.flatnonzero(marginal > marginal.max() - 30.0)
-        width = (high - low) / n
-        if inside[-1] - inside[0] > n // 4:
+    for _ in range(6):
+        x = low + (high - low) * (np.arange(100) + 0.5) / 100
+        starts, ends = _narrow(mean, counts, sums, x)
+        y = starts[:, None] + (ends - starts)[:, None] * (np.arange(40) + 0.5) / 40
+        logs = log_likelihood(mean(np.broadcast_to(x[:, None], y.shape), y), counts, sums)
+        marginal = (logs + np.log(ends - starts)[:, None]).max(axis=1)
+        inside = np.flatnonzero(marginal > marginal.max() - NATS)
+        if inside[-1] - inside[0] > 30:
             break
+        width = (high - low) / 100
         low, high = (
             max(low, low + (inside[0] - 1) * width),
             min(high, low + (inside[-1] + 2) * width),
         )
-    logs = logs + cells + np.log((high - low) / n)
+    x = low + (high - low) * (np.arange(n) + 0.5) / n
+    starts, ends = _narrow(mean, counts, sums, x)
+    y = starts[:, None] + (ends - starts)[:, None] * (np.arange(n_inner) + 0.5) / n_inner
+    means = mean(np.broadcast_to(x[:, None], y.shape), y)
+    logs = log_likelihood(means, counts, sums) + np.log((ends - starts) / n_inner)[:, None]
+    logs += np.log((high - low) / n)
     top = logs.max()
     weights = np.exp(logs - top)
     mass = weights.sum()
     weights /= mass
     best = np.argmax(worth(means), axis=-1)
-    n_arms = means.shape[-1]
     expected = np.einsum("ab,abk->k", weights, means)
     centred = means - expected
-    inner_mean, outer_mean = (weights * b).sum(), (weights * a[:, None]).sum()
-    point = (outer_mean, inner_mean) if outer == 0 else (inner_mean, outer_mean)
     return Reference(
         means=expected,
         variances=np.einsum("ab,abk->k", weights, centred * centred),
-        best=np.bincount(best.ravel(), weights.ravel(), minlength=n_arms),
-        point=np.array(point),
+        best=np.bincount(best.ravel(), weights.ravel(), minlength=means.shape[-1]),
+        point=np.array([(weights * x[:, None]).sum(), (weights * y).sum()]),
         log_mass=float(top + np.log(mass)),
     )
+
+
+def _narrow(
+    mean: Callable[[Array, Array], Array], counts: Array, sums: Array, x: Array
+) -> tuple[Array, Array]:
+    """For each x, an interval of y that holds everything within NATS of the best y."""
+    starts, ends = np.zeros(len(x)), np.ones(len(x))
+    n = 40
+    for _ in range(6):
+        y = starts[:, None] + (ends - starts)[:, None] * (np.arange(n) + 0.5) / n
+        logs = log_likelihood(mean(np.broadcast_to(x[:, None], y.shape), y), counts, sums)
+        inside = logs > logs.max(axis=1, keepdims=True) - NATS
+        first = inside.argmax(axis=1)
+        last = n - 1 - inside[:, ::-1].argmax(axis=1)
+        width = (ends - starts) / n
+        starts, ends = (
+            np.maximum(starts, starts + (first - 1) * width),
+            np.minimum(ends, starts + (last + 2) * width),
+        )
+        if np.all(last - first > n // 3):
+            break
+    return starts, ends
