@@ -48,6 +48,7 @@ from .errors import StoreError as StoreError
 from .errors import StoreUnavailable as StoreUnavailable
 from .errors import SweepError as SweepError
 from .errors import UnknownError as UnknownError
+from .evidence import ConfidenceSet as ConfidenceSet
 from .evidence import Contenders as Contenders
 from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence
@@ -64,6 +65,7 @@ from .model import Holder as Holder
 from .model import Region as Region
 from .model import RegionalModel as RegionalModel
 from .model import RewardModel as RewardModel
+from .model import VectorModel as VectorModel
 from .model import demand as demand
 from .model import dose as dose
 from .model import load_model as load_model

@@ -1,7 +1,9 @@
-"""Dose-response models: the arms are doses, and one parameter of the drug is unknown.
+"""Dose-response models: the arms are doses, and one or two numbers of the drug are unknown.
 
-Each function returns a `RewardModel` of f(theta, dose), the probability of a response or the
-expected share of the largest possible effect. The rewards are responses, in [0, 1].
+Each function returns a model of f(theta, dose), the probability of a response or the expected
+share of the largest possible effect. The rewards are responses, in [0, 1]. Some families have two
+numbers, such as an intercept and a slope. Each may be a number, which is known, or a pair
+(low, high), which is unknown. One unknown number gives a `RewardModel`, two give a `VectorModel`.
 
 By default a larger response is better. It grows with the dose, so the largest dose is best for
 every theta. With ``penalty``, the cost of one unit of dose, the worth of a dose is
@@ -15,18 +17,26 @@ monotone in double precision. A wider domain is allowed for ``power``, ``skeleto
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, overload
 
 from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require
 from globalbandits.errors import ModelError
-from globalbandits.model.catalogue.family import formula_model
+from globalbandits.model.catalogue.family import (
+    Interval,
+    Number,
+    as_number,
+    ends,
+    formula_model,
+    named_model,
+    one_name,
+)
 from globalbandits.model.catalogue.objectives import Benefit
 from globalbandits.model.inputs import as_levels
 from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.vector_model import AnyModel, VectorModel
 
 __all__ = ["emax", "hyperbolic_tangent", "linear", "logistic", "power", "skeleton_logistic"]
-
-Domain = tuple[float, float]
 
 # Half the width of the default domain of a log-parameter with a target: more than four standard
 # deviations of the usual prior, whose variance is 1.34.
@@ -41,21 +51,55 @@ _FAR_ABOVE = 0.95
 _FAR_LOG_ODDS = math.log(0.99 / 0.01)
 
 
+@overload
 def linear(
     doses: Iterable[float],
     *,
-    domain: Domain | None = None,
+    intercept: float = 0.0,
+    slope: Interval | None = None,
+    domain: Interval | None = None,
     penalty: float = 0.0,
     target: float | None = None,
-) -> RewardModel:
-    """A response in proportion to the dose: f = theta * dose.
+) -> RewardModel: ...
+@overload
+def linear(
+    doses: Iterable[float],
+    *,
+    intercept: Interval,
+    slope: Interval | None = None,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> VectorModel: ...
+@overload
+def linear(
+    doses: Iterable[float],
+    *,
+    intercept: Interval,
+    slope: float,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel: ...
+def linear(
+    doses: Iterable[float],
+    *,
+    intercept: Number = 0.0,
+    slope: Number | None = None,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> AnyModel:
+    """A response that rises in a straight line: f = intercept + theta * dose.
 
     ``theta`` is the slope, the response to one unit of dose.
 
     Args:
         doses: Positive, distinct doses. A response to dose 0 does not depend on theta.
-        domain: The interval of theta, within [0, 1 / max(doses)] so that f is at most 1. By
-            default [0, 1 / max(doses)].
+        intercept: The response without a dose: a number, or a pair (low, high) if it is unknown.
+        slope: Theta: a number or a pair, instead of ``domain``.
+        domain: The interval of theta, within [0, (1 - intercept) / max(doses)] so that f is at
+            most 1. By default the whole interval.
         penalty: The cost of one unit of dose, in units of the response.
         target: The best response, strictly between 0 and 1.
 
@@ -66,72 +110,179 @@ def linear(
     [(1.0, 0.1), (4.0, 0.25)]
     """
     levels = as_levels("doses", doses)
-    last = 1.0 / max(levels)
-    chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
-    rule = f"lie in [0, 1 / max(doses)] = [0, {last:.6g}], where the response is 1"
-    require(
-        chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
-    )
-    return _build("linear", "theta * arm", "mean / arm", levels, chosen, penalty, target)
+    start = as_number("intercept", intercept, 0.0, math.nextafter(1.0, 0.0), "lie in [0, 1)")
+    last = (1.0 - ends(start)[1]) / max(levels)
+    shown = "1" if start == 0.0 else "(1 - intercept)"
+    rule = f"lie in [0, {shown} / max(doses)] = [0, {last:.6g}], where the response is 1"
+    given = one_name("slope", slope, domain)
+    name = "domain" if slope is None else "slope"
+    theta = as_number(name, (0.0, last) if given is None else given, 0.0, last * (1 + 1e-12), rule)
+    if start == 0.0 and isinstance(theta, tuple):
+        return _build("linear", "theta * arm", "mean / arm", levels, theta, penalty, target)
+    # Rounding can raise the response above 1 at the end of the slope's interval.
+    formula = "min(intercept + slope*arm, 1)"
+    return _named("linear", formula, levels, {"intercept": start, "slope": theta}, penalty, target)
 
 
+@overload
 def logistic(
     doses: Iterable[float],
     intercept: float = -3.0,
     *,
-    domain: Domain | None = None,
+    slope: Interval | None = None,
+    reference: float | None = None,
+    domain: Interval | None = None,
     penalty: float = 0.0,
     target: float | None = None,
-) -> RewardModel:
+) -> RewardModel: ...
+@overload
+def logistic(
+    doses: Iterable[float],
+    intercept: Interval,
+    *,
+    slope: Interval | None = None,
+    reference: float | None = None,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> VectorModel: ...
+@overload
+def logistic(
+    doses: Iterable[float],
+    intercept: Interval,
+    *,
+    slope: float,
+    reference: float | None = None,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel: ...
+def logistic(
+    doses: Iterable[float],
+    intercept: Number = -3.0,
+    *,
+    slope: Number | None = None,
+    reference: float | None = None,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> AnyModel:
     """Log-odds that are linear in the dose: f = 1 / (1 + exp(-intercept - theta*dose)).
 
-    ``theta`` is the slope: the increase of the log-odds per unit of dose.
+    ``theta`` is the slope: the increase of the log-odds per unit of dose. With ``reference`` the
+    log-odds are linear in log(dose / reference). With intercept and slope unknown this is the
+    logistic regression of dose finding (BLRM).
 
     Args:
         doses: Positive, distinct doses. A response to dose 0 does not depend on theta.
-        intercept: The known log-odds without a dose. -3 is a response of 1 in 20.
+        intercept: The log-odds without a dose, or at the reference dose: a number, or a pair
+            (low, high) if it is unknown. -3 is a response of 1 in 20.
+        slope: Theta: a number or a pair, instead of ``domain``.
+        reference: The dose at which the log-odds are the intercept. By default the log-odds are
+            linear in the dose itself.
         domain: The interval of theta. By default from 0 to 6 / max(doses), where, with the
-            default intercept, 19 in 20 respond to the largest dose. With a target, to where 99 in
-            100 respond to the smallest dose, if the curve of the largest dose is not flat there.
+            default intercept, 19 in 20 respond to the largest dose; with ``reference`` from 0.2
+            to 5. With a target and a known intercept, to where 99 in 100 respond to the smallest
+            dose, if the curve of the largest dose is not flat there.
         penalty: The cost of one unit of dose, in units of the response.
         target: The best response, strictly between 0 and 1.
 
     References: Lai & Robbins (1978); O'Quigley & Shen (1996), "Continual reassessment method: a
-    likelihood approach".
+    likelihood approach"; Neuenschwander, Branson & Gsponer (2008), "Critical aspects of the
+    Bayesian approach to phase I cancer trials", for the form with a reference dose.
 
     >>> model = logistic([1.0, 2.0, 4.0], penalty=0.1)
     >>> [model.arms[region.arm] for region in model.regions]
     [1.0, 4.0]
     """
     levels = as_levels("doses", doses)
-    intercept = as_float("intercept", intercept, ModelError)
+    start = as_number("intercept", intercept, -math.inf, math.inf, "be finite")
+    given = one_name("slope", slope, domain)
+    name = "domain" if slope is None else "slope"
+    if reference is not None:
+        reference = as_positive("reference", reference, ModelError)
+        theta = as_number(
+            name, (0.2, 5.0) if given is None else given, 0.0, math.inf, "be positive"
+        )
+        require(ends(theta)[0] > 0.0, name, "be positive", given, ModelError)
+        return _named(
+            "logistic",
+            "expit(intercept + slope*log(arm / reference))",
+            levels,
+            {"intercept": start, "slope": theta},
+            penalty,
+            target,
+            {"reference": reference},
+            tuple(dose for dose in levels if dose == reference),
+        )
     usual = 0.0, 6.0 / max(levels)
-    flat_from = (_NEAR_ONE_LOG_ODDS - intercept) / max(levels)
-    if target is not None and min(levels) > 0.0:
-        usual = 0.0, max(usual[1], min((_FAR_LOG_ODDS - intercept) / min(levels), flat_from))
-    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    flat_from = math.inf
+    if not isinstance(start, tuple):
+        flat_from = (_NEAR_ONE_LOG_ODDS - start) / max(levels)
+        if target is not None and min(levels) > 0.0:
+            usual = 0.0, max(usual[1], min((_FAR_LOG_ODDS - start) / min(levels), flat_from))
+    theta = as_number(name, usual if given is None else given, -math.inf, math.inf, "be finite")
+    if isinstance(start, tuple) or not isinstance(theta, tuple):
+        numbers = {"intercept": start, "slope": theta}
+        formula = "expit(intercept + slope*arm)"
+        return _named("logistic", formula, levels, numbers, penalty, target)
     return _build(
         "logistic",
         "1 / (1 + exp(-intercept - theta*arm))",
         "(log(mean) - log1p(-mean) - intercept) / arm",
         levels,
-        chosen,
+        theta,
         penalty,
         target,
-        monotone=target is None or chosen[1] <= flat_from * (1 + 1e-12),
-        intercept=intercept,
+        monotone=target is None or theta[1] <= flat_from * (1 + 1e-12),
+        intercept=start,
     )
 
 
+@overload
 def emax(
     doses: Iterable[float],
     hill: float = 1.0,
     *,
-    domain: Domain | None = None,
+    level: float = 1.0,
+    ed50: Interval | None = None,
+    domain: Interval | None = None,
     penalty: float = 0.0,
     target: float | None = None,
-) -> RewardModel:
-    """A response that saturates: f = dose**hill / (theta**hill + dose**hill).
+) -> RewardModel: ...
+@overload
+def emax(
+    doses: Iterable[float],
+    hill: float = 1.0,
+    *,
+    level: Interval,
+    ed50: Interval | None = None,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> VectorModel: ...
+@overload
+def emax(
+    doses: Iterable[float],
+    hill: float = 1.0,
+    *,
+    level: Interval,
+    ed50: float,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel: ...
+def emax(
+    doses: Iterable[float],
+    hill: float = 1.0,
+    *,
+    level: Number = 1.0,
+    ed50: Number | None = None,
+    domain: Interval | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> AnyModel:
+    """A response that saturates: f = level * dose**hill / (theta**hill + dose**hill).
 
     ``theta`` is the ED50, the dose of half the largest effect. A potent drug has a small ED50.
     Rewards are shares of the largest effect. With ``hill`` other than 1 this is the sigmoid Emax
@@ -140,6 +291,8 @@ def emax(
     Args:
         doses: Positive, distinct doses. A response to dose 0 does not depend on theta.
         hill: The known steepness of the curve in the logarithm of the dose.
+        level: The largest response: a number, or a pair (low, high) if it is unknown.
+        ed50: Theta: a number or a pair, instead of ``domain``.
         domain: The interval of theta, above 0. By default from half the smallest dose to twice
             the largest. With a target, from where the smallest dose has a response of 0.95 to
             where the largest has half of the target.
@@ -157,19 +310,27 @@ def emax(
     """
     levels = as_levels("doses", doses)
     hill = as_positive("hill", hill, ModelError)
+    largest = as_number("level", level, 0.0, 1.0, "lie in (0, 1]")
+    require(ends(largest)[0] > 0.0, "level", "lie in (0, 1]", level, ModelError)
     usual = 0.5 * min(levels), 2.0 * max(levels)
     if target is not None and min(levels) > 0.0:
         aim = as_fraction("target", target, ModelError)
         low = min(levels) * (1.0 / _FAR_ABOVE - 1.0) ** (1.0 / hill)
         usual = min(low, usual[0]), max(levels) * (2.0 / aim - 1.0) ** (1.0 / hill)
-    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
-    require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
+    given = one_name("ed50", ed50, domain)
+    name = "domain" if ed50 is None else "ed50"
+    theta = as_number(name, usual if given is None else given, 0.0, math.inf, "start above 0")
+    require(ends(theta)[0] > 0.0, name, "start above 0", given, ModelError)
+    if largest != 1.0 or not isinstance(theta, tuple):
+        formula = "level / (1 + (ed50 / arm)**hill)"
+        numbers = {"level": largest, "ed50": theta}
+        return _named("emax", formula, levels, numbers, penalty, target, {"hill": hill})
     return _build(
         "emax",
         "1 / (1 + (theta / arm)**hill)",
         "arm * (1 / mean - 1)**(1 / hill)",
         levels,
-        chosen,
+        theta,
         penalty,
         target,
         hill=hill,
@@ -179,7 +340,7 @@ def emax(
 def power(
     skeleton: Iterable[float],
     *,
-    domain: Domain | None = None,
+    domain: Interval | None = None,
     penalty: float = 0.0,
     target: float | None = None,
 ) -> RewardModel:
@@ -233,7 +394,7 @@ def skeleton_logistic(
     skeleton: Iterable[float],
     intercept: float = 3.0,
     *,
-    domain: Domain | None = None,
+    domain: Interval | None = None,
     penalty: float = 0.0,
     target: float | None = None,
 ) -> RewardModel:
@@ -284,7 +445,7 @@ def skeleton_logistic(
 def hyperbolic_tangent(
     doses: Iterable[float],
     *,
-    domain: Domain | None = None,
+    domain: Interval | None = None,
     penalty: float = 0.0,
     target: float | None = None,
 ) -> RewardModel:
@@ -335,18 +496,14 @@ def _build(
     response: str,
     inverse: str,
     doses: tuple[float, ...],
-    domain: Domain,
+    domain: Interval,
     penalty: float,
     target: float | None,
     monotone: bool = True,
     **constants: float,
 ) -> RewardModel:
-    """Build the model of the response and its worth."""
-    penalty = as_float("penalty", penalty, ModelError)
-    require(penalty >= 0.0, "penalty", "be at least 0", penalty, ModelError)
-    worth = {"penalty": penalty}
-    if target is not None:
-        worth["target"] = target = as_fraction("target", target, ModelError)
+    """Build the model of the response and its worth, with one unknown number."""
+    value, worth = _as_worth(penalty, target)
     return formula_model(
         f"dose.{family}",
         response,
@@ -355,10 +512,45 @@ def _build(
         domain,
         constants=constants,
         worth=worth,
-        value=Benefit(target, penalty) if penalty > 0.0 or target is not None else None,
+        value=value,
         monotone=monotone,
         remarks=_remarks(doses, penalty, target),
     )
+
+
+def _named(
+    family: str,
+    response: str,
+    doses: tuple[float, ...],
+    numbers: dict[str, Number],
+    penalty: float,
+    target: float | None,
+    constants: Mapping[str, float] | None = None,
+    uninformative: tuple[float, ...] = (),
+) -> AnyModel:
+    """Build the model of the response in its numbers by name."""
+    value, worth = _as_worth(penalty, target)
+    return named_model(
+        f"dose.{family}",
+        response,
+        doses,
+        numbers,
+        constants=constants or {},
+        worth=worth,
+        value=value,
+        shape="slope",
+        uninformative=uninformative,
+    )
+
+
+def _as_worth(penalty: float, target: float | None) -> tuple[Benefit | None, dict[str, Any]]:
+    """Return the value of a decision and the parameters that determine it."""
+    penalty = as_float("penalty", penalty, ModelError)
+    require(penalty >= 0.0, "penalty", "be at least 0", penalty, ModelError)
+    worth: dict[str, Any] = {"penalty": penalty}
+    if target is not None:
+        worth["target"] = target = as_fraction("target", target, ModelError)
+    return Benefit(target, penalty) if penalty > 0.0 or target is not None else None, worth
 
 
 def _remarks(doses: tuple[float, ...], penalty: float, target: float | None) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from globalbandits._validation import as_integer, require
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import (
+    ConfidenceSet,
     Contenders,
     Drift,
     Earnings,
@@ -37,7 +38,12 @@ from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saved_state
-from globalbandits.policies.learner.explanation import Explanation, estimated_end, explain
+from globalbandits.policies.learner.explanation import (
+    Explanation,
+    estimated_end,
+    explain,
+    show_estimate,
+)
 from globalbandits.policies.learner.saved_state import (
     Lineage,
     Record,
@@ -100,9 +106,9 @@ class Learner:
             raise PolicyError(f"policy must be a policy such as WAGP(), got {policy!r}")
         self._policy = policy
         self._model = model
-        self._rules = policy.rules
         self._setup = policy.setup(model)
-        self._state = policy.rules.init(self._setup)
+        self._rules = policy.rules_of(self._setup)
+        self._state = self._rules.init(self._setup)
         self._stats = statistics.no_statistics(model.n_arms)
         self._evidence = Evidence(model, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
@@ -123,7 +129,7 @@ class Learner:
     def __repr__(self) -> str:
         """The policy, the numbers of arms and observations, and the estimate."""
         estimate = self.estimate
-        shown = "" if estimate is None else f", estimate {estimate:.6g}"
+        shown = "" if estimate is None else f", estimate {show_estimate(estimate)}"
         end = estimated_end(self._model, self.n_observations, estimate)
         if end:
             shown += f" at the {end} end of the domain"
@@ -380,9 +386,17 @@ class Learner:
         return low + (high - low) * units
 
     @property
-    def estimate(self) -> float | None:
-        """Estimate of the parameter; None before any reward, or if the policy has no estimate."""
+    def estimate(self) -> float | dict[str, float] | None:
+        """Estimate of the parameter; None before any reward, or if the policy has no estimate.
+
+        A dict by name for a `VectorModel`.
+        """
         with self._lock:
+            if self._rules.numbers is not None:
+                if self.n_observations == 0:
+                    return None
+                means, _ = self._rules.numbers(self._setup, self._stats, self._state)
+                return dict(zip(self._model.parameters, means.tolist(), strict=True))
             theta = float(self._rules.estimate(self._setup, self._stats, self._state))
         return None if np.isnan(theta) else theta
 
@@ -399,6 +413,10 @@ class Learner:
     def interval(self, confidence: float = 0.95) -> Interval:
         """Return an interval that contains the parameter at all times with this probability."""
         return self._evidence_now().interval(confidence)
+
+    def region(self, confidence: float = 0.95) -> ConfidenceSet:
+        """Return a set that holds all unknown numbers at all times at this confidence."""
+        return self._evidence_now().region(confidence)
 
     def evidence_against_model(self) -> ModelEvidence:
         """Return the strength of the rewards' evidence against the model at every parameter."""
@@ -666,11 +684,11 @@ class Calls:
         wanted = compiled is None or isinstance(compiled, bool)
         require(wanted, "compiled", "be True, False or None", compiled, PolicyError)
         self.compiled = compiled
-        self._policy = policy
         self._live = live
         self._evidence = evidence
         self._call: Callable[[int, float], int] | None = None  # None in plain Python
-        loop, name = live_loop(policy.rules), type(policy).__name__
+        self._rules = policy.rules_of(live.setup)
+        loop, name = live_loop(self._rules), type(policy).__name__
         if compiled is None:
             self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
         elif compiled:
@@ -686,7 +704,7 @@ class Calls:
         if self._call is not None:
             return self._call(CHOOSE, 0.0)
         setup, stats, state, rng, _ = self._live
-        return int(self._policy.rules.select(setup, stats, state, rng))
+        return int(self._rules.select(setup, stats, state, rng))
 
     def learn(self, arm: int, unit: float) -> None:
         """Learn a reward on the unit scale."""
@@ -696,5 +714,5 @@ class Calls:
             return
         setup, stats, state, _, _ = self._live
         count(stats, arm, unit)
-        self._policy.rules.update(setup, stats, state, arm, unit)
+        self._rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)

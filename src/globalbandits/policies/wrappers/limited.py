@@ -135,7 +135,21 @@ def limit(inner: Rules) -> Rules:
             inner, setup.inner, stats, state.inner
         )
 
-    return Rules(init, select, update, estimate, resume=resume, decide=decide, recommend=recommend)
+    def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
+        """The inner policy's estimates of several numbers."""
+        assert inner.numbers is not None
+        return inner.numbers(setup.inner, stats, state.inner)
+
+    return Rules(
+        init,
+        select,
+        update,
+        estimate,
+        resume=resume,
+        decide=decide,
+        recommend=recommend,
+        numbers=None if inner.numbers is None else numbers,
+    )
 
 
 def add_decision(setup: Setup, state: State, arm: int) -> None:
@@ -310,6 +324,10 @@ class Limited(WrapperPolicy):
         """The inner policy's rules with limits."""
         return limit(self.inner.rules)
 
+    def rules_of(self, setup: Any) -> Rules:
+        """The rules of the inner policy for this setup, limited."""
+        return limit(self.inner.rules_of(setup.inner))
+
     @property
     def ignores_value(self) -> bool:  # type: ignore[override]
         """True also with bounds on the arms, which may exclude the arm that is worth most."""
@@ -355,7 +373,7 @@ class Limited(WrapperPolicy):
     ) -> str | None:
         """Say which limit moved the inner policy's choice, after any limits of its own."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
-        wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
+        wanted = int(self.inner.rules_of(setup.inner).select(setup.inner, stats, state.inner, rng))
         low, high = lowest(setup, state), highest(setup, stats, state)
         arm = min(max(wanted, low), high)
         if n_open(state, arm) >= setup.max_open:

@@ -99,7 +99,7 @@ class Bandit:
 
     def can_forget(self, arm: int, learned: StoredEvent) -> bool:
         """Whether a learned reward can be retracted. Other retractions must not enter the log."""
-        rules = self.learner.policy.rules
+        rules = self.learner.parts[0]
         if rules.rebuild is None and rules.decide is None:
             return False
         if learned.seq > self.version:
