@@ -13,7 +13,7 @@ OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/le
 ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
 .DEFAULT_GOAL := help
-.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures extras mutants release serve demo format clean
+.PHONY: help postgresql pyodide reproduce test coverage oldest bench soak docs browser pictures extras mutants release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -28,7 +28,7 @@ test: $(TOOLS) ## format check, lint, types, import direction, then doctests and
 	$(BIN)/python docs/_ext/example.py README.md build/readme_example.py
 	$(BIN)/mypy --strict build/readme_example.py
 	$(BIN)/lint-imports --no-logo
-	$(MAKE) --no-print-directory oldest postgresql
+	$(MAKE) --no-print-directory oldest postgresql pyodide
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 coverage: $(TOOLS) ## which lines and branches the tests run; takes half as long again as the tests
@@ -53,12 +53,22 @@ postgresql: # a server for the tests that need one: installed where that can be 
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql >/dev/null 2>&1; } || \
 		echo "No PostgreSQL server here: its tests will be skipped. To run them: apt-get install postgresql"
 
+PYODIDE := build/pyodide/node_modules/pyodide
+
+pyodide: # the runtime for tests in Node: installed where that can be done, else said
+	@test -d $(PYODIDE) || npm install --silent --no-audit --no-fund --prefix build/pyodide pyodide@314.0.7 >/dev/null 2>&1 || \
+		echo "No Pyodide here: its tests will be skipped. They need Node and npm."
+
 bench: $(TOOLS) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
 
 docs: $(TOOLS) ## the documentation site, into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
 	@echo "open build/site/index.html"
+
+browser: docs pyodide ## the site with the runtime of its page "In a browser"; needs Node, npm and a network
+	$(BIN)/python docs/_ext/browser.py $(PYODIDE) build/site/_static/browser/runtime
+	node docs/_ext/browser.mjs build/site/_static/browser/runtime docs/_static/browser/shop.py
 
 mutants: $(TOOLS) ## put 200 small errors into the source and list those that no test finds; takes hours
 	$(BIN)/python -m tests.mutants.mutate
@@ -73,8 +83,8 @@ release: $(TOOLS) extras ## build both packages into dist/, check what they say 
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/pyroma --min=8 .
 
-pictures: $(TOOLS) ## draw the pictures of README and the gallery again, into docs/images
-	$(BIN)/python docs/_ext/pictures.py README.md docs/about/gallery.md
+pictures: $(TOOLS) ## draw the pictures of README and the site again, into docs/images
+	$(BIN)/python docs/_ext/pictures.py README.md docs/about/gallery.md docs/howto/browser.md
 
 serve: $(READY) ## the decision service on this machine, with an example bandit, in results/example.db
 	@mkdir -p results

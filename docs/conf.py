@@ -31,6 +31,7 @@ add_module_names = False
 html_theme = "furo"
 html_title = "globalbandits"
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -69,3 +69,19 @@ def test_every_page_of_the_documents_is_in_the_site(site):
     for source in (ROOT / "docs").rglob("*.md"):
         page = (site / source.relative_to(ROOT / "docs")).with_suffix(".html")
         assert page.exists(), source
+
+
+def test_the_summary_for_language_models_links_to_pages_of_the_site(site):
+    text = (site / "llms.txt").read_text("utf-8")
+    assert text.startswith("# globalbandits\n\n> ")
+    links = re.findall(r"\]\((.*?)\)", text)
+    assert len(links) > 15
+    assert [link for link in links if not (site / link).is_file()] == []
+
+
+def test_the_page_in_a_browser_has_its_program_and_its_picture(site):
+    page = (site / "howto" / "browser.html").read_text("utf-8")
+    assert 'src="../_static/browser/live.mjs"' in page
+    assert "browser.svg" in page
+    for name in ("live.mjs", "program.mjs", "shop.py"):
+        assert (site / "_static" / "browser" / name).is_file()

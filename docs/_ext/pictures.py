@@ -1,6 +1,6 @@
 """Make the committed pictures again: run the code of documents, and keep what it draws.
 
-python docs/_ext/pictures.py README.md docs/about/gallery.md
+python docs/_ext/pictures.py README.md docs/about/gallery.md docs/howto/browser.md
 """
 
 import os

@@ -12,6 +12,7 @@ import pytest
 
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories
+from globalbandits.fitting.panel.files import panels_from_file
 from globalbandits.fitting.panel.rows import HistoryColumns, panel_from_table, panels_from_rows
 from tests.fitting.panels import COLUMNS
 
@@ -113,3 +114,20 @@ def test_a_fit_of_a_frame_is_the_fit_of_its_columns(kind):
 def test_what_is_no_frame_is_refused(history):
     with pytest.raises(FitError, match="history must have columns, as a frame or a dict of arrays"):
         fit(history, **COLUMNS)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_a_history_is_saved_by_the_ending_of_its_name(tmp_path, ending):
+    history = histories.exponential_demand(groups=5, seed=1)
+    path = tmp_path / f"history.{ending}"
+    history.save(path)
+    if ending == "arrow":
+        found, _ = panels_from_rows(
+            pa.ipc.open_file(path).read_all(), HistoryColumns("store", "price", "sold")
+        )
+    else:
+        found, _ = panels_from_file(path, HistoryColumns("store", "price", "sold"))
+    expected, _ = panels_from_rows(history, HistoryColumns(**COLUMNS))
+    assert found.arms == expected.arms
+    np.testing.assert_allclose(found.sums, expected.sums)
+    assert history.to_arrow().column_names == ["group", "arm", "reward"]

@@ -64,21 +64,31 @@ def export(
 ) -> None:
     """Write the log as lines of JSON: settings, events, decisions and refusals.
 
+    To a file that ends with .parquet or .arrow, write one table with a row for each decision.
+
     [bold]Examples[/bold]
 
       globalbandits export shop.db --out shop.ndjson
+
+      globalbandits export shop.db --out shop.parquet
 
       globalbandits export shop.db --bandit shop | head
     """
     import sys
 
+    from globalbandits._arrow_files import is_arrow_file, write_tables
     from globalbandits._files import replacing
+    from globalbandits.service.log.decision_table import decision_tables
     from globalbandits.service.log.transfer import export_lines
     from globalbandits.service.stores import open_store
 
     store = open_store(db, read_only=True)
     try:
-        lines = export_lines(store, _chosen(store, bandit))
+        chosen = _chosen(store, bandit)
+        if out is not None and is_arrow_file(out):
+            write_tables(out, decision_tables(store, chosen))
+            return
+        lines = export_lines(store, chosen)
         if out is None:
             sys.stdout.writelines(lines)
         else:

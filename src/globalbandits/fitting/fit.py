@@ -90,8 +90,9 @@ def fit(
 
     Args:
         history: One reward per row: a frame of pandas or Polars, a table of PyArrow, a relation
-            of DuckDB, a dict of arrays, or the path of a CSV or Parquet file. Without ``reward``: one row per group and arm, with the
-            columns n, mean and variance, as a GROUP BY gives it.
+            of DuckDB, a dict of arrays, or the path of a CSV or Parquet file. Without
+            ``reward``: one row per group and arm, with the columns n, mean and variance, as a
+            GROUP BY gives it.
         group: Name of the column of the groups: stores, patients, markets.
         arm: Name of the column of the decisions: prices, doses, labels.
         reward: Name of the column of the observed rewards.

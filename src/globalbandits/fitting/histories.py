@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from globalbandits._arrow_files import is_arrow_file, write_tables
+from globalbandits._extras import needs_extra
 from globalbandits._files import replacing
 from globalbandits._types import AnyArray, FloatArray, IntArray
 from globalbandits._validation import as_float, as_integer, require
@@ -68,12 +70,28 @@ class History(dict[str, AnyArray]):
         self.curves = curves
         self.means = means
 
+    def to_arrow(self, names: tuple[str, str, str] = ("group", "arm", "reward")) -> Any:
+        """Return a table of PyArrow with these names for the columns group, arm and reward."""
+        with needs_extra("files"):
+            import pyarrow as pa
+
+        return pa.table(
+            dict(zip(names, (self[key] for key in ("group", "arm", "reward")), strict=True))
+        )
+
     def save(
         self,
         path: str | os.PathLike[str],
         names: tuple[str, str, str] = ("store", "price", "sold"),
     ) -> None:
-        """Write a CSV file with these names for the columns group, arm and reward."""
+        """Write a file with these names for the columns group, arm and reward.
+
+        It is a Parquet file if the path ends with .parquet, a file of Arrow if it ends with
+        .arrow, and a CSV file otherwise.
+        """
+        if is_arrow_file(path):
+            write_tables(path, [self.to_arrow(names)])
+            return
         import pandas as pd
 
         columns = dict(zip(names, (self[key] for key in ("group", "arm", "reward")), strict=True))

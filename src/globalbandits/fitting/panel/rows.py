@@ -260,7 +260,8 @@ def read_columns(frame: Any, wanted: Sequence[str]) -> list[AnyArray]:
 
 def _as_frame(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
     try:
-        return nw.from_native(frame)
+        found: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
+        return found
     except TypeError:
         raise FitError(
             f"history must have columns, as a frame or a dict of arrays has, got {type(frame)!r}"

@@ -5,14 +5,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from globalbandits._arrow_files import write_tables
 from globalbandits._extras import needs_extra
-from globalbandits._files import replacing
 from globalbandits._means import mean_interval
 from globalbandits._types import AnyArray, FloatArray
 from globalbandits._validation import as_fraction, require, require_known
@@ -175,23 +176,19 @@ class SweepResult:
     def to_parquet(
         self, path: str | os.PathLike[str], variable: str = "regret", *, final: bool = True
     ) -> None:
-        """Write the rows of `to_pandas` to a Parquet file, task by task to save memory."""
+        """Write the rows of `to_pandas` to a Parquet file, task by task to save memory.
+
+        If the path ends with .arrow, it is a file of Arrow instead.
+        """
         with needs_extra("files"):
             import pyarrow as pa
-            import pyarrow.parquet as pq
-        writer = None
-        with replacing(path) as temporary:
-            try:
-                for frame in self._frames(variable, final):
-                    table = pa.Table.from_pandas(frame, preserve_index=False)
-                    if writer is None:
-                        writer = pq.ParquetWriter(temporary, table.schema)
-                    writer.write_table(table.cast(writer.schema))
-                if writer is None:
-                    raise ResultError(f"{self.folder.path} has no finished task yet")
-            finally:
-                if writer is not None:
-                    writer.close()
+
+        frames = self._frames(variable, final)
+        tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+        first = next(tables, None)
+        if first is None:
+            raise ResultError(f"{self.folder.path} has no finished task yet")
+        write_tables(path, chain([first], tables))
 
 
 def compare(
