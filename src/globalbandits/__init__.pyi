@@ -5,6 +5,7 @@ from . import evidence as evidence
 from . import extend as extend
 from . import testing as testing
 from . import theory as theory
+from . import trial as trial
 from ._version import __version__ as __version__
 from .environments import worlds as worlds
 from .environments.arcsine import ArcsineBetaNoise as ArcsineBetaNoise
@@ -34,6 +35,7 @@ from .errors import ContractError as ContractError
 from .errors import EvidenceError as EvidenceError
 from .errors import FitError as FitError
 from .errors import GlobalBanditsError as GlobalBanditsError
+from .errors import MissingExtraError as MissingExtraError
 from .errors import ModelError as ModelError
 from .errors import PolicyError as PolicyError
 from .errors import ResultError as ResultError

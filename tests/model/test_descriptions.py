@@ -135,6 +135,14 @@ def test_short_ways_to_write_a_description(tmp_path):
         ({"arms": {"from": 0, "to": 1}}, "arms must have from and to, and either step or number"),
         ({"arms": {"from": 0, "two": 1}}, "a key of arms must be one of from, to, step, number"),
         ({"arms": {"from": 0, "to": 1, "step": 1e-9}}, "arms must be at most 1,000"),
+        (
+            {"arms": {"from": 1, "to": 0, "step": 0.5}},
+            "arms must have first <= last and a positive step",
+        ),
+        (
+            {"arms": {"from": 0, "to": 1, "step": 0}},
+            "arms must have first <= last and a positive step",
+        ),
         ({"arms": {"from": 0, "to": 1, "number": 10**9}}, r"arms\.number must be at most 1000"),
         ({"arms": ["low", 1]}, "arms must be numbers where the formula of the mean uses arm"),
         ({"domain": [1, 0]}, "domain must have low < high"),

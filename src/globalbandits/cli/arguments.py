@@ -141,3 +141,18 @@ def file_model(text: str) -> "RewardModel":
     if not isinstance(model, RewardModel):
         raise ScenarioError(f"file must name a RewardModel, got a {type(model).__name__}: {text}")
     return model
+
+
+def as_seconds(name: str, age: str) -> int:
+    """Return a time span such as ``90d``, ``36h``, ``30m`` or ``20s`` in seconds.
+
+    >>> as_seconds("older-than", "36h")
+    129600
+    """
+    from globalbandits.errors import ServiceError
+
+    units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+    number, unit = age[:-1], age[-1:]
+    if not (number.isascii() and number.isdigit() and len(number) <= 9 and unit in units):
+        raise ServiceError(f"{name} must be a number with d, h, m or s, got {age!r}")
+    return int(number) * units[unit]

@@ -363,6 +363,7 @@ class RewardModel:
         remarks = getattr(value.joint, "remarks", None) if value is not None else None
         self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
         self._remarks += self._envelope_remarks()
+        self._target = getattr(value.joint, "target", None) if value is not None else None
         self._inverse: ArmFunctions | None = None
         if inverse is not None:
             require(monotone, "inverse", _ONLY_MONOTONE, "monotone=False", ModelError)
@@ -480,6 +481,11 @@ class RewardModel:
         )
 
     @property
+    def target(self) -> float | None:
+        """The best mean reward of a dose model with a target; None for other models."""
+        return self._target
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings about inputs that are allowed but may be mistakes, such as a constant value."""
         return self._remarks
@@ -540,8 +546,11 @@ class RewardModel:
         unit_mean = unit_means(self._observed, self._reward_range)
         return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
 
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`."""
+    def remember_family(
+        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
+    ) -> None:
+        """Store the name and the parameters of a catalogue family, and warnings about them."""
+        self._remarks = remarks + self._remarks
         domain = list(self._domain)
         self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
 

@@ -53,6 +53,11 @@ class Rules(NamedTuple):
         resume: ``resume(setup, stats, state) -> bool``: called with the kept fields in place (all
             fields if `rebuild` is None). It derives the other fields, and returns False if no
             learner with these statistics can have the kept ones. Plain Python, not compiled.
+        decide: ``decide(setup, stats, state, arm)``: count a decision, for a policy whose limits
+            count decisions and not only rewards. The learner then keeps the order of decisions and
+            rewards, and forgets a reward by recomputing the state from the others.
+        recommend: ``recommend(setup, stats, state, rng) -> arm``: the arm to recommend at the end
+            of a run; the choice of `select` by default.
     """
 
     init: Callable[[Setup], State]
@@ -62,6 +67,8 @@ class Rules(NamedTuple):
     rebuild: Callable[[Setup, Statistics, State], None] | None = None
     kept: tuple[str, ...] = ()
     resume: Callable[[Setup, Statistics, State], bool] | None = None
+    decide: Callable[[Setup, Statistics, State, int], None] | None = None
+    recommend: Callable[[Setup, Statistics, State, Any], int] | None = None
 
 
 def stateless(
@@ -109,6 +116,10 @@ class Policy(Specification):
 
     def limit(self, setup: Setup, stats: Statistics, state: State, rng: Any) -> str | None:
         """What moved the choice of `select` with this generator; None if nothing did."""
+        return None
+
+    def admissible(self, setup: Setup, stats: Statistics, state: State) -> list[int] | None:
+        """The arms that the policy's limits allow now; None if it has no limits."""
         return None
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:

@@ -186,7 +186,8 @@ def forgetting_leaves_no_trace(subject: Subject) -> None:
     """After `forget` a learner is as if it had never had the rewards, or `forget` raises."""
     kept, extra = subject.data(15, 7), subject.data(12, 8)
     learner, plain = feed(subject.learner(), kept), feed(subject.learner(), kept)
-    if subject.policy.rules.rebuild is None:
+    rules = subject.policy.rules
+    if rules.rebuild is None and rules.decide is None:
         _expect_refusal(lambda: learner.forget(*kept[0]), "forget")
         return
     feed(learner, extra)

@@ -7,8 +7,14 @@ By default a larger response is better. It grows with the dose, so the largest d
 every theta. With ``penalty``, the cost of one unit of dose, the worth of a dose is
 f - penalty * dose. With ``target``, the desired response, such as the accepted rate of a side
 effect, the worth is -abs(f - target) - penalty * dose.
+
+With a target, the default domain reaches from parameters at which the smallest dose is far above
+the target to parameters at which the largest dose is far below it, as far as curves are strictly
+monotone in double precision. A wider domain is allowed for ``power``, ``skeleton_logistic`` and
+``logistic``: curves that are flat at its ends cannot be inverted, but a posterior on a grid works.
 """
 
+import math
 from collections.abc import Iterable
 
 from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require
@@ -18,9 +24,21 @@ from globalbandits.model.catalogue.objectives import Benefit
 from globalbandits.model.inputs import as_levels
 from globalbandits.model.reward_model import RewardModel
 
-__all__ = ["emax", "hyperbolic_tangent", "linear", "logistic", "power"]
+__all__ = ["emax", "hyperbolic_tangent", "linear", "logistic", "power", "skeleton_logistic"]
 
 Domain = tuple[float, float]
+
+# Half the width of the default domain of a log-parameter with a target: more than four standard
+# deviations of the usual prior, whose variance is 1.34.
+_REACH = 5.0
+# Where curves are flat, or cannot be inverted, in double precision: numbers near 1 have larger
+# rounding errors than numbers near 0.
+_SMALLEST_MEAN = 1e-12
+_FLAT_LOG_ODDS = -math.log(_SMALLEST_MEAN)
+_NEAR_ONE_LOG_ODDS = math.log(1e9)
+# A response far above every target.
+_FAR_ABOVE = 0.95
+_FAR_LOG_ODDS = math.log(0.99 / 0.01)
 
 
 def linear(
@@ -73,7 +91,8 @@ def logistic(
         doses: Positive, distinct doses. A response to dose 0 does not depend on theta.
         intercept: The known log-odds without a dose. -3 is a response of 1 in 20.
         domain: The interval of theta. By default from 0 to 6 / max(doses), where, with the
-            default intercept, 19 in 20 respond to the largest dose.
+            default intercept, 19 in 20 respond to the largest dose. With a target, to where 99 in
+            100 respond to the smallest dose, if the curve of the largest dose is not flat there.
         penalty: The cost of one unit of dose, in units of the response.
         target: The best response, strictly between 0 and 1.
 
@@ -87,6 +106,9 @@ def logistic(
     levels = as_levels("doses", doses)
     intercept = as_float("intercept", intercept, ModelError)
     usual = 0.0, 6.0 / max(levels)
+    flat_from = (_NEAR_ONE_LOG_ODDS - intercept) / max(levels)
+    if target is not None and min(levels) > 0.0:
+        usual = 0.0, max(usual[1], min((_FAR_LOG_ODDS - intercept) / min(levels), flat_from))
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     return _build(
         "logistic",
@@ -96,6 +118,7 @@ def logistic(
         chosen,
         penalty,
         target,
+        monotone=target is None or chosen[1] <= flat_from * (1 + 1e-12),
         intercept=intercept,
     )
 
@@ -118,7 +141,8 @@ def emax(
         doses: Positive, distinct doses. A response to dose 0 does not depend on theta.
         hill: The known steepness of the curve in the logarithm of the dose.
         domain: The interval of theta, above 0. By default from half the smallest dose to twice
-            the largest.
+            the largest. With a target, from where the smallest dose has a response of 0.95 to
+            where the largest has half of the target.
         penalty: The cost of one unit of dose, in units of the response.
         target: The best response, strictly between 0 and 1.
 
@@ -134,6 +158,10 @@ def emax(
     levels = as_levels("doses", doses)
     hill = as_positive("hill", hill, ModelError)
     usual = 0.5 * min(levels), 2.0 * max(levels)
+    if target is not None and min(levels) > 0.0:
+        aim = as_fraction("target", target, ModelError)
+        low = min(levels) * (1.0 / _FAR_ABOVE - 1.0) ** (1.0 / hill)
+        usual = min(low, usual[0]), max(levels) * (2.0 / aim - 1.0) ** (1.0 / hill)
     chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     require(chosen[0] > 0.0, "domain", "start above 0", domain, ModelError)
     return _build(
@@ -151,7 +179,7 @@ def emax(
 def power(
     skeleton: Iterable[float],
     *,
-    domain: Domain = (-1.5, 1.5),
+    domain: Domain | None = None,
     penalty: float = 0.0,
     target: float | None = None,
 ) -> RewardModel:
@@ -164,7 +192,8 @@ def power(
 
     Args:
         skeleton: Distinct probabilities, strictly between 0 and 1.
-        domain: The interval of theta.
+        domain: The interval of theta; (-1.5, 1.5) by default. With a target, from -5 to 5, or to
+            where the smallest response is 1e-12.
         penalty: The cost of one unit of the skeleton, in units of the response.
         target: The best response, strictly between 0 and 1.
 
@@ -181,19 +210,81 @@ def power(
 
     >>> model = power([0.05, 0.1, 0.2, 0.4], target=0.25)
     >>> [(model.arms[region.arm], round(region.high, 3)) for region in model.regions]
-    [(0.05, -0.636), (0.1, -0.322), (0.2, 0.148), (0.4, 1.5)]
+    [(0.05, -0.636), (0.1, -0.322), (0.2, 0.148), (0.4, 2.222)]
     """
     rule = "lie strictly between 0 and 1"
     levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
-    chosen = as_interval("domain", domain, ModelError)
-    inverse = "log(log(mean) / log(arm))"
-    return _build("power", "arm**exp(theta)", inverse, levels, chosen, penalty, target)
+    flat_from = math.log(math.log(_SMALLEST_MEAN) / math.log(min(levels)))
+    usual = (-1.5, 1.5) if target is None else (-_REACH, min(_REACH, flat_from))
+    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    return _build(
+        "power",
+        "arm**exp(theta)",
+        "log(log(mean) / log(arm))",
+        levels,
+        chosen,
+        penalty,
+        target,
+        monotone=target is None or chosen[1] <= flat_from + 1e-9,
+    )
+
+
+def skeleton_logistic(
+    skeleton: Iterable[float],
+    intercept: float = 3.0,
+    *,
+    domain: Domain | None = None,
+    penalty: float = 0.0,
+    target: float | None = None,
+) -> RewardModel:
+    """The one-parameter logistic model of continual reassessment, with a skeleton.
+
+    f = 1 / (1 + exp(-intercept - exp(theta) * x)), where x = logit(skeleton) - intercept is the
+    scaled dose, so that f is the skeleton at theta = 0. Above 0 responses are less likely.
+
+    Args:
+        skeleton: Distinct probabilities, strictly between 0 and 1.
+        intercept: The known log-odds at a scaled dose of 0, above those of every probability of the
+            skeleton. dfcrm's is 3.
+        domain: The interval of theta; (-1.5, 1.5) by default. With a target, from -5 to 5, or to
+            where the smallest response is 1e-12.
+        penalty: The cost of one unit of the skeleton, in units of the response.
+        target: The best response, strictly between 0 and 1.
+
+    Reference: Cheung (2011), "Dose Finding by the Continual Reassessment Method", section 3.2.
+
+    >>> model = skeleton_logistic([0.05, 0.1, 0.2, 0.4], target=0.25)
+    >>> model.means(0.0).round(6)
+    array([0.05, 0.1 , 0.2 , 0.4 ])
+    """
+    rule = "lie strictly between 0 and 1"
+    levels = as_levels("skeleton", skeleton, 0.0, 1.0, rule)
+    intercept = as_float("intercept", intercept, ModelError)
+    largest = max(math.log(level / (1.0 - level)) for level in levels)
+    rule = f"be above {largest:.6g}, the log-odds of the largest probability of the skeleton"
+    require(intercept > largest, "intercept", rule, intercept, ModelError)
+    lowest = math.log(min(levels) / (1.0 - min(levels))) - intercept
+    flat_from = math.log((-_FLAT_LOG_ODDS - intercept) / lowest)
+    usual = (-1.5, min(1.5, flat_from)) if target is None else (-_REACH, min(_REACH, flat_from))
+    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
+    dose = "(log(arm) - log1p(-arm) - intercept)"
+    return _build(
+        "skeleton_logistic",
+        f"1 / (1 + exp(-intercept - exp(theta)*{dose}))",
+        f"log((log(mean) - log1p(-mean) - intercept) / {dose})",
+        levels,
+        chosen,
+        penalty,
+        target,
+        monotone=target is None or chosen[1] <= flat_from + 1e-9,
+        intercept=intercept,
+    )
 
 
 def hyperbolic_tangent(
     doses: Iterable[float],
     *,
-    domain: Domain = (0.1, 3.0),
+    domain: Domain | None = None,
     penalty: float = 0.0,
     target: float | None = None,
 ) -> RewardModel:
@@ -204,7 +295,9 @@ def hyperbolic_tangent(
 
     Args:
         doses: Distinct doses between -3 and 3. Outside this range the curve is almost flat.
-        domain: The interval of theta, at least 0.
+        domain: The interval of theta, at least 0; (0.1, 3) by default. With a target, from where
+            the smallest dose has a response of 0.95 to where the largest has a fifth of the target,
+            or the smallest a response of 1e-12.
         penalty: The cost of one unit of dose, in units of the response.
         target: The best response, strictly between 0 and 1.
 
@@ -217,7 +310,13 @@ def hyperbolic_tangent(
     """
     rule = "lie between -3 and 3, on a standardised scale"
     levels = as_levels("doses", doses, -3.0, 3.0, rule)
-    chosen = as_interval("domain", domain, ModelError)
+    usual = 0.1, 3.0
+    if target is not None:
+        aim = as_fraction("target", target, ModelError)
+        least, most = (-math.log1p(math.exp(-2.0 * end)) for end in (min(levels), max(levels)))
+        far = min(math.log(aim / 5.0) / most, math.log(_SMALLEST_MEAN) / least)
+        usual = min(0.1, math.log(_FAR_ABOVE) / least), max(3.0, far)
+    chosen = as_interval("domain", usual if domain is None else domain, ModelError)
     require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
     return _build(
         "hyperbolic_tangent",
@@ -239,6 +338,7 @@ def _build(
     domain: Domain,
     penalty: float,
     target: float | None,
+    monotone: bool = True,
     **constants: float,
 ) -> RewardModel:
     """Build the model of the response and its worth."""
@@ -250,10 +350,23 @@ def _build(
     return formula_model(
         f"dose.{family}",
         response,
-        inverse,
+        inverse if monotone else None,
         doses,
         domain,
         constants=constants,
         worth=worth,
         value=Benefit(target, penalty) if penalty > 0.0 or target is not None else None,
+        monotone=monotone,
+        remarks=_remarks(doses, penalty, target),
     )
+
+
+def _remarks(doses: tuple[float, ...], penalty: float, target: float | None) -> tuple[str, ...]:
+    """Warnings about doses that may be mistakes."""
+    found = []
+    if target is None and penalty == 0.0:
+        found.append("no target: the dose with the largest response is best for every theta")
+    if list(doses) != sorted(doses):
+        order = "descending" if list(doses) == sorted(doses, reverse=True) else "mixed"
+        found.append(f"the doses are in {order} order: steps of limits follow this order")
+    return tuple(found)

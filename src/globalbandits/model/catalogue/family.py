@@ -22,6 +22,8 @@ def formula_model(
     worth: Mapping[str, Any],
     value: Profit | Benefit | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
+    monotone: bool = True,
+    remarks: tuple[str, ...] = (),
 ) -> RewardModel:
     """Build the model of one family.
 
@@ -35,6 +37,8 @@ def formula_model(
         worth: The parameters of the family that determine the worth of a decision.
         value: The worth as a function of the mean reward; None if they are the same.
         reward_range: The interval of rewards.
+        monotone: As in `RewardModel`.
+        remarks: Warnings about the arguments.
     """
     model = RewardModel(
         Expression(mean, constants=constants),
@@ -45,6 +49,7 @@ def formula_model(
         inverse=(
             None if inverse is None else Expression(inverse, ("mean", "arm"), "inverse", constants)
         ),
+        monotone=monotone,
     )
-    model.remember_family(name, {**constants, **worth})
+    model.remember_family(name, {**constants, **worth}, remarks)
     return model

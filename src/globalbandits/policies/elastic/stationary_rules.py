@@ -134,7 +134,7 @@ def refit(setup: Setup, state: Posterior, rounds: float) -> None:
     total = float(fitted.total[0])
     guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
     learn_noise(fitted, state.noise, setup.pooling)
-    fit_errors(setup.prior, setup.exception, fitted, state.noise.variances, state.fit)
+    fit_errors(setup.prior, setup.exception, fitted, state.noise, state.fit)
     state.horizons[0] = total + 1.0
     state.horizons[2] = total + 1.0
     state.horizons[1] = max(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_floats, as_integer, require
+from globalbandits._validation import as_floats, as_integer, as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.analysis.curves import evaluate_many
 from globalbandits.model.tables import Tables
@@ -80,8 +80,21 @@ def as_likelihood(likelihood: object) -> str:
     return str(likelihood)
 
 
-def as_prior(prior: object) -> tuple[float, float] | None:
-    """Check mean and standard deviation of a normal prior, or None."""
+def as_prior(
+    prior: object, sd: object = None, variance: object = None
+) -> tuple[float, float] | None:
+    """Check a normal prior: mean and standard deviation, or the spread around 0; or None.
+
+    >>> as_prior(None, variance=4.0), as_prior((1.0, 2.0)), as_prior(None)
+    ((0.0, 2.0), (1.0, 2.0), None)
+    """
+    given = [value for value in (prior, sd, variance) if value is not None]
+    rule = "be given as only one of prior, prior_sd and prior_variance"
+    require(len(given) <= 1, "the prior", rule, given, PolicyError)
+    if sd is not None:
+        return 0.0, as_positive("prior_sd", sd, PolicyError)
+    if variance is not None:
+        return 0.0, math.sqrt(as_positive("prior_variance", variance, PolicyError))
     if prior is None:
         return None
     numbers = as_floats("prior", prior, PolicyError)

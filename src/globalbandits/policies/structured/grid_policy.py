@@ -88,6 +88,8 @@ class GridPolicy(Policy):
     likelihood: str = "bernoulli"
     cells: int = 2000
     prior: tuple[float, float] | None = None
+    prior_sd: float | None = None
+    prior_variance: float | None = None
 
     variants: ClassVar[Variants]
 
@@ -95,7 +97,9 @@ class GridPolicy(Policy):
         """Check the likelihood, the number of cells and the prior."""
         object.__setattr__(self, "likelihood", as_likelihood(self.likelihood))
         object.__setattr__(self, "cells", as_cells(self.cells))
-        object.__setattr__(self, "prior", as_prior(self.prior))
+        prior = as_prior(self.prior, self.prior_sd, self.prior_variance)
+        for name, value in (("prior", prior), ("prior_sd", None), ("prior_variance", None)):
+            object.__setattr__(self, name, value)
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]
