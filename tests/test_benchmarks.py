@@ -73,3 +73,17 @@ def test_median_seconds_is_the_time_of_one_call():
     seconds = median_seconds(lambda: calls.append(1), repeats=3, loops=5)
     assert len(calls) == 16
     assert 0 < seconds < 0.01
+
+
+def test_figures_to_measure_again_stand_in_their_pages():
+    from benchmarks._remeasure import FIGURES
+
+    assert [figure.quote for figure in FIGURES if not figure.is_quoted] == []
+    assert len({(figure.quote, figure.stated) for figure in FIGURES}) == len(FIGURES)
+
+
+def test_a_deviation_is_in_standard_errors():
+    from benchmarks._remeasure import Figure
+
+    figure = Figure("fit.md", "", 10.0, 0.3, lambda: (11.0, 0.4))
+    assert figure.deviation() == ((11.0, 0.4), pytest.approx(2.0))

@@ -61,7 +61,10 @@ def fit(
     quick: Annotated[
         bool, typer.Option("--quick", help="No standard errors and no simulation.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the model into this .json file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the model into this .json file, and the policy beside it."),
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="Write all of it as this .html page.")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw curves, groups and regret (.svg, .png, .pdf).")
@@ -142,10 +145,17 @@ def _as_json(found: "Fit") -> str:
 
 def _write(found: "Fit", out: Path | None, page: Path | None, plot: Path | None) -> None:
     """Write the requested files. An interrupted write leaves no partial file."""
+    from globalbandits._files import replacing
+    from globalbandits.cli.output import as_json
+
     written: dict[str, Any] = {}
     if out is not None:
         found.save(out)
         written["model"] = out
+        policy = out.with_suffix(".policy.json")
+        with replacing(policy) as temporary:
+            temporary.write_text(as_json(found.policy.to_dict()), encoding="utf-8")
+        written["policy"] = policy
     if page is not None:
         written["page"] = found.report(page)
     if plot is not None:

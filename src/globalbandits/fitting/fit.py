@@ -27,6 +27,7 @@ from globalbandits.fitting.assessment.scores import (
     score_later,
 )
 from globalbandits.fitting.assessment.standard_errors import bootstrap_errors
+from globalbandits.fitting.assessment.strata import fit_strata
 from globalbandits.fitting.assessment.time_change import check_time_change
 from globalbandits.fitting.assessment.value_of_information import arm_facts, value_of_information
 from globalbandits.fitting.assessment.verdict import VerdictFacts, decide
@@ -78,6 +79,7 @@ def fit(
     arms: Any = None,
     curves: RewardModel | None = None,
     time: str | None = None,
+    by: Any = None,
     exclude: Collection[Any] = (),
     dropna: bool = False,
     verdict: bool = True,
@@ -105,6 +107,9 @@ def fit(
             for some of them, or for new ones between them.
         curves: Your own model. It is tested against the history, and used if it fits.
         time: Name of a column of times. The fit is then also tested on the last third of it.
+        by: Names of columns, such as promotion weeks. The best arm is also found within each
+            combination of their values, and the verdict says whether it is the same. Needs a
+            history in memory.
         exclude: Groups to leave out.
         dropna: Whether to leave out rows without a reward; by default they are an error.
         verdict: Whether to compute standard errors over groups and to simulate what policies
@@ -128,6 +133,8 @@ def fit(
     for name, column in {"group": group, "arm": arm, "reward": reward, "time": time}.items():
         named = isinstance(column, str) or (column is None and name in ("reward", "time"))
         require(named, name, "be the name of a column", column, FitError)
+    in_memory = by is None or not isinstance(history, (str, os.PathLike))
+    require(in_memory, "by", "be left out for a file", by, FitError)
     right = curves is None or isinstance(curves, RewardModel)
     require(right, "curves", "be a RewardModel", curves, FitError)
     settings = ForecastSettings.checked(horizon, runs, seed, progress is True)
@@ -177,6 +184,9 @@ def fit(
     share = explained_share(used, independent, worth)
     final = offer_arms(used, offered, panel, scale)._replace(selection=None)
     information = value_of_information(final, offered_worth, seed)
+    strata = None
+    if by is not None:
+        strata = fit_strata(history, by, columns, valued, not scale.ordered, seed)
     facts = VerdictFacts(
         homogeneity,
         share,
@@ -195,6 +205,7 @@ def fit(
         ),
         endogeneity=endogeneity,
         change=None if late is None else check_time_change(panel, late),
+        strata=strata,
     )
     found = Fit(
         panel=panel.with_arms(offered),
@@ -218,6 +229,7 @@ def fit(
         own_value=has_own_value,
         endogeneity=endogeneity,
         change=facts.change,
+        strata=strata,
     )
     if not verdict:
         return found

@@ -25,6 +25,7 @@ from globalbandits.fitting.assessment.forecast import (
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
 from globalbandits.fitting.assessment.scores import Difference, Scores, difference
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
+from globalbandits.fitting.assessment.strata import Strata
 from globalbandits.fitting.assessment.time_change import TimeChange
 from globalbandits.fitting.assessment.value_of_information import ArmFacts, ValueOfInformation
 from globalbandits.fitting.assessment.verdict import Verdict
@@ -89,6 +90,7 @@ class Fit:
         endogeneity: Slopes inside groups and between groups, and the test whether arms were chosen
             by what was expected of them.
         change: The change of rewards over time, or None.
+        strata: The best arm in each stratum, or None without ``by``.
         prospects: What policies lose in new groups, or None with ``verdict=False``.
     """
 
@@ -115,6 +117,7 @@ class Fit:
     own_value: bool = False  # whether worth is that of the given model
     ready_model: "RewardModel | None" = None
     prospects: Prospects | None = None
+    strata: Strata | None = None
 
     @property
     def offered(self) -> tuple[Any, ...]:

@@ -346,6 +346,7 @@ class RewardModel:
                 self._reward_range,
                 monotone,
                 None if mean.table is None else mean.table.knots,
+                unseen == 0.0,
             )
         self._values = found.values
         self._breakpoints, self._best = found.breakpoints, found.best

@@ -13,6 +13,7 @@ from globalbandits.fitting.assessment.forecast import (
 )
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
 from globalbandits.fitting.assessment.scores import Difference
+from globalbandits.fitting.assessment.strata import Strata
 from globalbandits.fitting.assessment.time_change import TimeChange
 from globalbandits.fitting.assessment.value_of_information import ValueOfInformation
 
@@ -52,6 +53,7 @@ class VerdictFacts(NamedTuple):
     wrong_direction: str = ""  # a sentence on demand that rises with the price, or empty
     endogeneity: Endogeneity | None = None  # whether arms were chosen by what was expected
     change: TimeChange | None = None  # of rewards over time, if there are times
+    strata: Strata | None = None  # the best arm in strata, if they were asked for
 
 
 def decide(facts: VerdictFacts) -> Verdict:
@@ -67,6 +69,11 @@ def decide(facts: VerdictFacts) -> Verdict:
         sentences.append(
             f"For the decision the one number is worth next to nothing: {facts.fixed_arm!r} is "
             f"best, or as good as best, whatever it is.{gained if information.total > 0 else ''}"
+        )
+    strata = facts.strata
+    if strata is not None and not strata.disagree_with(facts.fixed_arm):
+        sentences.append(
+            f"Within strata of {' and '.join(strata.columns)} the best arm is the same."
         )
     if later is not None and later.mean < 0 < facts.score.mean:
         sentences.append(
@@ -120,7 +127,8 @@ def _doubtful(facts: VerdictFacts) -> bool:
     """Whether there is a reason to expect that the curves do not hold in a new group."""
     chosen = facts.endogeneity is not None and facts.endogeneity.found
     changing = facts.change is not None and facts.change.found
-    return chosen or changing or bool(facts.wrong_direction)
+    mixed = facts.strata is not None and facts.strata.disagree_with(facts.fixed_arm)
+    return chosen or changing or mixed or bool(facts.wrong_direction)
 
 
 def _warnings(facts: VerdictFacts) -> list[str]:
@@ -137,6 +145,17 @@ def _warnings(facts: VerdictFacts) -> list[str]:
             f"a higher {name} had {more} rewards (p = {chosen.p_value:.1g}). {fitted} The highest "
             f"{name} tried had a smaller mean than the lowest in {chosen.falling} of "
             f"{chosen.compared} groups."
+        )
+    strata = facts.strata
+    if strata is not None and strata.disagree_with(facts.fixed_arm):
+        said = ", ".join(
+            f"{part.best!r} where {strata.describe(part)}"
+            for part in strata.parts
+            if part.best is not None
+        )
+        found.append(
+            f"The best arm depends on {' and '.join(strata.columns)}: {said}; over all it is "
+            f"{facts.fixed_arm!r}. Fit the rows of the stratum in which you will decide."
         )
     if change is not None and change.found:
         found.append(

@@ -91,8 +91,14 @@ def _check_monotone(
             f"{names[arms[row]]} must be strictly monotone in theta, turns at theta = {turn:.6g}"
         )
     flat = np.abs(steps) <= rounding
-    for row in np.flatnonzero(flat.any(axis=1)):
-        narrowest = 1.5 * float(np.max(np.diff(grid)))
+    narrowest = 1.5 * float(np.max(np.diff(grid)))
+    still = np.zeros((arms.size, grid.size), np.bool_)
+    still[:, :-1] = flat
+    # Rows end with False, so no run of flat steps crosses them.
+    rows, start, stop = _flat_runs(still.ravel(), grid.size)
+    suspects = grid[stop] - grid[start] > min(narrowest, _MAX_FLAT_WIDTH * (grid[-1] - grid[0]))
+    constant = values[rows, 0] == values[rows, -1]
+    for row in np.unique(rows[suspects | constant]):
         stretch = flat_stretch(flat[row], values[row], grid, narrowest)
         if stretch is not None:
             low, high = _exact_stretch(stretch, rounding[row, 0], int(arms[row]), grid, evaluate)
@@ -100,6 +106,14 @@ def _check_monotone(
                 f"{names[arms[row]]} must be strictly monotone in theta, "
                 f"is flat from theta = {low:.6g} to {high:.6g}"
             )
+
+
+def _flat_runs(still: BoolArray, length: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Return row, first and last place of each run of flat steps in rows of a given length."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(np.int8)))
+    start, stop = edges.reshape(-1, 2).T
+    row = start // length
+    return row, start - row * length, stop - row * length
 
 
 def _turning_point(
@@ -224,7 +238,7 @@ class Recorder:
             return
         arm, theta, mean = (np.concatenate([part[k] for part in self._seen]) for k in range(3))
         self._seen.clear()
-        order = np.lexsort((theta, arm))
+        order = _sorted_by(np.searchsorted(np.unique(theta), theta), arm.astype(np.int64))
         arm, theta, mean = arm[order], theta[order], mean[order]
         first = np.flatnonzero(np.append(True, arm[1:] != arm[:-1]))
         last = np.append(first[1:], arm.size) - 1
@@ -242,7 +256,16 @@ class Recorder:
             )
         still = same & (step == 0.0) & (np.diff(theta) > 0.0)
         length = theta[last].max() - theta[first].min()
-        for start, stop in zip(first, last, strict=True):
+        # Only runs that are wide enough, or arms that do not change at all, can be refused.
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(np.int8)))
+        starts, stops = edges.reshape(-1, 2).T
+        owner = np.searchsorted(first, starts, side="right") - 1
+        spans = theta[last] - theta[first]
+        wide = theta[stops] - theta[starts]
+        suspects = wide > np.minimum(_MIN_FLAT_WIDTH * length, _MAX_FLAT_WIDTH * spans[owner])
+        suspects |= (mean[last] == mean[first])[owner]
+        for place in np.unique(owner[suspects]).tolist():
+            start, stop = first[place], last[place]
             flat = still[start:stop]
             if flat.any():
                 places, means = theta[start : stop + 1], mean[start : stop + 1]
@@ -252,6 +275,20 @@ class Recorder:
                         f"{self._names[int(arm[start])]} must be strictly monotone in theta, is "
                         f"flat from theta = {places[stretch[0]]:.6g} to {places[stretch[1]]:.6g}"
                     )
+
+
+def _sorted_by(*keys: IntArray) -> IntArray:
+    """Return the order by keys that are not negative; the last key is the most important.
+
+    The same as `numpy.lexsort`. Numbers of 16 bits are sorted in linear time, so each key is
+    sorted in parts of 16 bits.
+    """
+    order = np.arange(keys[0].size)
+    for key in keys:
+        for shift in range(0, max(int(key.max()).bit_length(), 1), 16):
+            part = (key[order] >> shift).astype(np.uint16)
+            order = order[np.argsort(part, kind="stable")]
+    return order
 
 
 def unit_means(observed: Evaluate, reward_range: tuple[float, float]) -> Evaluate:

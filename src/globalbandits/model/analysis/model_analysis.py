@@ -64,17 +64,19 @@ def analyse(
     reward_range: tuple[float, float],
     monotone: bool,
     knots: FloatArray | None,
+    proved: bool = False,
 ) -> Analysis:
     """Check and tabulate the functions; errors name the arm and the parameter.
 
-    ``knots`` are the parameters at which the pieces of piecewise means meet.
+    ``knots`` are the parameters at which the pieces of piecewise means meet. ``proved`` is whether
+    the means are proved monotone; evaluations are then not stored to look for a step back.
     """
     n_arms = len(arms)
     names = [f"mean of arm {arm!r}" for arm in arms]
     n_even = n_cells(n_arms)
     grid = check_grid(domain, n_even)
     pieces = even_pieces(n_arms, domain, knots)
-    seen = Recorder(observed, reward_range, names, monotone)
+    seen = Recorder(observed, reward_range, names, monotone and not proved)
     unit_mean = unit_means(seen, reward_range)
     if monotone:
         checked = Recorder(observed, reward_range, names, monotone=False)

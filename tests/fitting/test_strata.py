@@ -1,0 +1,84 @@
+"""The best arm within strata of a history."""
+
+import numpy as np
+import pytest
+
+from globalbandits.errors import FitError
+from globalbandits.fitting import fit, histories
+from globalbandits.fitting.assessment import scores
+from tests.fitting.panels import COLUMNS
+
+
+@pytest.fixture(autouse=True)
+def _two_folds(monkeypatch):
+    monkeypatch.setattr(scores, "N_FOLDS", 2)
+
+
+@pytest.fixture(scope="module")
+def advertised():
+    """Low prices are advertised, and advertising sells: the low price looks best."""
+    rng = np.random.default_rng(3)
+    levels, prices = rng.normal(0.0, 0.5, 30), np.array([2.0, 3.0, 4.0, 5.0])
+    rows = {"group": [], "arm": [], "reward": [], "feature": []}
+    for store in range(30):
+        for price in prices:
+            chance = 0.8 if price == 2.0 else 0.2
+            for feature in rng.random(60) < chance:
+                logit = levels[store] - 0.5 * (price - 3.0) + 2.5 * feature
+                rows["group"].append(store)
+                rows["arm"].append(price)
+                rows["reward"].append(float(rng.random() < 1 / (1 + np.exp(-logit))))
+                rows["feature"].append(int(feature))
+    return rows
+
+
+def test_advertising_is_not_taken_for_the_price(advertised):
+    found = fit(advertised, **COLUMNS, cost=1.0, by=["feature"], verdict=False)
+    best = {part.values: part.best for part in found.strata.parts}
+    assert set(best) == {(0,), (1,)}
+    assert len({*best.values(), found.offered[found.value_of_information.fixed]}) > 1
+    first = found.verdict.sentences[0]
+    assert first.startswith("The best arm depends on feature: ")
+    assert f"{best[0,]!r} where feature = 0" in first
+    # Each stratum alone says the same.
+    without = {
+        name: [value for value, seen in zip(column, advertised["feature"], strict=True) if not seen]
+        for name, column in advertised.items()
+    }
+    alone = fit(without, **COLUMNS, cost=1.0, verdict=False)
+    assert alone.offered[alone.value_of_information.fixed] == best[0,]
+
+
+def test_a_column_that_does_not_matter_is_said_not_to():
+    history = histories.exponential_demand(30, 280, seed=2)
+    coin = np.random.default_rng(1).integers(0, 2, history["reward"].size)
+    found = fit({**history, "coin": coin}, **COLUMNS, by="coin", verdict=False)
+    assert "Within strata of coin the best arm is the same." in found.verdict.sentences
+
+
+def test_a_small_stratum_has_no_best_arm():
+    history = histories.exponential_demand(20, 140, seed=2)
+    rare = np.zeros(history["reward"].size, int)
+    rare[0] = 1
+    found = fit({**history, "rare": rare}, **COLUMNS, by=["rare"], verdict=False)
+    assert [part.best is None for part in found.strata.parts] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ([], "by must be names of columns"),
+        (["stroe"], "history must have a column 'stroe'"),
+        (["reward", "arm", "group"], "by must define at most 20 strata"),
+    ],
+)
+def test_strata_that_cannot_be(by, message):
+    history = histories.exponential_demand(10, 140, seed=2)
+    with pytest.raises(FitError, match=message):
+        fit(history, **COLUMNS, by=by, verdict=False)
+
+
+def test_a_file_has_no_strata(tmp_path):
+    histories.exponential_demand(10, 140, seed=2).save(tmp_path / "rows.csv")
+    with pytest.raises(FitError, match="by must be left out for a file"):
+        fit(tmp_path / "rows.csv", group="store", arm="price", reward="sold", by=["x"])
