@@ -164,8 +164,9 @@ def test_remarks_say_what_may_not_be_meant():
     assert gb.demand.exponential([2.0, 3.0], cost=4.0).remarks == (
         "cost 4 is above every price: each sale loses money",
         "value falls with the mean for every arm: the less is observed, the better",
+        "arm 3 is best at every theta: there is nothing to learn",
     )
-    assert gb.demand.exponential([2.0, 3.0], cost=1.0).remarks == ()
+    assert gb.demand.exponential([2.0, 3.0], cost=0.0).remarks == ()
     assert gb.RewardModel.from_functions(THREE_ARMS).remarks == ()
 
 

@@ -369,6 +369,9 @@ class RewardModel:
         )
         remarks = getattr(value.joint, "remarks", None) if value is not None else None
         self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
+        if len(self._best) == 1 and len(self._best[0]) < len(arms):
+            best = printed_label(arms[self._best[0][0]])
+            self._remarks += (f"arm {best} is best at every theta: there is nothing to learn",)
         self._inverse: ArmFunctions | None = None
         if inverse is not None:
             require(monotone, "inverse", _ONLY_MONOTONE, "monotone=False", ModelError)
