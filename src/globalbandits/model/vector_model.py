@@ -512,7 +512,7 @@ class VectorModel:
     def fixed(self, **known: float) -> "RewardModel | VectorModel":
         """Return the model in which some parameters are known.
 
-        With one parameter left this is a `RewardModel` of theta; ``monotone`` is False where some
+        With one parameter left this is a `RewardModel` of theta, also if there was only one; ``monotone`` is False where some
         mean is flat or turns.
 
         Examples:
@@ -522,7 +522,8 @@ class VectorModel:
             >>> model.fixed(level=0.1)
             RewardModel(2 arms: 2.0, 4.0; theta in [0.02, 0.6]; 1 region)
         """
-        require(bool(known), "known", f"name one of {', '.join(self._names)}", known, ModelError)
+        some = bool(known) or self.n_parameters == 1
+        require(some, "known", f"name one of {', '.join(self._names)}", known, ModelError)
         values: dict[str, float] = {}
         for name, number in known.items():
             require_known("a name of known", name, self._names, ModelError)
@@ -646,7 +647,7 @@ class VectorModel:
         """
         chosen = None if theta is None else self.as_theta(theta)
         if self.n_parameters == 1:
-            curve = self._one_number(self._mean_of({}), *self._domain.values())
+            curve: Any = self.fixed()
             return curve.plot(None if chosen is None else chosen.item(), title=title, ax=ax)
         model: VectorModel = self
         if self.n_parameters == 3:

@@ -16,8 +16,9 @@ from globalbandits._validation import (
     show,
 )
 from globalbandits.errors import ServiceError
-from globalbandits.model import RewardModel
+from globalbandits.model import AnyModel
 from globalbandits.model.files import MOST_ARMS
+from globalbandits.model.files import build_model as model_from_data
 from globalbandits.policies.base import Policy
 
 MODES = ("live", "shadow", "paused")
@@ -101,7 +102,7 @@ class Settings:
         require(isinstance(changes, Mapping), "changes", "be a dict", changes, ServiceError)
         return Settings.from_dict(self.to_dict() | dict(changes))
 
-    def build(self) -> tuple[RewardModel, Policy]:
+    def build(self) -> tuple[AnyModel, Policy]:
         """The model and the policy. Equal models are the same object."""
         return build_model(canonical_json(self.model)), Policy.from_dict(self.policy)
 
@@ -136,7 +137,7 @@ class Settings:
             require(has_deadline, "deadline_seconds", rule, None, ServiceError)
 
 
-def arm_index(model: RewardModel, value: Any) -> int | None:
+def arm_index(model: AnyModel, value: Any) -> int | None:
     """The index of the arm with this value; None for None."""
     if value is None:
         return None
@@ -147,7 +148,7 @@ def arm_index(model: RewardModel, value: Any) -> int | None:
     return found[0]
 
 
-def allowed_arms(model: RewardModel, limits: Any) -> list[int] | None:
+def allowed_arms(model: AnyModel, limits: Any) -> list[int] | None:
     """The indices of the arms whose values are within the limits; None without limits."""
     if limits is None:
         return None
@@ -173,6 +174,6 @@ def plain_arm(arm: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def build_model(spec: str) -> RewardModel:
+def build_model(spec: str) -> AnyModel:
     """The model of a JSON specification, built once for all bandits that share it."""
-    return RewardModel.from_dict(json.loads(spec))
+    return model_from_data(json.loads(spec))
