@@ -512,8 +512,8 @@ class VectorModel:
     def fixed(self, **known: float) -> "RewardModel | VectorModel":
         """Return the model in which some parameters are known.
 
-        With one parameter left this is a `RewardModel` of theta, also if there was only one; ``monotone`` is False where some
-        mean is flat or turns.
+        With one parameter left this is a `RewardModel` of theta, also if there was only one. Its
+        ``monotone`` is False where some mean is flat or turns.
 
         Examples:
             >>> import globalbandits as gb
@@ -647,7 +647,8 @@ class VectorModel:
         """
         chosen = None if theta is None else self.as_theta(theta)
         if self.n_parameters == 1:
-            curve: Any = self.fixed()
+            curve = self.fixed()
+            assert isinstance(curve, RewardModel)
             return curve.plot(None if chosen is None else chosen.item(), title=title, ax=ax)
         model: VectorModel = self
         if self.n_parameters == 3:

@@ -102,7 +102,7 @@ class Settings:
         require(isinstance(changes, Mapping), "changes", "be a dict", changes, ServiceError)
         return Settings.from_dict(self.to_dict() | dict(changes))
 
-    def build(self) -> tuple[AnyModel, Policy]:
+    def build(self) -> tuple[Any, Policy]:
         """The model and the policy. Equal models are the same object."""
         return build_model(canonical_json(self.model)), Policy.from_dict(self.policy)
 
@@ -174,6 +174,6 @@ def plain_arm(arm: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def build_model(spec: str) -> AnyModel:
+def build_model(spec: str) -> Any:
     """The model of a JSON specification, built once for all bandits that share it."""
     return model_from_data(json.loads(spec))
