@@ -1,8 +1,9 @@
 """What authors of policies, noises, drifts, biases, model families and stores need.
 
 Names in this module are stable; the modules behind it may move. Every function that reads
-`Tables` or `Statistics` is in the subset of Python that Numba compiles, so the rules of a policy
-may call it. See docs/howto/own-policy.md for a policy, and CONTRIBUTING.md for the others.
+`Tables`, `VectorTables` or `Statistics` is in the subset of Python that Numba compiles, so the
+rules of a policy may call it. See docs/howto/own-policy.md for a policy, and CONTRIBUTING.md for
+the others.
 
 >>> from globalbandits.extend import Policy, TablesOnly, no_estimate, register, stateless
 """
@@ -25,6 +26,8 @@ from globalbandits.model.tables import (
     find_cell,
     suboptimality_distance,
 )
+from globalbandits.model.vector_model import VectorModel
+from globalbandits.model.vector_tables import VectorTables, gradients_at, means_at
 from globalbandits.policies.base import Policy, Rules, stateless
 from globalbandits.policies.shared.index import Setup as TablesOnly
 from globalbandits.policies.shared.index import no_estimate
@@ -68,6 +71,8 @@ __all__ = [
     "Tables",
     "TablesOnly",
     "Transaction",
+    "VectorModel",
+    "VectorTables",
     "are_part",
     "assign",
     "check_policy",
@@ -78,6 +83,8 @@ __all__ = [
     "count",
     "evaluate",
     "find_cell",
+    "gradients_at",
+    "means_at",
     "no_estimate",
     "no_statistics",
     "records",

@@ -185,3 +185,23 @@ def test_what_is_wrong_is_said_in_one_line(run, shop, content, arguments, messag
     code, out, err = run("bad.csv", *arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_a_model_of_several_numbers(run, shop):
+    model = gb.demand.exponential(PRICES, cost=1.5, level=(0.2, 1.0), slope=(0.02, 0.6))
+    model.save(shop / "several.json")
+    words = ["sales.csv", "--file", "several.json", "--arm", "price", "--reward", "sold"]
+    code, out, _ = run(*words, "--baseline", "3", "--plot", "several.svg")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].startswith("Take ")
+    assert lines[1].startswith("level in [")
+    assert "against always 3.0 over 1,400 decisions" in lines[-1]
+    assert (shop / "several.svg").exists()
+    facts = json.loads(run(*words, "--json")[1])
+    assert facts["region"]["intervals"].keys() == {"level", "slope"}
+    assert facts["model"]["theta"].keys() == {"level", "slope"}
+    assert facts["changed"] is False
+    assert "interval" not in facts
+    best = model.best_arms(facts["model"]["theta"])[0]
+    assert facts["arm"] == model.arms[best]

@@ -328,7 +328,7 @@ def test_every_example_of_the_help_runs(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gb.RewardModel("arm * theta", [0.5, 1.0]).save(tmp_path / "model.json")
     lines = [shlex.split(line) for line in analyze.__doc__.splitlines() if "globalbandits" in line]
-    assert len(lines) == 8
+    assert len(lines) == 10
     for _, *arguments in lines:
         assert run(*arguments)[0] == 0
 
@@ -369,3 +369,56 @@ def test_the_installed_program_helps_without_loading_what_is_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+SHOP = (
+    "analyze", "--model", "exponential", "--arms", "2:8:1", "--cost", "1.5",
+    "--parameter", "level=0.02:0.2", "--parameter", "slope=0.02:0.6",
+)  # fmt: skip
+
+
+def test_several_numbers_are_analysed(run, tmp_path):
+    picture = tmp_path / "map.svg"
+    code, out, _ = run(*SHOP, "--theta", "level=0.1,slope=0.3", "--plot", str(picture))
+    assert code == 0
+    text = " ".join(out.split())
+    assert "exponential: 7 arms, level in [0.02, 0.2], slope in [0.02, 0.6], 1 arm never" in text
+    assert "At level 0.1, slope 0.3: best 5 with mean 0.022313" in text
+    assert "a greedy policy can stay with a wrong arm. Example:" in text
+    assert picture.read_text().startswith("<?xml")
+
+
+def test_several_numbers_as_json_agree_with_the_model(run):
+    model = gb.demand.exponential(
+        [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], cost=1.5, level=(0.02, 0.2), slope=(0.02, 0.6)
+    )
+    facts = json.loads(run(*SHOP, "--theta", "level=0.1,slope=0.3", "--json")[1])
+    assert facts["parameters"] == ["level", "slope"]
+    assert [arm["share"] for arm in facts["arms"]] == model.regions().shares.tolist()
+    assert facts["traps"]["absorbing"] == model.traps().absorbing
+    assert facts["identification"][0]["plays"] == model.identification().plays[0]
+    at = facts["at_theta"]
+    assert at["lower_bound"] == pytest.approx(model.lower_bound([0.1, 0.3]).constant)
+    assert at["best"] == [5.0]
+
+
+def test_a_formula_with_named_numbers(run):
+    words = ["--mean", "level*exp(-slope*arm)", "--value", "(arm - 1.5)*mean", "--arms", "2:8:1"]
+    code, out, _ = run("analyze", *words, "--domain", "level=0.1:0.2,slope=0.02:0.6", "--json")
+    assert code == 0
+    assert json.loads(out)["domain"] == {"level": [0.1, 0.2], "slope": [0.02, 0.6]}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--theta", "x"], "theta must be a number, or several such as level=0.1,slope=0.3"),
+        (["--theta", "0.1"], "theta must have 2 numbers, level, slope, got 0.1"),
+        (["--theta", "level=0.1"], "theta must have a number for each of level, slope"),
+        (["--theta", "level=0.1,slope=3"], "theta['slope'] must lie in [0.02, 0.6], got 3.0"),
+    ],
+)
+def test_bad_vectors_are_named(run, words, message):
+    code, _, err = run(*SHOP, *words)
+    assert code == 2
+    assert message in err

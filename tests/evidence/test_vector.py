@@ -91,6 +91,30 @@ def test_statements_agree_with_a_dense_grid(build, n):
         assert ((cover.low <= place) & (place <= cover.high)).all(axis=1).any()
 
 
+def test_three_numbers_against_random_points():
+    model = gb.VectorModel(
+        "top * expit(level - slope*arm)",
+        np.linspace(1.0, 4.0, 6),
+        {"level": (-1, 4), "slope": (0.25, 3), "top": (0.3, 1)},
+        value="(arm - 0.5) * mean",
+    )
+    theta, counts, sums = played(model, 100, seed=5)
+    found = inference(model, counts, sums)
+    points = np.random.default_rng(0).random((100_000, 3))
+    means = model.means(model.from_unit(points))
+    values = np.log(means) @ sums + np.log1p(-means) @ (counts - sums)
+    weights = np.exp(values - values.max())
+    error = weights.std() / weights.mean() / math.sqrt(len(weights))
+    marginal = values.max() + math.log(weights.mean())
+    assert marginal - 0.5 <= found.log_marginal <= marginal + 4 * error
+    assert values.max() <= found.top[0] <= values.max() + 0.5
+    assert found.holds(theta, 0.95)
+    best = model.worth(model.from_unit(points)).argmax(axis=1)
+    for arm in range(6):
+        largest = values[best == arm].max(initial=-math.inf)
+        assert found.p_values[arm] >= math.exp(min(largest - found.log_marginal, 0.0)) * (1 - 1e-9)
+
+
 def test_the_e_value_by_hand():
     model = shop()
     counts, sums = np.array([40, 0, 0, 30, 0, 0, 20]), np.array([3.0, 0, 0, 2.0, 0, 0, 1.0])

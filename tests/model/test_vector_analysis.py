@@ -113,6 +113,15 @@ def test_numbers_that_cannot_be_told_apart_get_a_remark():
     assert "must be played without end" in model.remarks[1]
 
 
+def test_fewer_arms_than_numbers_identify_nothing():
+    model = gb.VectorModel("a + b*arm", [0.5], {"a": (0, 0.3), "b": (0.1, 0.7)})
+    found = model.identification()
+    assert found.sets == ()
+    assert np.isinf(found.by_parameter).all()
+    assert len(model.remarks) == 2
+    assert model.traps().example is None
+
+
 def test_an_arm_that_is_best_everywhere_gets_a_remark():
     model = gb.VectorModel("a + b*arm", [0.5, 1.0], {"a": (0, 0.3), "b": (0.1, 0.7)})
     assert model.remarks == ("arm 1 is best everywhere in the box: there is nothing to learn",)

@@ -16,6 +16,7 @@ from globalbandits.model.vector_tables import (
     means_at,
     means_at_many,
 )
+from tests.evidence.compiled import compiled
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 BOX = {"level": (0.02, 0.2), "slope": (0.02, 0.6)}
@@ -129,6 +130,23 @@ def test_look_ups_agree_with_the_function(formula, box):
             change = model.means(model.from_unit(high)) - model.means(model.from_unit(low))
             slope = change / (high[axis] - low[axis])
             assert slopes[axis] == pytest.approx(slope, abs=1e-3)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_compiled_look_ups_are_the_same_to_the_last_bit(d):
+    names = "abc"[:d]
+    model = gb.VectorModel(
+        f"expit({' + '.join(names)} - arm)", [0.2, 0.5], dict.fromkeys(names, (-1.0, 1.0))
+    )
+    rng = np.random.default_rng(d)
+    for point in rng.random((20, d)):
+        found, again = np.empty((2, 2)), np.empty((2, d, 2))
+        means_at(model.tables, point, found[0])
+        compiled(means_at)(model.tables, point, found[1])
+        assert np.array_equal(found[0], found[1])
+        gradients_at(model.tables, point, again[0])
+        compiled(gradients_at)(model.tables, point, again[1])
+        assert np.array_equal(again[0], again[1])
 
 
 def test_the_table_is_refined_until_it_is_exact():

@@ -124,6 +124,53 @@ def test_models_are_descriptions(http, kind, tmp_path):
     assert http.get(path).json()["estimate"] is not None
 
 
+SEVERAL = {
+    "a family": {
+        "family": "demand.exponential",
+        "arms": [2.0, 4.0, 6.0],
+        "level": [0.02, 0.2],
+        "slope": [0.02, 0.6],
+        "cost": 1.5,
+    },
+    "a formula": {
+        "mean": "level * exp(-slope*arm)",
+        "arms": [2.0, 4.0, 6.0],
+        "parameters": ["level", "slope"],
+        "domain": {"slope": [0.02, 0.6], "level": [0.02, 0.2]},
+        "cost": 1.5,
+    },
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_a_model_of_several_numbers(http, kind):
+    path = f"/v1/bandits/{kind.replace(' ', '-')}"
+    settings = {"model": SEVERAL[kind], "policy": {"policy": "ucb1"}, "incumbent": 4.0}
+    assert http.put(path, json=settings).status_code == 201
+    for number in range(6):
+        decision = http.post(f"{path}/decisions").json()["decision_id"]
+        reward = {"reward": float(number == 2)}
+        assert http.put(f"{path}/decisions/{decision}/reward", json=reward).status_code == 200
+    model = gb.VectorModel.from_dict(SEVERAL[kind])
+    curves = http.get(f"{path}/curves").json()
+    assert (curves["parameter"], curves["fixed"]) == ("slope", pytest.approx({"level": 0.11}))
+    place = len(curves["thetas"]) // 2
+    theta = {"level": 0.11, "slope": curves["thetas"][place]}
+    assert [ys[place] for ys in curves["means"]] == pytest.approx(model.means(theta).tolist())
+    assert [ys[place] for ys in curves["worths"]] == pytest.approx(model.worth(theta).tolist())
+    while (answer := http.get(f"{path}/evidence")).status_code == 202:
+        time.sleep(0.01)
+    evidence = answer.json()["evidence"]
+    assert evidence.keys() == {"region", "model", "contenders", "earnings"}
+    assert evidence["region"]["intervals"].keys() == {"level", "slope"}
+    assert evidence["region"].keys() == {
+        "confidence", "intervals", "share", "n_observations", "text",
+    }  # fmt: skip
+    while (answer := http.get(f"{path}/history")).status_code == 202:
+        time.sleep(0.01)
+    assert {point["theta"] for point in answer.json()["points"]} == {None}
+
+
 def test_settings_change_with_their_number(http, shop):
     assert http.get(shop).headers["etag"] == '"1"'
     changed = http.patch(

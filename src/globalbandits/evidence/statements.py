@@ -134,8 +134,11 @@ class ConfidenceSet(Statement):
     intervals: dict[str, tuple[float, float]]
     share: float  # of the box of the parameters
     n_observations: int
-    # Whether the set contains a vector.
-    holds: Callable[[Any], bool] = dataclasses.field(repr=False, compare=False)
+    # Whether the set contains a vector. It is no field, because it cannot be written as data.
+    holds: dataclasses.InitVar[Callable[[Any], bool]]
+
+    def __post_init__(self, holds: Callable[[Any], bool]) -> None:
+        object.__setattr__(self, "_holds", holds)
 
     @property
     def is_empty(self) -> bool:
@@ -143,7 +146,7 @@ class ConfidenceSet(Statement):
         return self.share == 0.0
 
     def __contains__(self, theta: Any) -> bool:
-        return self.holds(theta)
+        return bool(self._holds(theta))  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         parts = [f"{name} in [{a:.6g}, {b:.6g}]" for name, (a, b) in self.intervals.items()]

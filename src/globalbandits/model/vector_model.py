@@ -512,8 +512,8 @@ class VectorModel:
     def fixed(self, **known: float) -> "RewardModel | VectorModel":
         """Return the model in which some parameters are known.
 
-        With one parameter left this is a `RewardModel` of theta; ``monotone`` is False where some
-        mean is flat or turns.
+        With one parameter left this is a `RewardModel` of theta, also if there was only one. Its
+        ``monotone`` is False where some mean is flat or turns.
 
         Examples:
             >>> import globalbandits as gb
@@ -522,7 +522,8 @@ class VectorModel:
             >>> model.fixed(level=0.1)
             RewardModel(2 arms: 2.0, 4.0; theta in [0.02, 0.6]; 1 region)
         """
-        require(bool(known), "known", f"name one of {', '.join(self._names)}", known, ModelError)
+        some = bool(known) or self.n_parameters == 1
+        require(some, "known", f"name one of {', '.join(self._names)}", known, ModelError)
         values: dict[str, float] = {}
         for name, number in known.items():
             require_known("a name of known", name, self._names, ModelError)
@@ -532,16 +533,21 @@ class VectorModel:
             require(low <= values[name] <= high, name, rule, number, ModelError)
         left = {name: ends for name, ends in self._domain.items() if name not in values}
         require(bool(left), "known", "leave at least one parameter unknown", known, ModelError)
-        mean: Any = _Fixed(self._sources[0], self._names, values)
-        if isinstance(self._sources[0], Expression):
-            names = {"theta": next(iter(left))} if len(left) == 1 else {}
-            texts = {name: f"({number!r})" for name, number in values.items()}
-            mean = _substituted(self._sources[0], texts | {old: new for new, old in names.items()})
+        mean = self._mean_of(values)
         if len(left) > 1:
             return VectorModel(
                 mean, self._arms, left, reward_range=self._reward_range, value=self._value_source
             )
         return self._one_number(mean, next(iter(left.values())))
+
+    def _mean_of(self, known: dict[str, float]) -> Any:
+        """Return the mean as a function of the other parameters; a single one is called theta."""
+        source = self._sources[0]
+        if not isinstance(source, Expression):
+            return _Fixed(source, self._names, known)
+        left = [name for name in self._names if name not in known]
+        texts = {name: f"({number!r})" for name, number in known.items()}
+        return _substituted(source, texts | ({left[0]: "theta"} if len(left) == 1 else {}))
 
     def along(self, center: Theta, direction: Theta) -> RewardModel:
         """Return the model on a line of the box: ``center + theta * direction``.
@@ -641,8 +647,8 @@ class VectorModel:
         """
         chosen = None if theta is None else self.as_theta(theta)
         if self.n_parameters == 1:
-            (domain,) = self._domain.values()
-            curve = self._one_number(self._sources[0], domain)
+            curve = self.fixed()
+            assert isinstance(curve, RewardModel)
             return curve.plot(None if chosen is None else chosen.item(), title=title, ax=ax)
         model: VectorModel = self
         if self.n_parameters == 3:

@@ -96,12 +96,15 @@ class EvidenceHistory:
         reading = self._readings.ask(bandit)
         if reading is None:
             return
-        interval, model = reading.evidence["interval"], reading.evidence["model"]
+        model = reading.evidence["model"]
+        # Several unknown numbers have no interval; only the e-value is drawn.
+        interval = reading.evidence.get("interval", {"low": None, "high": None})
+        theta = model["theta"] if "interval" in reading.evidence else None
         for mark in sorted(points)[: -_MAX_POINTS + 1]:
             points.pop(mark, None)
         points[reading.version] = {
             "version": reading.version,
-            "theta": model["theta"],
+            "theta": theta,
             "low": interval["low"],
             "high": interval["high"],
             "log_e_value": model["log_e_value"],

@@ -152,6 +152,8 @@ def _end_with_parent() -> None:
 def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dict[str, Any]:
     """The statements of a learner's evidence as JSON values.
 
+    Several unknown numbers have a region instead of an interval, and no search for drift.
+
     Args:
         model: the model as JSON.
         state: the state of the learner.
@@ -159,6 +161,7 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
     """
     from globalbandits.evidence import Evidence
     from globalbandits.evidence.evidence import decode_statistics
+    from globalbandits.model import VectorModel
     from globalbandits.service.log.settings import build_model
     from globalbandits.statistics import no_statistics
 
@@ -166,12 +169,14 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
     stats = decode_statistics(state["statistics"], no_statistics(built.n_arms))
     evidence = Evidence.restore(built, state["evidence"], statistics=stats)
     against = evidence.against_model()
+    found = {} if incumbent is None else {"earnings": _statement(evidence.earnings(incumbent))}
+    found["model"] = _statement(against) | {"refuted": bool(against.refuted())}
+    found["contenders"] = _statement(evidence.contenders())
+    if isinstance(built, VectorModel):
+        return found | {"region": _statement(evidence.region())}
     drift = evidence.drift()
-    earnings = {} if incumbent is None else {"earnings": _statement(evidence.earnings(incumbent))}
-    return earnings | {
+    return found | {
         "interval": _statement(evidence.interval()),
-        "model": _statement(against) | {"refuted": bool(against.refuted())},
-        "contenders": _statement(evidence.contenders()),
         "drift": _statement(drift) | {"alarm": drift.alarm},
     }
 

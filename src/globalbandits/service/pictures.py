@@ -34,6 +34,7 @@ def trace(
     """
     from globalbandits._plain_data import plain
     from globalbandits.evidence import Evidence
+    from globalbandits.model import VectorModel
     from globalbandits.service.log.settings import build_model
 
     evidence = Evidence(build_model(model))
@@ -45,8 +46,13 @@ def trace(
         elif kind != "decision":
             evidence.update(arm, value)
         if version in wanted:
-            span, against = evidence.interval(), evidence.against_model()
-            point = (version, against.theta, span.low, span.high, against.log_e_value)
+            against = evidence.against_model()
+            # Several unknown numbers have no interval; only the e-value is drawn.
+            where: tuple[float | None, ...] = (None, None, None)
+            if not isinstance(evidence.model, VectorModel):
+                span = evidence.interval()
+                where = against.theta, span.low, span.high
+            point = (version, *where, against.log_e_value)
             names = ("version", "theta", "low", "high", "log_e_value")
             found[version] = dict(zip(names, plain(point), strict=True))
     return found

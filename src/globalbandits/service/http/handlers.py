@@ -23,7 +23,7 @@ from globalbandits.errors import (
     StoreUnavailable,
     UnknownError,
 )
-from globalbandits.model import RewardModel
+from globalbandits.model import AnyModel, VectorModel
 from globalbandits.model.catalogue.names import (
     families,
     parameters_of,
@@ -610,8 +610,18 @@ async def preview(request: ServiceRequest) -> Response:
     return json_response(await asyncio.to_thread(build))
 
 
-def curves_out(model: RewardModel) -> CurvesOut:
-    """Means and worths of all arms over the parameter, and which arm is best where."""
+def curves_out(model: AnyModel) -> CurvesOut:
+    """Means and worths of all arms over the parameter, and which arm is best where.
+
+    Of several unknown numbers the last one changes; the others are in the middle of the box.
+    """
+    fixed, parameter = {}, "theta"
+    if isinstance(model, VectorModel):
+        *others, parameter = model.parameters
+        fixed = {name: sum(model.domain[name]) / 2 for name in others}
+        cut = model.fixed(**fixed)
+        assert not isinstance(cut, VectorModel)
+        model = cut
     low, high = model.domain
     thetas = np.linspace(low, high, POINTS_PER_CURVE)
     means = np.asarray(model.means(thetas), float)
@@ -627,6 +637,8 @@ def curves_out(model: RewardModel) -> CurvesOut:
             for region in model.regions
         ],
         reward_range=[float(end) for end in model.reward_range],
+        parameter=parameter,
+        fixed=fixed,
     )
 
 

@@ -139,7 +139,7 @@ class BanditOut(Outgoing):
     settings_number: int
     mode: Mode
     policy: str
-    estimate: float | None
+    estimate: float | dict[str, float] | None
     open: int
     created_at: str
     arms: list[ArmOut]
@@ -307,7 +307,11 @@ class RegionOut(Outgoing):
 
 
 class CurvesOut(Outgoing):
-    """Means and worths by arm over values of the parameter."""
+    """Means and worths by arm over values of the parameter.
+
+    If several numbers are unknown, ``parameter`` is the one that changes, and ``fixed`` has the
+    values of the others, the middles of their intervals.
+    """
 
     values: list[Arm]
     thetas: list[float]
@@ -316,6 +320,8 @@ class CurvesOut(Outgoing):
     valued: bool
     regions: list[RegionOut]
     reward_range: list[float]
+    parameter: str = "theta"
+    fixed: dict[str, float] = {}
 
 
 class PointOut(Outgoing):

@@ -17,8 +17,9 @@ from globalbandits._validation import (
     show,
 )
 from globalbandits.errors import ServiceError
-from globalbandits.model import RewardModel
+from globalbandits.model import AnyModel
 from globalbandits.model.files import MOST_ARMS
+from globalbandits.model.files import build_model as model_from_data
 from globalbandits.policies.base import Policy
 
 MODES = ("live", "shadow", "paused")
@@ -102,7 +103,7 @@ class Settings:
         require(isinstance(changes, Mapping), "changes", "be a dict", changes, ServiceError)
         return Settings.from_dict(self.to_dict() | dict(changes))
 
-    def build(self) -> tuple[RewardModel, Policy]:
+    def build(self) -> tuple[Any, Policy]:
         """The model and the policy. Equal models are the same object."""
         return build_model(canonical_json(self.model)), Policy.from_dict(self.policy)
 
@@ -137,7 +138,7 @@ class Settings:
             require(has_deadline, "deadline_seconds", rule, None, ServiceError)
 
 
-def arm_index(model: RewardModel, value: Any, name: str = "incumbent") -> int | None:
+def arm_index(model: AnyModel, value: Any, name: str = "incumbent") -> int | None:
     """The index of the arm with this value; None for None."""
     if value is None:
         return None
@@ -148,7 +149,7 @@ def arm_index(model: RewardModel, value: Any, name: str = "incumbent") -> int | 
     return found[0]
 
 
-def allowed_arms(model: RewardModel, limits: Any) -> list[int] | None:
+def allowed_arms(model: AnyModel, limits: Any) -> list[int] | None:
     """The indices of the arms whose values are within the limits; None without limits."""
     if limits is None:
         return None
@@ -186,17 +187,17 @@ class ModelCache:
     def __init__(self, max_arms: int) -> None:
         self._max_arms = max_arms
         self._lock = threading.Lock()
-        self._models: OrderedDict[str, RewardModel] = OrderedDict()
+        self._models: OrderedDict[str, AnyModel] = OrderedDict()
         self._n_arms = 0
 
-    def __call__(self, spec: str) -> RewardModel:
+    def __call__(self, spec: str) -> AnyModel:
         """The model of a JSON specification."""
         with self._lock:
             model = self._models.get(spec)
             if model is not None:
                 self._models.move_to_end(spec)
                 return model
-        built = RewardModel.from_dict(json.loads(spec))
+        built = model_from_data(json.loads(spec))
         with self._lock:
             # Another thread may have built it meanwhile.
             model = self._models.setdefault(spec, built)

@@ -13,7 +13,7 @@ from globalbandits._rewards import as_arm, as_unit
 from globalbandits._validation import LARGEST_INTEGER, show
 from globalbandits._version import __version__
 from globalbandits.errors import GlobalBanditsError, StoreError
-from globalbandits.model import RewardModel
+from globalbandits.model import AnyModel
 from globalbandits.service.log.identifiers import as_name
 from globalbandits.service.log.load import kept_snapshot, load
 from globalbandits.service.log.replay import comparable_state, replay
@@ -109,7 +109,7 @@ class _Importer:
         self._writers: dict[int, int] = {}  # new ids by exported ids
         self._bandits: dict[int, int] = {}
         self._names: list[str] = []
-        self._models: dict[int, RewardModel] = {}
+        self._models: dict[int, AnyModel] = {}
         self._versions: dict[int, int] = {}  # according to the rows of the bandits
         self._reached: dict[int, int] = {}  # according to the events
         self._decisions: list[Decision] = []

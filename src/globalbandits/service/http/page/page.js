@@ -170,9 +170,14 @@ async function showNew() {
 
 // One bandit
 
+const named = (estimate) => estimate !== null && typeof estimate === "object"
+  ? Object.entries(estimate).map(([name, value]) => `${name} ${fmt(value)}`).join(", ") : fmt(estimate);
+
 function drawCurves(host, drawn, estimate) {
   const where = drawn.regions.map((one) => `${fmt(drawn.values[one.arm])} from ${fmt(one.low)} to ${fmt(one.high)}`).join("; ");
-  const now = estimate === null ? "" : ` The estimate stands at ${fmt(estimate)}.`;
+  if (estimate !== null && typeof estimate === "object") estimate = estimate[drawn.parameter] ?? null;
+  const others = Object.entries(drawn.fixed).map(([name, value]) => `${name} = ${fmt(value)}`).join(", ");
+  const now = (others ? ` Drawn at ${others}.` : "") + (estimate === null ? "" : ` The estimate stands at ${fmt(estimate)}.`);
   const kinds = drawn.valued ? [["mean", drawn.means], ["worth", drawn.worths]] : [["mean", drawn.means]];
   put(host, ...kinds.map(([kind, ys]) => {
     const best = kind === "worth" || !drawn.valued;
@@ -184,7 +189,7 @@ function drawCurves(host, drawn, estimate) {
       series: drawn.values.map((value, arm) => ({ name: fmt(value), ys: ys[arm] })),
       envelope: best ? top : null,
       marks: estimate === null ? [] : [estimate],
-      xLabel: "theta", yLabel: kind, beside: kinds.length,
+      xLabel: drawn.parameter, yLabel: kind, beside: kinds.length,
     });
   }));
 }
@@ -235,12 +240,13 @@ function drawHistory(history) {
 }
 
 function drawEvidence({ evidence, as_of }) {
-  const { contenders, model, drift, earnings } = evidence;
+  const { contenders, model, drift, earnings, region } = evidence;
   const left = new Set(contenders.arms);
   put($("contenders"), el("p", {}, contenders.text), table("Can the arm be best?", ["arm", "can be best", "p-value"],
     contenders.values.map((value, arm) => [value, left.has(arm) ? "yes" : "no", contenders.p_values?.[arm] ?? null])));
   put($("verdict"), el("p", { class: model.refuted ? "error" : "good" }, model.refuted ? "Refuted: the rewards do not follow these curves." : "Nothing speaks against the curves."), el("p", {}, model.text));
-  put($("drift"), el("p", { class: drift.alarm ? "error" : "good" }, drift.alarm ? "Alarm: the unknown number has changed." : "No change found."), el("p", {}, drift.text));
+  if (region) put($("drift"), el("p", {}, region.text));
+  else put($("drift"), el("p", { class: drift.alarm ? "error" : "good" }, drift.alarm ? "Alarm: the unknown number has changed." : "No change found."), el("p", {}, drift.text));
   put($("earnings"), ...(earnings
     ? [el("p", { class: "big" }, fmt(earnings.amount)), el("p", {}, `between ${fmt(earnings.low)} and ${fmt(earnings.high)}`), el("p", {}, earnings.text)]
     : [el("p", {}, "No arm is named as the one in use before (setting: incumbent).")]));
@@ -261,7 +267,7 @@ async function showBandit(name) {
   let curves = null, bandit = null, latest = null, theta = null;
 
   const facts = () => {
-    $("facts").textContent = `${bandit.policy}, ${bandit.mode}; ${bandit.version} rewards learned, ${bandit.open} decisions open; estimate ${fmt(bandit.estimate)}.`;
+    $("facts").textContent = `${bandit.policy}, ${bandit.mode}; ${bandit.version} rewards learned, ${bandit.open} decisions open; estimate ${named(bandit.estimate)}.`;
     drawShares(bandit, latest);
     // Policies that estimate nothing: where the evidence stands.
     if (curves) drawCurves($("curves"), curves, bandit.estimate ?? theta);
