@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits.environments.worlds.families import Domain, Family
+from globalbandits.model import RewardModel
 from globalbandits.model.catalogue import demand, dose
 
 MIN_RATE, MAX_RATE = 0.005, 0.6
@@ -62,7 +63,7 @@ class _Shop(NamedTuple):
     highest: float  # and below this
     theta: float
     domain: Domain
-    build: Callable[..., demand.RewardModel]
+    build: Callable[..., RewardModel]
 
 
 def _draw_shop(rate: float, rng: np.random.Generator) -> ConversionFamily:
@@ -145,7 +146,7 @@ def _draw_trial(rate: float, rng: np.random.Generator) -> ConversionFamily:
     best = int(rng.integers(n_arms))
     name = ("logistic", "emax", "power")[int(rng.integers(3))]
     doses: list[float] = np.linspace(1.0, rng.uniform(6.0, 9.0), n_arms).round(9).tolist()
-    build: Callable[..., dose.RewardModel]
+    build: Callable[..., RewardModel]
     if name == "logistic":
         # The rise of the log-odds from no dose to the largest one, divided by that dose.
         theta = rng.uniform(2.0, 6.0) / doses[-1]
