@@ -12,7 +12,9 @@ import numpy as np
 SCALES = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 LONG = np.array([0.8] + [0.025] * 8)
 SHORT = np.array([0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003])
-KINDS = (0.97, 0.5), (0.03, 1.5)  # of exceptions: how often, and the error in log-odds
+NEAR, FAR = 0.97, 0.03  # how often an exception is near or far from its curve
+Z_FAR = 0.1
+BADLY = 0.5  # the error in log-odds of a near exception
 SLIGHTLY = 0.127  # the error in log-odds that the floor allows for
 
 
@@ -113,8 +115,7 @@ class Elastic:
         self.pv = c * self.bound
         self.doubt = 0.01 * math.log(1 + t)
         self.v = np.array([self.variance(k) for k in arms])
-        self.z = [variance_of_error(x, KINDS[0][1]) for x in m]
-        self.z_far = [variance_of_error(x, KINDS[1][1]) for x in m]
+        self.z = [variance_of_error(x, BADLY) for x in m]
         self.z_floor = [variance_of_error(x, SLIGHTLY) for x in m]
         # 4. weights of (scale, theta), at most one arm being an exception
         log = np.log(self.prior)[:, None] + self.log_theta
@@ -125,10 +126,14 @@ class Elastic:
                 square = self.square(k, self.curves[:, k])
                 usual = -square / (2 * w) - np.log(w) / 2
                 z = self.z[k]
-                wide = -square / (2 * (w + z)) - np.log(w + z) / 2
+                near = -square / (2 * (w + z)) - np.log(w + z) / 2
+                gap = np.mean(self.rewards[k]) - self.curves[:, k]
+                far = -(gap**2) / (2 * (w + Z_FAR)) - np.log(w + Z_FAR) / 2
                 log = log + usual
                 if self.pi > 0:
-                    odds[k] = wide - usual + math.log(self.pi / (1 - self.pi))
+                    prior = math.log(self.pi / (1 - self.pi))
+                    likelier = np.maximum(near + math.log(NEAR), far + math.log(FAR))
+                    odds[k] = likelier - usual + prior
         log = log + odds.max(axis=0)
         weight = np.exp(log - log.max())
         # 5. moments
@@ -145,7 +150,7 @@ class Elastic:
         self.renewed = [len(x) for x in self.rewards]
 
     def guess(self):
-        """Means of curves and arms: Bernoulli rewards, every 50th cell, at most 100 of an arm."""
+        """The curves' and the arms' means: Bernoulli rewards, every 50th cell, at most 100 each."""
         few = self.curves[25::50]
         log = self.log_theta[25::50].copy()
         for k, x in enumerate(self.rewards):
@@ -189,13 +194,15 @@ class Elastic:
         index = np.sum(self.p * (mean + bonus))
         if self.pi > 0:
             kinds = self.excepted(k)
-            if sum(q for q, _, _ in kinds) > 0.5:
-                _, centre, rest = max(kinds)
+            if sum(q for _, q, _, _ in kinds) > 0.5:
+                _, _, centre, rest = max(kinds)
                 index = centre + math.sqrt(rest) * psi_log(self.H * rest / v)
             else:
                 m = np.sum(self.p * mean)
-                for q, own, rest in kinds:
+                for far, (_, q, own, rest) in enumerate(kinds):
                     times = q * self.HG
+                    if far and n > 0 and np.mean(self.rewards[k]) < np.sum(self.p * self.M[k]):
+                        times *= min(1, self.root[k] * self.HG / 1e4)
                     centre = (m + times**2 * own) / (1 + times**2)
                     index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
         if n > 0:
@@ -228,26 +235,32 @@ class Elastic:
         return x.mean() + math.sqrt(v / len(x)) * psi_log(10 * (self.t + 1) / len(x))
 
     def excepted(self, k):
-        """Both kinds of exception: probability, then mean and variance of the arm's mean."""
+        """Both kinds of exception: log odds, probability, mean and variance of the arm's mean."""
         n, v = len(self.rewards[k]), self.v[k]
         mp = np.sum(self.p * self.M[k])
-        kinds = [(KINDS[0][0], self.z[k]), (KINDS[1][0], self.z_far[k])]
+        kinds = [(NEAR, self.z[k]), (FAR, Z_FAR)]
         if n == 0:
-            return [(self.pi * share, mp, z) for share, z in kinds]
+            return [(0, self.pi * share, mp, z) for share, z in kinds]
         own = np.mean(self.rewards[k])
         a = v / n + np.sum(self.p * (self.s2[k] + self.V[k]))
-        odds = []
-        for share, z in kinds:
-            gap = math.sqrt(self.square(k, mp))
-            log = normal_log(gap, a + z) - normal_log(gap, a)
-            odds.append(self.pi * share * math.exp(min(30, log)))
-        whole = 1 - self.pi + sum(odds)
-        trust = [z / (z + v / n) for _, z in kinds]
-        return [
-            (o / whole, mp + r * (own - mp), r * v / n) for o, r in zip(odds, trust, strict=True)
+        square = self.square(k, mp)
+        usual = normal_log(square, a)
+        logs = [
+            normal_log(square, a + self.z[k]) - usual,
+            normal_log((own - mp) ** 2, a + Z_FAR) - usual,
         ]
+        odds = [
+            self.pi * share * math.exp(min(30, log))
+            for log, (share, _) in zip(logs, kinds, strict=True)
+        ]
+        whole = 1 - self.pi + sum(odds)
+        laws = []
+        for log, o, (share, z) in zip(logs, odds, kinds, strict=True):
+            r = z / (z + v / n)
+            laws.append((log + math.log(share), o / whole, mp + r * (own - mp), r * v / n))
+        return laws
 
 
-def normal_log(x, variance):
-    """Logarithm of a normal density."""
-    return -0.5 * math.log(2 * math.pi * variance) - x * x / (2 * variance)
+def normal_log(square, variance):
+    """Logarithm of a Normal density at a squared gap from its mean."""
+    return -0.5 * math.log(2 * math.pi * variance) - square / (2 * variance)

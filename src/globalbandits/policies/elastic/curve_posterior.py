@@ -15,6 +15,7 @@ variance of the rewards of arm k, N_k their number, and g_k the squared gap betw
 kl(x_k, mu_k(theta))``, where u_k is the variance that Bernoulli rewards would have. For means far
 from 0 and 1 this is the square of the difference. For exact curves (s = 0) and Bernoulli rewards
 the weight is the exact likelihood: no success in 50 rounds is weak evidence against a mean of 3 %.
+If the curve of an exception carries no information, z_k is .1 and g_k is the plain square.
 
 An index needs the weights of the scales s, and the mean and variance of ``mu_k(theta)`` given each
 s.
@@ -224,8 +225,12 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
 # A pass divides a window of cells into blocks of equal size, and uses the middle cell of each
 # block.
 
-# The error in log-odds of an arm whose curve is badly wrong. At mean 1/2 it moves the mean by .12.
-EXCEPTION_LOG_ODDS = 0.5
+# There are two kinds of exceptions. The curve of a near one is badly wrong by this much in
+# log-odds, which moves a mean of 1/2 by .12.
+NEAR_LOG_ODDS = 0.5
+# The curve of a far one carries no information. Its error has this variance for every mean.
+FAR_VARIANCE = 0.1
+FAR_SHARE = 0.03  # of all exceptions
 # Blocks whose weight is below exp(-14) of the largest are left out.
 WINDOW_NATS = 14.0
 
@@ -234,7 +239,8 @@ class Gaps(NamedTuple):
     """Squared gaps between mean rewards and curves, in the blocks of one window."""
 
     window: IntArray  # (4,) first cell, size of a block, end cell, number of blocks
-    squares: FloatArray  # (n_arms, n_points) by place in `Scan`, then by block
+    gaps: FloatArray  # (n_arms, n_points) g_k, by place in `Scan`, then by block
+    squares: FloatArray  # (n_arms, n_points) of the differences, in the same order
     logs: FloatArray  # (n_points,) of the prior weight of the parameter
 
 
@@ -266,8 +272,10 @@ class Scan(NamedTuple):
     relative: FloatArray  # (n_arms,) f_k r_k**2
     sizes: FloatArray  # (n_arms,) z_k
     precisions: FloatArray  # (n_arms,) 1 / (2 w_k)
-    gains: FloatArray  # (n_arms,) the precision minus that of an exception
-    odds: FloatArray  # (n_arms,) logarithm of the odds of an exception without a gap
+    gains: FloatArray  # (n_arms,) the precision minus that of a near exception
+    odds: FloatArray  # (n_arms,) logarithm of the odds of a near exception without a gap
+    far_precisions: FloatArray  # (n_arms,) of a far exception
+    far_odds: FloatArray  # (n_arms,) logarithm of the odds of a far exception without a gap
     coarse: Gaps  # of the first pass, the same for all scales
     fine: Gaps  # of the last pass, often the same as for the scale before
     best_odds: FloatArray  # (n_points,) of the likeliest exception, by block
@@ -287,6 +295,8 @@ def no_scan(prior: Prior) -> Scan:
         precisions=np.zeros(n_arms),
         gains=np.zeros(n_arms),
         odds=np.zeros(n_arms),
+        far_precisions=np.zeros(n_arms),
+        far_odds=np.zeros(n_arms),
         coarse=_no_gaps(n_arms, prior.n_coarse),
         fine=_no_gaps(n_arms, prior.n_fine),
         best_odds=np.zeros(prior.n_fine),
@@ -294,7 +304,8 @@ def no_scan(prior: Prior) -> Scan:
 
 
 def _no_gaps(n_arms: int, n_points: int) -> Gaps:
-    return Gaps(np.zeros(4, np.int64), np.zeros((n_arms, n_points)), np.zeros(n_points))
+    shape = (n_arms, n_points)
+    return Gaps(np.zeros(4, np.int64), np.zeros(shape), np.zeros(shape), np.zeros(n_points))
 
 
 def list_pulled_arms(
@@ -312,7 +323,7 @@ def list_pulled_arms(
             scan.bernoulli[n_pulled] = noise.bernoulli[arm]
             scan.noise[n_pulled] = noise.variances[arm] / count
             scan.relative[n_pulled] = prior.relative[arm] * sketch.factors[arm]
-            scan.sizes[n_pulled] = error_variance(sketch.means[arm], EXCEPTION_LOG_ODDS)
+            scan.sizes[n_pulled] = error_variance(sketch.means[arm], NEAR_LOG_ODDS)
             n_pulled += 1
     return n_pulled
 
@@ -342,6 +353,8 @@ def clear_scan(scan: Scan) -> None:
         scan.precisions,
         scan.gains,
         scan.odds,
+        scan.far_precisions,
+        scan.far_odds,
         scan.best_odds,
         scan.coarse.logs,
         scan.fine.logs,
@@ -353,22 +366,28 @@ def clear_scan(scan: Scan) -> None:
             gaps.window[i] = 0
         for k in range(gaps.squares.shape[0]):
             for j in range(gaps.squares.shape[1]):
+                gaps.gaps[k, j] = 0.0
                 gaps.squares[k, j] = 0.0
 
 
 def set_precisions(scan: Scan, n_pulled: int, scale: float, exception: float) -> float:
     """Set the precisions for one scale, and return the part of the log weight without theta."""
     log = 0.0
-    before = -math.inf
+    near = -math.inf
+    far = -math.inf
     if exception > 0.0:
-        before = math.log(exception / (1.0 - exception))
+        near = math.log(exception * (1.0 - FAR_SHARE) / (1.0 - exception))
+        far = math.log(exception * FAR_SHARE / (1.0 - exception))
     for k in range(n_pulled):
         spread = scale * scale * scan.relative[k] + scan.noise[k]
         wide = spread + scan.sizes[k]
         log -= 0.5 * math.log(spread)
         scan.precisions[k] = 0.5 / spread
         scan.gains[k] = 0.5 / spread - 0.5 / wide
-        scan.odds[k] = before - 0.5 * math.log(wide / spread)
+        scan.odds[k] = near - 0.5 * math.log(wide / spread)
+        widest = spread + FAR_VARIANCE
+        scan.far_precisions[k] = 0.5 / widest
+        scan.far_odds[k] = far - 0.5 * math.log(widest / spread)
     return log
 
 
@@ -420,7 +439,7 @@ def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps
         return
     # Local names save look-ups in compiled code.
     own, arms, squares, logs = scan.means, scan.arms, gaps.squares, gaps.logs
-    log_odds, log_misses = prior.log_odds, prior.log_misses
+    means, log_odds, log_misses = prior.means, prior.log_odds, prior.log_misses
     entropies, bernoulli = scan.entropies, scan.bernoulli
     for j in range(window[3]):
         cell = block_middle(window, j)
@@ -428,7 +447,9 @@ def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps
         for k in range(n_pulled):
             arm = arms[k]
             divergence = entropies[k] - own[k] * log_odds[cell, arm] - log_misses[cell, arm]
-            squares[k, j] = 2.0 * bernoulli[k] * divergence
+            gaps.gaps[k, j] = 2.0 * bernoulli[k] * divergence
+            gap = own[k] - means[cell, arm]
+            squares[k, j] = gap * gap
 
 
 def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray) -> float:
@@ -437,6 +458,7 @@ def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray)
     The inner loop runs over blocks. It has no running sum, so the compiler can vectorise it.
     """
     squares, priors, odds = gaps.squares, gaps.logs, scan.best_odds
+    all_gaps = gaps.gaps
     n_blocks = gaps.window[3]
     for j in range(n_blocks):
         logs[j] = priors[j]
@@ -444,11 +466,15 @@ def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray)
     for k in range(n_pulled):
         precision = scan.precisions[k]
         gain = scan.gains[k]
-        before = scan.odds[k]
+        near = scan.odds[k]
+        far_precision = scan.far_precisions[k]
+        far = scan.far_odds[k]
         for j in range(n_blocks):
-            square = squares[k, j]
-            logs[j] -= square * precision
-            odds[j] = max(odds[j], square * gain + before)
+            gap = all_gaps[k, j]
+            usual = gap * precision
+            logs[j] -= usual
+            odds[j] = max(odds[j], gap * gain + near)
+            odds[j] = max(odds[j], usual - squares[k, j] * far_precision + far)
     top = -math.inf
     for j in range(n_blocks):
         logs[j] += odds[j]
