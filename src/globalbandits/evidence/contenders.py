@@ -9,6 +9,7 @@ from globalbandits._types import BoolArray, FloatArray
 from globalbandits.evidence.e_processes import (
     SMALLEST_MEAN,
     Process,
+    SpikeSlab,
     all_off_the_ends,
     arm_wealth,
 )
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SMALLEST_P = 1e-6  # smaller p-values are rounded up to this
 _MAX_CELLS = 48
 _N_BISECTIONS = 48
+_N_ERROR_CELLS = 256  # cells of theta where curves may have errors
+_N_WORTH_POINTS = 9  # means between the ends of an arm's possible means
 _N_MEANS = 257  # grid of means on which two arms are compared
 
 
@@ -73,6 +76,36 @@ def model_p_values(
         arms = list(region.arms)
         p_values[arms] = np.maximum(p_values[arms], cell_p_values[meets].max(initial=SMALLEST_P))
     return p_values
+
+
+def p_values_with_errors(
+    model: "RewardModel", counts: FloatArray, edges: FloatArray, errors: float
+) -> FloatArray:
+    """p-values of "arm k is best" if means lie within ``errors`` of their curves: (n_arms,).
+
+    It is 1 / inf SS over the theta where k may be best: where its largest possible worth reaches
+    the smallest possible worth of every other arm.
+
+    Args:
+        model: the reward model.
+        counts: soft counts, shape (n_arms, n_bins + 1).
+        edges: edges of cells that cover the domain; curves are monotone in each.
+        errors: on the unit scale.
+    """
+    edges = np.union1d(edges, np.linspace(*model.domain, _N_ERROR_CELLS + 1))
+    _, bounds = SpikeSlab(model, counts, errors).survey(edges[:-1], edges[1:], -math.inf)
+    cell_p_values = np.exp(-np.maximum(bounds, 0.0))
+    low, high = model.reward_range
+    means = model.means(edges)
+    tops = np.maximum(means[:-1], means[1:]) + errors * (high - low)
+    bottoms = np.minimum(means[:-1], means[1:]) - errors * (high - low)
+    # Worth need not be monotone in the mean, so it is evaluated between the two as well.
+    shares = np.linspace(0.0, 1.0, _N_WORTH_POINTS)[:, np.newaxis, np.newaxis]
+    within = np.clip(bottoms + shares * (tops - bottoms), low, high)
+    worth = np.stack([model.worth_of(arm, within[..., arm]) for arm in range(model.n_arms)], -1)
+    largest, smallest = worth.max(axis=0), worth.min(axis=0)
+    possible = largest >= smallest.max(axis=1, keepdims=True)
+    return np.asarray(np.where(possible, cell_p_values[:, np.newaxis], 0.0).max(axis=0))
 
 
 def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:

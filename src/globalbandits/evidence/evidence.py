@@ -19,7 +19,7 @@ from globalbandits._plain_data import (
 )
 from globalbandits._rewards import as_arm, as_batch, as_unit, given_arm
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import require, show
+from globalbandits._validation import as_float, require, show
 from globalbandits.errors import EvidenceError, RewardError, StateError
 from globalbandits.evidence import drift_test, histogram
 from globalbandits.evidence.drift_test import MAX_EVERY, kept, record, times_kept
@@ -35,6 +35,7 @@ from globalbandits.evidence.statements import (
     as_alpha,
     as_confidence,
     earned,
+    earned_without_model,
 )
 from globalbandits.statistics import Statistics, are_possible, assign
 
@@ -257,16 +258,30 @@ class Evidence:
         enough = self.n_observations >= MIN_OBSERVATIONS_AT_END
         return self._model.end_of_domain(theta) if enough else ""
 
-    def contenders(self, confidence: float = 0.95) -> Contenders:
-        """The arms that can still be best. A refuted model is not used."""
+    def contenders(self, confidence: float = 0.95, errors: float = 0.0) -> Contenders:
+        """The arms that can still be best. A refuted model is not used.
+
+        Args:
+            confidence: the probability with which the best arm is never missing.
+            errors: how far the mean of an arm may lie from its curve, as a share of the reward
+                range. With 0 the statement holds only if the curves are exactly right. Wrong
+                curves can exclude the best arm long before they are refuted.
+        """
         confidence = as_confidence(confidence)
+        size = as_float("errors", errors, EvidenceError)
+        require(0.0 <= size < 0.5, "errors", "lie in [0, 0.5)", errors, EvidenceError)
         inference = self._inference()
-        race = inference.race(confidence)
+        if size:
+            race, p_values = inference.race_with_errors(confidence, size)
+        else:
+            race = inference.race(confidence)
+            p_values = inference.p_values(race, confidence)
         bounds = inference.bounds(confidence).tolist() if race.model_free else None
         return Contenders(
             confidence=confidence,
+            errors=size,
             arms=tuple(np.flatnonzero(race.arms).tolist()),
-            p_values=tuple(inference.p_values(race, confidence).tolist()),
+            p_values=tuple(p_values.tolist()),
             values=self._model.arms,
             model_free=race.model_free,
             bounds=None if bounds is None else tuple((low, high) for low, high in bounds),
@@ -276,7 +291,8 @@ class Evidence:
     def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
         """Worth of the plays minus the worth of always playing the baseline arm.
 
-        The amount is in units of worth and follows the model's curves; see `Earnings`.
+        The amount is in units of worth and follows the model's curves; ``model_free`` uses the
+        rewards alone. See `Earnings`.
 
         Args:
             baseline: index of the baseline arm.
@@ -294,7 +310,24 @@ class Evidence:
             high=high,
             confidence=span.confidence,
             n_observations=self.n_observations,
+            model_free=earned_without_model(
+                self._model,
+                self._stats,
+                self._inference().bounds(span.confidence),
+                arm,
+                span.confidence,
+            ),
         )
+
+    def observed_worth(self) -> FloatArray:
+        """Worth of each arm at the mean of its rewards, shape (n_arms,); nan without rewards."""
+        low, high = self._model.reward_range
+        counts = self._stats.counts
+        found = np.full(counts.size, math.nan)
+        for arm in np.flatnonzero(counts).tolist():
+            mean = low + (high - low) * float(self._stats.sums[arm]) / int(counts[arm])
+            found[arm] = self._model.worth_of(arm, mean)
+        return found
 
     def _believed(self, confidence: float) -> tuple[float, Interval]:
         """The least refuted theta, and the interval, which is empty if the model is refuted."""
@@ -336,9 +369,16 @@ class Evidence:
         return history_figure(self._model, *self.history(), confidence, truth, title)
 
     def plot_worth(
-        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
+        self,
+        confidence: float = 0.95,
+        *,
+        baseline: int | None = None,
+        ax: "Axes | None" = None,
+        title: str = "",
+        arm_name: str = "arm",
+        currency: str = "",
     ) -> "Figure":
-        """Plot the worth of each arm: estimate, interval and observed value.
+        """Plot the worth of each arm: estimate, interval, and observed value with its interval.
 
         The plot marks the arm with the largest worth at the estimate, and the baseline.
 
@@ -346,12 +386,26 @@ class Evidence:
             confidence: confidence of the interval.
             baseline: index of the baseline arm, such as the current price.
             ax: axes to draw into; default: a new figure.
+            title: above the picture.
+            arm_name: what arms are, such as "price".
+            currency: the unit of worth, such as "€".
         """
         from globalbandits.evidence.evidence_plots import worth_figure
 
         arm = None if baseline is None else as_arm("baseline", baseline, self._model.n_arms)
         theta, span = self._believed(confidence)
-        return worth_figure(self._model, self._stats, theta, span, arm, ax)
+        return worth_figure(
+            self._model,
+            self._stats,
+            theta,
+            span,
+            arm,
+            ax,
+            self._inference().bounds(span.confidence),
+            title=title,
+            arm_name=arm_name,
+            currency=currency,
+        )
 
     def state(self) -> dict[str, Any]:
         """The state for `restore`, as a dict for JSON.

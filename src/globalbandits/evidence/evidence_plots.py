@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
+_N_INTERVAL_POINTS = 65  # means at which the extremes of an arm's worth are sought
+
+
 def history_figure(
     model: "RewardModel",
     times: IntArray,
@@ -64,6 +67,11 @@ def worth_figure(
     span: Interval,
     baseline: int | None,
     ax: "Axes | None",
+    bounds_of_means: FloatArray,
+    *,
+    title: str = "",
+    arm_name: str = "arm",
+    currency: str = "",
 ) -> "Figure":
     """Plot the worth of each arm by the model and by its own rewards, and mark the best arm.
 
@@ -74,6 +82,10 @@ def worth_figure(
         span: the interval of theta; empty if the model is refuted.
         baseline: index of the baseline arm, such as the current price, or None.
         ax: axes to draw into; None for a new figure.
+        bounds_of_means: intervals of the mean rewards without the model, shape (n_arms, 2).
+        title: above the picture.
+        arm_name: what arms are, such as "price".
+        currency: the unit of worth.
     """
     low, high = model.reward_range
     worth = model.worth(theta)
@@ -82,7 +94,10 @@ def worth_figure(
     for arm, (count, total) in enumerate(zip(stats.counts, stats.sums, strict=True)):
         if count > 0:
             mean = low + (high - low) * float(total) / int(count)
-            seen.append(Seen(arm, float(model.worth_of(arm, mean)), int(count)))
+            bottom, top = bounds_of_means[arm].tolist()
+            ends = model.worth_of(arm, np.linspace(bottom, top, _N_INTERVAL_POINTS))
+            observed = float(model.worth_of(arm, mean))
+            seen.append(Seen(arm, observed, int(count), float(ends.min()), float(ends.max())))
     numbers = all(isinstance(arm, (int, float)) and math.isfinite(arm) for arm in model.arms)
     return worth_picture(
         np.array(model.arms, dtype=np.float64) if numbers else None,
@@ -91,6 +106,9 @@ def worth_figure(
         bounds,
         seen,
         baseline=baseline,
-        title=f"{int(stats.total[0]):,} decisions, confidence {span.confidence:g}",
+        title=title,
+        subtitle=f"{int(stats.total[0]):,} decisions, confidence {span.confidence:g}",
+        arm_name=arm_name,
+        currency=currency,
         ax=ax,
     )

@@ -16,6 +16,7 @@ from globalbandits.evidence.contenders import (
     free_bounds,
     free_p_values,
     model_p_values,
+    p_values_with_errors,
 )
 from globalbandits.evidence.e_processes import Pooled, SpikeSlab
 from globalbandits.evidence.search import Hull, Infimum, find_hull, find_infimum, likely_edges
@@ -108,6 +109,23 @@ class Inference:
             return BestArms(self._free_p_values > 1.0 - confidence, model_free=True)
         hull = self.hull(confidence) if hull is None else hull
         return BestArms(best_within(self._model, hull.low, hull.high), model_free=False)
+
+    def race_with_errors(self, confidence: float, errors: float) -> tuple[BestArms, FloatArray]:
+        """The arms that can be best, and their p-values, if curves may have errors of a size.
+
+        Two tests are combined, each at half the level: the curves with errors, and the arms' own
+        rewards. If the curves are refuted even with errors, the arms' own rewards decide alone.
+
+        Args:
+            confidence: confidence of the set.
+            errors: how far a mean may lie from its curve, on the unit scale.
+        """
+        alpha = 1.0 - confidence
+        by_curves = p_values_with_errors(self._model, self._counts, self._edges, errors)
+        both = np.minimum(1.0, 2.0 * np.minimum(by_curves, self._free_p_values))
+        if both.max() <= alpha:
+            return BestArms(self._free_p_values > alpha, model_free=True), self._free_p_values
+        return BestArms(both > alpha, model_free=False), both
 
     def p_values(self, race: BestArms, confidence: float) -> FloatArray:
         """p-values of "arm k is best", above 1 - confidence exactly for the arms of the race.

@@ -17,6 +17,7 @@ from globalbandits._validation import as_fraction, require
 from globalbandits.errors import EvidenceError
 from globalbandits.pages import paragraph
 from globalbandits.plots.labels import counted
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -212,6 +213,7 @@ class Contenders(Statement):
     model_free: bool
     bounds: tuple[tuple[float, float], ...] | None  # per arm, only if model_free
     n_observations: int
+    errors: float = 0.0  # how far a mean may lie from its curve, as a share of the reward range
 
     def __contains__(self, arm: int) -> bool:
         return arm in self.arms
@@ -225,7 +227,11 @@ class Contenders(Statement):
             f"{self.values[arm]!r} (p {self.p_values[arm]:.2g})" for arm in ranked[:_MAX_SHOWN_ARMS]
         )
         more = ", ..." if len(ranked) > _MAX_SHOWN_ARMS else ""
-        how = ", without the model" if self.model_free else ""
+        how = ", if the curves are right"
+        if self.model_free:
+            how = ", without the model"
+        elif self.errors:
+            how = f", curves within {self.errors:g}"
         return (
             f"{len(self.arms)} of {len(self.values)} arms can be best: {shown}{more} "
             f"(confidence {self.confidence:g}{how}, {counted(self.n_observations, 'observation')})"
@@ -242,7 +248,16 @@ class Contenders(Statement):
                 f"{text} The model was refuted, so its curves are not used: what is said holds "
                 "if rewards lie in the declared range and the arms' means do not change."
             )
-        return f"{text} {_ASSUMPTIONS}"
+        if self.errors:
+            return (
+                f"{text} A mean may differ from the curve by {self.errors:g} of the reward range, "
+                f"in either direction. {_ASSUMPTIONS}"
+            )
+        return (
+            f"{text} {_ASSUMPTIONS} It holds only if the curves do: curves that are slightly wrong "
+            "can exclude the best arm long before they are refuted. If you are not certain of "
+            "them, ask with errors=0.05."
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -296,12 +311,46 @@ _N_POINTS = 1025  # grid points per round in the search for an extreme value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class FreeEarnings(Statement):
+    """Earnings from the rewards alone, without the model's curves.
+
+    ``amount`` is the sum over the plays of the mean worth of the arm played minus that of the
+    baseline, both from their own rewards. The bounds are over all mean rewards in intervals that
+    hold for all arms at all times at once.
+    """
+
+    baseline: Any  # the arm's user-facing value
+    amount: float
+    low: float
+    high: float
+    se: float  # fixed-time standard error of the amount
+    confidence: float
+    n_observations: int
+    n_baseline: int  # rewards of the baseline
+
+    def __str__(self) -> str:
+        return (
+            f"{self.amount:+.6g} against always {self.baseline!r} by the rewards alone, of which "
+            f"the baseline has {self.n_baseline:,}: between {self.low:+.6g} and {self.high:+.6g} "
+            f"(confidence {self.confidence:g})"
+        )
+
+    def explain(self) -> str:
+        """The meaning and the assumptions of the amount."""
+        return (
+            f"{self}. No curve is used: it holds at all times at once if rewards lie in the "
+            "declared range and the arms' means do not change."
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Earnings(Statement):
     """Worth of the decisions minus the worth of always playing the baseline arm.
 
     The sum over decisions of the worth of the arm played minus the worth of the baseline. It
     uses mean rewards, not the observed ones. ``amount`` is the sum at the least refuted theta;
     ``low`` and ``high`` are the smallest and largest sum over the interval of theta.
+    ``model_free`` is the same sum from the rewards alone, if the baseline has rewards of its own.
     """
 
     baseline: Any  # the arm's user-facing value
@@ -310,29 +359,115 @@ class Earnings(Statement):
     high: float
     confidence: float
     n_observations: int
+    model_free: FreeEarnings | None = None
 
     @property
     def per_decision(self) -> float:
         """The amount divided by the number of decisions; nan without decisions."""
         return self.amount / self.n_observations if self.n_observations else math.nan
 
+    @property
+    def disagrees(self) -> bool:
+        """Whether the rewards alone say something else than the curves.
+
+        The interval by the curves is farther than two standard errors from the amount by the
+        rewards alone.
+        """
+        free = self.model_free
+        if free is None or math.isnan(self.low):
+            return False
+        return not self.low - 2.0 * free.se <= free.amount <= self.high + 2.0 * free.se
+
     def __str__(self) -> str:
         decisions = counted(self.n_observations, "decision")
+        free = "" if self.model_free is None else str(self.model_free)
         if math.isnan(self.low):
-            return f"nothing can be said of {decisions}: the model is refuted"
-        return (
+            if self.model_free is not None:
+                return f"{free} over {decisions}; the model is refuted, so its curves are not used"
+            return (
+                f"nothing can be said of {decisions}: the model is refuted, and "
+                f"{self.baseline!r} has no rewards of its own"
+            )
+        text = (
             f"{self.amount:+.6g} against always {self.baseline!r} over {decisions}: between "
             f"{self.low:+.6g} and {self.high:+.6g} (confidence {self.confidence:g})"
         )
+        if free:
+            text += f"; {free}"
+        if self.disagrees:
+            text += ". Curves and rewards disagree: trust the rewards"
+        return text
 
     def explain(self) -> str:
         """The meaning and the assumptions of the amount."""
         return (
-            f"{self}. It is what the arms played are worth at the least refuted parameter, less "
-            "what the baseline would have been worth as often; the bounds are over all "
-            "parameters that are not excluded. It holds at all times at once if the model's "
+            f"{self}. By the curves, it is what the arms played are worth at the least refuted "
+            "parameter, less what the baseline would have been worth as often; the bounds are over "
+            "all parameters that are not excluded. It holds at all times at once if the model's "
             "curves are right and do not move."
         )
+
+
+def earned_without_model(
+    model: "RewardModel",
+    statistics: Statistics,
+    bounds: FloatArray,
+    baseline: int,
+    confidence: float,
+) -> FreeEarnings | None:
+    """Earnings from the rewards alone; None if the baseline has no rewards.
+
+    Args:
+        model: the reward model; only its value functions are used.
+        statistics: counts, sums and squares on the unit scale.
+        bounds: simultaneous intervals of the mean rewards, shape (n_arms, 2).
+        baseline: index of the baseline arm.
+        confidence: confidence of the intervals.
+    """
+    counts = statistics.counts.astype(np.float64)
+    if counts[baseline] == 0.0:
+        return None
+    bottom, top = model.reward_range
+    means = np.divide(statistics.sums, counts, out=np.full(counts.size, 0.5), where=counts > 0)
+    spread = np.maximum(statistics.squares - counts * means**2, 0.0)
+    # An arm with a single reward has no spread of its own; a coin's is the largest possible.
+    variance = np.where(counts > 1, spread / np.maximum(counts - 1.0, 1.0), 0.25)
+    amount, low, high, noise = 0.0, 0.0, 0.0, 0.0
+
+    def worth_at(arm: int) -> tuple[float, float, float, float]:
+        """Worth at the mean, its extremes over the interval, and the variance of the first."""
+        mean = bottom + (top - bottom) * float(means[arm])
+        values = model.worth_of(
+            arm, np.linspace(bounds[arm, 0], bounds[arm, 1], _N_INTERVAL_POINTS)
+        )
+        slope = float(np.ptp(values)) / max(float(np.ptp(bounds[arm])), 1e-300) * (top - bottom)
+        error = slope**2 * float(variance[arm]) / float(counts[arm])
+        return float(model.worth_of(arm, mean)), float(values.min()), float(values.max()), error
+
+    base = worth_at(baseline)
+    others = 0.0
+    for arm in np.flatnonzero(counts).tolist():
+        if arm == baseline:
+            continue
+        number, own = float(counts[arm]), worth_at(arm)
+        others += number
+        amount += number * (own[0] - base[0])
+        low += number * (own[1] - base[2])
+        high += number * (own[2] - base[1])
+        noise += number**2 * own[3]
+    return FreeEarnings(
+        baseline=model.arms[baseline],
+        amount=amount,
+        low=low,
+        high=high,
+        se=math.sqrt(noise + others**2 * base[3]),
+        confidence=confidence,
+        n_observations=int(counts.sum()),
+        n_baseline=int(counts[baseline]),
+    )
+
+
+_N_INTERVAL_POINTS = 257  # means at which the extremes of an arm's worth are sought
 
 
 def earned(

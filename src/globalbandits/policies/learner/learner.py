@@ -310,9 +310,9 @@ class Learner:
         """Return the strength of the rewards' evidence against the model at every parameter."""
         return self._evidence_now().against_model()
 
-    def contenders(self, confidence: float = 0.95) -> Contenders:
-        """Return the arms that can still be best."""
-        return self._evidence_now().contenders(confidence)
+    def contenders(self, confidence: float = 0.95, errors: float = 0.0) -> Contenders:
+        """Return the arms that can still be best; ``errors`` is how wrong curves may be."""
+        return self._evidence_now().contenders(confidence, errors)
 
     def drift(self, alpha: float = 0.05) -> Drift:
         """Test whether the parameter has changed, with false-alarm rate ``alpha``."""
