@@ -94,16 +94,19 @@ def _advice(
     evidence: "Evidence", baseline: int | None, confidence: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the advice with its numbers, and its statements in the order of printing."""
+    from globalbandits.model import RewardModel
     from globalbandits.plots.labels import escape_controls
     from globalbandits.policies.learner.explanation import end_of_offer
 
     model, against = evidence.model, evidence.against_model()
-    moved = evidence.drift(1.0 - confidence)
+    one = isinstance(model, RewardModel)
+    moved = evidence.drift(1.0 - confidence) if one else None
     statements: dict[str, Any] = {
-        "interval": evidence.interval(confidence),
+        **({"interval": evidence.interval(confidence)} if one else {}),
+        **({} if one else {"region": evidence.region(confidence)}),
         "contenders": evidence.contenders(confidence),
         "model": against,
-        "drift": moved,
+        **({"drift": moved} if one else {}),
     }
     if baseline is not None:
         statements["earnings"] = evidence.earnings(baseline, confidence)
@@ -116,7 +119,7 @@ def _advice(
         best = int(worth.argmax())
         taken = escape_controls(str(model.arms[best]))
         answer = f"Take {taken}: worth {worth[best]:.4g} a decision, by the curves."
-        if moved.alarm:
+        if moved is not None and moved.alarm:
             answer += " But theta has changed: repeat with the rows since then."
         if against.end:
             answer += (
@@ -132,7 +135,7 @@ def _advice(
         "arm": None if best is None else model.arms[best],
         "worth": None if best is None else float(worth[best]),
         "refuted": refuted,
-        "changed": moved.alarm,
+        "changed": moved is not None and moved.alarm,
         "remarks": list(model.remarks),
     }
     return facts, statements

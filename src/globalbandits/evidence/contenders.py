@@ -16,7 +16,7 @@ from globalbandits.evidence.e_processes import (
 from globalbandits.evidence.search import failures_and_successes, find_infima
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
 
 
 SMALLEST_P = 1e-6  # smaller p-values are rounded up to this
@@ -132,7 +132,7 @@ def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:
     return np.column_stack(ends)
 
 
-def free_p_values(model: "RewardModel", counts: FloatArray) -> FloatArray:
+def free_p_values(model: "AnyModel", counts: FloatArray) -> FloatArray:
     """p-values of "arm k is best" without the model's curves, shape (n_arms,).
 
     Arm k is not best if some mean v is too high for arm k (s_k(v) is large and v is above its
@@ -179,7 +179,7 @@ _N_WORTH_LEVELS = 257
 _N_MEAN_CELLS = 2048  # cells of means in which the value function is tabulated
 
 
-def worth_separation(model: "RewardModel", counts: FloatArray, centres: FloatArray) -> FloatArray:
+def worth_separation(model: "AnyModel", counts: FloatArray, centres: FloatArray) -> FloatArray:
     """Log evidence that an arm is worth less than another arm, shape (n_arms,).
 
     Args:
@@ -196,7 +196,7 @@ def worth_separation(model: "RewardModel", counts: FloatArray, centres: FloatArr
     return np.asarray(np.minimum(too_much, rivals).max(axis=0))
 
 
-def _unit_values(model: "RewardModel") -> FloatArray:
+def _unit_values(model: "AnyModel") -> FloatArray:
     """Worth of each arm at the edges of the cells, scaled to [0, 1]: (n_arms, n_cells + 1)."""
     low, high = model.reward_range
     least, most = model.worth_range

@@ -27,6 +27,7 @@ from globalbandits.evidence.e_processes import SpikeSlab
 from globalbandits.evidence.histogram import GRAINS, MOST_BINS, TimedHistogram
 from globalbandits.evidence.inference import Inference
 from globalbandits.evidence.statements import (
+    ConfidenceSet,
     Contenders,
     Drift,
     Earnings,
@@ -36,7 +37,10 @@ from globalbandits.evidence.statements import (
     as_confidence,
     earned,
     earned_without_model,
+    worth_bounds,
 )
+from globalbandits.evidence.vector_inference import Cover, VectorInference
+from globalbandits.model import VectorModel
 from globalbandits.statistics import Statistics, are_possible, assign
 
 if TYPE_CHECKING:
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
 
 
 MIN_OBSERVATIONS_AT_END = 30  # with fewer, an estimate at the end of the domain means nothing
@@ -80,7 +84,7 @@ class Evidence:
 
     def __init__(
         self,
-        model: "RewardModel",
+        model: "AnyModel",
         *,
         bins: int = histogram.DEFAULT_BINS,
         every: int = drift_test.EVERY,
@@ -94,7 +98,7 @@ class Evidence:
         self._stats = counting.no_statistics(model.n_arms) if statistics is None else statistics
 
     @property
-    def model(self) -> "RewardModel":
+    def model(self) -> Any:
         """The reward model."""
         return self._model
 
@@ -149,7 +153,8 @@ class Evidence:
         cannot make the model right again. A full search is needed only if the rewards refute the
         last witness.
         """
-        if self._tally.clock % self._tally.every:
+        # For several unknown numbers the search takes milliseconds: only the present value is kept.
+        if self._tally.clock % self._tally.every or isinstance(self._model, VectorModel):
             return
         enough = max(self._peak, SMALLEST_PEAK)
         if not math.isnan(self._witness):
@@ -166,7 +171,7 @@ class Evidence:
 
     def _recompute_peak(self) -> None:
         """Recompute the largest e-value from the copies, after a reward was removed from them."""
-        if self._peak > -math.inf:
+        if self._peak > -math.inf and not isinstance(self._model, VectorModel):
             self._peak = -math.inf
             for counts in kept(self._tally.snapshots, self._tally.clock + 1)[1]:
                 enough = max(self._peak, SMALLEST_PEAK)
@@ -231,7 +236,7 @@ class Evidence:
     def interval(self, confidence: float = 0.95) -> Interval:
         """An interval that contains theta at all times with probability at least ``confidence``."""
         confidence = as_confidence(confidence)
-        hull = self._inference().hull(confidence)
+        hull = self._inference("an interval").hull(confidence)
         return Interval(
             confidence=confidence,
             low=hull.low,
@@ -240,8 +245,47 @@ class Evidence:
             n_observations=self.n_observations,
         )
 
+    def region(self, confidence: float = 0.95) -> ConfidenceSet:
+        """A set that contains all unknown numbers at all times with at least this probability."""
+        confidence = as_confidence(confidence)
+        model = self._model
+        if not isinstance(model, VectorModel):
+            span, (low, high) = self.interval(confidence), model.domain
+            return ConfidenceSet(
+                confidence=confidence,
+                intervals={"theta": (span.low, span.high)},
+                share=0.0 if span.is_empty else span.width / (high - low),
+                n_observations=self.n_observations,
+                holds=span.__contains__,
+            )
+        inference = self._vector_inference()
+        cover = inference.cover(confidence)
+        ends = np.full((2, model.n_parameters), math.nan)
+        if len(cover.low):
+            ends = model.from_unit(np.stack([cover.low.min(axis=0), cover.high.max(axis=0)]))
+        return ConfidenceSet(
+            confidence=confidence,
+            intervals={
+                name: (low, high)
+                for name, low, high in zip(model.parameters, *ends.tolist(), strict=True)
+            },
+            share=cover.share,
+            n_observations=self.n_observations,
+            holds=lambda theta: inference.holds(model.as_theta(theta), confidence),
+        )
+
     def against_model(self) -> ModelEvidence:
         """Evidence against the model: against every theta in its domain, now and at its largest."""
+        if isinstance(self._model, VectorModel):
+            several = self._vector_inference()
+            return ModelEvidence(
+                log_e_value=several.log_e_against,
+                theta=self._model.named(self._model.from_unit(several.top[1])),
+                shares=tuple(several.shares().tolist()),
+                arms=self._model.arms,
+                n_arms_seen=int(np.count_nonzero(self._stats.counts)),
+                n_observations=self.n_observations,
+            )
         inference = self._inference()
         return ModelEvidence(
             log_e_value=inference.against.certified,
@@ -255,8 +299,9 @@ class Evidence:
         )
 
     def _end_of_domain(self, theta: float) -> str:
-        enough = self.n_observations >= MIN_OBSERVATIONS_AT_END
-        return self._model.end_of_domain(theta) if enough else ""
+        if isinstance(self._model, VectorModel) or self.n_observations < MIN_OBSERVATIONS_AT_END:
+            return ""
+        return self._model.end_of_domain(theta)
 
     def contenders(self, confidence: float = 0.95, errors: float = 0.0) -> Contenders:
         """The arms that can still be best. A refuted model is not used.
@@ -270,20 +315,29 @@ class Evidence:
         confidence = as_confidence(confidence)
         size = as_float("errors", errors, EvidenceError)
         require(0.0 <= size < 0.5, "errors", "lie in [0, 0.5)", errors, EvidenceError)
-        inference = self._inference()
-        if size:
-            race, p_values = inference.race_with_errors(confidence, size)
+        if isinstance(self._model, VectorModel):
+            require(size == 0.0, "errors", "be 0 for a VectorModel", errors, EvidenceError)
+            several = self._vector_inference()
+            model_free = several.log_e_against >= -math.log(1.0 - confidence)
+            p_values = several.free_p_values if model_free else several.p_values
+            arms = p_values > 1.0 - confidence
+            bounds = several.free_bounds(confidence).tolist() if model_free else None
         else:
-            race = inference.race(confidence)
-            p_values = inference.p_values(race, confidence)
-        bounds = inference.bounds(confidence).tolist() if race.model_free else None
+            inference = self._inference()
+            if size:
+                race, p_values = inference.race_with_errors(confidence, size)
+            else:
+                race = inference.race(confidence)
+                p_values = inference.p_values(race, confidence)
+            arms, model_free = race.arms, race.model_free
+            bounds = inference.bounds(confidence).tolist() if model_free else None
         return Contenders(
             confidence=confidence,
             errors=size,
-            arms=tuple(np.flatnonzero(race.arms).tolist()),
+            arms=tuple(np.flatnonzero(arms).tolist()),
             p_values=tuple(p_values.tolist()),
             values=self._model.arms,
-            model_free=race.model_free,
+            model_free=model_free,
             bounds=None if bounds is None else tuple((low, high) for low, high in bounds),
             n_observations=self.n_observations,
         )
@@ -299,24 +353,25 @@ class Evidence:
             confidence: confidence of the bounds.
         """
         arm = as_arm("baseline", baseline, self._model.n_arms)
-        theta, span = self._believed(confidence)
-        amount, low, high = earned(
-            self._model, self._stats.counts, theta, (span.low, span.high), arm
-        )
+        if isinstance(self._model, VectorModel):
+            confidence = as_confidence(confidence)
+            amount, low, high = self._vector_earnings(arm, confidence)
+            bounds = self._vector_inference().free_bounds(confidence)
+        else:
+            theta, span = self._believed(confidence)
+            confidence = span.confidence
+            amount, low, high = earned(
+                self._model, self._stats.counts, theta, (span.low, span.high), arm
+            )
+            bounds = self._inference().bounds(confidence)
         return Earnings(
             baseline=self._model.arms[arm],
             amount=amount,
             low=low,
             high=high,
-            confidence=span.confidence,
+            confidence=confidence,
             n_observations=self.n_observations,
-            model_free=earned_without_model(
-                self._model,
-                self._stats,
-                self._inference().bounds(span.confidence),
-                arm,
-                span.confidence,
-            ),
+            model_free=earned_without_model(self._model, self._stats, bounds, arm, confidence),
         )
 
     def observed_worth(self) -> FloatArray:
@@ -329,6 +384,28 @@ class Evidence:
             found[arm] = self._model.worth_of(arm, mean)
         return found
 
+    def _vector_earnings(self, arm: int, confidence: float) -> tuple[float, float, float]:
+        """Amount and bounds of `Earnings`; the bounds are nan if the model is refuted.
+
+        The bounds are those at the corners and middles of the cells that cover the set.
+        """
+        assert isinstance(self._model, VectorModel)
+        inference = self._vector_inference()
+        cover = self._cover(inference, confidence)
+        points = np.concatenate([inference.top[1][None], *cover.corners()])
+        worth = self._model.worth(self._model.from_unit(points))
+        extra = (worth - worth[:, [arm]]) @ self._stats.counts.astype(np.float64)
+        if len(extra) == 1:
+            return float(extra[0]), math.nan, math.nan
+        return float(extra[0]), float(extra.min()), float(extra.max())
+
+    def _cover(self, inference: VectorInference, confidence: float) -> Cover:
+        """Cells that cover the confidence set; none if the model is refuted."""
+        cover = inference.cover(confidence)
+        if inference.log_e_against >= -math.log(1.0 - confidence):
+            return Cover(cover.low[:0], cover.high[:0], 0.0)
+        return cover
+
     def _believed(self, confidence: float) -> tuple[float, Interval]:
         """The least refuted theta, and the interval, which is empty if the model is refuted."""
         span = self.interval(confidence)
@@ -340,8 +417,9 @@ class Evidence:
     def drift(self, alpha: float = 0.05) -> Drift:
         """Whether theta has changed, with a false-alarm rate of ``alpha`` over all time."""
         alpha = as_alpha(alpha)
+        model = self._one_number("the search for drift", "the evidence since a known date")
         tally = self._tally
-        seen = (self._model, tally.counts, tally.snapshots, tally.clock)
+        seen = (model, tally.counts, tally.snapshots, tally.clock)
         log_e_value = drift_test.constant_log_e(*seen, tally.every)
         date = drift_test.date_change(*seen) if log_e_value >= -math.log(alpha) else None
         return Drift(
@@ -366,7 +444,8 @@ class Evidence:
         """Plot interval, e-value and contenders over the times of `history`."""
         from globalbandits.evidence.evidence_plots import history_figure
 
-        return history_figure(self._model, *self.history(), confidence, truth, title)
+        model = self._one_number("the plot of the interval", "plot_worth()")
+        return history_figure(model, *self.history(), confidence, truth, title)
 
     def plot_worth(
         self,
@@ -393,12 +472,33 @@ class Evidence:
         from globalbandits.evidence.evidence_plots import worth_figure
 
         arm = None if baseline is None else as_arm("baseline", baseline, self._model.n_arms)
+        if isinstance(self._model, VectorModel):
+            confidence = as_confidence(confidence)
+            inference = self._vector_inference()
+            cover = self._cover(inference, confidence)
+            place = self._model.from_unit(inference.top[1])
+            bounds = inference.worth_bounds(cover) if len(cover.low) else None
+            return worth_figure(
+                self._model,
+                self._stats,
+                place,
+                bounds,
+                confidence,
+                arm,
+                ax,
+                inference.free_bounds(confidence),
+                title=title,
+                arm_name=arm_name,
+                currency=currency,
+            )
         theta, span = self._believed(confidence)
+        within = None if span.is_empty else worth_bounds(self._model, (span.low, span.high))
         return worth_figure(
             self._model,
             self._stats,
             theta,
-            span,
+            within,
+            span.confidence,
             arm,
             ax,
             self._inference().bounds(span.confidence),
@@ -421,7 +521,7 @@ class Evidence:
     @classmethod
     def restore(
         cls,
-        model: "RewardModel",
+        model: "AnyModel",
         state: Mapping[str, Any],
         *,
         statistics: Statistics | None = None,
@@ -442,7 +542,7 @@ class Evidence:
     @classmethod
     def take_over(
         cls,
-        model: "RewardModel",
+        model: "AnyModel",
         state: Mapping[str, Any],
         old: Statistics,
         rows: "Sequence[int | None]",
@@ -462,8 +562,26 @@ class Evidence:
         evidence._peak = decode_peak(state)
         return evidence
 
-    def _inference(self) -> Inference:
-        return Inference(self._model, self._tally.counts, self._peak)
+    def _one_number(self, what: str, instead: str) -> "RewardModel":
+        """The model; an error if it has several unknown numbers."""
+        model = self._model
+        if isinstance(model, VectorModel):
+            raise EvidenceError(
+                f"model must have one unknown number for {what}, got {model.n_parameters} "
+                f"({', '.join(model.parameters)}): use {instead}"
+            )
+        return model
+
+    def _inference(self, what: str = "this statement") -> Inference:
+        return Inference(
+            self._one_number(what, "region(confidence)"), self._tally.counts, self._peak
+        )
+
+    def _vector_inference(self) -> VectorInference:
+        assert isinstance(self._model, VectorModel)
+        return VectorInference(
+            self._model, self._stats.counts, self._stats.sums, self._tally.counts
+        )
 
     def _check_own(self, action: str) -> None:
         """Raise `EvidenceError` if a learner owns the statistics."""
@@ -488,7 +606,7 @@ _N_MARKS = 40
 
 
 def evidence_from_log(
-    model: "RewardModel",
+    model: "AnyModel",
     arms: "ArrayLike | None" = None,
     rewards: "ArrayLike | None" = None,
     *,
@@ -575,7 +693,7 @@ def _encode_rows(counts: FloatArray) -> list[Any]:
     return [[arm, counts[arm].tolist()] for arm in np.flatnonzero(counts.any(axis=1)).tolist()]
 
 
-def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool) -> TimedHistogram:
+def decode(state: Any, model: "AnyModel", stats: Statistics, *, shared: bool) -> TimedHistogram:
     """The histogram that `encode` saved.
 
     Args:
@@ -630,7 +748,7 @@ def decode_peak(state: Mapping[str, Any]) -> float:
     return peak
 
 
-def check_model(samples: Any, model: "RewardModel") -> None:
+def check_model(samples: Any, model: "AnyModel") -> None:
     """Raise `StateError` if the samples differ from the model's mean curves."""
     if not model.same_observed(samples):
         raise StateError(

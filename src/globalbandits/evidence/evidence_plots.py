@@ -1,7 +1,7 @@
 """Plots of evidence: its statements over time, and the worth of the arms."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence.inference import infer_many
-from globalbandits.evidence.statements import Interval, worth_bounds
 from globalbandits.plots.arm_worth import Seen, worth_picture
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.labels import drawn_label
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
 
 
 _N_INTERVAL_POINTS = 65  # means at which the extremes of an arm's worth are sought
@@ -61,10 +60,11 @@ def history_figure(
 
 
 def worth_figure(
-    model: "RewardModel",
+    model: "AnyModel",
     stats: Statistics,
-    theta: float,
-    span: Interval,
+    theta: Any,
+    bounds: FloatArray | None,
+    confidence: float,
     baseline: int | None,
     ax: "Axes | None",
     bounds_of_means: FloatArray,
@@ -78,8 +78,9 @@ def worth_figure(
     Args:
         model: the reward model.
         stats: counts and sums on the unit scale.
-        theta: the estimate.
-        span: the interval of theta; empty if the model is refuted.
+        theta: the estimate, a number or a vector.
+        bounds: smallest and largest worth of every arm; None if the model is refuted.
+        confidence: confidence of the bounds.
         baseline: index of the baseline arm, such as the current price, or None.
         ax: axes to draw into; None for a new figure.
         bounds_of_means: intervals of the mean rewards without the model, shape (n_arms, 2).
@@ -89,7 +90,6 @@ def worth_figure(
     """
     low, high = model.reward_range
     worth = model.worth(theta)
-    bounds = None if span.is_empty else worth_bounds(model, (span.low, span.high))
     seen = []
     for arm, (count, total) in enumerate(zip(stats.counts, stats.sums, strict=True)):
         if count > 0:
@@ -107,7 +107,7 @@ def worth_figure(
         seen,
         baseline=baseline,
         title=title,
-        subtitle=f"{int(stats.total[0]):,} decisions, confidence {span.confidence:g}",
+        subtitle=f"{int(stats.total[0]):,} decisions, confidence {confidence:g}",
         arm_name=arm_name,
         currency=currency,
         ax=ax,

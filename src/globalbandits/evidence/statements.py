@@ -20,7 +20,7 @@ from globalbandits.plots.labels import counted
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
 
 
 def as_confidence(confidence: object) -> float:
@@ -123,6 +123,49 @@ class Interval(Statement):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfidenceSet(Statement):
+    """A confidence set for all unknown numbers together that holds at all times at once.
+
+    ``intervals`` are its projections: the set is usually a thin part of their product. They are
+    nan if every vector is excluded.
+    """
+
+    confidence: float
+    intervals: dict[str, tuple[float, float]]
+    share: float  # of the box of the parameters
+    n_observations: int
+    # Whether the set contains a vector.
+    holds: Callable[[Any], bool] = dataclasses.field(repr=False, compare=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every vector is excluded, which refutes the model at this confidence."""
+        return self.share == 0.0
+
+    def __contains__(self, theta: Any) -> bool:
+        return self.holds(theta)
+
+    def __str__(self) -> str:
+        parts = [f"{name} in [{a:.6g}, {b:.6g}]" for name, (a, b) in self.intervals.items()]
+        where = "nowhere" if self.is_empty else ", ".join(parts)
+        return (
+            f"{where}; {self.share:.2%} of the box (confidence {self.confidence:g}, "
+            f"{counted(self.n_observations, 'observation')})"
+        )
+
+    def explain(self) -> str:
+        """The meaning and the assumptions of the set."""
+        meaning = (
+            f"{self}. The chance that the true numbers are ever outside such a set, at any time "
+            f"from the first reward on, is at most {1.0 - self.confidence:.3g}. The intervals are "
+            "its projections, and hold together with the same confidence."
+        )
+        if self.is_empty:
+            meaning += " Nothing is left: the model is wrong, or the numbers have changed."
+        return f"{meaning} {_ASSUMPTIONS} It is no statement about a model that is wrong."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelEvidence(Statement):
     """Evidence against the model, that is, against every theta.
 
@@ -132,7 +175,7 @@ class ModelEvidence(Statement):
     """
 
     log_e_value: float
-    theta: float  # the least refuted theta
+    theta: Any  # the least refuted theta: a number, or a dict of several numbers by name
     shares: tuple[float, ...]  # each arm's share of the evidence at that theta
     arms: tuple[Any, ...]  # the arms' values
     n_arms_seen: int
@@ -160,13 +203,17 @@ class ModelEvidence(Statement):
         return max(self.log_e_value, self.peak_log_e_value) >= -math.log(as_alpha(alpha))
 
     def __str__(self) -> str:
+        if isinstance(self.theta, dict):
+            where = ", ".join(f"{name} {number:.6g}" for name, number in self.theta.items())
+        else:
+            where = f"theta {self.theta:.6g}"
         end = f" at the {self.end} end of the domain" if self.end else ""
         largest = ""
         if self.peak_log_e_value > max(self.log_e_value, 0.0):
             largest = f", at its largest {self.peak_e_value:.3g}"
         return (
             f"e-value {self.e_value:.3g} against the model{largest} (p {self.p_value:.3g}, least "
-            f"refuted theta {self.theta:.6g}{end}, {counted(self.n_observations, 'observation')})"
+            f"refuted {where}{end}, {counted(self.n_observations, 'observation')})"
         )
 
     def explain(self) -> str:
@@ -193,6 +240,11 @@ class ModelEvidence(Statement):
             text += (
                 " Rewards of a single arm fit some theta: play at least two arms now and then, "
                 "or the model can never be refuted."
+            )
+        if isinstance(self.theta, dict):
+            text += (
+                " A policy that plays one arm nearly always sees little of what is wrong: several "
+                "numbers fit the rewards of as many arms."
             )
         return text + " A small e-value does not show that the model is right."
 
@@ -409,7 +461,7 @@ class Earnings(Statement):
 
 
 def earned_without_model(
-    model: "RewardModel",
+    model: "AnyModel",
     statistics: Statistics,
     bounds: FloatArray,
     baseline: int,

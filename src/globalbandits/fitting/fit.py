@@ -94,8 +94,8 @@ def fit(
     """Learn the model of a new group from the history of many groups, and what it is worth.
 
     Args:
-        history: One reward per row: a pandas or polars frame, a dict of arrays, or the path of
-            a CSV or Parquet file. Without ``reward``: one row per group and arm, with the
+        history: One reward per row: a frame of pandas or Polars, a table of PyArrow, a relation
+            of DuckDB, a dict of arrays, or the path of a CSV or Parquet file. Without ``reward``: one row per group and arm, with the
             columns n, mean and variance, as a GROUP BY gives it.
         group: Name of the column of the groups: stores, patients, markets.
         arm: Name of the column of the decisions: prices, doses, labels.

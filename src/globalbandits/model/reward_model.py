@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from globalbandits import pages
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, as_integer, require
+from globalbandits._validation import as_float, as_integer, require, show
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis.checks import Recorder, unit_means
 from globalbandits.model.analysis.curves import Evaluate, evaluate_many
@@ -165,6 +165,7 @@ class RewardModel:
         holder: Holder | None = None,
         monotone: bool = True,
     ) -> None:
+        _refuse_names(domain)
         self._build(
             as_arms(arms),
             domain,
@@ -210,6 +211,7 @@ class RewardModel:
             >>> [region.arm for region in model.regions]
             [0, 1, 2]
         """
+        _refuse_names(domain)
         means = PerArm(functions=as_functions("functions", functions, "theta"))
         n_arms = len(means.functions)
         named = as_arms(range(n_arms) if arms is None else arms)
@@ -266,6 +268,7 @@ class RewardModel:
             >>> model.means(0.5).tolist(), model.resolution
             ([0.6, 0.5], 0.0)
         """
+        _refuse_names(domain)
         named = None if arms is None else as_arms(arms)
         knots, table = as_table(theta, means, None if named is None else len(named), monotone)
         curves, n_arms = TableCurves(knots, table), table.shape[1]
@@ -301,7 +304,13 @@ class RewardModel:
         """
         from globalbandits.model.files import build_model
 
-        return build_model(description)
+        model = build_model(description)
+        if not isinstance(model, RewardModel):
+            raise ModelError(
+                f"domain must be a pair (low, high), got {', '.join(model.parameters)}: "
+                "VectorModel.from_dict reads several named parameters"
+            )
+        return model
 
     def _build(
         self,
@@ -362,6 +371,7 @@ class RewardModel:
         remarks = getattr(value.joint, "remarks", None) if value is not None else None
         self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
         self._remarks += self._envelope_remarks()
+        self._target = getattr(value.joint, "target", None) if value is not None else None
         self._inverse: ArmFunctions | None = None
         if inverse is not None:
             require(monotone, "inverse", _ONLY_MONOTONE, "monotone=False", ModelError)
@@ -479,6 +489,11 @@ class RewardModel:
         )
 
     @property
+    def target(self) -> float | None:
+        """The best mean reward of a dose model with a target; None for other models."""
+        return self._target
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings about inputs that are allowed but may be mistakes, such as a constant value."""
         return self._remarks
@@ -539,10 +554,12 @@ class RewardModel:
         unit_mean = unit_means(self._observed, self._reward_range)
         return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
 
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`."""
-        domain = list(self._domain)
-        self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
+    def remember_family(
+        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
+    ) -> None:
+        """Store the name and the parameters of a catalogue family, for `to_dict`, and remarks."""
+        self._family = {"family": name, "arms": list(self._arms)} | parameters
+        self._remarks = remarks + self._remarks
 
     # Questions about theta.
 
@@ -873,6 +890,15 @@ class RewardModel:
         return _picklable_state(self.__dict__.copy(), self.worth_range)
 
 
+def _refuse_names(domain: object) -> None:
+    """Raise an error for a domain of several named parameters, before anything else is checked."""
+    if isinstance(domain, Mapping):
+        raise ModelError(
+            f"domain must be a pair (low, high), got {show(domain)}: "
+            "VectorModel takes several named parameters"
+        )
+
+
 # Comparison: models are compared by samples of their means, to a tolerance, because a bit of
 # rounding must not make a saved state unreadable.
 
@@ -904,6 +930,13 @@ def _same_samples(
     length = spans[0][:, 1:] - spans[0][:, :1]
     if not (np.abs(spans[0] - spans[1]) <= _SAME_TOLERANCE * length).all():
         return False
+    return same_rows(curves, others, rows)
+
+
+def same_rows(
+    curves: FloatArray, others: FloatArray, rows: Sequence[int | None] | None = None
+) -> bool:
+    """Whether sampled unit means agree, row by row; ``rows`` as in `RewardModel.same_observed`."""
     if rows is None:
         rows = range(len(others))
         if len(others) != len(curves):
