@@ -15,6 +15,7 @@ import globalbandits as gb
 from benchmarks._fit_verdict import DOSES, PRICES, fresh_world
 from globalbandits.fitting.assessment.forecast import (
     ForecastSettings,
+    error_sizes,
     history_policy,
     simulate_groups,
 )
@@ -62,12 +63,15 @@ def compare_priors() -> None:
             found = gb.fit(
                 history, group="group", arm="arm", reward="reward", horizon=2, runs=2, **options
             )
-            plain = history_policy(found.bias_scale)
-            sizes = tuple((found.fitted.bias / found.bias_scale).tolist())
+            expected = expected_bias_scale(found.fitted, found.errors)
+            plain, wider = (
+                history_policy(error_sizes(found.fitted, scale, found.offered, found.model))
+                for scale in (found.bias_scale, expected)
+            )
             policies = {
                 "bias": plain,
-                "bias and error": history_policy(expected_bias_scale(found.fitted, found.errors)),
-                "per arm": dataclasses.replace(plain, arm_errors=sizes),
+                "bias and error": wider,
+                "one size": dataclasses.replace(plain, arm_errors=None),
             }
             env = fresh_world(found, world, 0.02, 1_000 + seed)
             _, runs = simulate_groups(env, policies, ForecastSettings(seed=seed))
@@ -78,7 +82,7 @@ def compare_priors() -> None:
         texts = [f"{m:+.2f} ± {e:.2f}" for m, e in zip(against.mean(axis=0), errors, strict=True)]
         print(
             f"{world}, {groups} groups of {rewards}: bias {regret[:, 0].mean():.1f}; with error "
-            f"{texts[0]}; per arm {texts[1]}",
+            f"{texts[0]}; one size for all arms {texts[1]}",
             flush=True,
         )
 

@@ -15,6 +15,7 @@ import globalbandits as gb
 from globalbandits.fitting.assessment.forecast import (
     ForecastSettings,
     candidate_policies,
+    error_sizes,
     simulate_groups,
 )
 from globalbandits.fitting.assessment.standard_errors import expected_bias_scale
@@ -58,7 +59,9 @@ def compare(
         history = getattr(gb.histories, world)(groups=n_groups, seed=seed, rho=rho)
         found = gb.fit(history, group="group", arm="arm", reward="reward", **options)
         env = fresh_world(found, world, rho, 1_000 + seed)
-        policies = candidate_policies(expected_bias_scale(found.fitted, found.errors), found.model)
+        scale = expected_bias_scale(found.fitted, found.errors)
+        sizes = error_sizes(found.fitted, scale, found.offered, found.model)
+        policies = candidate_policies(sizes, found.model)
         fixed = found.offered[found.value_of_information.fixed]
         everyone = policies | {"fixed": gb.FixedArm(found.model.arms.index(fixed))}
         _, runs = simulate_groups(env, everyone, ForecastSettings(seed=seed))

@@ -143,15 +143,15 @@ def run() -> list[Row]:
     rows: list[Row] = []
     for shop, goal in zip(SHOPS, GOALS, strict=True):
         exact = [shop.world(np.zeros(shop.model.n_arms))]
-        rows += play(f"{shop.name}, exact", exact, POLICIES | EXCEPTIONS, 400, goal)
+        rows += play(f"{shop.name}, exact", exact, POLICIES | EXCEPTIONS, 200, goal)
     for shop in SHOPS[:2]:
         rng = np.random.default_rng(2024)
         shifts = rng.normal(0.0, ERROR, (N_ERRORS, shop.model.n_arms))
         wrong = [shop.world(row) for row in shifts]
-        rows += play(f"{shop.name}, errors of {ERROR}", wrong, POLICIES, 10, 900.0)
+        rows += play(f"{shop.name}, errors of {ERROR}", wrong, POLICIES, 5, 900.0)
         for world in lone_worlds(shop):
             price, rate = shop.model.arms[world.best], world.means[world.best]
             cost = rounds_per_nat(shop, world)
             name = f"{shop.name}, price {price:g} sells {rate:.1%} ({cost:.2g} rounds per nat)"
-            rows += play(name, [world], POLICIES | EXCEPTIONS, 60)
+            rows += play(name, [world], POLICIES | EXCEPTIONS, 40)
     return rows

@@ -154,7 +154,7 @@ def every_policy() -> list[Row]:
     env = Environment(pricing(), theta=0.4)
     for kind, policy in sorted(registered().items()):
         made = policy(**ARGUMENTS.get(kind, {}))
-        draw, (step,) = step_costs(env, [made], horizon=2**11, runs=20)
+        draw, (step,) = step_costs(env, [made], horizon=10_000, runs=20)
         rows.append(
             Row(
                 name=f"{made.label}, one step",

@@ -8,7 +8,13 @@ import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories
 from globalbandits.fitting.assessment import forecast, scores, standard_errors
-from globalbandits.fitting.assessment.forecast import candidate_policies, error_prior
+from globalbandits.fitting.assessment.forecast import (
+    candidate_policies,
+    error_prior,
+    error_sizes,
+    history_policy,
+)
+from globalbandits.fitting.assessment.standard_errors import expected_bias_scale
 from globalbandits.fitting.assessment.verdict import OBSERVATIONAL
 from tests.fitting.panels import COLUMNS, rows_of
 
@@ -52,7 +58,11 @@ def test_the_result_has_what_a_user_needs(found):
     assert found.bias.shape == found.noise.shape == (7,)
     assert found.homogeneity.differ()
     assert found.verdict.action == "elastic"
-    assert found.policy == gb.Elastic(prior=found.policy.prior)
+    scale = expected_bias_scale(found.fitted, found.errors)
+    sizes = error_sizes(found.fitted, scale, found.offered, found.model)
+    assert found.policy == history_policy(sizes)
+    assert found.policy.horizon is None
+    assert len(found.policy.arm_errors) == 7
     assert found.arms.index.tolist() == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
     assert found.arms["best"].sum() == pytest.approx(1.0)
     assert found.arms["rewards"].sum() == 7_000
@@ -208,7 +218,14 @@ def test_offset_and_cost_reach_the_model():
     shops = quick(histories.exponential_demand(30, 140, seed=2), cost=1.5)
     assert shops.model.worth_range == (0.0, 6.5)
     # Errors are those of what is observed, whatever it is worth.
-    assert shops.policy.prior == error_prior(shops.bias_scale)
+    sizes = error_sizes(shops.fitted, shops.bias_scale, shops.offered, shops.model)
+    assert shops.policy.prior == error_prior(sizes.scale)
+
+
+def test_the_policy_knows_the_horizon_that_was_given():
+    history = histories.exponential_demand(12, 70, seed=2, rho=0.02)
+    assert quick(history).policy.horizon is None
+    assert quick(history, horizon=500).policy.horizon == 500
 
 
 def test_arms_can_be_chosen_and_added(shops):

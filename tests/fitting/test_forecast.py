@@ -9,12 +9,16 @@ from globalbandits.fitting.assessment import forecast as forecasting
 from globalbandits.fitting.assessment import scores
 from globalbandits.fitting.assessment.forecast import (
     MIN_GROUPS_TO_TRUST_CURVES,
+    ErrorSizes,
     Forecast,
     ForecastSettings,
     candidate_policies,
+    error_prior,
+    error_sizes,
     forecast_new_groups,
     forecast_regret,
     groups_environment,
+    history_policy,
     simulate_groups,
 )
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
@@ -134,12 +138,36 @@ def test_a_difference_within_its_error_is_no_break_even():
 
 
 def test_policies_that_cannot_play_a_model_are_left_out(found):
-    assert set(candidate_policies(0.05, found.model)) == {
+    sizes = error_sizes(found.fitted, 0.05, found.offered, found.model)
+    assert set(candidate_policies(sizes, found.model)) == {
         "Elastic(history)", "Elastic", "RandomEffectsThompson(history)", "IndependentGittins",
         "IDS", "WAGP", "ThompsonSampling",
     }  # fmt: skip
     turning = gb.RewardModel(lambda t, p: 0.2 + p * t * (1 - t), [0.3, 0.6], monotone=False)
-    assert "WAGP" not in candidate_policies(0.05, turning)
+    assert "WAGP" not in candidate_policies(ErrorSizes(0.05, (1.0, 1.0)), turning)
+
+
+def test_error_sizes_are_log_odds_over_four_and_those_of_the_arms(found):
+    fitted = found.fitted
+    sizes = error_sizes(fitted, 2 * found.bias_scale, found.offered, found.model)
+    # A Beta with variance rho f (1 - f) has about the variance rho / (f (1 - f)) in log-odds.
+    by_hand = 2 * np.sqrt(fitted.rho / fitted.spread) / 4
+    assert sizes.scale == pytest.approx(np.sqrt(np.mean(by_hand**2)))
+    own = np.sqrt((1 + (by_hand / sizes.scale) ** 2) / 2)
+    np.testing.assert_allclose(sizes.relative, own, atol=1e-4)
+    # An arm that the history lacks has an error of the usual size.
+    more = gb.RewardModel(lambda t, p: t / (1 + p), [*found.offered, 99.0])
+    assert error_sizes(fitted, found.bias_scale, found.offered, more).relative[-1] == 1.0
+
+
+def test_the_history_policy_is_told_a_horizon_only_if_it_was_given():
+    open_end, known = (ForecastSettings.checked(horizon, 10, 0, False) for horizon in (None, 50))
+    assert (open_end.horizon, open_end.told) == (1_000, None)
+    assert (known.horizon, known.told) == (50, 50)
+    policy = history_policy(ErrorSizes(0.04, (1.0, 2.0)), known.told)
+    assert policy.horizon == 50
+    assert policy.arm_errors == (1.0, 2.0)
+    assert policy.prior == error_prior(0.04)
 
 
 def test_a_larger_bias_is_simulated_where_curves_may_be_exact(found, monkeypatch):

@@ -168,8 +168,9 @@ class Elastic:
         allowed = 0
         if len(x) >= 2:
             # The arm may vary more than the others: as much as its own rewards allow.
-            coins = (len(x) - 1) * np.mean(x) * (1 - np.mean(x))
-            allowed = min(1, (self.doubt + own) / (self.doubt + coins)) * self.bound[k]
+            coins = len(x) * np.mean(x) * (1 - np.mean(x))
+            share = (self.doubt + own) / (self.doubt + coins * (1 - 1 / len(x)))
+            allowed = min(1, share) * self.mixed(k, self.bound[k], coins)
         return max(self.mixed(k, self.pv[k], own), allowed)
 
     def mixed(self, k, expected, own):

@@ -55,7 +55,13 @@ def fit(
     dropna: Annotated[
         bool, typer.Option("--dropna", help="Leave rows without a reward out.")
     ] = False,
-    horizon: Annotated[int, typer.Option(help="Rounds a new group will be played.")] = 1_000,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            help="Rounds a new group will be played; by default the end is open, and 1,000 rounds "
+            "are simulated."
+        ),
+    ] = None,
     runs: Annotated[int, typer.Option(help="New groups that are simulated.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     quick: Annotated[

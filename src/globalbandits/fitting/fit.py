@@ -17,7 +17,12 @@ from globalbandits.fitting.assessment.endogeneity import (
     expected_direction,
     wrong_direction,
 )
-from globalbandits.fitting.assessment.forecast import ForecastSettings, forecast_new_groups
+from globalbandits.fitting.assessment.forecast import (
+    MIN_GROUPS_TO_TRUST_CURVES,
+    WAGP_NAME,
+    ForecastSettings,
+    forecast_new_groups,
+)
 from globalbandits.fitting.assessment.homogeneity import check_homogeneity
 from globalbandits.fitting.assessment.notes import write_notes
 from globalbandits.fitting.assessment.scores import (
@@ -83,7 +88,7 @@ def fit(
     exclude: Collection[Any] = (),
     dropna: bool = False,
     verdict: bool = True,
-    horizon: int = 1_000,
+    horizon: int | None = None,
     runs: int = 200,
     seed: int = 0,
     progress: Progress | bool = False,
@@ -114,7 +119,8 @@ def fit(
         dropna: Whether to leave out rows without a reward; by default they are an error.
         verdict: Whether to compute standard errors over groups and to simulate what policies
             would lose in a new group. This takes most of the time.
-        horizon: Number of rounds that a new group is played.
+        horizon: Number of rounds that a new group is played. The recommended policy is told.
+            None for an open end; then 1,000 rounds are simulated.
         runs: Number of new groups to simulate.
         seed: Of folds, draws and splits.
         progress: True to print the current step on standard error. A function is called with
@@ -227,6 +233,7 @@ def fit(
         given_model=curves if chosen == "given" else None,
         ordered=scale.ordered,
         own_value=has_own_value,
+        horizon=settings.told,
         endogeneity=endogeneity,
         change=facts.change,
         strata=strata,
@@ -250,6 +257,8 @@ def fit(
     if endogeneity.found:
         # What one arm loses everywhere depends on the level of groups that never tried it.
         prospects = prospects._replace(forecast=prospects.forecast.without_fixed_arm())
+    if prospects.cautious is not None and not _history_proves_curves(found, settings):
+        prospects = prospects._replace(cautious=None)
     return dataclasses.replace(
         found,
         errors=errors,
@@ -258,6 +267,17 @@ def fit(
         seconds=clock.perf_counter() - started,
         ready_model=found.model,
     )
+
+
+def _history_proves_curves(found: Fit, settings: ForecastSettings) -> bool:
+    """Whether WAGP is far better than Elastic in the history's own groups, too.
+
+    A forecast draws errors that are independent between arms. The history's groups have the errors
+    that they have.
+    """
+    if found.panel.n_groups < MIN_GROUPS_TO_TRUST_CURVES:
+        return False
+    return found.replay_forecast(settings).far_below_elastic(WAGP_NAME)
 
 
 def _read_history(history: Any, columns: HistoryColumns) -> tuple[Panel, Panel | None]:

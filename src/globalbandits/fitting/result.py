@@ -19,6 +19,7 @@ from globalbandits.fitting.assessment.forecast import (
     Forecast,
     ForecastSettings,
     Prospects,
+    error_sizes,
     history_policy,
     replay_groups,
 )
@@ -118,6 +119,7 @@ class Fit:
     ready_model: "RewardModel | None" = None
     prospects: Prospects | None = None
     strata: Strata | None = None
+    horizon: int | None = None  # rounds of a new group, if they were given
 
     @property
     def offered(self) -> tuple[Any, ...]:
@@ -169,7 +171,9 @@ class Fit:
             return IndependentGittins()
         if self.verdict.action == "wagp":
             return WAGP()
-        return history_policy(expected_bias_scale(self.fitted, self.errors))
+        scale = expected_bias_scale(self.fitted, self.errors)
+        sizes = error_sizes(self.fitted, scale, self.offered, self.model)
+        return history_policy(sizes, self.horizon)
 
     @cached_property
     def regret(self) -> "pd.DataFrame":
@@ -294,7 +298,11 @@ class Fit:
             progress: Whether to show a bar.
         """
         settings = ForecastSettings.checked(horizon, runs, seed, progress)
-        return replay_groups(self.panel, self.fitted, self.worth, self._learn_from, settings).frame
+        return self.replay_forecast(settings._replace(told=self.horizon)).frame
+
+    def replay_forecast(self, settings: ForecastSettings) -> Forecast:
+        """Return the simulation behind `replay`, with its runs."""
+        return replay_groups(self.panel, self.fitted, self.worth, self._learn_from, settings)
 
     def _learn_from(self, panel: Panel) -> "tuple[FittedPopulation, RewardModel, ThetaScale]":
         """Learn population, model and theta from a part of the groups."""

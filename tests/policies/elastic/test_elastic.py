@@ -233,7 +233,7 @@ def test_no_success_is_weak_evidence_against_a_small_mean():
 def test_the_variance_of_an_error_is_what_the_mean_gains(mean, size):
     odds = math.exp(size) * mean / (1 - mean)
     gain = odds / (1 + odds) - mean
-    assert curve_posterior.error_variance(mean, size) == pytest.approx(gain**2)
+    assert curve_posterior.error_variance(mean, math.expm1(size)) == pytest.approx(gain**2)
 
 
 def test_regret_does_not_grow_when_the_curves_cannot_reach_the_truth():

@@ -61,8 +61,9 @@ def naive_index(rewards, prior_variance, expected, most, doubt, rounds):
         mean, variance = np.mean(rewards), expected
         if n >= 2:
             own = np.sum((rewards - mean) ** 2)
-            allowed = (doubt + own) / (doubt + (n - 1) * mean * (1 - mean))
-            variance = max((20 * expected + own) / (19 + n), min(1.0, allowed) * most)
+            share = (doubt + own) / (doubt + (n - 1) * mean * (1 - mean))
+            coins = (20 * most + n * mean * (1 - mean)) / (19 + n)
+            variance = max((20 * expected + own) / (19 + n), min(1.0, share) * coins)
         precision = 1 / prior_variance + n / variance
         mean, rest = (0.5 / prior_variance + n * mean / variance) / precision, 1 / precision
     return mean + math.sqrt(rest) * psi_brezzi_lai(3 * rounds * rest / variance)

@@ -55,10 +55,12 @@ REPLAY_FIXED_ARM = "one arm always"
 MIN_GROUPS_TO_TRUST_CURVES = 50
 MAX_SHARE_OF_ELASTIC_REGRET = 0.5
 
-# The prior of Elastic(history): log-normal weights around the bias scale.
+# The prior of Elastic(history): log-normal weights around the size of errors.
 PRIOR_LOG_SPREAD = 0.7
 MIN_PRIOR_WEIGHT = 0.001
 EXACT_PRIOR_WEIGHT = 0.01  # of curves without errors
+# History shows the errors of single arms too, so that Elastic(history) expects few others.
+HISTORY_EXCEPTION, HISTORY_CAUTION = 0.01, 0.03
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -176,32 +178,72 @@ class ForecastSettings(NamedTuple):
     runs: int = 200
     seed: int = 0
     progress: bool = False  # whether to show a bar
+    told: int | None = None  # the horizon that Elastic(history) knows
 
     @classmethod
     def checked(
         cls, horizon: object, runs: object, seed: object, progress: bool
     ) -> "ForecastSettings":
-        """Return the settings, or raise an error that names the wrong one."""
+        """Return the settings, or raise an error that names the wrong one.
+
+        Without a horizon the default one is simulated, and Elastic(history) is not told.
+        """
+        known = None
+        if horizon is not None:
+            known = as_integer("horizon", horizon, 1, FitError, maximum=MAX_HORIZON)
         return cls(
-            horizon=as_integer("horizon", horizon, 1, FitError, maximum=MAX_HORIZON),
+            horizon=cls._field_defaults["horizon"] if known is None else known,
+            told=known,
             runs=as_integer("runs", runs, 2, FitError),
             seed=as_integer("seed", seed, 0, FitError),
             progress=progress,
         )
 
 
-def error_prior(bias_scale: float) -> tuple[float, ...]:
-    """Return the weights of `Elastic`'s error sizes: log-normal around the bias scale.
+class ErrorSizes(NamedTuple):
+    """Sizes of the groups' own errors, as `Elastic` measures them.
 
-    The weight of size s is ``exp(-(ln(s / bias_scale) / 0.7)² / 2)``, at least .001. Exact
-    curves, s = 0, have the weight .01.
+    A size is the standard deviation of an error on the log-odds scale, divided by four. At a mean
+    of 1/2 that is its standard deviation on the unit reward scale.
+    """
+
+    scale: float  # root mean square over arms
+    relative: tuple[float, ...]  # size of each of the model's arms, relative to the scale
+
+
+def error_sizes(
+    fitted: FittedPopulation, bias_scale: float, arms: Sequence[Any], model: "RewardModel"
+) -> ErrorSizes:
+    """Return the sizes of errors that a policy should expect.
+
+    Args:
+        fitted: The population, with the bias of each arm.
+        bias_scale: Rms bias to expect, on the unit scale; the proportions of arms count half.
+        arms: Of the population.
+        model: Its arms may be more; those that the history lacks have errors of the usual size.
+    """
+    factor = bias_scale / max(fitted.bias_scale, 1e-12)
+    sizes = factor * fitted.bias / (4.0 * np.maximum(fitted.spread, CURVE_MARGIN))
+    scale = float(np.sqrt(np.mean(sizes**2)))
+    relative = np.ones(model.n_arms)
+    # Half of the variance is that of all arms: a few groups may show no error of an arm by chance.
+    own = 0.5 + 0.5 * (sizes / max(scale, 1e-12)) ** 2
+    relative[[model.arms.index(arm) for arm in arms]] = np.sqrt(own)
+    return ErrorSizes(scale, tuple(relative.round(4).tolist()))
+
+
+def error_prior(size: float) -> tuple[float, ...]:
+    """Return the weights of `Elastic`'s error sizes: log-normal around this size.
+
+    The weight of size s is ``exp(-(ln(s / size) / 0.7)² / 2)``, at least .001. Exact curves, s = 0,
+    have the weight .01.
 
     >>> [round(weight, 3) for weight in error_prior(0.04)]
     [0.01, 0.001, 0.012, 0.141, 0.613, 1.0, 0.613, 0.141, 0.012]
     """
     from globalbandits.policies.elastic.curve_posterior import SCALES
 
-    centre = max(bias_scale, 1e-6)
+    centre = max(size, 1e-6)
 
     def weight(size: float) -> float:
         if size == 0:
@@ -212,19 +254,28 @@ def error_prior(bias_scale: float) -> tuple[float, ...]:
     return tuple(weight(size) for size in SCALES)
 
 
-def history_policy(bias_scale: float) -> "Elastic":
-    """Return Elastic with the error sizes that the history shows."""
+def history_policy(sizes: ErrorSizes, horizon: int | None = None) -> "Elastic":
+    """Return Elastic with the error sizes that the history shows, arm by arm."""
     from globalbandits.policies import Elastic
 
-    return Elastic(prior=error_prior(bias_scale))
+    return Elastic(
+        horizon=horizon,
+        exception=HISTORY_EXCEPTION,
+        caution=HISTORY_CAUTION,
+        prior=error_prior(sizes.scale),
+        arm_errors=sizes.relative,
+    )
 
 
-def candidate_policies(bias_scale: float, model: "RewardModel") -> "dict[str, Policy]":
+def candidate_policies(
+    sizes: ErrorSizes, model: "RewardModel", horizon: int | None = None
+) -> "dict[str, Policy]":
     """Return the policies to compare by name, without those that cannot play the model.
 
     Args:
-        bias_scale: Rms size of the curves' errors on the unit scale.
+        sizes: Of the curves' errors.
         model: What they play.
+        horizon: The horizon that Elastic(history) is told, or None.
     """
     from globalbandits.policies import (
         IDS,
@@ -236,9 +287,9 @@ def candidate_policies(bias_scale: float, model: "RewardModel") -> "dict[str, Po
     )
 
     every: dict[str, Policy] = {
-        ELASTIC_HISTORY: history_policy(bias_scale),
+        ELASTIC_HISTORY: history_policy(sizes, horizon),
         "Elastic": Elastic(),
-        "RandomEffectsThompson(history)": RandomEffectsThompson(prior=error_prior(bias_scale)),
+        "RandomEffectsThompson(history)": RandomEffectsThompson(prior=error_prior(sizes.scale)),
         INDEPENDENT: IndependentGittins(),
         "IDS": IDS(cells=IDS_CELLS),
         WAGP_NAME: WAGP(),
@@ -278,7 +329,8 @@ def forecast_new_groups(
         n_groups: Of the history.
         settings: How to simulate.
     """
-    policies = candidate_policies(expected_bias_scale(fitted, errors), model)
+    expected = error_sizes(fitted, expected_bias_scale(fitted, errors), worth.arms, model)
+    policies = candidate_policies(expected, model, settings.told)
     forecast = forecast_regret(fitted, model, worth, scale, policies, settings)
     cautious = None
     trusting = forecast.far_below_elastic(WAGP_NAME)
@@ -427,7 +479,8 @@ def replay_groups(
         learned, model, theta_scale = learn(panel.take(np.sort(other)))
         drawn = plausible_groups(panel.take(half), fitted, np.random.default_rng(seed))
         env = groups_environment(drawn, learned, model, panel.arms, theta_scale)
-        policies = candidate_policies(learned.bias_scale, model)
+        expected = error_sizes(learned, learned.bias_scale, panel.arms, model)
+        policies = candidate_policies(expected, model, settings.told)
         half_settings = settings._replace(runs=max(2, settings.runs // 2), seed=seed)
         times, found = simulate_groups(env, policies, half_settings)
         fixed = value_of_information(learned, worth, seed).fixed

@@ -12,9 +12,8 @@ from globalbandits.policies.elastic.curve_posterior import (
     FAR_SHARE,
     FAR_VARIANCE,
     MIN_CHANCE,
-    NEAR_LOG_ODDS,
+    NEAR_GROWTH,
     error_variance,
-    negative_entropy,
 )
 from globalbandits.policies.shared.gittins import (
     CEILING_LOOKAHEAD,
@@ -33,7 +32,7 @@ FAR_LOG_SHARE = math.log(FAR_SHARE / (1.0 - FAR_SHARE))  # relative to near exce
 MAX_LOG_ODDS = 30.0
 LONG_GAME_ROUNDS = 1e4
 MIN_SCALE_WEIGHT = 1e-9  # a scale with a smaller weight is left out of an index
-FLOOR_LOG_ODDS = 0.127  # error that the floor allows for
+FLOOR_GROWTH = math.expm1(0.127)  # of the odds, by the error in log-odds that the floor allows for
 
 
 def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
@@ -74,7 +73,7 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
     if setup.exception > 0.0:
         surprise = own - model
         gap = squared_gap(own, model, state.noise.bernoulli[arm])
-        size = error_variance(guess, NEAR_LOG_ODDS)
+        size = error_variance(guess, NEAR_GROWTH)
         near = law_of_exception(count, surprise, gap, gap, noise, spread, size)
         square = surprise * surprise
         far = law_of_exception(count, surprise, gap, square, noise, spread, FAR_VARIANCE)
@@ -103,7 +102,7 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
                 index = max(index, centre + bonus)
     if count > 0 and setup.caution > 0.0:
         ahead = setup.caution * state.horizons[1]
-        size = error_variance(guess, FLOOR_LOG_ODDS)
+        size = error_variance(guess, FLOOR_GROWTH)
         index = max(index, floor(model, own, noise, variance, size, ahead))
     # The index mirrored at the mean: a lower bound at the same distance.
     low = 2.0 * mean - index
@@ -149,7 +148,11 @@ def squared_gap(own: float, model: float, bernoulli: float) -> float:
     (0.0102, 0.00183)
     """
     chance = min(max(model, MIN_CHANCE), 1.0 - MIN_CHANCE)
-    divergence = negative_entropy(own) - own * math.log(chance) - (1.0 - own) * math.log1p(-chance)
+    divergence = 0.0
+    if own > 0.0:
+        divergence += own * math.log(own / chance)
+    if own < 1.0:
+        divergence += (1.0 - own) * math.log((1.0 - own) / (1.0 - chance))
     return 2.0 * bernoulli * divergence
 
 

@@ -229,6 +229,7 @@ def guess_means(prior: Any, stats: Statistics, noise: Noise, memory: Sketch) -> 
 # There are two kinds of exceptions. The curve of a near one is badly wrong by this much in
 # log-odds, which moves a mean of 1/2 by .12.
 NEAR_LOG_ODDS = 0.5
+NEAR_GROWTH = math.expm1(NEAR_LOG_ODDS)  # of the odds
 # The curve of a far one carries no information. Its error has this variance for every mean.
 FAR_VARIANCE = 0.1
 FAR_SHARE = 0.03  # of all exceptions
@@ -241,20 +242,24 @@ class Gaps(NamedTuple):
 
     window: IntArray  # (4,) first cell, size of a block, end cell, number of blocks
     gaps: FloatArray  # (n_arms, n_points) g_k, by place in `Scan`, then by block
+    largest: FloatArray  # (n_arms,) g_k in any block
     squares: FloatArray  # (n_arms, n_points) of the differences, in the same order
     logs: FloatArray  # (n_points,) of the prior weight of the parameter
 
 
-def error_variance(mean: float, log_odds: float) -> float:
-    """Return the variance of an error of this size: the square of what it adds to the mean.
+def error_variance(mean: float, growth: float) -> float:
+    """Return the variance of an error in log-odds: the square of what it adds to the mean.
 
     Small means gain more from an error than they lose, and what an arm may gain decides whether
     it is worth a test.
 
-    >>> round(error_variance(0.5, 0.5), 3), round(error_variance(0.03, 0.5) ** 0.5, 3)
-    (0.015, 0.019)
+    Args:
+        mean: of the curve.
+        growth: of the odds, minus 1.
+
+    >>> round(error_variance(0.5, NEAR_GROWTH), 3), round(error_variance(0.03, NEAR_GROWTH), 5)
+    (0.015, 0.00034)
     """
-    growth = math.exp(log_odds) - 1.0
     gain = max(mean * (1.0 - mean), MIN_ERROR_BOUND) * growth / (1.0 + mean * growth)
     return gain * gain
 
@@ -306,7 +311,13 @@ def no_scan(prior: Prior) -> Scan:
 
 def _no_gaps(n_arms: int, n_points: int) -> Gaps:
     shape = (n_arms, n_points)
-    return Gaps(np.zeros(4, np.int64), np.zeros(shape), np.zeros(shape), np.zeros(n_points))
+    return Gaps(
+        window=np.zeros(4, np.int64),
+        gaps=np.zeros(shape),
+        largest=np.zeros(n_arms),
+        squares=np.zeros(shape),
+        logs=np.zeros(n_points),
+    )
 
 
 def list_pulled_arms(
@@ -324,7 +335,7 @@ def list_pulled_arms(
             scan.bernoulli[n_pulled] = noise.bernoulli[arm]
             scan.noise[n_pulled] = noise.variances[arm] / count
             scan.relative[n_pulled] = prior.relative[arm] * sketch.factors[arm]
-            scan.sizes[n_pulled] = error_variance(sketch.means[arm], NEAR_LOG_ODDS)
+            scan.sizes[n_pulled] = error_variance(sketch.means[arm], NEAR_GROWTH)
             n_pulled += 1
     return n_pulled
 
@@ -366,6 +377,7 @@ def clear_scan(scan: Scan) -> None:
         for i in range(4):
             gaps.window[i] = 0
         for k in range(gaps.squares.shape[0]):
+            gaps.largest[k] = 0.0
             for j in range(gaps.squares.shape[1]):
                 gaps.gaps[k, j] = 0.0
                 gaps.squares[k, j] = 0.0
@@ -442,6 +454,8 @@ def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps
     own, arms, squares, logs = scan.means, scan.arms, gaps.squares, gaps.logs
     means, log_odds, log_misses = prior.means, prior.log_odds, prior.log_misses
     entropies, bernoulli = scan.entropies, scan.bernoulli
+    for k in range(n_pulled):
+        gaps.largest[k] = 0.0
     for j in range(window[3]):
         cell = block_middle(window, j)
         logs[j] = prior.log_thetas[cell]
@@ -449,6 +463,7 @@ def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps
             arm = arms[k]
             divergence = entropies[k] - own[k] * log_odds[cell, arm] - log_misses[cell, arm]
             gaps.gaps[k, j] = 2.0 * bernoulli[k] * divergence
+            gaps.largest[k] = max(gaps.largest[k], gaps.gaps[k, j])
             gap = own[k] - means[cell, arm]
             squares[k, j] = gap * gap
 
@@ -472,10 +487,13 @@ def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray)
         far = scan.far_odds[k]
         for j in range(n_blocks):
             gap = all_gaps[k, j]
-            usual = gap * precision
-            logs[j] -= usual
+            logs[j] -= gap * precision
             odds[j] = max(odds[j], gap * gain + near)
-            odds[j] = max(odds[j], usual - squares[k, j] * far_precision + far)
+        # In most windows no gap is large enough for a far exception.
+        if gaps.largest[k] * precision + far > 0.0:
+            for j in range(n_blocks):
+                gap = all_gaps[k, j]
+                odds[j] = max(odds[j], gap * precision - squares[k, j] * far_precision + far)
     top = -math.inf
     for j in range(n_blocks):
         logs[j] += odds[j]

@@ -62,8 +62,9 @@ _DRIFTING_RULES = Rules(
 class Elastic(Policy):
     """Trust the curves to the extent that rewards confirm them, and explore otherwise.
 
-    The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` have an unknown common size; at
-    most one arm is an exception, whose curve is badly wrong or carries no information. The
+    The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` have an unknown common size on
+    the log-odds scale, so that a curve of 3 % has smaller errors than one of 50 %. At most one arm
+    is an exception, whose curve is badly wrong or carries no information. The
     posterior of parameter and size gives every arm a mean m and a variance c. The arm with the
     largest Gittins index ``m + sqrt(c) * psi(h * c / v)`` is played, where h is the number of
     rounds so far and v the variance of a reward. Each arm also has an index for the case that it
@@ -87,14 +88,16 @@ class Elastic(Policy):
             curves are right, a factor e more costs about 9 rewards (12 prices, 10**4 rounds);
             no policy can avoid this cost. Use 0 if you trust your curves. None for three times
             the default of `exception`.
-        prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32 (standard
-            deviations on the unit reward scale), for example from history. None puts four
-            fifths of the weight on 0, and in short games little on large sizes.
+        prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32, for example from
+            history. A size is the standard deviation on the unit reward scale of an arm with mean
+            1/2; four times as much in log-odds; ``4 m (1 - m)`` times as much for an arm whose
+            curve has the mean m. None puts four fifths of the weight on 0, and in short games
+            little on large sizes.
         theta_prior: weights of up to 20 equal parts of the parameter's domain, from left to
             right, such as the number of earlier cases in each. The prior is linear between the
             middles of the parts. None for equal weights.
-        arm_errors: the expected size of each arm's error relative to the common size, at least
-            0. None for 1.
+        arm_errors: the expected size of each arm's error in log-odds relative to the common size,
+            at least 0. Do not include ``m (1 - m)``: the policy multiplies by it. None for 1.
         proved: from round 10**4 on, add a floor and a ceiling that are valid for any rewards in
             [0, 1], from an arm's own rewards alone, and play every arm once. Regret is then
             sub-linear for all means; docs/elastic.md has the proof and the cost.

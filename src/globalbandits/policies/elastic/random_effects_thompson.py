@@ -159,9 +159,10 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
 class RandomEffectsThompson(Policy):
     """Thompson sampling when the mean of arm k is ``mu_k(theta) + b_k``.
 
-    The errors ``b_k`` are Normal with mean 0 and a common unknown size. A round draws the size,
-    then the parameter, then each arm's mean from their joint posterior, and plays the best arm of
-    the draw. Compare it with `Elastic`, which has the same posterior and plays by an index.
+    The errors ``b_k`` are Normal with mean 0 and a common unknown size on the log-odds scale. A
+    round draws the size, then the parameter, then each arm's mean from their joint posterior, and
+    plays the best arm of the draw. Compare it with `Elastic`, which has the same posterior and
+    plays by an index.
     Value: any; the drawn means are valued.
 
     Args:

@@ -27,8 +27,8 @@ class Pooling(NamedTuple):
 
     rounds: float  # weight of the expected variance, as a number of rewards
     most: float  # the largest number of rewards of one arm in the share
-    # Weight of the bound against an arm's own rewards, as a multiple of the logarithm of the
-    # rounds; 0 to trust the other arms.
+    # Weight of Bernoulli rewards against an arm's own rewards, as a multiple of the logarithm of
+    # the rounds; 0 to trust the other arms.
     doubt: float
 
 
@@ -50,7 +50,7 @@ class Noise(NamedTuple):
     expected: FloatArray  # (n_arms,) variances estimated from all arms
     variances: FloatArray  # (n_arms,) v_k, from all arms and the arm's own rewards
     bernoulli: FloatArray  # (n_arms,) the same for Bernoulli rewards with these means
-    doubt: FloatArray  # (1,) weight of the bounds against an arm's own rewards
+    doubt: FloatArray  # (1,) weight of Bernoulli rewards against an arm's own rewards
     rarities: FloatArray  # (n_arms,) factors of the weight of the expected variance
 
 
@@ -108,9 +108,9 @@ def learn_noise(stats: Statistics, noise: Noise, pooling: Pooling) -> None:
 def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int) -> None:
     """Set an arm's variance to the weighted average of the expected one and its own.
 
-    It is at least the share of the bound that the arm's own rewards, with the doubt, leave
-    possible. Equal rewards at an end of the range leave all of it: their variance is 0 for
-    Bernoulli rewards too.
+    It is at least the share of a Bernoulli variance that the arm's own rewards, with the doubt,
+    leave possible. Equal rewards at an end of the range leave all of it: Bernoulli rewards would
+    look the same.
     """
     variance = noise.expected[arm]
     bernoulli = noise.bounds[arm]
@@ -120,14 +120,13 @@ def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int)
         own = max(0.0, stats.squares[arm] - square)
         weight = pooling.rounds * noise.rarities[arm]
         variance = (weight * variance + own) / (weight - 1.0 + count)
-        if noise.doubt[0] > 0.0:
-            mean = stats.sums[arm] / count
-            possible = (count - 1) * max(0.0, mean * (1.0 - mean))
-            share = min(1.0, (noise.doubt[0] + own) / (noise.doubt[0] + possible))
-            variance = max(variance, share * noise.bounds[arm])
         # The squares of rewards that are 0 or 1 have the same sum as the rewards.
-        own = max(0.0, stats.sums[arm] - square)
-        bernoulli = (weight * bernoulli + own) / (weight - 1.0 + count)
+        most = max(0.0, stats.sums[arm] - square)
+        bernoulli = (weight * bernoulli + most) / (weight - 1.0 + count)
+        if noise.doubt[0] > 0.0:
+            possible = most * (count - 1) / count
+            share = min(1.0, (noise.doubt[0] + own) / (noise.doubt[0] + possible))
+            variance = max(variance, share * bernoulli)
     noise.variances[arm] = max(variance, MIN_VARIANCE)
     noise.bernoulli[arm] = max(bernoulli, MIN_VARIANCE)
 
