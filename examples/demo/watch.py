@@ -8,6 +8,7 @@ import argparse
 import math
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -68,7 +69,7 @@ def play(
     model = gb.RewardModel.from_dict(spec["model"])
     low, high = model.domain
     luck, begun = random.Random(name), time.monotonic()
-    with gb.Client(address) as client:
+    with gb.Client(address, total=30) as client:
         while (now := time.monotonic()) < until:
             decision = client.decide(name)
             theta = low + (high - low) * place(now - begun)
@@ -86,9 +87,11 @@ def main() -> None:
     asked.add_argument("--pause", type=float, default=0.05, help="between customers of a bandit")
     given = asked.parse_args()
     given.db.parent.mkdir(parents=True, exist_ok=True)
+    # SIGTERM ends the demo like Ctrl-C, so that its server ends with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     server, address = start(given.db, given.port)
     try:
-        with gb.Client(address) as client:
+        with gb.Client(address, total=30) as client:
             for name, (spec, _) in WORLDS.items():
                 client.create(name, spec)
             print(f"open {address}/ and watch; stop with Ctrl-C", flush=True)

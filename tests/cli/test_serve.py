@@ -9,8 +9,6 @@ import httpx
 import pytest
 
 from globalbandits.cli.app import main
-from globalbandits.cli.serve import needs_extra
-from globalbandits.errors import ServiceError
 from globalbandits.service.server import bind
 from globalbandits.service.stores import SQLiteStore
 
@@ -31,6 +29,10 @@ def run(*arguments):
         (["--host", "no.invalid", "--token", "x" * 20], "to listen on, got no.invalid:0: "),
         (["--port", "70000"], "port must be at most 65535, got 70000"),
         (["--most-open", "0"], "most-open must be at least 1, got 0"),
+        (["--most-bandits", "0"], "most-bandits must be at least 1, got 0"),
+        (["--max-loaded", "9"], "max-loaded must be at least 10, got 9"),
+        (["--deadline", "5w"], "deadline must be a number with d, h, m or s, got '5w'"),
+        (["--keep", "x"], "keep must be a number with d, h, m or s, got 'x'"),
         (["--rate", "0"], "rate must be positive, got 0.0"),
     ],
 )
@@ -80,14 +82,6 @@ def test_tokens_are_printed_once_and_kept_as_hashes(tmp_path, capsys):
     assert "role must be one of read, write, admin, got 'king'" in capsys.readouterr().err
 
 
-def test_a_missing_extra_is_named():
-    needs_extra("serve", "json")
-    with pytest.raises(
-        ServiceError, match=r"nowhere must be installed: pip install 'globalb.*serve"
-    ):
-        needs_extra("serve", "nowhere")
-
-
 @pytest.mark.skipif(os.name == "nt", reason="no SIGTERM on Windows")
 def test_the_lines_that_are_printed_work(tmp_path):
     """Start with the example, do what the three lines say, and stop."""
@@ -127,3 +121,25 @@ def _follow(heading, create, decide, reward):
         id = http.post(f"{bandit}/decisions").json()["decision_id"]
         answer = http.put(f"{bandit}/decisions/{id}/reward", json={"reward": 0.3})
         assert answer.status_code == 200
+
+
+def test_tokens_are_listed_and_revoked(tmp_path, capsys):
+    path = tmp_path / "log.db"
+    run("token", "create", path, "--role", "admin", "--label", "first one")
+    run("token", "create", path, "--role", "read", "--tenant", "acme")
+    first, second = capsys.readouterr().out.split()
+    assert run("token", "list", path) == 0
+    said = capsys.readouterr().out
+    ids = [token.split("_")[1] for token in (first, second)]
+    lines = {line.split()[0]: line for line in said.splitlines()}
+    assert lines.keys() == set(ids)
+    assert " main admin since " in lines[ids[0]]
+    assert lines[ids[0]].endswith(" first one")
+    assert " acme read since " in lines[ids[1]]
+    assert not any(token.split("_", 2)[2] in said for token in (first, second))
+    assert run("token", "revoke", path, ids[0]) == 0
+    assert run("token", "revoke", path, ids[0]) == 2
+    assert f"id must be the id of a token, got '{ids[0]}'" in capsys.readouterr().err
+    store = SQLiteStore(path)
+    assert [row.id for row in store.tokens()] == [ids[1]]
+    store.close()

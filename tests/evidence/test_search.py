@@ -8,7 +8,7 @@ from globalbandits.evidence.e_processes import Pooled, SpikeSlab
 from globalbandits.evidence.search import find_hull, find_infima, find_infimum, likely_edges
 from globalbandits.model import RewardModel
 from tests.evidence.models import TRUTH, log_of, model_of
-from tests.evidence.test_processes import counts_of
+from tests.evidence.test_e_processes import counts_of
 
 NAMES = sorted(TRUTH)
 THRESHOLD = math.log(20)

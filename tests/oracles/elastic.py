@@ -113,6 +113,7 @@ class Elastic:
         q[(e < 0.5) & (e.max() > 0.5)] = 0.25
         self.bound = np.maximum(q, 0.001)
         self.pv = c * self.bound
+        self.doubt = 0.01 * math.log(1 + t)
         self.v = np.array([self.variance(k) for k in arms])
         self.z = [variance_of_error(x, BADLY) for x in m]
         self.z_floor = [variance_of_error(x, SLIGHTLY) for x in m]
@@ -163,7 +164,13 @@ class Elastic:
 
     def variance(self, k):
         x = self.rewards[k]
-        return self.mixed(k, self.pv[k], np.sum((x - np.mean(x)) ** 2) if x else 0)
+        own = np.sum((x - np.mean(x)) ** 2) if x else 0
+        allowed = 0
+        if len(x) >= 2:
+            # The arm may vary more than the others: as much as its own rewards allow.
+            coins = (len(x) - 1) * np.mean(x) * (1 - np.mean(x))
+            allowed = min(1, (self.doubt + own) / (self.doubt + coins)) * self.bound[k]
+        return max(self.mixed(k, self.pv[k], own), allowed)
 
     def mixed(self, k, expected, own):
         """The expected variance counts as five rewards, or more where successes are rare."""

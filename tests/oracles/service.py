@@ -26,8 +26,13 @@ class NaiveLog:
         if not 0 <= number < len(self.decisions):
             return "unknown"
         row = self.decisions[number]
+        if row["state"] != "open" and row["value"] == value:
+            return "duplicate"
+        if row["state"] == "retracted":
+            self._learn(row, "rewarded", value)
+            return "learned"
         if row["state"] != "open":
-            return "duplicate" if row["value"] == value else "conflict"
+            return "conflict"
         if now > row["due"] and self.late == "refuse":
             return "late"
         self._learn(row, "rewarded", value)

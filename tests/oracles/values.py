@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tests.oracles.field import Naive, NaiveIndex, NaiveStructured, kl, largest
+from tests.oracles.published_policies import Naive, NaiveIndex, NaiveStructured, kl, largest
 
 FINE = np.linspace(0.0, 1.0, 20_001)
 TIE = 1e-9  # how much of the worth of an interval's middle counts

@@ -9,9 +9,9 @@ import pytest
 
 from globalbandits.model import RewardModel
 from globalbandits.policies import IMED, KLUCB, MOSS, UCB1, UCBS, WAGP, ThompsonSampling
-from tests.oracles.field import Problem
+from tests.oracles.published_policies import Problem
 from tests.oracles.values import ORACLES, Worths
-from tests.policies.field.side_by_side import race
+from tests.policies.races import race
 
 POLICIES = (UCB1(), MOSS(), KLUCB(), IMED(), ThompsonSampling(), UCBS(), WAGP())
 XS = (0.3, 0.6, 1.0, 1.5, 2.2)

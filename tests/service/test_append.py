@@ -9,11 +9,16 @@ from globalbandits.service.stores.records import Decision, StoredEvent, decision
 
 DECISION = Decision("id", 1, None, 0, 2, 5, 1, 1, at=100, deadline=200)
 STATES = {
-    "open": {},
-    "rewarded": {"reward": StoredEvent(0.5, 6)},
-    "defaulted": {"default": StoredEvent(0.0, 6)},
-    "retracted": {"reward": StoredEvent(0.5, 6), "retraction": StoredEvent(0.5, 7)},
-    "default retracted": {"default": StoredEvent(0.0, 6), "retraction": StoredEvent(0.0, 7)},
+    "open": [],
+    "rewarded": [StoredEvent("reward", 0.5, 6)],
+    "defaulted": [StoredEvent("default", 0.0, 6)],
+    "retracted": [StoredEvent("reward", 0.5, 6), StoredEvent("retraction", 0.5, 7)],
+    "default retracted": [StoredEvent("default", 0.0, 6), StoredEvent("retraction", 0.0, 7)],
+    "corrected": [
+        StoredEvent("default", 0.0, 6),
+        StoredEvent("retraction", 0.0, 7),
+        StoredEvent("correction", 0.5, 9),
+    ],
 }
 # As the document's table has it: state, what comes, when, the late rule.
 EXPECTED = {
@@ -42,20 +47,29 @@ def test_an_open_decision(case):
     ("when", "late"), list(itertools.product(("early", "late"), ("accept", "refuse")))
 )
 def test_a_decision_that_was_learned_from_changes_no_more(when, late):
-    for state in ("rewarded", "retracted"):
+    for state in ("rewarded", "corrected"):
         assert outcome(state, "reward", when, late, 0.5) is Outcome.DUPLICATE
         assert outcome(state, "reward", when, late, 0.5000000000000001) is Outcome.CONFLICT
         assert outcome(state, "default", when, late, 0.0) is Outcome.DUPLICATE
-    for state in ("defaulted", "default retracted"):
-        assert outcome(state, "reward", when, late, 0.0) is Outcome.DUPLICATE
-        assert outcome(state, "reward", when, late, 0.5) is Outcome.CONFLICT
+    assert outcome("defaulted", "reward", when, late, 0.0) is Outcome.DUPLICATE
+    assert outcome("defaulted", "reward", when, late, 0.5) is Outcome.CONFLICT
+    assert outcome("defaulted", "default", when, late, 0.0) is Outcome.DUPLICATE
+
+
+@pytest.mark.parametrize(
+    ("when", "late"), list(itertools.product(("early", "late"), ("accept", "refuse")))
+)
+def test_a_retracted_reward_is_corrected_and_a_retry_of_it_is_not(when, late):
+    for state, retracted in (("retracted", 0.5), ("default retracted", 0.0)):
+        assert outcome(state, "reward", when, late, retracted) is Outcome.DUPLICATE
+        assert outcome(state, "reward", when, late, 0.25) is Outcome.LEARNED
         assert outcome(state, "default", when, late, 0.0) is Outcome.DUPLICATE
 
 
 @pytest.mark.parametrize("when", ["early", "late"])
 def test_what_was_learned_can_be_taken_back_once(when):
     assert outcome("open", "retraction", when, "accept") is Outcome.UNKNOWN
-    for state in ("rewarded", "defaulted"):
+    for state in ("rewarded", "defaulted", "corrected"):
         assert outcome(state, "retraction", when, "refuse") is Outcome.LEARNED
         assert outcome(state, "retraction", when, "accept", can_forget=False) is Outcome.CONFLICT
     for state in ("retracted", "default retracted"):
@@ -64,20 +78,20 @@ def test_what_was_learned_can_be_taken_back_once(when):
 
 @pytest.mark.parametrize("kind", ["reward", "default", "retraction"])
 def test_a_decision_nobody_made(kind):
-    assert classify(None, {}, kind, 0.5, 150, EventRules("accept", True)) is Outcome.UNKNOWN
+    assert classify(None, [], kind, 0.5, 150, EventRules("accept", True)) is Outcome.UNKNOWN
 
 
 def test_without_a_deadline_nothing_is_late_and_no_default_is_due():
     open_ended = DECISION._replace(deadline=None)
     terms = EventRules("refuse", True)
-    assert classify(open_ended, {}, "reward", 0.5, 10**18, terms) is Outcome.LEARNED
-    assert classify(open_ended, {}, "default", 0.0, 10**18, terms) is Outcome.DUPLICATE
+    assert classify(open_ended, [], "reward", 0.5, 10**18, terms) is Outcome.LEARNED
+    assert classify(open_ended, [], "default", 0.0, 10**18, terms) is Outcome.DUPLICATE
 
 
 def test_the_moment_of_the_deadline_is_in_time_and_due():
     terms = EventRules("refuse", True)
-    assert classify(DECISION, {}, "reward", 0.5, 200, terms) is Outcome.LEARNED
-    assert classify(DECISION, {}, "default", 0.0, 200, terms) is Outcome.LEARNED
+    assert classify(DECISION, [], "reward", 0.5, 200, terms) is Outcome.LEARNED
+    assert classify(DECISION, [], "default", 0.0, 200, terms) is Outcome.LEARNED
 
 
 def test_names_of_states():
@@ -87,4 +101,5 @@ def test_names_of_states():
         "defaulted",
         "retracted",
         "retracted",
+        "rewarded",
     ]

@@ -34,7 +34,7 @@ def server(tmp_path_factory):
     with_store = SQLiteStore(path)  # closed in good order: the lock is free
     for row in with_store.bandits():
         report = replay(with_store, row, compiled=False)
-        assert (report.wrong, report.agree) == ([], report.decisions)
+        assert (report.wrong, report.agree + report.imported) == ([], report.decisions)
     with_store.close()
 
 
@@ -160,11 +160,32 @@ def test_retractions(http, shop):
     assert http.delete(path).json() == {"status": "learned", "reward": 1.0, "version": 2}
     assert http.delete(path).json()["status"] == "duplicate"
     assert http.get(f"/v1/decisions/{id}").json()["state"] == "retracted"
+    assert http.put(path, json={"reward": 1}).json()["status"] == "duplicate"
+    corrected = {"status": "learned", "reward": 0.0, "version": 3}
+    assert http.put(path, json={"reward": 0}).json() == corrected
+    now = http.get(f"/v1/decisions/{id}").json()
+    assert (now["state"], now["reward"]) == ("rewarded", 0.0)
     http.put("/v1/bandits/window", json=WINDOW)
     id = http.post("/v1/bandits/window/decisions").json()["decision_id"]
     path = f"/v1/bandits/window/decisions/{id}/reward"
     http.put(path, json={"reward": 1})
     problem(http.delete(path), 409, "cannot forget")
+
+
+def test_past_rewards_are_imported(http):
+    http.put("/v1/bandits/past", json=WAGP)
+    path = "/v1/bandits/past/rewards:import"
+    body = {
+        "import_id": "2025",
+        "items": [{"value": 0.4, "reward": 1}, {"value": 0.8, "reward": 0}],
+    }
+    assert http.post(path, json=body).json() == {"status": "learned", "rewards": 2, "version": 2}
+    assert http.post(path, json=body).json()["status"] == "duplicate"
+    wrong = body | {"import_id": "b", "items": [{"value": 7, "reward": 1}]}
+    problem(http.post(path, json=wrong), 422, "arm must be one of the arms")
+    http.post("/v1/bandits/past/decisions")
+    problem(http.post(path, json=body | {"import_id": "c"}), 409, "past has decided already")
+    problem(http.post("/v1/bandits/nobody/rewards:import", json=body), 404)
 
 
 def test_batches_answer_each_item_in_order(http, shop):
@@ -212,7 +233,7 @@ def test_why_a_past_decision_was_made(http, shop):
     assert http.get(f"/v1/decisions/{ids[3]}").json()["why"] is None
     problem(http.get(f"/v1/decisions/{ids[3]}?why=yes"), 422, "why must be true or false")
     problem(http.get(f"/v1/decisions/{ids[3]}?wy=true"), 422, "must be one of why, got 'wy'")
-    problem(http.get("/v1/bandits?page=2"), 422, "query parameter must not be given, got 'page'")
+    problem(http.get("/v1/catalogue?page=2"), 422, "query parameter must not be given, got 'page'")
     problem(http.get("/v1/decisions/nobody"), 404)
     now = http.get(f"{shop}/explanation").json()
     assert now["version"] == 5
@@ -417,7 +438,7 @@ def test_two_tenants_do_not_see_each_other():
         assert one.put("/v1/bandits/shop", json=WAGP).status_code == 201
         problem(two.get("/v1/bandits/shop"), 404)
         problem(two.post("/v1/bandits/shop/decisions"), 404)
-        assert two.get("/v1/bandits").json() == {"bandits": []}
+        assert two.get("/v1/bandits").json() == {"bandits": [], "next": None}
         mine = one.post("/v1/bandits/shop/decisions", json={"request_id": "r"}).json()
         assert two.put("/v1/bandits/shop", json=THOMPSON).status_code == 201
         theirs = two.post("/v1/bandits/shop/decisions", json={"request_id": "r"})
@@ -480,6 +501,31 @@ def test_limits_of_open_decisions_bandits_rates_and_streams():
         statuses = [http.get("/v1/bandits").status_code for _ in range(5)]
         assert statuses[-1] == 429
         assert http.get("/health").status_code == 200
+
+
+def test_decisions_past_their_deadline_make_room_for_new_ones():
+    clock = HandClock()
+    options = ServiceOptions(compiled=False, most_open=2, recount_seconds=0.0)
+    with own(options, clock=clock) as (_, _, http):
+        created = http.put("/v1/bandits/shop", json=WAGP).json()
+        assert created["settings"]["deadline_seconds"] == 30 * 86_400
+        assert created["warnings"] == []
+        path = "/v1/bandits/shop/decisions"
+        ids = [http.post(path).json()["decision_id"] for _ in range(2)]
+        problem(http.post(path), 429, "lower deadline_seconds, after which a decision no longer")
+        clock.pass_seconds(30 * 86_400 + 1)
+        assert http.post(path).status_code == 201
+        late = http.put(f"{path}/{ids[0]}/reward", json={"reward": 1})
+        assert late.json()["status"] == "learned"
+        off = http.put("/v1/bandits/off", json=WAGP | {"deadline_seconds": None}).json()
+        assert off["settings"]["deadline_seconds"] is None
+        assert [text.split(":")[0] for text in off["warnings"]] == ["deadline_seconds is null"]
+        for _ in range(2):
+            http.post("/v1/bandits/off/decisions")
+        clock.pass_seconds(60)
+        problem(http.post("/v1/bandits/off/decisions"), 429)
+        http.patch("/v1/bandits/off/settings", json={"deadline_seconds": 30})
+        assert http.post("/v1/bandits/off/decisions").status_code == 201
 
 
 def test_without_a_token_only_for_this_machine_s_own_names(http, server):

@@ -13,8 +13,7 @@ import pytest
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import comparable_state
 from globalbandits.service.stores import SQLiteStore
-from tests.service.driver import N_CLIENTS
-from tests.service.ledger import (
+from tests.service.client_record import (
     WithoutSnapshots,
     check_decisions,
     check_memory,
@@ -22,6 +21,7 @@ from tests.service.ledger import (
     check_rewards,
     read,
 )
+from tests.service.driver import N_CLIENTS
 
 ROOT = Path(__file__).parents[2]
 N_KILLS = 100 if "GLOBALBANDITS_SOAK" in os.environ else 10

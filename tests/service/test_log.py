@@ -16,6 +16,7 @@ from globalbandits.errors import (
 from globalbandits.service.log import Log
 from globalbandits.service.log.clock import Clock, as_text
 from globalbandits.service.log.replay import replay
+from globalbandits.service.log.retention import prune_online
 from globalbandits.service.stores import SQLiteStore
 from tests.service.stores.test_contract import STORES
 from tests.service.worlds import MODEL, SECOND, THOMPSON, WAGP, WINDOW, HandClock, UnavailableStore
@@ -146,7 +147,45 @@ def test_a_retraction_leaves_what_the_others_taught(log):
     assert log.retract("shop", id) == ("duplicate", 0.9, 22)
     assert log.bandit("shop").learner.means == pytest.approx(before, nan_ok=True)
     assert log.bandit("shop").learner.n_observations == 20
-    assert log.reward("shop", id, 0.8).outcome == "conflict"
+    assert log.reward("shop", id, 0.9).outcome == "duplicate"
+    all_agree(log)
+
+
+def test_a_reward_is_corrected_as_often_as_needed(log):
+    play(log, 5)
+    id = log.decide("shop", "wrong").decision.id
+    assert log.reward("shop", id, 1.0) == ("learned", 1.0, 6)
+    assert log.retract("shop", id) == ("learned", 1.0, 7)
+    assert log.reward("shop", id, 1.0) == ("duplicate", 1.0, 6)  # a retry of the first report
+    assert log.reward("shop", id, 0.0) == ("learned", 0.0, 8)
+    assert log.reward("shop", id, 0.0) == ("duplicate", 0.0, 8)
+    assert log.reward("shop", id, 1.0) == ("conflict", 0.0, 8)
+    assert log.retract("shop", id) == ("learned", 0.0, 9)
+    assert log.reward("shop", id, 0.5) == ("learned", 0.5, 10)
+    assert [row.kind for row in log.store.events(1, 5)] == [
+        "reward",
+        "retraction",
+        "correction",
+        "retraction",
+        "correction",
+    ]
+    assert (log.bandit("shop").n_open, log.store.open_decisions(1, 0, 0)[0]) == (0, 0)
+    assert log.bandit("shop").learner.pulls.sum() == 6
+    all_agree(log)
+
+
+def test_a_default_is_corrected_after_the_deadline(log):
+    due = {"deadline_seconds": 5, "default_reward": 0.0, "late": "refuse"}
+    log.create("due", THOMPSON | due)
+    decision = log.decide("due", "a").decision
+    log.clock.pass_seconds(60)
+    assert log.submit_default(log.bandit("due"), decision).result().outcome == "learned"
+    assert log.reward("due", decision.id, 0.7).outcome == "conflict"
+    assert log.retract("due", decision.id).outcome == "learned"
+    assert log.store.overdue((0, ""), log.clock.now(), 10) == []  # no second default
+    assert log.reward("due", decision.id, 0.0).outcome == "duplicate"
+    assert log.reward("due", decision.id, 0.7).outcome == "learned"
+    assert log.bandit("due").learner.means[decision.shown] == 0.7
     all_agree(log)
 
 
@@ -159,9 +198,9 @@ def test_a_reward_and_its_retraction_in_one_batch(log):
         log.new_reward(bandit, id, 0.25),
     ]
     told = [future.result().outcome for future in log.writer.submit_all(works)]
-    assert told == ["learned", "learned", "conflict"]
-    assert bandit.version == 2
-    assert bandit.learner.n_observations == 0
+    assert told == ["learned", "learned", "learned"]
+    assert bandit.version == 3
+    assert bandit.learner.means[log.store.decision(id).shown] == 0.25
 
 
 def test_a_policy_that_cannot_forget_says_so(log):
@@ -408,4 +447,104 @@ def test_a_store_that_is_unavailable_comes_back():
             log.decide("shop", "order")
     store.unavailable = False
     assert not log.decide("shop", "order").replayed
+    log.close()
+
+
+def test_an_open_decision_stops_to_count_at_its_deadline(log):
+    log.create("due", WAGP | {"deadline_seconds": 60})
+    for name in ("due", "shop"):
+        for number in range(3):
+            log.decide(name, f"{number}")
+            log.clock.pass_seconds(30)
+    now = log.clock.now()
+    due, shop = log.bandit("due"), log.bandit("shop")
+    for bandit in (due, shop):
+        log.recount(bandit)
+    assert (due.n_open, due.oldest_open) == (0, None)
+    assert (shop.n_open, shop.oldest_open) == (3, now - 90 * SECOND)
+    log.change("shop", {"deadline_seconds": 70})  # older decisions have none, and stop to count
+    log.recount(shop)
+    assert (shop.n_open, shop.oldest_open) == (2, now - 60 * SECOND)
+    log.change("shop", {"deadline_seconds": None})
+    log.clock.pass_seconds(31 * 86_400)
+    log.recount(shop)
+    assert shop.n_open == 0
+    assert log.reward("shop", log.decide("shop", "0").decision.id, 0.5).outcome == "learned"
+
+
+def test_defaults_of_settings_are_not_part_of_the_spec(log):
+    bandit, _ = log.create("new", WAGP, defaults={"deadline_seconds": 60})
+    assert bandit.settings.deadline_seconds == 60
+    assert log.create("new", WAGP, defaults={"deadline_seconds": 90}) == (bandit, False)
+    off, _ = log.create("off", WAGP | {"deadline_seconds": None}, defaults={"deadline_seconds": 60})
+    assert off.settings.deadline_seconds is None
+
+
+def test_past_rewards_are_imported_before_the_first_decision(log):
+    past = [(0.4, 0.25), (0.8, 0.5), (0.4, 0.75), (0.6, 0.0)]
+    log.create("new", THOMPSON)
+    assert log.import_rewards("new", "2025", past) == ("learned", 4, 4)
+    assert log.import_rewards("new", "2025", past) == ("duplicate", 4, 4)  # a retry
+    for wrong in (past[:3], [*past, (0.4, 0.1)], [(0.4, 0.25), (0.8, 0.25), *past[2:]]):
+        with pytest.raises(ConflictError, match="import_id must be new, got '2025'"):
+            log.import_rewards("new", "2025", wrong)
+    assert log.import_rewards("new", "2026", past[:1]) == ("learned", 1, 5)
+    bandit = log.bandit("new")
+    assert bandit.learner.pulls.tolist() == [3, 0, 1, 0, 1]
+    assert bandit.learner.means[0] == pytest.approx((0.25 + 0.75 + 0.25) / 3)
+    assert (bandit.shown, bandit.n_open) == ([3, 0, 1, 0, 1], 0)
+    play(log, 3, "new")
+    with pytest.raises(ConflictError, match="new has decided already"):
+        log.import_rewards("new", "2027", past)
+    assert log.import_rewards("new", "2025", past).outcome == "duplicate"
+    found = replay(log.store, log.store.bandits()[1], compiled=False)
+    assert (found.decisions, found.imported, found.agree, found.wrong) == (8, 5, 3, [])
+
+
+@pytest.mark.parametrize(
+    ("id", "rewards", "message"),
+    [
+        ("", [(0.4, 1)], "import_id must be a text of 1 to 100 printable characters, got ''"),
+        ("a", [], "rewards must not be empty"),
+        ("a", [(0.4, 1), (0.45, 1)], r"arm must be one of the arms .*, got 0.45"),
+        ("a", [(0.4, 1), (0.4, 2)], "reward must"),
+        ("a", [(None, 1)], "arm must be an arm, got None"),
+    ],
+)
+def test_past_rewards_that_cannot_be(log, id, rewards, message):
+    with pytest.raises(ValueError, match=message):
+        log.import_rewards("shop", id, rewards)
+    assert log.bandit("shop").version == 0
+
+
+def test_pruning_while_the_log_is_in_use_makes_the_file_smaller(tmp_path):
+    path, clock = tmp_path / "log.db", HandClock()
+    log = Log(SQLiteStore(path), clock=clock, compiled=False)
+    log.create("shop", WAGP)
+    log.create("gone", WAGP)
+    bandit, padding = log.bandit("shop"), "x" * 150
+    works = [log.new_decision(bandit, f"{padding}{number}") for number in range(3_000)]
+    rows = [future.result().decision for future in log.writer.submit_all(works)]
+    works = [log.new_reward(bandit, row.id, 0.5) for row in rows]
+    for future in log.writer.submit_all(works):
+        future.result()
+    log.delete("gone")
+    log.clock.pass_seconds(100)
+    play(log, 5)
+    log.store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = path.stat().st_size
+    state = bandit.state()
+    pruned = prune_online(log, log.clock.now() - 50 * SECOND)
+    assert [(one.name, one.decisions, one.events, one.base) for one in pruned] == [
+        ("shop", 3_000, 3_000, 3_000)
+    ]
+    assert (sum(bandit.shown), bandit.state()) == (5, state)
+    log.store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert path.stat().st_size < before / 4
+    assert log.store.deleted_at("main", "gone") is None
+    play(log, 5, start=10)
+    all_agree(log)
+    log.close()
+    log = Log(SQLiteStore(path), compiled=False)
+    assert log.bandit("shop").version == 3_010
     log.close()

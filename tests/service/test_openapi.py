@@ -1,5 +1,6 @@
 """Requests of all kinds, made from the document: no 500, and no answer it does not name."""
 
+import itertools
 import os
 
 import pytest
@@ -39,6 +40,7 @@ CHECKS = [
 def api():
     options = ServiceOptions(compiled=False, most_bandits=20, reading_seconds=0.2, token=SECRET)
     with serving(SQLiteStore(":memory:"), options) as (_, url), talking(url, SECRET) as http:
+        http.put("/v1/bandits/gone", json=WAGP)
         http.put("/v1/bandits/shop", json=WAGP)
         id = http.post("/v1/bandits/shop/decisions").json()["decision_id"]
         found = http.get("/openapi.json").json()
@@ -52,7 +54,9 @@ def api():
         @schema.hook
         def map_path_parameters(context, path_parameters):
             """Half of them name something that is there."""
-            known = {"name": "shop", "id": id}
+            # The one that all other operations use must stay.
+            deleting = context.operation.method.upper() == "DELETE"
+            known = {"name": "gone" if deleting else "shop", "id": id}
             for name, value in (path_parameters or {}).items():
                 if schema.with_known and len(value) % 2 == 0:
                     path_parameters[name] = known[name]
@@ -107,7 +111,7 @@ def test_numbers_of_a_query_have_the_bounds_that_hold():
         for parameter in one.get("get", {}).get("parameters", ())
         if parameter["schema"].get("type") == "integer"
     }
-    assert len(bounds) == 3
+    assert len(bounds) == 4
     with (
         serving(SQLiteStore(":memory:"), ServiceOptions(compiled=False)) as (service, url),
         talking(url) as http,
@@ -117,6 +121,21 @@ def test_numbers_of_a_query_have_the_bounds_that_hold():
             path = path.replace("{name}", "shop")
             assert http.get(f"{path}?{name}={largest}").status_code == 200
             assert http.get(f"{path}?{name}={largest + 1}").status_code == 422
+
+
+def test_the_examples_of_models_and_policies_can_be_created():
+    schemas = document()["components"]["schemas"]
+    models, policies = (schemas[name]["examples"] for name in ("Model", "Policy"))
+    with (
+        serving(SQLiteStore(":memory:"), ServiceOptions(compiled=False)) as (_, url),
+        talking(url) as http,
+    ):
+        for place, (model, policy) in enumerate(itertools.product(models, policies)):
+            body = {"model": model, "policy": policy}
+            assert http.put(f"/v1/bandits/b{place}", json=body).status_code == 201, body
+    assert schemas["BanditIn"]["properties"]["model"]["$ref"].endswith("/Model")
+    assert schemas["Policy"]["x-parameters"]["elastic"]["horizon"] is None
+    assert schemas["Model"]["x-families"]["demand.linear_power"][:2] == ["power", "domain"]
 
 
 def test_operations_with_a_body_may_refuse_it_in_every_way():

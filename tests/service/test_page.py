@@ -3,8 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -253,19 +251,3 @@ def test_what_the_page_asks_for(tmp_path):
             pass
         earnings = answer.json()["evidence"]["earnings"]
         assert earnings["amount"] == pytest.approx(learner.earnings(1).amount)
-
-
-def test_the_demo_learns(tmp_path):
-    script = Path(__file__).parents[2] / "examples" / "demo" / "watch.py"
-    options = ["--db", str(tmp_path / "demo.db"), "--port", "0", "--seconds", "3", "--pause", "0"]
-    done = subprocess.run(
-        [sys.executable, str(script), *options], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    for name in ("shop", "trial", "market"):
-        found = re.search(rf"^{name}: (\d+) rewards, estimate", done.stdout, re.MULTILINE)
-        assert found is not None
-        assert int(found[1]) >= 10
-    store = SQLiteStore(tmp_path / "demo.db", read_only=True)
-    assert len(store.bandits()) == 3
-    store.close()

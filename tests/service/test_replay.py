@@ -275,3 +275,12 @@ def test_pruning_on_the_command_line(path, capsys):
     for age in ("1", "d", "1.5d", "-1d", "1w"):
         assert run("prune", path, f"--older-than={age}") == 2
         assert "older-than must be a number with d, h, m or s" in capsys.readouterr().err
+
+
+def test_an_export_does_not_name_the_machine(path, capsys):
+    import platform
+
+    assert run("export", path) == 0
+    text = capsys.readouterr().out
+    assert '"host":""' in text
+    assert platform.node() not in text

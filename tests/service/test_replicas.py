@@ -13,9 +13,7 @@ import pytest
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import comparable_state
 from globalbandits.service.stores import open_store
-from tests.service.conftest import drop
-from tests.service.driver import N_CLIENTS
-from tests.service.ledger import (
+from tests.service.client_record import (
     WithoutSnapshots,
     check_decisions,
     check_memory,
@@ -23,6 +21,8 @@ from tests.service.ledger import (
     check_rewards,
     read,
 )
+from tests.service.conftest import drop
+from tests.service.driver import N_CLIENTS
 from tests.service.postgresql import Line
 from tests.service.test_kill import kill_when_grown
 

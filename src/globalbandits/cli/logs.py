@@ -43,6 +43,8 @@ def replay(db: Database, bandit: OneBandit = None) -> None:
             )
             if found.base:
                 print(f"  begins at version {found.base}; {found.gone} decisions are older")
+            if found.imported:
+                print(f"  {found.imported} decisions were imported with their rewards")
             if found.foreign:
                 print(f"  {found.foreign} of other versions of globalbandits come out otherwise")
             for line in found.wrong:
@@ -149,7 +151,8 @@ def prune(
 ) -> None:
     """Remove old decisions and their rewards; a snapshot keeps what was learned.
 
-    The server of an SQLite file must not be running; servers of a PostgreSQL database may.
+    An SQLite file shrinks. Its server must not be running: use globalbandits serve --keep instead.
+    Servers of a PostgreSQL database may run. Bandits that were deleted before are removed.
 
     [bold]Example[/bold]
 
@@ -157,10 +160,12 @@ def prune(
     """
     import time
 
+    from globalbandits.cli.arguments import as_seconds
     from globalbandits.service.log.retention import prune as prune_one
+    from globalbandits.service.log.retention import prune_deleted, shrink
     from globalbandits.service.stores import open_store
 
-    before = time.time_ns() // 1000 - _microseconds(older_than)
+    before = time.time_ns() // 1000 - 10**6 * as_seconds("older-than", older_than)
     store = open_store(db)
     try:
         for row in _chosen(store, bandit):
@@ -169,6 +174,9 @@ def prune(
                 f"{gone.name}: {gone.decisions} decisions and {gone.events} events removed; "
                 f"the log begins at version {gone.base}"
             )
+        if bandit is None:
+            print(f"{prune_deleted(store, before)} deleted bandits removed")
+        shrink(store)
     finally:
         store.close()
 
@@ -180,18 +188,3 @@ def _chosen(store: "Store", name: str | None) -> list["BanditRow"]:
     if name is not None and not rows:
         raise UnknownError(f"bandit must be one of this store's, got {name!r}")
     return rows
-
-
-def _microseconds(age: str) -> int:
-    """Return an age in microseconds.
-
-    >>> _microseconds("36h") == 36 * 3600 * 10**6
-    True
-    """
-    from globalbandits.errors import ServiceError
-
-    units = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-    number, unit = age[:-1], age[-1:]
-    if not (number.isascii() and number.isdigit() and len(number) <= 9 and unit in units):
-        raise ServiceError(f"older-than must be a number with d, h, m or s, got {age!r}")
-    return int(number) * units[unit] * 10**6

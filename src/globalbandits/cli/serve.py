@@ -10,6 +10,13 @@ if TYPE_CHECKING:
 _EXAMPLE = """{"model": {"family": "demand.linear_power", "arms": [0.4, 0.5, 0.6, 0.7, 0.8]}, \
 "policy": {"policy": "wagp"}}"""
 
+TokenDatabase = Annotated[
+    str,
+    typer.Argument(
+        metavar="DB", help="SQLite file of the service, or postgresql://user@host/database."
+    ),
+]
+
 token_app = typer.Typer(no_args_is_help=True, help="Tokens of a decision service.")
 
 
@@ -33,6 +40,24 @@ def serve(
     most_open: Annotated[
         int, typer.Option(help="Maximum number of open decisions of a bandit.")
     ] = 100_000,
+    deadline: Annotated[
+        str,
+        typer.Option(help="Deadline of new bandits that name none, such as 30d or 12h; or none."),
+    ] = "30d",
+    most_bandits: Annotated[
+        int | None, typer.Option(help="Maximum number of bandits of a tenant; no limit by default.")
+    ] = None,
+    max_loaded: Annotated[int, typer.Option(help="Maximum number of bandits in memory.")] = 1_000,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Prune decisions older than this, such as 400d; all stay by default."),
+    ] = None,
+    bandit_metrics: Annotated[
+        bool, typer.Option(help="Numbers of every bandit in memory at /metrics.")
+    ] = False,
+    webhook: Annotated[
+        str | None, typer.Option(help="Address that gets a POST when a model is refuted.")
+    ] = None,
     rate: Annotated[float, typer.Option(help="Requests per second and token.")] = 10_000.0,
 ) -> None:
     """Serve decisions over HTTP, and learn from their rewards.
@@ -46,18 +71,34 @@ def serve(
 
       GLOBALBANDITS_TOKEN=... globalbandits serve --db /data/shop.db --host 0.0.0.0
     """
+    from globalbandits._extras import needs_extra
     from globalbandits._validation import as_integer, as_positive
+    from globalbandits.cli.arguments import as_seconds
     from globalbandits.errors import ServiceError
 
-    needs_extra("serve", "starlette", "msgspec", "uvicorn", "httptools", "prometheus_client")
-    from globalbandits.service.server import bind, check_reachable, run
-    from globalbandits.service.service import ServiceOptions
+    with needs_extra("serve"):
+        from globalbandits.service.server import bind, check_reachable, run
+        from globalbandits.service.service import ServiceOptions
     from globalbandits.service.stores import open_store
 
     as_integer("port", port, 0, ServiceError, maximum=65_535)
     as_integer("most-open", most_open, 1, ServiceError)
+    if most_bandits is not None:
+        as_integer("most-bandits", most_bandits, 1, ServiceError)
+    as_integer("max-loaded", max_loaded, 10, ServiceError)
     as_positive("rate", rate, ServiceError)
-    options = ServiceOptions(token=token, most_open=most_open, rate=rate, burst=2 * rate)
+    options = ServiceOptions(
+        token=token,
+        most_bandits=most_bandits,
+        max_loaded=max_loaded,
+        most_open=most_open,
+        deadline_seconds=None if deadline == "none" else as_seconds("deadline", deadline),
+        keep_seconds=None if keep is None else as_seconds("keep", keep),
+        bandit_metrics=bandit_metrics,
+        webhook=webhook,
+        rate=rate,
+        burst=2 * rate,
+    )
     store = open_store(db)
     try:
         check_reachable(host, store, options)
@@ -101,12 +142,7 @@ def _print_address(db: str, host: str, port: int, tokens: bool) -> None:
 
 @token_app.command("create")
 def token_create(
-    db: Annotated[
-        str,
-        typer.Argument(
-            metavar="DB", help="SQLite file of the service, or postgresql://user@host/database."
-        ),
-    ],
+    db: TokenDatabase,
     role: Annotated[str, typer.Option(help="read, write or admin.")] = "write",
     tenant: Annotated[str, typer.Option(help="Tenant of the token.")] = "main",
     label: Annotated[str, typer.Option(help="Description of its purpose.")] = "",
@@ -134,14 +170,48 @@ def token_create(
     print(token)
 
 
-def needs_extra(extra: str, *packages: str) -> None:
-    """Raise an error with the install command if packages of an extra are missing."""
-    from importlib.util import find_spec
+@token_app.command("list")
+def token_list(db: TokenDatabase) -> None:
+    """List the tokens of all tenants, without their secrets. A server may be running.
 
-    from globalbandits.errors import ServiceError
+    [bold]Example[/bold]
 
-    missing = [package for package in packages if find_spec(package) is None]
-    if missing:
-        raise ServiceError(
-            f"{', '.join(missing)} must be installed: pip install 'globalbandits[{extra}]'"
-        )
+      globalbandits token list shop.db
+    """
+    from globalbandits.service.log.clock import as_text
+    from globalbandits.service.stores import open_store
+
+    store = open_store(db, read_only=True)
+    try:
+        for row in store.tokens():
+            ends = "" if row.expires_at is None else f" until {as_text(row.expires_at)}"
+            print(f"{row.id} {row.tenant} {row.role} since {as_text(row.at)}{ends} {row.label}")
+    finally:
+        store.close()
+
+
+@token_app.command("revoke")
+def token_revoke(
+    db: TokenDatabase,
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, see token list.")],
+) -> None:
+    """Revoke a token. No server may be using an SQLite file.
+
+    If a server is using it, an administrator can revoke a token with DELETE /v1/tokens/ID.
+
+    [bold]Example[/bold]
+
+      globalbandits token revoke shop.db 0123456789ab
+    """
+    from globalbandits.errors import UnknownError
+    from globalbandits.service.stores import open_store
+
+    store = open_store(db)
+    try:
+        if id not in {row.id for row in store.tokens()}:
+            raise UnknownError(f"id must be the id of a token, got {id!r}")
+        with store.transaction() as rows:
+            rows.drop_token(id)
+    finally:
+        store.close()
+    print(f"{id} is revoked")

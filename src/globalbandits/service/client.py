@@ -12,35 +12,37 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, overload
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-try:
-    import httpx
-    import msgspec as msgspec
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        f"{missing.name} must be installed: pip install 'globalbandits[client]'", name=missing.name
-    ) from None
-
+from globalbandits._extras import needs_extra
+from globalbandits._validation import as_positive, require
 from globalbandits.errors import ConflictError, ServiceError, StoreUnavailable, UnknownError
-from globalbandits.service.http.messages import (
-    BanditOut,
-    BanditsOut,
-    DecisionAnswer,
-    DecisionOut,
-    DecisionsOut,
-    EvidenceOut,
-    ExplanationOut,
-    PastOut,
-    RewardAnswer,
-    RewardOut,
-    RewardsOut,
-    SettingsOut,
-)
+
+with needs_extra("client"):
+    import httpx
+    import msgspec
+
+    from globalbandits.service.http.messages import (
+        BanditOut,
+        BanditsOut,
+        DecisionAnswer,
+        DecisionOut,
+        DecisionsOut,
+        DeletedOut,
+        EvidenceOut,
+        ExplanationOut,
+        ImportOut,
+        PastOut,
+        RewardAnswer,
+        RewardOut,
+        RewardsOut,
+        SettingsOut,
+    )
 
 RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 5.0
 _MAX_RETRY_AFTER_SECONDS = 60.0
+_SLOW_SECONDS = 30.0
 
 _Answer = TypeVar("_Answer")
 _Arguments = ParamSpec("_Arguments")
@@ -58,6 +60,8 @@ class Call(Generic[_Answer]):
         body: the body as plain data.
         headers: additional headers.
         repeatable: whether the request is idempotent.
+        slow: whether the service may have to build a model or a past state first.
+        fallback: the answer if the service is unavailable.
     """
 
     method: str
@@ -67,6 +71,8 @@ class Call(Generic[_Answer]):
     body: Any = None
     headers: Mapping[str, str] | None = None
     repeatable: bool = True
+    slow: bool = False
+    fallback: Any = None
 
     @property
     def content(self) -> bytes | None:
@@ -150,8 +156,10 @@ class _Calls:
     Args:
         url: the address of the service, such as ``http://127.0.0.1:8000``.
         token: a token, if the service needs one.
-        total: seconds after which a call gives up.
-        timeout: seconds for one attempt.
+        total: seconds after which a call gives up, with all of its retries. Calls for which the
+            service builds a model or a past state (`create`, `change`, `import_rewards`, and `past`
+            with its reasons) have at least 30 seconds.
+        timeout: seconds for one attempt, if ``total`` leaves so many.
         transport: a transport of httpx, for tests.
     """
 
@@ -162,22 +170,21 @@ class _Calls:
         url: str,
         token: str | None = None,
         *,
-        total: float = 30.0,
+        total: float = 1.0,
         timeout: float = 10.0,
         transport: Any = None,
     ) -> None:
         headers = {"User-Agent": "globalbandits", "Content-Type": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        self._total = total
-        self._http = self._http_client(
-            base_url=url, headers=headers, timeout=timeout, transport=transport
-        )
+        require(total >= 0.0, "total", "be at least 0", total, ServiceError)
+        self._total, self._timeout = total, as_positive("timeout", timeout, ServiceError)
+        self._http = self._http_client(base_url=url, headers=headers, transport=transport)
 
     @_Endpoint
     def create(self, name: str, spec: Mapping[str, Any]) -> Call[BanditOut]:
         """Create a bandit. A repeated call with the same specification changes nothing."""
-        return Call("PUT", _path("bandits", name), BanditOut, body=spec)
+        return Call("PUT", _path("bandits", name), BanditOut, body=spec, slow=True)
 
     @_Endpoint
     def change(
@@ -196,12 +203,25 @@ class _Calls:
             body=changes,
             headers=headers,
             repeatable=expected is None,
+            slow=True,
         )
 
     @_Endpoint
-    def bandits(self) -> Call[list[str]]:
-        """The names of all bandits."""
-        return Call("GET", _path("bandits"), BanditsOut, "bandits")
+    def bandits(self, search: str = "", after: str = "", limit: int = 100) -> Call[list[str]]:
+        """A page of the names of bandits, sorted.
+
+        Args:
+            search: only names that contain this text.
+            after: only names behind this one: the last name of the previous page.
+            limit: the size of a page, at most 1,000.
+        """
+        query = urlencode({"search": search, "after": after, "limit": limit})
+        return Call("GET", f"{_path('bandits')}?{query}", BanditsOut, "bandits")
+
+    @_Endpoint
+    def delete(self, name: str) -> Call[DeletedOut]:
+        """Delete a bandit. Its history stays in the log, and its name is free."""
+        return Call("DELETE", _path("bandits", name), DeletedOut)
 
     @_Endpoint
     def bandit(self, name: str) -> Call[BanditOut]:
@@ -209,14 +229,27 @@ class _Calls:
         return Call("GET", _path("bandits", name), BanditOut)
 
     @_Endpoint
-    def decide(self, name: str, request_id: str | None = None) -> Call[DecisionOut]:
-        """Make a decision. The same request id gives the same decision."""
+    def decide(
+        self, name: str, request_id: str | None = None, *, default: str | float | None = None
+    ) -> Call[DecisionOut]:
+        """Make a decision. The same request id gives the same decision.
+
+        Args:
+            name: the name of the bandit.
+            request_id: your id of the request; a random one by default.
+            default: the value to show if the service is unavailable. Such a decision has an empty
+                ``decision_id`` and no reward.
+        """
         body = {"request_id": request_id or _new_request_id()}
-        return Call("POST", _path("bandits", name, "decisions"), DecisionOut, body=body)
+        fallback = None if default is None else _default_decision(name, default)
+        path = _path("bandits", name, "decisions")
+        return Call("POST", path, DecisionOut, body=body, fallback=fallback)
 
     @_Endpoint
     def reward(self, name: str, decision_id: str, value: float) -> Call[RewardOut]:
         """Report the reward of a decision. A second, different value is a `ConflictError`."""
+        if not decision_id:
+            raise ServiceError("decision_id must not be empty: a default arm has no reward")
         path = _path("bandits", name, "decisions", decision_id, "reward")
         return Call("PUT", path, RewardOut, body={"reward": value})
 
@@ -241,10 +274,24 @@ class _Calls:
         return Call("POST", "/v1/rewards:batch", RewardsOut, "items", {"items": rewards})
 
     @_Endpoint
+    def import_rewards(
+        self, name: str, import_id: str, rewards: Iterable[tuple[Any, float]]
+    ) -> Call[ImportOut]:
+        """Learn past rewards, as (arm's value, reward), before the bandit's first decision.
+
+        At most 1,000 in one call. Each call needs an id of its own, which makes it repeatable.
+        """
+        items = [{"value": value, "reward": reward} for value, reward in rewards]
+        body = {"import_id": import_id, "items": items}
+        return Call(
+            "POST", _path("bandits", name, "rewards:import"), ImportOut, body=body, slow=True
+        )
+
+    @_Endpoint
     def past(self, decision_id: str, *, why: bool = False) -> Call[PastOut]:
         """A past decision; with ``why``, the explanation of its choice."""
         query = "?why=true" if why else ""
-        return Call("GET", _path("decisions", decision_id) + query, PastOut)
+        return Call("GET", _path("decisions", decision_id) + query, PastOut, slow=why)
 
     @_Endpoint
     def explanation(self, name: str) -> Call[ExplanationOut]:
@@ -266,20 +313,35 @@ class Client(_Calls):
     Args:
         url: the address of the service, such as ``http://127.0.0.1:8000``.
         token: a token, if the service needs one.
-        total: seconds after which a call gives up.
-        timeout: seconds for one attempt.
+        total: seconds after which a call gives up, with all of its retries. Calls for which the
+            service builds a model or a past state (`create`, `change`, `import_rewards`, and `past`
+            with its reasons) have at least 30 seconds.
+        timeout: seconds for one attempt, if ``total`` leaves so many.
         transport: a transport of httpx, for tests.
     """
 
     _http_client = httpx.Client
 
     def _send(self, call: Call[_Answer]) -> _Answer:
+        try:
+            return self._send_until_answered(call)
+        except StoreUnavailable:
+            if call.fallback is None:
+                raise
+            fallback: _Answer = call.fallback
+            return fallback
+
+    def _send_until_answered(self, call: Call[_Answer]) -> _Answer:
         retries = _Retries(call, self._total)
         while True:
             failure: httpx.Response | Exception
             try:
                 failure = response = self._http.request(
-                    call.method, call.path, content=call.content, headers=call.headers
+                    call.method,
+                    call.path,
+                    content=call.content,
+                    headers=call.headers,
+                    timeout=retries.timeout(self._timeout),
                 )
                 if response.status_code not in RETRIED_STATUSES:
                     return call.read(response.status_code, response.content)
@@ -288,11 +350,16 @@ class Client(_Calls):
             time.sleep(retries.pause(failure))
 
     @contextmanager
-    def decision(self, name: str, request_id: str | None = None) -> Iterator["OpenDecision"]:
-        """Make a decision whose reward is sent when the block ends without an error."""
-        opened = OpenDecision(self.decide(name, request_id))
+    def decision(
+        self, name: str, request_id: str | None = None, *, default: str | float | None = None
+    ) -> Iterator["OpenDecision"]:
+        """Make a decision whose reward is sent when the block ends without an error.
+
+        The reward of a default arm, shown while the service was unavailable, is not sent.
+        """
+        opened = OpenDecision(self.decide(name, request_id, default=default))
         yield opened
-        if opened.sent is not None:
+        if opened.sent is not None and opened.id:
             self.reward(name, opened.id, opened.sent)
 
     def close(self) -> None:
@@ -312,27 +379,44 @@ class AsyncClient(_Calls):
     _http_client = httpx.AsyncClient
 
     async def _send(self, call: Call[_Answer]) -> _Answer:
+        try:
+            return await self._send_until_answered(call)
+        except StoreUnavailable:
+            if call.fallback is None:
+                raise
+            fallback: _Answer = call.fallback
+            return fallback
+
+    async def _send_until_answered(self, call: Call[_Answer]) -> _Answer:
         retries = _Retries(call, self._total)
         while True:
             failure: httpx.Response | Exception
             try:
-                failure = response = await self._http.request(
-                    call.method, call.path, content=call.content, headers=call.headers
-                )
+                async with asyncio.timeout(retries.seconds_left):
+                    failure = response = await self._http.request(
+                        call.method,
+                        call.path,
+                        content=call.content,
+                        headers=call.headers,
+                        timeout=retries.timeout(self._timeout),
+                    )
                 if response.status_code not in RETRIED_STATUSES:
                     return call.read(response.status_code, response.content)
-            except httpx.TransportError as error:
+            except (httpx.TransportError, TimeoutError) as error:
                 failure = error
             await asyncio.sleep(retries.pause(failure))
 
     @asynccontextmanager
     async def decision(
-        self, name: str, request_id: str | None = None
+        self, name: str, request_id: str | None = None, *, default: str | float | None = None
     ) -> AsyncIterator["OpenDecision"]:
-        """Make a decision whose reward is sent when the block ends without an error."""
-        opened = OpenDecision(await self.decide(name, request_id))
+        """Make a decision whose reward is sent when the block ends without an error.
+
+        The reward of a default arm, shown while the service was unavailable, is not sent.
+        """
+        opened = OpenDecision(await self.decide(name, request_id, default=default))
         yield opened
-        if opened.sent is not None:
+        if opened.sent is not None and opened.id:
             await self.reward(name, opened.id, opened.sent)
 
     async def close(self) -> None:
@@ -378,8 +462,23 @@ class _Retries:
 
     def __init__(self, call: Call[Any], total_seconds: float) -> None:
         self._call = call
-        self._ends = time.monotonic() + total_seconds
+        seconds = max(total_seconds, _SLOW_SECONDS) if call.slow else total_seconds
+        self._ends = time.monotonic() + seconds
         self._n_failed = 0
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the call gives up."""
+        return max(self._ends - time.monotonic(), 0.001)
+
+    def timeout(self, seconds: float) -> httpx.Timeout:
+        """The limits of the next attempt.
+
+        httpx has a limit for each phase and none for their sum. A connection must be there in half
+        of the time, so that enough is left for the answer.
+        """
+        left = min(self.seconds_left, seconds)
+        return httpx.Timeout(left, connect=left / 2.0)
 
     def pause(self, failure: "httpx.Response | Exception") -> float:
         """Count a failed attempt and return the seconds to wait before the next.
@@ -415,6 +514,23 @@ def pause_seconds(n_failed: int, retry_after: str | None) -> float:
 
 def _path(*parts: str) -> str:
     return "/".join(["/v1", *(quote(part, safe="") for part in parts)])
+
+
+def _default_decision(name: str, value: str | float) -> DecisionOut:
+    """The decision of a client whose service is unavailable. It has no id."""
+    return DecisionOut(
+        decision_id="",
+        bandit=name,
+        arm=-1,
+        value=value,
+        chosen=-1,
+        chosen_value=value,
+        version=-1,
+        settings_number=-1,
+        decided_at="",
+        deadline=None,
+        replayed=False,
+    )
 
 
 def _new_request_id() -> str:

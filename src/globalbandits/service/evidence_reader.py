@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
@@ -39,13 +39,18 @@ class EvidenceReader:
     Args:
         seconds: between two readings of a bandit.
         now: a monotonic clock.
+        observe: called with every new reading, on another thread.
     """
 
     def __init__(
-        self, seconds: float = READING_SECONDS, now: Callable[[], float] = time.monotonic
+        self,
+        seconds: float = READING_SECONDS,
+        now: Callable[[], float] = time.monotonic,
+        observe: "Callable[[Bandit, EvidenceReading], None]" = lambda bandit, reading: None,
     ) -> None:
         self._seconds = seconds
         self._now = now
+        self._observe = observe
         self._starting = threading.Lock()
         self._pool: ProcessPoolExecutor | None = None
         self._latest: dict[int, EvidenceReading] = {}
@@ -80,10 +85,22 @@ class EvidenceReader:
 
         def done(finished: "Future[dict[str, Any]]") -> None:
             if succeeded(finished):
-                self._latest[id] = EvidenceReading(version, number, at, finished.result())
+                reading = EvidenceReading(version, number, at, finished.result())
+                self._latest[id] = reading
+                self._observe(bandit, reading)
 
         self._running[id] = future
         future.add_done_callback(done)
+
+    def latest(self, bandit: Bandit) -> EvidenceReading | None:
+        """The latest reading, or None. Does not start a new one."""
+        return self._latest.get(bandit.row.id)
+
+    def wait(self, bandit: Bandit, seconds: float) -> None:
+        """Wait until the reading under way is finished, at most some seconds."""
+        running = self._running.get(bandit.row.id)
+        if running is not None:
+            wait([running], seconds)
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> "Future[Any] | None":
         """Run a function in the process; None if the process has just died. Then call it again."""

@@ -218,6 +218,8 @@ class JSONLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if hasattr(record, "event"):
+            line["event"] = record.event
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line)

@@ -8,23 +8,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from globalbandits.errors import GlobalBanditsError, StoreUnavailable
+from globalbandits.errors import GlobalBanditsError, StoreUnavailable, UnknownError
 from globalbandits.service.evidence_history import EvidenceHistory
-from globalbandits.service.evidence_reader import EvidenceReader
-from globalbandits.service.log import Log
+from globalbandits.service.log import MAX_LOADED, OPEN_SECONDS, Log
 from globalbandits.service.log.append import NewDecision, NewEvent
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.clock import Clock
+from globalbandits.service.log.retention import prune_online
 from globalbandits.service.log.sweeper import Sweeper
-from globalbandits.service.log.writer import AnswerFuture, answer_all
+from globalbandits.service.log.writer import AnswerFuture, Change, answer_all
 from globalbandits.service.metrics import Metrics
 from globalbandits.service.rate_limiter import RateLimiter
 from globalbandits.service.stores.base import Store
 from globalbandits.service.tokens import Tokens
+from globalbandits.service.watch import Watch
 
 _LOGGER = logging.getLogger("globalbandits.service")
 _FAULT_SECONDS = 2.0  # time for which the store is unavailable after a failed commit
 _SAVE_SECONDS = 300.0  # between snapshots of all bandits that have changed
+_PRUNE_SECONDS = 3600.0  # between two rounds of pruning
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -34,25 +36,39 @@ class ServiceOptions(NamedTuple):
     Attributes:
         token: a token with the role admin in the main tenant.
         hosts: the host names that need no token.
-        most_bandits: maximum number of bandits of a tenant.
+        most_bandits: maximum number of bandits of a tenant; None for no limit.
+        max_loaded: maximum number of bandits in memory.
         most_open: maximum number of open decisions of a bandit.
+        deadline_seconds: the deadline of new bandits whose body does not name one; None for none.
         rate: requests per second of a token.
         burst: maximum number of requests of a token at once, after a pause.
         most_streams: maximum number of open event streams.
+        recount_seconds: the time between two counts of a bandit that has too many open decisions.
         sweep_seconds: the time between two sweeps for default rewards.
         reading_seconds: the time between two readings of a bandit's evidence.
+        watch_seconds: the time between two rounds of the watch; None for no watch.
+        keep_seconds: the age at which decisions are pruned; None to keep all of them.
+        webhook: an address that gets a POST when a model is refuted.
+        bandit_metrics: whether `/metrics` has numbers of every bandit in memory.
         compiled: as in `Learner`.
     """
 
     token: str | None = None
     hosts: frozenset[str] = LOCAL_HOSTS
-    most_bandits: int = 100
+    most_bandits: int | None = None
+    max_loaded: int = MAX_LOADED
     most_open: int = 100_000
+    deadline_seconds: float | None = OPEN_SECONDS
     rate: float = 10_000.0
     burst: float = 20_000.0
     most_streams: int = 100
+    recount_seconds: float = 10.0
     sweep_seconds: float = 1.0
     reading_seconds: float = 5.0
+    watch_seconds: float | None = 60.0
+    keep_seconds: float | None = None
+    webhook: str | None = None
+    bandit_metrics: bool = False
     compiled: bool | None = None
 
 
@@ -74,12 +90,14 @@ class Service:
             store,
             clock=clock,
             compiled=self.options.compiled,
+            max_loaded=self.options.max_loaded,
             notify=self._notify,
             observe=self.metrics.commit,
         )
         self.tokens = Tokens(store.tokens(), self.log.clock.now, self.options.token)
         self.rates = RateLimiter(self.options.rate, self.options.burst)
-        self.readings = EvidenceReader(self.options.reading_seconds)
+        self.watch = Watch(self.log, self.options.reading_seconds, self.options.webhook)
+        self.readings = self.watch.readings
         self.histories = EvidenceHistory(store, self.readings, self.options.reading_seconds)
         self.sweeper = Sweeper(self.log)
         self.draining = False
@@ -96,6 +114,10 @@ class Service:
         """Start the periodic tasks."""
         self._loop = asyncio.get_running_loop()
         self._tasks = [asyncio.create_task(self._sweep()), asyncio.create_task(self._save())]
+        if self.options.keep_seconds is not None:
+            self._tasks.append(asyncio.create_task(self._prune(self.options.keep_seconds)))
+        if self.options.watch_seconds is not None:
+            self._tasks.append(asyncio.create_task(self._watch(self.options.watch_seconds)))
 
     async def stop(self) -> None:
         """Store the queued work, save all bandits, and close the store."""
@@ -139,19 +161,25 @@ class Service:
             loading.add_done_callback(lambda _: self._loading.pop(key))
         return await asyncio.shield(loading)
 
-    async def store(self, work: NewDecision | NewEvent) -> Any:
+    async def store(self, work: NewDecision | NewEvent | Change) -> Any:
         """Store a decision or an event, and return its result."""
         assert self._loop is not None
         future: Any = self.log.writer.submit(work, self._loop.create_future)
         return await future
 
-    async def store_all(self, works: Sequence[NewDecision | NewEvent]) -> list[Any]:
-        """Store decisions and events in one commit, and return their results."""
+    async def store_all(self, works: Sequence[NewDecision | NewEvent | Change]) -> list[Any]:
+        """Store decisions and events in one commit, changes in their own; return the results.
+
+        The result of work for a bandit that was deleted meanwhile is an `UnknownError`.
+        """
         assert self._loop is not None
         if not works:
             return []
         futures: Any = self.log.writer.submit_all(works, self._loop.create_future)
-        answers: list[Any] = await asyncio.gather(*futures)
+        answers: list[Any] = await asyncio.gather(*futures, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, UnknownError):
+                raise answer
         return answers
 
     async def _sweep(self) -> None:
@@ -174,13 +202,31 @@ class Service:
             await self._try(self.log.save_due)
             if seconds >= _SAVE_SECONDS:
                 seconds = 0.0
-                for bandit in self.log.loaded():
-                    await self._try(partial(self._save_one, bandit))
+                await self._try(self._save_all)
 
-    def _save_one(self, bandit: Bandit) -> None:
-        """Save a bandit and wait. A thousand snapshots at once would delay all requests."""
-        saved = self.log.save(bandit)
-        if saved is not None:
+    async def _watch(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            for bandit in self.log.loaded():
+                pause = 0.0
+
+                def visit(bandit: Bandit = bandit) -> None:
+                    nonlocal pause
+                    pause = self.watch.visit(bandit)
+
+                await self._try(visit)
+                await asyncio.sleep(pause)
+
+    async def _prune(self, keep_seconds: float) -> None:
+        while True:
+            before = self.log.clock.now() - round(keep_seconds * 1e6)
+            if not self.sweeper.paused:  # a clock that was set must not delete anything
+                await self._try(partial(prune_online, self.log, before))
+            await asyncio.sleep(_PRUNE_SECONDS)
+
+    def _save_all(self) -> None:
+        """Save bandits and wait between commits, so that requests are not delayed."""
+        for saved in self.log.save_all():
             saved.result()
 
     async def _try(self, work: Callable[[], object]) -> str:

@@ -15,30 +15,30 @@ from globalbandits.policies.independent.thompson_sampling import ThompsonSamplin
 from globalbandits.policies.independent.ucb_tuned import UCBTuned
 from globalbandits.policies.independent.uniform import Uniform
 from globalbandits.statistics import count, no_statistics
-from tests.oracles import field
-from tests.policies.field.side_by_side import FAMILIES, coin_reward, pricing, race
+from tests.oracles import published_policies as naive
+from tests.policies.races import FAMILIES, coin_reward, pricing, race
 
 CASES = {
-    "ucb_tuned": (UCBTuned(), lambda p: field.NaiveIndex(p, field.ucb_tuned), 2000),
-    "moss": (MOSS(), lambda p: field.NaiveIndex(p, field.moss), 2000),
-    "imed": (IMED(), lambda p: field.NaiveIndex(p, field.imed), 2000),
+    "ucb_tuned": (UCBTuned(), lambda p: naive.NaiveIndex(p, naive.ucb_tuned), 2000),
+    "moss": (MOSS(), lambda p: naive.NaiveIndex(p, naive.moss), 2000),
+    "imed": (IMED(), lambda p: naive.NaiveIndex(p, naive.imed), 2000),
     "imed learned": (
         IMED(variance="learned"),
-        lambda p: field.NaiveIndex(p, field.learned_imed),
+        lambda p: naive.NaiveIndex(p, naive.learned_imed),
         400,
     ),
-    "kl_ucb": (KLUCB(), lambda p: field.NaiveIndex(p, field.kl_ucb()), 1500),
-    "kl_ucb c=3": (KLUCB(c=3), lambda p: field.NaiveIndex(p, field.kl_ucb(3)), 300),
-    "thompson_sampling": (ThompsonSampling(), field.NaiveThompson, 2000),
+    "kl_ucb": (KLUCB(), lambda p: naive.NaiveIndex(p, naive.kl_ucb()), 1500),
+    "kl_ucb c=3": (KLUCB(c=3), lambda p: naive.NaiveIndex(p, naive.kl_ucb(3)), 300),
+    "thompson_sampling": (ThompsonSampling(), naive.NaiveThompson, 2000),
     "thompson_sampling learned": (
         ThompsonSampling(variance="learned"),
-        field.NaiveStudent,
+        naive.NaiveStudent,
         400,
     ),
-    "epsilon_greedy": (EpsilonGreedy(), lambda p: field.NaiveEpsilon(p, 0.1), 2000),
-    "explore_then_commit": (ExploreThenCommit(plays=9), lambda p: field.NaiveCommit(p, 9), 500),
-    "uniform": (Uniform(), field.NaiveUniform, 100),
-    "fixed_arm": (FixedArm(2), lambda p: field.NaiveFixed(p, 2), 100),
+    "epsilon_greedy": (EpsilonGreedy(), lambda p: naive.NaiveEpsilon(p, 0.1), 2000),
+    "explore_then_commit": (ExploreThenCommit(plays=9), lambda p: naive.NaiveCommit(p, 9), 500),
+    "uniform": (Uniform(), naive.NaiveUniform, 100),
+    "fixed_arm": (FixedArm(2), lambda p: naive.NaiveFixed(p, 2), 100),
 }
 
 

@@ -13,7 +13,7 @@ from globalbandits.policies import (
     SlidingWindowUCB,
     ThompsonSampling,
 )
-from tests.policies.field.side_by_side import pricing
+from tests.policies.races import pricing
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from globalbandits.policies import GLMUCB, OFUL, LinearGreedy, LinUCB
-from tests.oracles import field
-from tests.policies.field.side_by_side import FAMILIES, PRICES, doses, pricing, race, scaled_pricing
+from tests.oracles import published_policies as naive
+from tests.policies.races import FAMILIES, PRICES, doses, pricing, race, scaled_pricing
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_linear_greedy(family):
     model, problem, theta = FAMILIES[family]()
-    race(LinearGreedy(), field.NaiveLinearGreedy(problem), model, problem.means(theta), 1500)
+    race(LinearGreedy(), naive.NaiveLinearGreedy(problem), model, problem.means(theta), 1500)
 
 
 def test_linear_greedy_in_other_units():
     model, problem, theta = scaled_pricing()
-    race(LinearGreedy(), field.NaiveLinearGreedy(problem), model, problem.means(theta), 200)
+    race(LinearGreedy(), naive.NaiveLinearGreedy(problem), model, problem.means(theta), 200)
 
 
 @pytest.mark.parametrize("features", [None, "own"])
@@ -37,9 +37,9 @@ def test_ridge_policies_make_the_choices_of_a_solved_regression(features):
 
     given = None if features is None else u.tolist()
     policy = OFUL(features=given, ridge=2.0)
-    race(policy, field.NaiveRidge(problem, u, 2.0, radius), model, problem.means(theta), 2200)
+    race(policy, naive.NaiveRidge(problem, u, 2.0, radius), model, problem.means(theta), 2200)
     width = 1 + math.sqrt(math.log(2 / 0.05) / 2)
-    oracle = field.NaiveRidge(problem, u, 1.0, lambda v: width)
+    oracle = naive.NaiveRidge(problem, u, 1.0, lambda v: width)
     race(LinUCB(features=given), oracle, model, problem.means(theta), 1000)
 
 
@@ -60,5 +60,5 @@ def test_glm_ucb_makes_the_choices_of_a_general_optimiser(family, scale):
         inside = 2 * d * math.log(t) * math.log(2 * d * t / 0.1)
         return scale * 2 * 0.25 * kappa / slope * math.sqrt(inside)
 
-    oracle = field.NaiveGlm(problem, setup.features, setup.design, rho)
+    oracle = naive.NaiveGlm(problem, setup.features, setup.design, rho)
     race(policy, oracle, model, problem.means(theta), 250)

@@ -13,7 +13,7 @@ from globalbandits.statistics import count, count_many, no_statistics
 from globalbandits.testing import check_policy
 from tests.oracles.confidence_set import BruteForce
 from tests.policies import contract
-from tests.policies.field.side_by_side import coin_reward
+from tests.policies.races import coin_reward
 
 
 def flat():

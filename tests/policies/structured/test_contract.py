@@ -22,7 +22,7 @@ from globalbandits.policies import (
 from globalbandits.statistics import count, no_statistics
 from tests.policies import contract
 from tests.policies.families import model_of
-from tests.policies.field.side_by_side import doses, pricing
+from tests.policies.races import doses, pricing
 from tests.simulation import worlds
 
 REBUILT = [

@@ -12,8 +12,8 @@ from globalbandits.model import RegionalModel, RewardModel
 from globalbandits.policies import IDS, OSSB, UCBS, WAGP, Learner, RegionalUCB
 from globalbandits.policies.structured.ids import mix
 from globalbandits.statistics import count, no_statistics
-from tests.oracles.field import NaiveIds, best_ratio, kl
-from tests.policies.field.side_by_side import FAMILIES, beta_reward, doses, pricing, tangents
+from tests.oracles.published_policies import NaiveIds, best_ratio, kl
+from tests.policies.races import FAMILIES, beta_reward, doses, pricing, tangents
 from tests.policies.valued import EVERY
 
 

@@ -4,43 +4,43 @@ import pytest
 
 from globalbandits.model.regional import RegionalModel
 from globalbandits.policies import OSSB, TSC, UCBC, UCBS, GridGreedy, GridThompson, RegionalUCB
-from tests.oracles import field
-from tests.policies.field.side_by_side import FAMILIES, doses, pricing, race, scaled_pricing
+from tests.oracles import published_policies as naive
+from tests.policies.races import FAMILIES, doses, pricing, race, scaled_pricing
 
 CASES = {
-    "ucb_s": (UCBS(), lambda p: field.NaiveUcbS(p, 0.75, 0.25), 1500),
-    "ucb_s narrow": (UCBS(alpha=0.02), lambda p: field.NaiveUcbS(p, 0.005, 0.25), 500),
-    "ucb_s learned": (UCBS(variance="learned"), lambda p: field.NaiveUcbS(p, 3.0, None), 300),
-    "ucb_c": (UCBC(alpha=3.0, variance=0.06), lambda p: field.NaiveUcbC(p, 0.36, 0.06), 1500),
+    "ucb_s": (UCBS(), lambda p: naive.NaiveUcbS(p, 0.75, 0.25), 1500),
+    "ucb_s narrow": (UCBS(alpha=0.02), lambda p: naive.NaiveUcbS(p, 0.005, 0.25), 500),
+    "ucb_s learned": (UCBS(variance="learned"), lambda p: naive.NaiveUcbS(p, 3.0, None), 300),
+    "ucb_c": (UCBC(alpha=3.0, variance=0.06), lambda p: naive.NaiveUcbC(p, 0.36, 0.06), 1500),
     "ucb_c narrow": (
         UCBC(alpha=0.02, variance=0.25),
-        lambda p: field.NaiveUcbC(p, 0.01, 0.25),
+        lambda p: naive.NaiveUcbC(p, 0.01, 0.25),
         500,
     ),
-    "ucb_c learned": (UCBC(), lambda p: field.NaiveUcbC(p, 2.0, None), 300),
-    "ts_c learned": (TSC(variance="learned"), lambda p: field.NaiveTsC(p, 6.0, None), 300),
-    "ts_c": (TSC(), lambda p: field.NaiveTsC(p, 1.5, 0.25), 1500),
+    "ucb_c learned": (UCBC(), lambda p: naive.NaiveUcbC(p, 2.0, None), 300),
+    "ts_c learned": (TSC(variance="learned"), lambda p: naive.NaiveTsC(p, 6.0, None), 300),
+    "ts_c": (TSC(), lambda p: naive.NaiveTsC(p, 1.5, 0.25), 1500),
     "grid_greedy": (
         GridGreedy(cells=300, likelihood="beta"),
-        lambda p: field.NaiveGridGreedy(p, "beta", 300),
+        lambda p: naive.NaiveGridGreedy(p, "beta", 300),
         1500,
     ),
     "grid_greedy quasi": (
         GridGreedy(cells=300, likelihood="bernoulli"),
-        lambda p: field.NaiveGridGreedy(p, "bernoulli", 300),
+        lambda p: naive.NaiveGridGreedy(p, "bernoulli", 300),
         1500,
     ),
     "grid_thompson": (
         GridThompson(cells=300, likelihood="beta"),
-        lambda p: field.NaiveGridThompson(p, "beta", 300),
+        lambda p: naive.NaiveGridThompson(p, "beta", 300),
         1500,
     ),
     "grid_thompson quasi": (
         GridThompson(cells=310, likelihood="bernoulli"),  # no middle where two tangents cross
-        lambda p: field.NaiveGridThompson(p, "bernoulli", 310),
+        lambda p: naive.NaiveGridThompson(p, "bernoulli", 310),
         1500,
     ),
-    "ossb": (OSSB(), field.NaiveOssb, 500),
+    "ossb": (OSSB(), naive.NaiveOssb, 500),
 }
 
 
@@ -67,7 +67,7 @@ def test_regional_ucb_makes_the_choices_of_its_naive_version():
         (h.inverse_constant, h.inverse_exponent, h.constant, h.exponent)
         for h in (model.holder, other.holder)
     ]
-    oracle = field.NaiveRegional([problem, other_problem], constants, alpha=0.001)
+    oracle = naive.NaiveRegional([problem, other_problem], constants, alpha=0.001)
     means = joint.means([0.4, 2.5])
     *_, chosen = race(RegionalUCB(alpha=0.001), oracle, joint, means, 800)
     assert {0, 1} <= set(joint.group_of[chosen].tolist())

@@ -7,7 +7,7 @@ import pytest
 from globalbandits.environments import Environment
 from globalbandits.policies import TSC, UCBC, UCBS, GridGreedy, GridThompson
 from globalbandits.simulation import simulate
-from tests.policies.field.side_by_side import pricing
+from tests.policies.races import pricing
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")  # what cannot be compiled warns
 

@@ -11,13 +11,13 @@ from globalbandits.policies.independent.explore_then_commit import ExploreThenCo
 from globalbandits.policies.learner import Learner
 from globalbandits.policies.windows.discounted_ucb import DiscountedUCB
 from globalbandits.policies.windows.sliding_window_ucb import SlidingWindowUCB
-from tests.oracles import field
-from tests.policies.field.side_by_side import FAMILIES, pricing, race
+from tests.oracles import published_policies as naive
+from tests.policies.races import FAMILIES, pricing, race
 
 CASES = {
-    "window": (SlidingWindowUCB(window=150), lambda p: field.NaiveWindow(p, 150)),
-    "short window": (SlidingWindowUCB(window=20), lambda p: field.NaiveWindow(p, 20)),
-    "discount": (DiscountedUCB(discount=0.98), lambda p: field.NaiveDiscount(p, 0.98)),
+    "window": (SlidingWindowUCB(window=150), lambda p: naive.NaiveWindow(p, 150)),
+    "short window": (SlidingWindowUCB(window=20), lambda p: naive.NaiveWindow(p, 20)),
+    "discount": (DiscountedUCB(discount=0.98), lambda p: naive.NaiveDiscount(p, 0.98)),
 }
 
 

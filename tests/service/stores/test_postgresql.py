@@ -11,7 +11,7 @@ pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 import psycopg
 
 from globalbandits.cli.app import main
-from globalbandits.errors import ConflictError, StoreError, StoreUnavailable
+from globalbandits.errors import ConflictError, MissingExtraError, StoreError, StoreUnavailable
 from globalbandits.service.log import Log
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import comparable_state, replay
@@ -212,8 +212,9 @@ def test_a_malformed_address_and_an_unreachable_server():
 
 
 def test_without_the_driver_it_is_said_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "globalbandits.service.stores.postgresql", None)
-    with pytest.raises(StoreError, match=r"pip install 'globalbandits\[postgres\]'"):
+    monkeypatch.delitem(sys.modules, "globalbandits.service.stores.postgresql")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "globalbandits\[postgres\]"'):
         open_store("postgresql://host/db")
 
 
@@ -221,14 +222,14 @@ def test_a_server_that_was_restarted(empty):
     log = Log(PostgreSQLStore(empty.address), compiled=False)
     log.create("shop", WAGP)
     id = log.decide("shop", "a").decision.id
-    assert log.store.n_open(1) == 1
+    assert log.store.open_decisions(1, 0, 0)[0] == 1
     empty.stop()
     with pytest.raises(StoreUnavailable, match="cannot be"):
         log.reward("shop", id, 0.3)
     with pytest.raises(StoreUnavailable, match="cannot be"):
-        log.store.n_open(1)
+        log.store.open_decisions(1, 0, 0)[0]
     empty.start()
-    assert log.store.n_open(1) == 1
+    assert log.store.open_decisions(1, 0, 0)[0] == 1
     assert log.reward("shop", id, 0.3).outcome == "learned"
     log.close()
 

@@ -16,7 +16,8 @@ import pytest
 from globalbandits.errors import StoreError, StoreUnavailable
 from globalbandits.service.log import Log
 from globalbandits.service.stores import SQLiteStore
-from globalbandits.service.stores.migrations import Migration, migrations
+from globalbandits.service.stores.migrations import APPLICATION_ID, Migration, migrations
+from globalbandits.service.stores.records import Event, StoredEvent
 from globalbandits.service.stores.records import WriterRow
 from globalbandits.service.stores.sqlite import FileLock
 from tests.service.worlds import WAGP
@@ -356,4 +357,41 @@ def test_no_question_of_a_request_reads_a_whole_table(path, monkeypatch):
     assert len(plans) >= 12
     scans = [plan for plan in plans if "SCAN" in plan[1] and "requested" not in plan[1]]
     assert [plan for plan in scans if "CONSTANT" not in plan[1]] == []
+    store.close()
+
+
+def test_a_file_of_the_second_schema_keeps_every_row(tmp_path):
+    path = tmp_path / "old.db"
+    old = sqlite3.connect(path)
+    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    old.execute("CREATE TABLE schema (number INTEGER, at INTEGER)")
+    for step in migrations()[:2]:
+        old.executescript(step.sql)
+        old.execute("INSERT INTO schema VALUES (?, 0)", (step.number,))
+    old.execute("INSERT INTO writers VALUES (1, 'x', '3', 'host', 1)")
+    for bandit in (3, 8):
+        old.execute(f"INSERT INTO bandits VALUES ({bandit}, 'main', 'b{bandit}', '{{}}', 1, 2, 5)")
+        old.execute(f"INSERT INTO settings VALUES ({bandit}, 1, 0, '{{}}', 5)")
+        old.execute(
+            f"INSERT INTO decisions VALUES ('d{bandit}', {bandit}, 'r', 0, 1, 0, 1, 1, 6, NULL)"
+        )
+        for seq, kind in enumerate(("reward", "retraction"), 1):
+            row = (bandit, seq, kind, f"d{bandit}", 1, 1 / 3, 7)
+            old.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    old.commit()
+    old.close()
+    store = SQLiteStore(path)
+    assert [(row.id, row.name, row.version) for row in store.bandits()] == [
+        (3, "b3", 2),
+        (8, "b8", 2),
+    ]
+    expected = [StoredEvent("reward", 1 / 3, 1), StoredEvent("retraction", 1 / 3, 2)]
+    assert store.stored_events("d8") == expected
+    with store.transaction() as rows:
+        rows.add_events([Event(8, 3, "correction", "d8", 1, 0.5, 9)])
+        rows.delete_bandit(3, 10)
+        rows.add_bandit(store.bandit(8)._replace(name="b3"))
+    for pragma, value in (("auto_vacuum", [(2,)]), ("foreign_key_check", [])):
+        assert store._writer.execute(f"PRAGMA {pragma}").fetchall() == value
+    store.check()
     store.close()

@@ -177,7 +177,7 @@ def build_prior(
     )
 
 
-def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -> None:
+def guess_means(prior: Any, stats: Statistics, noise: Noise, memory: Sketch) -> None:
     """Guess the arms' means before the variances of rewards are known, and size their errors.
 
     The curves are averaged over a few cells, with the likelihood of Bernoulli rewards. Then each
@@ -185,6 +185,7 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
     """
     n_arms = stats.counts.shape[0]
     own, rewards, logs = memory.own, memory.rewards, memory.logs
+    stride = prior.means.shape[0] // logs.shape[0]
     for arm in range(n_arms):
         noise.guesses[arm] = 0.0
         own[arm] = 0.0
@@ -195,7 +196,7 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
             rewards[arm] = min(SKETCH_MAX_REWARDS, count)
     top = -math.inf
     for row in range(logs.shape[0]):
-        cell = row * SKETCH_STRIDE + SKETCH_STRIDE // 2
+        cell = row * stride + stride // 2
         log = prior.log_thetas[cell]
         for arm in range(n_arms):
             log += rewards[arm] * (
@@ -205,7 +206,7 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
         top = max(top, log)
     mass = 0.0
     for row in range(logs.shape[0]):
-        cell = row * SKETCH_STRIDE + SKETCH_STRIDE // 2
+        cell = row * stride + stride // 2
         weight = math.exp(logs[row] - top)
         mass += weight
         for arm in range(n_arms):

@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.elastic.curve_posterior import (
     EQUAL_WEIGHTS,
     N_SCALES,
@@ -183,6 +183,7 @@ class RandomEffectsThompson(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model on a grid."""
+        require_one_number(model, "RandomEffectsThompson")
         return Setup(model.tables, build_prior(model, self.prior or EQUAL_WEIGHTS), SIMILAR_ARMS)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:

@@ -9,7 +9,7 @@ import itertools
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -17,7 +17,12 @@ from starlette.responses import Response, StreamingResponse
 
 from globalbandits._plain_data import plain
 from globalbandits._version import __version__
-from globalbandits.errors import ConflictError, GlobalBanditsError, UnknownError
+from globalbandits.errors import (
+    ConflictError,
+    GlobalBanditsError,
+    StoreUnavailable,
+    UnknownError,
+)
 from globalbandits.model import RewardModel
 from globalbandits.model.catalogue.names import (
     families,
@@ -34,11 +39,13 @@ from globalbandits.service.http.messages import (
     DecisionAnswer,
     DecisionOut,
     DecisionsOut,
+    DeletedOut,
     EvidenceOut,
     ExplanationOut,
     FamilyOut,
     HealthOut,
     HistoryOut,
+    ImportOut,
     LatestDecision,
     LatestOut,
     NewTokenOut,
@@ -73,8 +80,14 @@ from globalbandits.service.log.append import (
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.clock import as_text
 from globalbandits.service.log.replay import Redecision
-from globalbandits.service.log.settings import build_model, canonical_json, plain_arm
+from globalbandits.service.log.settings import (
+    Settings,
+    build_model,
+    canonical_json,
+    plain_arm,
+)
 from globalbandits.service.log.writer import Change
+from globalbandits.service.metrics import bandit_facts
 from globalbandits.service.service import Service
 from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.records import (
@@ -90,6 +103,7 @@ EVENTS_PER_CHUNK = 1_000
 MAX_EVENTS = 100_000  # of one response
 MAX_VERSION = 2**62
 MAX_DECISIONS = 100  # of one response
+DEFAULT_BANDITS, MAX_BANDITS = 100, 1_000  # of one response
 POINTS_PER_CURVE = 81
 _STREAM_SECONDS = 0.5
 _KEEP_ALIVE_SECONDS = 15.0
@@ -135,10 +149,14 @@ async def _made_before(
     except ConflictError:
         if paused:
             raise
+    if time.monotonic() - bandit.recounted_at > service.options.recount_seconds:
+        # Decisions whose deadline has passed are no longer open.
+        await asyncio.to_thread(service.log.recount, bandit)
     if bandit.n_open >= max_open:
         detail = (
             f"open decisions of {bandit.row.name} must be fewer than {max_open}, "
-            f"got {bandit.n_open}: send rewards, or set a deadline"
+            f"got {bandit.n_open}: send rewards, also those of 0, or lower deadline_seconds, after "
+            "which a decision no longer counts"
         )
         raise ProblemError(429, detail, {"retry-after": "10"})
     return None
@@ -210,7 +228,7 @@ async def decide_many(request: ServiceRequest) -> Response:
     """Make many decisions in one commit."""
     service = request.service
     answers: list[DecisionAnswer | None] = []
-    asks: list[tuple[int, Bandit, NewDecision]] = []
+    asks: list[tuple[int, Bandit, NewDecision | Change]] = []
     for place, item in enumerate(request.content.items):
         answers.append(None)
         try:
@@ -225,6 +243,10 @@ async def decide_many(request: ServiceRequest) -> Response:
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
     stored = await service.store_all([ask for _, _, ask in asks])
     for (place, bandit, _), decided in zip(asks, stored, strict=True):
+        if isinstance(decided, UnknownError):
+            problem = problem_error(decided).problem
+            answers[place] = DecisionAnswer(status=problem.status, problem=problem)
+            continue
         service.metrics.decided(decided)
         answers[place] = _decision_answer(bandit, decided)
     return json_response(DecisionsOut(items=[answer for answer in answers if answer is not None]))
@@ -250,12 +272,27 @@ async def reward_many(request: ServiceRequest) -> Response:
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
     stored = await service.store_all([tell for _, tell in tells])
     for (place, tell), told in zip(tells, stored, strict=True):
+        if isinstance(told, UnknownError):
+            problem = problem_error(told).problem
+            answers[place] = RewardAnswer(status=problem.status, problem=problem)
+            continue
         service.metrics.told(told)
         try:
             answers[place] = RewardAnswer(status=200, reward=reward_out(tell.decision, told))
         except ProblemError as error:
             answers[place] = RewardAnswer(status=error.status_code, problem=error.problem)
     return json_response(RewardsOut(items=[answer for answer in answers if answer is not None]))
+
+
+async def import_rewards(request: ServiceRequest) -> Response:
+    """Learn past rewards before the first decision."""
+    name, content = request.path_params["name"], request.content
+    rewards = [(item.value, item.reward) for item in content.items]
+    work = request.service.log.import_rewards
+    done = await asyncio.to_thread(work, name, content.import_id, rewards, request.caller.tenant)
+    learned = done.outcome is Outcome.LEARNED
+    status: Literal["learned", "duplicate"] = "learned" if learned else "duplicate"
+    return json_response(ImportOut(status=status, rewards=done.rewards, version=done.version))
 
 
 async def show_decision(request: ServiceRequest) -> Response:
@@ -335,13 +372,22 @@ async def create_bandit(request: ServiceRequest) -> Response:
     """Create a bandit."""
     log, max_bandits = request.service.log, request.service.options.most_bandits
     name, tenant = request.path_params["name"], request.caller.tenant
-    names = log.names(tenant)
-    if name not in names and len(names) >= max_bandits:
-        detail = f"bandits must be at most {max_bandits}, got one more"
-        raise ProblemError(429, detail, {"retry-after": "3600"})
+    if max_bandits is not None:
+        names = log.names(tenant)
+        if name not in names and len(names) >= max_bandits:
+            detail = f"bandits must be at most {max_bandits}, got one more"
+            raise ProblemError(429, detail, {"retry-after": "3600"})
     fields = _given_fields(request.content)
-    bandit, new = await asyncio.to_thread(log.create, name, fields, tenant)
+    defaults = {"deadline_seconds": request.service.options.deadline_seconds}
+    bandit, new = await asyncio.to_thread(log.create, name, fields, tenant, defaults)
     return json_response(bandit_out(bandit), 201 if new else 200, _etag(bandit))
+
+
+async def delete_bandit(request: ServiceRequest) -> Response:
+    """Delete a bandit. Its history stays in the log, and its name is free."""
+    log, name = request.service.log, request.path_params["name"]
+    at = await asyncio.to_thread(log.delete, name, request.caller.tenant)
+    return json_response(DeletedOut(name=name, deleted_at=as_text(at)))
 
 
 async def change_settings(request: ServiceRequest) -> Response:
@@ -377,8 +423,14 @@ def _expected_number(if_match: str | None) -> int | None:
 
 
 async def list_bandits(request: ServiceRequest) -> Response:
-    """The tenant's bandits."""
-    return json_response(BanditsOut(bandits=request.service.log.names(request.caller.tenant)))
+    """The names of the tenant's bandits, in pages."""
+    limit = request.query_integer("limit", DEFAULT_BANDITS, MAX_BANDITS, minimum=1)
+    search, after = (request.query_text(name, 64) for name in ("search", "after"))
+    names = request.service.log.names(
+        request.caller.tenant, search=search, after=after, limit=limit + 1
+    )
+    more = len(names) > limit
+    return json_response(BanditsOut(bandits=names[:limit], next=names[limit - 1] if more else None))
 
 
 async def show_bandit(request: ServiceRequest) -> Response:
@@ -414,7 +466,19 @@ def bandit_out(bandit: Bandit) -> BanditOut:
             for arm, value in enumerate(bandit.values)
         ],
         settings=settings.to_dict(),
+        warnings=warnings_of(settings),
     )
+
+
+def warnings_of(settings: Settings) -> list[str]:
+    """What an owner should know about the settings of a bandit."""
+    if settings.deadline_seconds is None:
+        return [
+            "deadline_seconds is null: a decision whose reward is never reported stays open, and "
+            "nothing is learned from it; report rewards of 0, or set deadline_seconds and "
+            "default_reward"
+        ]
+    return []
 
 
 # Explanations, evidence and events
@@ -504,6 +568,7 @@ async def stream(request: ServiceRequest) -> Response:
 
 
 async def _server_sent_events(service: Service, bandit: Bandit) -> AsyncIterator[bytes]:
+    name, tenant = bandit.row.name, bandit.row.tenant
     service.n_streams += 1
     try:
         sent, quiet_since = None, time.monotonic()
@@ -516,6 +581,13 @@ async def _server_sent_events(service: Service, bandit: Bandit) -> AsyncIterator
                 quiet_since = time.monotonic()
                 yield b": nothing new\n\n"
             await asyncio.sleep(_STREAM_SECONDS)
+            try:
+                # It may have left memory. An open stream counts as use.
+                bandit = await service.bandit(name, tenant)
+            except UnknownError:
+                return
+            except StoreUnavailable:
+                continue
     finally:
         service.n_streams -= 1
 
@@ -649,5 +721,13 @@ async def metrics(request: ServiceRequest) -> Response:
     """Numbers for Prometheus."""
     service = request.service
     service.metrics.queue.set(service.log.writer.length)
-    service.metrics.open.set(sum(bandit.n_open for bandit in service.log.loaded()))
-    return Response(service.metrics.text(), media_type=TEXT)
+    now, loaded = service.log.clock.now(), service.log.loaded()
+    facts = [bandit_facts(bandit, service.readings.latest(bandit), now) for bandit in loaded]
+    service.metrics.count_bandits(facts)
+    # Names of bandits are for their own tenant only.
+    own = [
+        fact
+        for fact, bandit in zip(facts, loaded, strict=True)
+        if service.options.bandit_metrics and bandit.row.tenant == request.caller.tenant
+    ]
+    return Response(service.metrics.text(own), media_type=TEXT)

@@ -83,6 +83,20 @@ class RewardsIn(Incoming):
     items: Annotated[list[RewardItem], Meta(min_length=1, max_length=MOST_ITEMS)]
 
 
+class PastReward(Incoming):
+    """A reward from before the bandit: the arm's value, and what was observed."""
+
+    value: Arm
+    reward: float
+
+
+class ImportIn(Incoming):
+    """Past rewards, in order, under an id of yours for retries. Learned in one commit."""
+
+    import_id: Annotated[str, Meta(min_length=1, max_length=100, pattern="^[!-~]+$")]
+    items: Annotated[list[PastReward], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
 class TokenIn(Incoming):
     """A token to create, of the tenant of who asks."""
 
@@ -130,12 +144,21 @@ class BanditOut(Outgoing):
     created_at: str
     arms: list[ArmOut]
     settings: dict[str, Any]
+    warnings: list[str] = []
 
 
 class BanditsOut(Outgoing):
-    """The names of the bandits."""
+    """A page of names, sorted. ``next`` is the ``after`` of the next page, if there is one."""
 
     bandits: list[str]
+    next: str | None = None
+
+
+class DeletedOut(Outgoing):
+    """A bandit that was deleted."""
+
+    name: str
+    deleted_at: str
 
 
 class SettingsOut(Outgoing):
@@ -166,6 +189,14 @@ class RewardOut(Outgoing):
 
     status: Literal["learned", "duplicate"]
     reward: float
+    version: int
+
+
+class ImportOut(Outgoing):
+    """What became of imported rewards, their number, and the bandit's version."""
+
+    status: Literal["learned", "duplicate"]
+    rewards: int
     version: int
 
 

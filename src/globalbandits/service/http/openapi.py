@@ -1,5 +1,6 @@
 """The OpenAPI document, built from the table of operations and its structs."""
 
+import dataclasses
 import re
 from http import HTTPStatus
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import msgspec
 
 from globalbandits._version import __version__
+from globalbandits.model.catalogue.names import families, parameters_of
+from globalbandits.policies.base import registered
 from globalbandits.service.http.messages import Problem
 from globalbandits.service.http.operations import (
     BODY_PROBLEMS,
@@ -16,6 +19,17 @@ from globalbandits.service.http.operations import (
 )
 from globalbandits.service.http.request import JSON, PROBLEM
 
+_MODELS = [
+    {"family": "demand.linear_power", "arms": [0.4, 0.5, 0.6, 0.7, 0.8], "cost": 0.1},
+    {"family": "demand.exponential", "arms": [2.0, 3.0, 4.0, 5.0], "cost": 1.5},
+    {"family": "dose.logistic", "arms": [1.0, 2.0, 3.0, 4.0, 5.0], "target": 0.25},
+    {"mean": "exp(-theta * arm)", "arms": [1.0, 2.0, 3.0], "domain": [0.1, 1.0]},
+]
+_POLICIES = [
+    {"policy": "wagp"},
+    {"policy": "elastic", "horizon": 10_000},
+    {"policy": "thompson_sampling"},
+]
 _REFERENCE = "#/components/schemas/{name}"
 
 
@@ -26,6 +40,12 @@ def document() -> dict[str, Any]:
         structs += [found for found in operation.answers.values() if not isinstance(found, str)]
         structs += [operation.body] if operation.body is not None else []
     _, components = msgspec.json.schema_components(structs, ref_template=_REFERENCE)
+    components |= {"Model": _model_schema(), "Policy": _policy_schema()}
+    for struct in ("BanditIn", "SettingsIn", "PreviewIn"):
+        properties = components[struct]["properties"]
+        for name in ("model", "policy"):
+            if name in properties:
+                properties[name] = {"$ref": _REFERENCE.format(name=name.capitalize())}
     paths: dict[str, Any] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
@@ -42,6 +62,60 @@ def document() -> dict[str, Any]:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _model_schema() -> dict[str, Any]:
+    """A reward model: a family of the catalogue, formulas, or a table."""
+    number_or_text = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+    return {
+        "title": "Model",
+        "description": (
+            "A reward model, as `model.to_dict()` returns it: a family of the catalogue with arms "
+            "and parameters, or formulas (mean, means), or a table. `x-families` has the parameters "
+            "of each family. POST /v1/models:preview draws a model without storing it."
+        ),
+        "type": "object",
+        "properties": {
+            "family": {"type": "string", "examples": list(families())},
+            "mean": {"type": "string", "description": "A formula of theta and arm."},
+            "means": {"type": "array", "description": "A formula of theta for each arm."},
+            "table": {"type": "object", "description": "Means at values of theta, by arm."},
+            "arms": {
+                "description": "The values to choose from: prices, doses or labels; or a grid.",
+                "anyOf": [
+                    {"type": "array", "minItems": 1, "maxItems": 10_000, "items": number_or_text},
+                    {"type": "object", "description": "from, to and step"},
+                ],
+            },
+        },
+        "examples": _MODELS,
+        "x-families": {name: list(parameters_of(name)) for name in families()},
+    }
+
+
+def _policy_schema() -> dict[str, Any]:
+    """A policy: its name and its parameters."""
+    parameters = {
+        name: {field.name: _default(field) for field in dataclasses.fields(kind)}
+        for name, kind in sorted(registered().items())
+    }
+    return {
+        "title": "Policy",
+        "description": (
+            "A policy, as `policy.to_dict()` returns it: its name and the parameters that differ "
+            "from their defaults. `x-parameters` has the defaults. GET /v1/catalogue has advice."
+        ),
+        "type": "object",
+        "required": ["policy"],
+        "properties": {"policy": {"type": "string", "enum": list(parameters)}},
+        "examples": _POLICIES,
+        "x-parameters": parameters,
+    }
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    plain = isinstance(field.default, (bool, int, float, str))
+    return field.default if plain else None
 
 
 def problems_of(operation: Operation) -> list[int]:

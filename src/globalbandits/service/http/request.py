@@ -141,13 +141,22 @@ class ServiceRequest(Request):
             raise ProblemError(422, f"{name} must be true or false, got {text!r}", parameter=name)
         return text == "true"
 
-    def query_integer(self, name: str, default: int, maximum: int) -> int:
-        """A query parameter that is a whole number from 0 to a maximum."""
+    def query_text(self, name: str, maximum: int) -> str:
+        """A query parameter of limited length; empty by default."""
+        text = self.query_params.get(name, "")
+        if len(text) > maximum:
+            detail = f"{name} must have at most {maximum} characters, got {len(text)}"
+            raise ProblemError(422, detail, parameter=name)
+        return text
+
+    def query_integer(self, name: str, default: int, maximum: int, minimum: int = 0) -> int:
+        """A query parameter that is a whole number from a minimum to a maximum."""
         text = self.query_params.get(name)
         if text is None:
             return default
-        if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= maximum):
-            detail = f"{name} must be a whole number from 0 to {maximum}, got {text!r}"
+        is_number = text.isascii() and text.isdigit() and len(text) <= 19
+        if not (is_number and minimum <= int(text) <= maximum):
+            detail = f"{name} must be a whole number from {minimum} to {maximum}, got {text!r}"
             raise ProblemError(422, detail, parameter=name)
         return int(text)
 

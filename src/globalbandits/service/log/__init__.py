@@ -4,6 +4,6 @@
 every decision can be recomputed from the store.
 """
 
-from globalbandits.service.log.log import SNAPSHOT_EVENTS, TENANT, Log
+from globalbandits.service.log.log import MAX_LOADED, OPEN_SECONDS, SNAPSHOT_EVENTS, TENANT, Log
 
-__all__ = ["SNAPSHOT_EVENTS", "TENANT", "Log"]
+__all__ = ["MAX_LOADED", "OPEN_SECONDS", "SNAPSHOT_EVENTS", "TENANT", "Log"]

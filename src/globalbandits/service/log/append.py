@@ -13,13 +13,17 @@ from typing import NamedTuple, Protocol
 
 from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.records import (
+    CORRECTION,
     DEFAULT,
     RETRACTION,
+    REWARD,
     Decision,
     Event,
     Refusal,
     SettingRow,
+    State,
     StoredEvent,
+    decision_state,
     learned_event,
 )
 
@@ -28,6 +32,11 @@ class NewDecision(NamedTuple):
     """A decision to be stored."""
 
     decision: Decision
+
+    @property
+    def bandit(self) -> int:
+        """The id of its bandit."""
+        return self.decision.bandit
 
 
 class NewEvent(NamedTuple):
@@ -118,17 +127,21 @@ def append(
     events = catch_up(rows, versions, bandits)
     results, own, refusals = [], [], []
     for new in new_events:
+        if new.bandit not in versions:
+            # Another process has deleted the bandit.
+            results.append(EventResult(Outcome.UNKNOWN, new.value, 0))
+            continue
         decision = known.get(new.decision)
         if decision is not None and decision.bandit != new.bandit:
             decision = None
-        of_decision = stored.setdefault(new.decision, {})
+        of_decision = stored.setdefault(new.decision, [])
         rules = _event_rules(new, decision, of_decision, bandits[new.bandit])
         outcome = classify(decision, of_decision, new.kind, new.value, new.at, rules)
         if outcome is Outcome.LEARNED:
             assert decision is not None
             event = _event(new, decision, versions[new.bandit] + 1, of_decision)
             versions[new.bandit] = event.seq
-            of_decision[new.kind] = StoredEvent(event.value, event.seq)
+            of_decision.append(StoredEvent(event.kind, event.value, event.seq))
             own.append(event)
             events[new.bandit].append(event)
         elif outcome in (Outcome.CONFLICT, Outcome.LATE) and new.kind not in (DEFAULT, RETRACTION):
@@ -170,7 +183,7 @@ def catch_up(
 
 def classify(
     decision: Decision | None,
-    events: Mapping[str, StoredEvent],
+    events: Sequence[StoredEvent],
     kind: str,
     value: float,
     at: int,
@@ -178,9 +191,12 @@ def classify(
 ) -> Outcome:
     """The outcome of an event.
 
+    After a retraction another value is learned: it is a correction, and never late. The retracted
+    value itself is a duplicate, because it may be a retry of the first report.
+
     Args:
         decision: the decision that the event names, or None if the bandit does not have it.
-        events: the decision's stored events, by kind.
+        events: the decision's stored events, in order.
         kind: ``reward``, ``default`` or ``retraction``.
         value: the reward; ignored for a retraction.
         at: when the event was reported.
@@ -189,8 +205,9 @@ def classify(
     if decision is None:
         return Outcome.UNKNOWN
     learned = learned_event(events)
+    retracted = decision_state(events) is State.RETRACTED
     if kind == RETRACTION:
-        if RETRACTION in events:
+        if retracted:
             return Outcome.DUPLICATE
         if learned is None:
             return Outcome.UNKNOWN
@@ -199,7 +216,9 @@ def classify(
         due = decision.deadline is not None and decision.deadline <= at
         return Outcome.LEARNED if learned is None and due else Outcome.DUPLICATE
     if learned is not None:
-        return Outcome.DUPLICATE if learned.value == value else Outcome.CONFLICT
+        if learned.value == value:
+            return Outcome.DUPLICATE
+        return Outcome.LEARNED if retracted else Outcome.CONFLICT
     late = decision.deadline is not None and decision.deadline < at
     return Outcome.LATE if late and rules.late == "refuse" else Outcome.LEARNED
 
@@ -207,7 +226,7 @@ def classify(
 def _event_rules(
     new: NewEvent,
     decision: Decision | None,
-    events: Mapping[str, StoredEvent],
+    events: Sequence[StoredEvent],
     bandit: LoadedBandit,
 ) -> EventRules:
     if decision is None:
@@ -236,18 +255,17 @@ def _add_decisions(rows: Transaction, new_decisions: Sequence[NewDecision]) -> l
     return results
 
 
-def _event(new: NewEvent, decision: Decision, seq: int, events: Mapping[str, StoredEvent]) -> Event:
+def _event(new: NewEvent, decision: Decision, seq: int, events: Sequence[StoredEvent]) -> Event:
     """The row of a learned event. A retraction has the value that it retracts."""
     learned = learned_event(events)
     value = learned.value if new.kind == RETRACTION and learned is not None else new.value
-    return Event(new.bandit, seq, new.kind, new.decision, decision.shown, value, new.at)
+    kind = CORRECTION if new.kind == REWARD and learned is not None else new.kind
+    return Event(new.bandit, seq, kind, new.decision, decision.shown, value, new.at)
 
 
-def _event_result(
-    new: NewEvent, outcome: Outcome, events: Mapping[str, StoredEvent]
-) -> EventResult:
-    retraction = events.get(RETRACTION) if new.kind == RETRACTION else None
-    counts = retraction or learned_event(events)
+def _event_result(new: NewEvent, outcome: Outcome, events: Sequence[StoredEvent]) -> EventResult:
+    retracted = new.kind == RETRACTION and decision_state(events) is State.RETRACTED
+    counts = events[-1] if retracted else learned_event(events)
     if counts is None:
         return EventResult(outcome, new.value, 0)
     return EventResult(outcome, counts.value, counts.seq)

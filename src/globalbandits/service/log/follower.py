@@ -31,7 +31,8 @@ class Follower:
         store: a shared store.
         bandits: the bandits in memory, by id.
         writer: the log's writer; only its thread may change memory.
-        found_new: called when the store has new bandits.
+        found_others: called when bandits were created or deleted.
+        recount: counts the decisions of a bandit in the store.
         poll_seconds: the time between polls.
     """
 
@@ -40,13 +41,15 @@ class Follower:
         store: Store,
         bandits: Mapping[int, Bandit],
         writer: Writer,
-        found_new: Callable[[], object],
+        found_others: Callable[[], object],
+        recount: Callable[[Bandit], object],
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._store = store
         self._bandits = bandits
         self._writer = writer
-        self._found_new = found_new
+        self._found_others = found_others
+        self._recount_one = recount
         self._poll_seconds = poll_seconds
         self._known: set[int] = set()
         self._to_recount: set[int] = set()  # bandits with events of other processes
@@ -78,8 +81,8 @@ class Follower:
 
     def _poll(self) -> None:
         heads = self._store.heads()
-        if not heads.keys() <= self._known:
-            self._found_new()
+        if heads.keys() != self._known:
+            self._found_others()
             self._known = set(heads)
         behind = {
             bandit: heads[bandit][0]
@@ -92,7 +95,9 @@ class Follower:
             return
 
         def read(rows: Transaction) -> dict[int, list[Event]]:
-            return catch_up(rows, behind, self._bandits)
+            # A bandit may have left memory since.
+            loaded = {id: version for id, version in behind.items() if id in self._bandits}
+            return catch_up(rows, loaded, self._bandits)
 
         def learn(missed: dict[int, list[Event]]) -> None:
             for bandit, events in missed.items():
@@ -108,8 +113,9 @@ class Follower:
         if started < self._recount_at or not self._to_recount:
             return
         for bandit in self._to_recount:
-            counts = self._store.shown_counts(bandit), self._store.n_open(bandit)
-            self._bandits[bandit].set_shown(*counts)
+            loaded = self._bandits.get(bandit)
+            if loaded is not None:
+                self._recount_one(loaded)
         self._to_recount.clear()
         now = time.monotonic()
         self._recount_at = now + max(RECOUNT_SECONDS, _PAUSE_PER_POLL * (now - started))

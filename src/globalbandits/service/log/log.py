@@ -1,11 +1,12 @@
 """The log: creates bandits, makes decisions, learns rewards, and stores all of it."""
 
+import itertools
 import platform
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 from globalbandits._rewards import as_unit
 from globalbandits._validation import LARGEST_INTEGER, as_integer, require
@@ -23,6 +24,7 @@ from globalbandits.service.log.append import (
     EventResult,
     NewDecision,
     NewEvent,
+    Outcome,
     catch_up,
 )
 from globalbandits.service.log.bandit import Bandit
@@ -36,21 +38,35 @@ from globalbandits.service.log.identifiers import (
 )
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import Redecision, redecide
-from globalbandits.service.log.settings import Settings, canonical_json
+from globalbandits.service.log.settings import Settings, arm_index, canonical_json
 from globalbandits.service.log.writer import Change, Notify, Writer, answer_all
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
+    DECISION,
     DEFAULT,
+    IMPORT_LIBRARY,
     RETRACTION,
     REWARD,
     BanditRow,
     Decision,
+    Event,
     SettingRow,
     WriterRow,
 )
 
 TENANT = "main"
 SNAPSHOT_EVENTS = 10_000  # events between snapshots
+MAX_LOADED = 1_000  # bandits in memory
+OPEN_SECONDS = 30 * 86_400.0  # a decision without a deadline counts as open for this time
+_SAVED_PER_COMMIT = 50
+
+
+class ImportResult(NamedTuple):
+    """The outcome of an import, the number of its rewards, and the bandit's version."""
+
+    outcome: Outcome
+    rewards: int
+    version: int
 
 
 class Log:
@@ -65,6 +81,8 @@ class Log:
         clock: the clock.
         compiled: as in `Learner`.
         snapshot_events: events between snapshots.
+        max_loaded: how many bandits stay in memory. The least recently used ones leave it, with a
+            snapshot, and are loaded again when they are used.
         notify: sets the answers of the futures of `submit_...`; on the writer's thread by default.
         observe: called with the size and the seconds of every commit.
 
@@ -87,6 +105,7 @@ class Log:
         clock: Clock | None = None,
         compiled: bool | None = None,
         snapshot_events: int = SNAPSHOT_EVENTS,
+        max_loaded: int = MAX_LOADED,
         notify: Notify = answer_all,
         observe: Callable[[int, float], None] = lambda size, seconds: None,
     ) -> None:
@@ -95,24 +114,49 @@ class Log:
         self._compiled = compiled
         self._ids = DecisionIds()
         self._snapshot_events = snapshot_events
-        self._loading = threading.RLock()
-        self._rows = {(row.tenant, row.name): row for row in store.bandits()}
+        self._max_loaded = max_loaded
+        self._creating = threading.Lock()
+        # Never held while waiting for the writer, which may have to load a bandit itself.
+        self._loading = threading.Lock()
+        self._rows: dict[tuple[str, str], BanditRow] = {}
+        self._keys: dict[int, tuple[str, str]] = {}  # tenants and names by id
+        self._read_rows()
         self._bandits: dict[int, Bandit] = {}
+        self._uses = itertools.count()
+        self._last_use: dict[int, int] = {}  # of the bandits in memory; higher is later
+        self._evicting = False
         self._snapshot_versions: dict[int, int] = {}  # of the newest snapshots, by bandit
         with store.transaction() as rows:
             host = platform.node()
             found = WriterRow(0, __version__, platform.python_version(), host, self.clock.now())
             self._writer_id = rows.add_writer(found)
-        self.writer = Writer(store, self._bandits, notify=notify, observe=observe)
+        self.writer = Writer(store, self._bandits, self._load, notify=notify, observe=observe)
         self._follower: Follower | None = None
         if store.shared:
-            self._follower = Follower(store, self._bandits, self.writer, self._read_rows)
+            self._follower = Follower(
+                store, self._bandits, self.writer, self._find_others, self.recount
+            )
 
     # Bandits
 
-    def names(self, tenant: str = TENANT) -> list[str]:
-        """The names of a tenant's bandits, sorted."""
-        return sorted(name for owner, name in list(self._rows) if owner == tenant)
+    def names(
+        self, tenant: str = TENANT, *, search: str = "", after: str = "", limit: int | None = None
+    ) -> list[str]:
+        """The names of a tenant's bandits, sorted.
+
+        Args:
+            tenant: the owner of the bandits.
+            search: only names that contain this text, in capital or small letters.
+            after: only names behind this one, which may be the last one of the previous page.
+            limit: how many names at most.
+        """
+        wanted = search.lower()
+        names = [
+            name
+            for owner, name in list(self._rows)
+            if owner == tenant and name > after and wanted in name.lower()
+        ]
+        return sorted(names)[:limit]
 
     def bandit(self, name: str, tenant: str = TENANT) -> Bandit:
         """The bandit of this name. It is loaded at the first call, which may take long.
@@ -127,33 +171,102 @@ class Log:
             raise UnknownError(f"bandit must be one of this store's, got {name!r}")
         found = self._bandits.get(row.id)
         if found is None:
-            with self._loading:
-                found = self._bandits.get(row.id)
-                if found is None:
-                    # A bandit that is not loaded gets no events from this process, so that the
-                    # end of its log does not move while it is loaded.
-                    newest = {known.id: known for known in self.store.bandits()}[row.id]
-                    found = load(self.store, newest, compiled=self._compiled)
-                    found.set_shown(self.store.shown_counts(row.id), self.store.n_open(row.id))
-                    self._snapshot_versions[row.id] = found.version
-                    self._bandits[row.id] = found
+            found = self._load(row.id)
+        self._last_use[row.id] = next(self._uses)
         return found
+
+    def _load(self, id: int) -> Bandit:
+        with self._loading:
+            found = self._bandits.get(id)
+            if found is None:
+                # A bandit that is not loaded gets no events from this process, so that the end of
+                # its log does not move while it is loaded.
+                row = self.store.bandit(id)
+                if row is None:
+                    raise UnknownError(f"bandit must be one of this store's, got number {id}")
+                found = load(self.store, row, compiled=self._compiled)
+                self.recount(found)
+                if found.last_event_at is None and found.version > 0:
+                    # The state is that of a snapshot. The event itself may have been pruned.
+                    for event in list(self.store.events(id, found.version - 1)):
+                        found.last_event_at = event.at
+                self._keep(found)
+        return found
+
+    def recount(self, bandit: Bandit) -> None:
+        """Count the decisions of a bandit in the store, and its open ones among them.
+
+        An open decision stops to count at its deadline. If it has none, it counts for the present
+        deadline of the bandit, or for `OPEN_SECONDS`.
+        """
+        now, seconds = self.clock.now(), bandit.settings.deadline_seconds
+        since = now - round((OPEN_SECONDS if seconds is None else seconds) * 1e6)
+        n_open, oldest = self.store.open_decisions(bandit.row.id, now, since)
+        bandit.set_shown(self.store.shown_counts(bandit.row.id), n_open, oldest)
+
+    def recount_loaded(self, id: int) -> None:
+        """Count the decisions of a bandit if it is in memory."""
+        bandit = self._bandits.get(id)
+        if bandit is not None:
+            self.recount(bandit)
+
+    def _keep(self, bandit: Bandit) -> None:
+        """Keep a bandit in memory; others leave it if there are too many."""
+        id = bandit.row.id
+        self._snapshot_versions[id] = bandit.version
+        self._last_use[id] = next(self._uses)
+        self._bandits[id] = bandit
+        if len(self._bandits) > self._max_loaded and not self._evicting:
+            self._evicting = True
+            self.writer.submit(Change(self._save_oldest, self._evict)).add_done_callback(
+                lambda _: setattr(self, "_evicting", False)
+            )
+
+    def _save_oldest(self, rows: Transaction) -> list[int]:
+        """Save the least recently used bandits and return their ids.
+
+        A tenth of the limit goes at once, so that not every load needs a commit of its own.
+        """
+        n_left = self._max_loaded - self._max_loaded // 10
+        by_use = sorted(list(self._bandits), key=lambda id: self._last_use.get(id, 0))
+        oldest = by_use[: max(len(by_use) - n_left, 0)]
+        self._write_snapshots(rows, oldest)
+        return oldest
+
+    def _evict(self, ids: list[int]) -> None:
+        # This is the writer's thread: no event was learned since the snapshots were committed.
+        for id in ids:
+            self._drop(id)
+
+    def _drop(self, id: int) -> None:
+        for known in (self._bandits, self._snapshot_versions, self._last_use):
+            known.pop(id, None)
 
     def warm(self) -> None:
         """Compile the policies of all bandits, so that learners are quick from the first request.
 
-        Code that is on disk is not compiled again.
+        Code that is on disk is not compiled again. Bandits that differ only in numbers share their
+        code, so one of them is compiled.
         """
+        done = set()
         for row in self.store.bandits():
-            model, policy = Settings.from_log(self.store.settings(row.id)[-1].body).build()
-            Learner(policy, model, seed=0, compiled=True)
+            settings = Settings.from_log(self.store.settings(row.id)[-1].body)
+            kind = canonical_json([_without_numbers(settings.model), dict(settings.policy)])
+            if kind not in done:
+                done.add(kind)
+                model, policy = settings.build()
+                Learner(policy, model, seed=0, compiled=True)
 
     def bandit_of(self, id: int) -> Bandit | None:
-        """The bandit with this id, or None. It is loaded at the first call."""
-        for (tenant, name), row in list(self._rows.items()):
-            if row.id == id:
-                return self.bandit(name, tenant)
-        return None
+        """The bandit with this id, or None. It is loaded if necessary."""
+        key = self._keys.get(id)
+        if key is None and self.store.shared:
+            self._read_rows()
+            key = self._keys.get(id)
+        if key is None:
+            return None
+        tenant, name = key
+        return self.bandit(name, tenant)
 
     def loaded(self) -> list[Bandit]:
         """The bandits that are in memory."""
@@ -166,11 +279,24 @@ class Log:
 
     def _read_rows(self) -> dict[tuple[str, str], BanditRow]:
         """Read the bandits of the store, including those of other processes."""
-        self._rows |= {(row.tenant, row.name): row for row in self.store.bandits()}
+        rows = self.store.bandits()
+        self._rows = {(row.tenant, row.name): row for row in rows}
+        self._keys = {row.id: (row.tenant, row.name) for row in rows}
         return self._rows
 
+    def _find_others(self) -> None:
+        """Read the bandits of the store, and drop those that another process has deleted."""
+        self._read_rows()
+        deleted = [id for id in list(self._bandits) if id not in self._keys]
+        if deleted:
+            self.writer.submit(Change(lambda rows: deleted, self._evict)).result()
+
     def create(
-        self, name: str, spec: Mapping[str, Any], tenant: str = TENANT
+        self,
+        name: str,
+        spec: Mapping[str, Any],
+        tenant: str = TENANT,
+        defaults: Mapping[str, Any] | None = None,
     ) -> tuple[Bandit, bool]:
         """Create a bandit. A repeated call with the same specification changes nothing.
 
@@ -178,6 +304,7 @@ class Log:
             name: the name of the bandit, unique in its tenant.
             spec: the settings (see `Settings`), and optionally ``seed``.
             tenant: the owner of the bandit.
+            defaults: settings of a new bandit that the specification does not name.
 
         Returns:
             The bandit, and whether it is new.
@@ -190,7 +317,7 @@ class Log:
         require(isinstance(spec, Mapping), "spec", "be a dict", spec, ServiceError)
         given = dict(spec)
         text = canonical_json(given)
-        with self._loading:
+        with self._creating:
             if (tenant, name) not in self._rows:
                 # An earlier call may have stored it without getting the answer of the commit.
                 self._read_rows()
@@ -200,7 +327,7 @@ class Log:
             if seed is None:
                 seed = secrets.randbelow(LARGEST_INTEGER)
             as_integer("seed", seed, 0, ServiceError)
-            settings = Settings.from_dict(given)
+            settings = Settings.from_dict(dict(defaults or {}) | given)
             at = self.clock.now()
             new = BanditRow(0, tenant, name, text, seed, 0, at)
             first = SettingRow(0, 1, 0, canonical_json(settings.to_dict()), at)
@@ -214,10 +341,11 @@ class Log:
                 if (tenant, name) not in self._read_rows():
                     raise
                 return self._existing(name, tenant, text), False
-            self._rows[tenant, name] = row
-            self._bandits[row.id] = Bandit(row, first, compiled=self._compiled)
-            self._snapshot_versions[row.id] = 0
-            return self._bandits[row.id], True
+            self._rows[tenant, name], self._keys[row.id] = row, (tenant, name)
+            bandit = Bandit(row, first, compiled=self._compiled)
+            with self._loading:
+                self._keep(bandit)
+            return bandit, True
 
     def _existing(self, name: str, tenant: str, text: str) -> Bandit:
         if self._rows[tenant, name].spec != text:
@@ -226,6 +354,34 @@ class Log:
                 "name; a bandit is never reset"
             )
         return self.bandit(name, tenant)
+
+    def delete(self, name: str, tenant: str = TENANT) -> int:
+        """Delete a bandit. A repeated call changes nothing.
+
+        Its history stays in the log until it is pruned. Its name is free for a new bandit, which
+        starts without data.
+
+        Returns:
+            When it was deleted, in microseconds since 1970.
+
+        Raises:
+            UnknownError: if there is and was no bandit of this name.
+        """
+        with self._creating:
+            row = self._rows.get((tenant, name)) or self._read_rows().get((tenant, name))
+            if row is not None:
+                id = row.id
+
+                def write(rows: Transaction) -> None:
+                    rows.lock([id])
+                    rows.delete_bandit(id, self.clock.now())
+
+                self.writer.submit(Change(write, lambda _: self._drop(id))).result()
+                self._read_rows()
+        at = self.store.deleted_at(tenant, name)
+        if at is None:
+            raise UnknownError(f"bandit must be one of this store's, got {name!r}")
+        return at
 
     def change(
         self,
@@ -250,15 +406,20 @@ class Log:
         Raises:
             ConflictError: if the present settings do not have the number ``expected``.
         """
-        bandit = self.bandit(name, tenant)
+        found = self.bandit(name, tenant)
         # Building a model may take long. Do it on this thread: the writer's thread, for which all
         # other requests wait, then finds the model in the cache.
-        bandit.settings.changed(changes)
+        found.settings.changed(changes)
+        id = found.row.id
 
         def write(rows: Transaction) -> SettingRow | None:
-            versions = rows.lock([bandit.row.id])
+            # It may have left memory and come back since.
+            bandit = self._bandits[id]
+            versions = rows.lock([id])
+            if not versions:
+                raise UnknownError(f"bandit must be one of this store's, got {name!r}")
             # Another process, or a commit whose answer was lost, may have added events.
-            bandit.advance(catch_up(rows, versions, self._bandits)[bandit.row.id])
+            bandit.advance(catch_up(rows, versions, self._bandits)[id])
             if expected is not None and expected != bandit.number:
                 raise ConflictError(
                     f"settings must still be number {expected}, got number {bandit.number}"
@@ -268,16 +429,16 @@ class Log:
             if body == canonical_json(bandit.settings.to_dict()):
                 return None
             number, version = bandit.number + 1, bandit.version
-            new = SettingRow(bandit.row.id, number, version, body, self.clock.now())
+            new = SettingRow(id, number, version, body, self.clock.now())
             rows.add_settings([new])
             return new
 
         def after(new: SettingRow | None) -> int:
             if new is not None:
-                bandit.advance([], [new])
-            return bandit.number
+                self._bandits[id].advance([], [new])
+            return self._bandits[id].number
 
-        number: int = self.writer.submit(Change(write, after)).result()
+        number: int = self.writer.submit(Change(write, after, id)).result()
         return number
 
     # Decisions and rewards
@@ -302,8 +463,49 @@ class Log:
             return future
         return self.writer.submit(self.new_decision(bandit, request_id))
 
-    def new_decision(self, bandit: Bandit, request_id: str | None) -> NewDecision:
-        """Make a decision. It must be submitted to the writer to be stored."""
+    def new_decision(self, bandit: Bandit, request_id: str | None) -> NewDecision | Change:
+        """Make a decision. It must be submitted to the writer to be stored.
+
+        If the policy counts decisions, the writer makes it, after all earlier decisions.
+        """
+        if bandit.counts_decisions:
+            return self._counted_decision(bandit, request_id)
+        return NewDecision(self._decision(bandit, request_id))
+
+    def _counted_decision(self, bandit: Bandit, request_id: str | None) -> Change:
+        """A decision that is also an event. Decisions of a bandit are made one after the other."""
+        id, name = bandit.row.id, bandit.row.name
+
+        def write(rows: Transaction) -> tuple[DecisionResult, list[Event]]:
+            versions = rows.lock([id])
+            if id not in versions:
+                raise UnknownError(f"bandit must be one of this store's, got {name!r}")
+            # The bandit may have left memory since the request, and have been loaded again.
+            loaded = self._bandits[id]
+            loaded.advance(catch_up(rows, versions, self._bandits)[id])
+            if request_id is not None:
+                found = rows.decisions_by_request([(id, request_id)])
+                if found:
+                    return DecisionResult(found[id, request_id], True), []
+            new = self._decision(loaded, request_id)
+            event = Event(id, loaded.version + 1, DECISION, new.id, new.shown, 0.0, new.at)
+            rows.add_decisions([new])
+            rows.add_events([event])
+            rows.set_versions({id: event.seq})
+            return DecisionResult(new, False), [event]
+
+        def after(written: tuple[DecisionResult, list[Event]]) -> DecisionResult:
+            result, events = written
+            loaded = self._bandits[id]
+            loaded.advance(events)
+            if not result.replayed:
+                loaded.count_shown(result.decision.shown)
+            return result
+
+        return Change(write, after, id)
+
+    def _decision(self, bandit: Bandit, request_id: str | None) -> Decision:
+        """The next decision of a bandit."""
         at = self.clock.now()
         id = self._ids.new(at)
         choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
@@ -311,7 +513,7 @@ class Log:
         deadline = None if seconds is None else at + round(seconds * 1e6)
         chosen, shown, _, version, settings = choice
         made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
-        return NewDecision(Decision(*made, self._writer_id, at, deadline))
+        return Decision(*made, self._writer_id, at, deadline)
 
     def existing_decision(self, bandit: Bandit, request_id: str | None) -> DecisionResult:
         """The stored decision of a request to a paused bandit.
@@ -372,6 +574,90 @@ class Log:
             NewEvent(bandit.row.id, decision.id, DEFAULT, float(value), self.clock.now())
         )
 
+    def import_rewards(
+        self,
+        name: str,
+        import_id: str,
+        rewards: Sequence[tuple[Any, float]],
+        tenant: str = TENANT,
+    ) -> ImportResult:
+        """Learn past rewards before the bandit makes its first decision, all or none.
+
+        Each becomes a decision of its own that no policy made, and its reward. A repeated call with
+        the same id changes nothing.
+
+        Args:
+            name: the name of the bandit.
+            import_id: your name of these rewards, for retries; 1 to 100 characters.
+            rewards: pairs of an arm's value and a reward, in order.
+            tenant: the owner of the bandit.
+
+        Raises:
+            ConflictError: if the bandit has decided already, or the id is that of other rewards.
+        """
+        valid = isinstance(import_id, str) and 0 < len(import_id) <= 100 and import_id.isprintable()
+        rule = "be a text of 1 to 100 printable characters"
+        require(valid, "import_id", rule, import_id, ServiceError)
+        require(len(rewards) > 0, "rewards", "not be empty", rewards, ServiceError)
+        found = self.bandit(name, tenant)
+        model, id, at = found.learner.model, found.row.id, self.clock.now()
+        pairs: list[tuple[int, float]] = []
+        for value, reward in rewards:
+            arm = arm_index(model, value, "arm")
+            require(arm is not None, "arm", "be an arm", value, ServiceError)
+            as_unit("reward", reward, model.reward_range)
+            pairs.append((int(arm or 0), float(reward)))
+        requests = [f"import:{import_id}:{place}" for place in range(len(pairs))]
+
+        def write(rows: Transaction) -> list[Event]:
+            bandit, versions = self._bandits[id], rows.lock([id])
+            if not versions:
+                raise UnknownError(f"bandit must be one of this store's, got {name!r}")
+            bandit.advance(catch_up(rows, versions, self._bandits)[id])
+            known = rows.decisions_by_request([(id, request) for request in requests])
+            if known:
+                events = rows.events_by_decision([row.id for row in known.values()])
+                stored = [known.get((id, request)) for request in requests]
+                same = [row and (row.shown, events[row.id][0].value) for row in stored]
+                after = rows.decisions_by_request([(id, f"import:{import_id}:{len(pairs)}")])
+                if same != pairs or after:
+                    raise ConflictError(f"import_id must be new, got {import_id!r}")
+                return []
+            if rows.has_own_decisions(id):
+                raise ConflictError(
+                    f"{name} has decided already: rewards are imported into a new bandit"
+                )
+            writer = rows.add_writer(WriterRow(0, IMPORT_LIBRARY, __version__, "", at))
+            version, number = bandit.version, bandit.number
+            decisions = [
+                Decision(
+                    self._ids.new(at), id, request, arm, arm, version, number, writer, at, None
+                )
+                for request, (arm, _) in zip(requests, pairs, strict=True)
+            ]
+            events_new = [
+                Event(id, version + place, REWARD, row.id, arm, reward, at)
+                for place, (row, (arm, reward)) in enumerate(
+                    zip(decisions, pairs, strict=True), start=1
+                )
+            ]
+            rows.add_decisions(decisions)
+            rows.add_events(events_new)
+            rows.set_versions({id: version + len(pairs)})
+            return events_new
+
+        def after(events: list[Event]) -> ImportResult:
+            bandit = self._bandits[id]
+            for event in events:
+                bandit.count_shown(event.arm)
+            bandit.advance(events)
+            outcome = Outcome.LEARNED if events else Outcome.DUPLICATE
+            return ImportResult(outcome, len(pairs), bandit.version)
+
+        result: ImportResult = self.writer.submit(Change(write, after, id)).result()
+        self._save_if_due(found)
+        return result
+
     def explain(self, name: str, decision: str, tenant: str = TENANT) -> Redecision:
         """Recompute and explain a past decision from the state it was made in.
 
@@ -387,35 +673,60 @@ class Log:
     # Snapshots
 
     def _save_if_due(self, bandit: Bandit) -> None:
-        if bandit.version - self._snapshot_versions[bandit.row.id] >= self._snapshot_events:
-            self.save(bandit)
+        saved = self._snapshot_versions.get(bandit.row.id, bandit.version)
+        if bandit.version - saved >= self._snapshot_events:
+            self.save([bandit])
 
-    def save(self, bandit: Bandit) -> "Future[None] | None":
-        """Submit a snapshot of a bandit, which makes loading it fast; None if it is up to date."""
-        if bandit.version == self._snapshot_versions[bandit.row.id]:
+    def save(self, bandits: Sequence[Bandit]) -> "Future[None] | None":
+        """Submit snapshots, which make loading fast; None if all are up to date."""
+        ids = [
+            bandit.row.id
+            for bandit in bandits
+            if bandit.version != self._snapshot_versions.get(bandit.row.id, bandit.version)
+        ]
+        if not ids:
             return None
-        self._snapshot_versions[bandit.row.id] = bandit.version
 
         def write(rows: Transaction) -> None:
-            # Other processes may store snapshots of the same bandit.
-            rows.lock([bandit.row.id])
-            snapshot = bandit.snapshot()
-            rows.add_snapshot(snapshot)
-            rows.drop_snapshots(bandit.row.id, snapshot.version, self._snapshot_events)
+            self._write_snapshots(rows, ids)
 
         return self.writer.submit(Change(write, lambda written: written))
+
+    def _write_snapshots(self, rows: Transaction, ids: Sequence[int]) -> None:
+        loaded = [self._bandits[id] for id in ids if id in self._bandits]
+        changed = [
+            bandit
+            for bandit in loaded
+            if bandit.version != self._snapshot_versions.get(bandit.row.id)
+        ]
+        # Other processes may store snapshots of the same bandits, or delete them.
+        live = rows.lock(sorted(bandit.row.id for bandit in changed))
+        for bandit in changed:
+            if bandit.row.id in live:
+                snapshot = bandit.snapshot()
+                rows.add_snapshot(snapshot)
+                rows.drop_snapshots(bandit.row.id, snapshot.version, self._snapshot_events)
+                # If the commit fails, the next snapshot is later. A snapshot is only a cache.
+                self._snapshot_versions[bandit.row.id] = snapshot.version
 
     def save_due(self) -> None:
         """Save the bandits that have learned enough events since their last snapshot."""
         for bandit in list(self._bandits.values()):
             self._save_if_due(bandit)
 
+    def save_all(self) -> Iterator["Future[None]"]:
+        """Submit snapshots of all bandits that have changed, some in each commit."""
+        bandits = list(self._bandits.values())
+        for start in range(0, len(bandits), _SAVED_PER_COMMIT):
+            saved = self.save(bandits[start : start + _SAVED_PER_COMMIT])
+            if saved is not None:
+                yield saved
+
     def stop(self) -> None:
         """Store what is waiting, and save all bandits; the store stays open."""
         if self._follower is not None:
             self._follower.stop()
-        for bandit in list(self._bandits.values()):
-            self.save(bandit)
+        list(self.save_all())
         self.writer.close()
 
     def close(self) -> None:
@@ -429,3 +740,12 @@ def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRo
     first = first._replace(bandit=id)
     rows.add_settings([first])
     return new._replace(id=id), first
+
+
+def _without_numbers(spec: Any) -> Any:
+    """A specification with the number 0 in place of every number, and one item per list."""
+    if isinstance(spec, Mapping):
+        return {key: _without_numbers(value) for key, value in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return [_without_numbers(value) for value in spec[:1]]
+    return 0 if isinstance(spec, (int, float)) else spec

@@ -13,6 +13,7 @@ from globalbandits.service.log.load import load, load_start
 from globalbandits.service.log.settings import Settings
 from globalbandits.service.stores.base import Store
 from globalbandits.service.stores.records import (
+    IMPORT_LIBRARY,
     BanditRow,
     Decision,
     Event,
@@ -55,6 +56,7 @@ class ReplayReport:
         gone: decisions from before the base, which cannot be recomputed.
         foreign: decisions of other versions of the library whose recomputed arms differ.
         differ: decisions of this version of the library whose recomputed arms differ.
+        imported: decisions that were imported, which no policy made.
         snapshots: snapshots that equal the recomputed state.
         wrong: one line per fault; at most twenty about decisions.
     """
@@ -68,6 +70,7 @@ class ReplayReport:
     gone: int = 0
     foreign: int = 0
     differ: int = 0
+    imported: int = 0
     snapshots: int = 0
     wrong: list[str] = dataclasses.field(default_factory=list)
 
@@ -88,7 +91,9 @@ def replay(store: Store, row: BanditRow, *, compiled: bool | None = None) -> Rep
     settings = store.settings(row.id)
     bandit = load_start(store, row, settings, compiled=compiled)
     report = ReplayReport(row.tenant, row.name, base=bandit.version)
-    same_library = {writer.id for writer in store.writers() if writer.library == __version__}
+    writers = store.writers()
+    same_library = {writer.id for writer in writers if writer.library == __version__}
+    imports = {writer.id for writer in writers if writer.library == IMPORT_LIBRARY}
     walk = _Walk(store, bandit, settings, report)
     for decision in store.decisions(row.id):
         report.decisions += 1
@@ -97,6 +102,9 @@ def replay(store: Store, row: BanditRow, *, compiled: bool | None = None) -> Rep
             continue
         if not walk.to(decision.version, decision.settings):
             break
+        if decision.writer in imports:
+            report.imported += 1
+            continue
         choice = bandit.choose(decision.key)
         if (choice.chosen, choice.shown) == (decision.chosen, decision.shown):
             report.agree += 1

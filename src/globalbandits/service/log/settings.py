@@ -2,8 +2,9 @@
 
 import dataclasses
 import json
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from globalbandits._rewards import as_unit
@@ -43,7 +44,7 @@ class Settings:
 
     Args:
         model: the reward model as a dict. A change must keep the arms and the curves; a cost may
-            change.
+            change, and arms may be added behind the others.
         policy: the policy as a dict.
         mode: ``live`` shows the chosen arm; ``shadow`` shows the incumbent; ``paused`` makes no new
             decisions but still learns rewards.
@@ -136,14 +137,14 @@ class Settings:
             require(has_deadline, "deadline_seconds", rule, None, ServiceError)
 
 
-def arm_index(model: RewardModel, value: Any) -> int | None:
+def arm_index(model: RewardModel, value: Any, name: str = "incumbent") -> int | None:
     """The index of the arm with this value; None for None."""
     if value is None:
         return None
     is_plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
     found = [arm for arm in range(model.n_arms) if is_plain and model.arms[arm] == value]
     arms = show([plain_arm(arm) for arm in model.arms])
-    require(len(found) > 0, "incumbent", f"be one of the arms {arms}", value, ServiceError)
+    require(len(found) > 0, name, f"be one of the arms {arms}", value, ServiceError)
     return found[0]
 
 
@@ -172,7 +173,44 @@ def plain_arm(arm: Any) -> Any:
         return repr(arm)
 
 
-@lru_cache(maxsize=64)
-def build_model(spec: str) -> RewardModel:
-    """The model of a JSON specification, built once for all bandits that share it."""
-    return RewardModel.from_dict(json.loads(spec))
+class ModelCache:
+    """Builds models of JSON specifications; equal specifications share one model.
+
+    Building a model takes tens of milliseconds, most of the time of a bandit that is not in memory.
+    A model takes about 8 kB of memory per arm, so the models kept are limited by their arms.
+
+    Args:
+        max_arms: of all models that are kept. The least recently used ones go first.
+    """
+
+    def __init__(self, max_arms: int) -> None:
+        self._max_arms = max_arms
+        self._lock = threading.Lock()
+        self._models: OrderedDict[str, RewardModel] = OrderedDict()
+        self._n_arms = 0
+
+    def __call__(self, spec: str) -> RewardModel:
+        """The model of a JSON specification."""
+        with self._lock:
+            model = self._models.get(spec)
+            if model is not None:
+                self._models.move_to_end(spec)
+                return model
+        built = RewardModel.from_dict(json.loads(spec))
+        with self._lock:
+            # Another thread may have built it meanwhile.
+            model = self._models.setdefault(spec, built)
+            self._n_arms += model.n_arms if model is built else 0
+            while self._n_arms > self._max_arms and len(self._models) > 1:
+                _, oldest = self._models.popitem(last=False)
+                self._n_arms -= oldest.n_arms
+        return model
+
+    def clear(self) -> None:
+        """Forget all models."""
+        with self._lock:
+            self._models.clear()
+            self._n_arms = 0
+
+
+build_model = ModelCache(max_arms=100_000)

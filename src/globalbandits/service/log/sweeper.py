@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from globalbandits.service.log.append import EventResult
 from globalbandits.service.log.log import Log
+from globalbandits.service.log.settings import Settings
 from globalbandits.service.stores.records import Decision
 
 _LOGGER = logging.getLogger("globalbandits.service")
@@ -31,6 +32,7 @@ class Sweeper:
         # Decisions up to this (deadline, id) have an event, or have no default.
         self._done = (0, "")
         self._recheck_at = 0
+        self._defaults: dict[tuple[int, int], bool] = {}  # by bandit and number of settings
 
     @property
     def paused(self) -> bool:
@@ -51,6 +53,8 @@ class Sweeper:
         for decisions in self._overdue(now):
             futures = []
             for decision in decisions:
+                if not self._has_default(decision):
+                    continue
                 bandit = self._log.bandit_of(decision.bandit)
                 future = None if bandit is None else self._log.submit_default(bandit, decision)
                 if future is not None:
@@ -61,6 +65,15 @@ class Sweeper:
             assert last.deadline is not None
             self._done = last.deadline, last.id
         return n_learned
+
+    def _has_default(self, decision: Decision) -> bool:
+        """Whether a decision has a default. Its bandit need not be in memory."""
+        key = decision.bandit, decision.settings
+        if key not in self._defaults:
+            for row in self._log.store.settings(decision.bandit):
+                value = Settings.from_log(row.body).default_reward
+                self._defaults[decision.bandit, row.number] = value is not None
+        return self._defaults[key]
 
     def _overdue(self, now: int) -> Iterator[list[Decision]]:
         while decisions := self._log.store.overdue(self._done, now, _DECISIONS_PER_READ):

@@ -23,11 +23,13 @@ class Change(NamedTuple):
     """A rare write with a commit of its own.
 
     ``write`` runs in the transaction. ``after`` is called with its result after the commit, and
-    returns the answer.
+    returns the answer. Both run on the writer's thread. The bandit with the id ``bandit`` is loaded
+    before.
     """
 
     write: Callable[[Transaction], Any]
     after: Callable[[Any], Any]
+    bandit: int | None = None
 
 
 class AnswerFuture(Protocol):
@@ -69,7 +71,8 @@ class Writer:
 
     Args:
         store: the store of the log.
-        bandits: the bandits in memory, by id. Work must concern only these.
+        bandits: the bandits in memory, by id. Only the writer's thread removes one.
+        load: loads a bandit, or raises `UnknownError` if it was deleted.
         notify: called on the writer's thread to set the answers of a batch.
         observe: called with the size and the seconds of every commit.
     """
@@ -78,12 +81,14 @@ class Writer:
         self,
         store: Store,
         bandits: Mapping[int, Bandit],
+        load: Callable[[int], object],
         *,
         notify: Notify = answer_all,
         observe: Callable[[int, float], None] = lambda size, seconds: None,
     ) -> None:
         self._store = store
         self._bandits = bandits
+        self._load = load
         self._notify = notify
         self._observe = observe
         self._queue: queue.SimpleQueue[list[Waiting] | None] = queue.SimpleQueue()
@@ -150,6 +155,8 @@ class Writer:
         """Store runs of decisions and events in one commit each, and every change in its own."""
         run: list[Waiting] = []
         for waiting in batch:
+            if not self._is_loaded(waiting):
+                continue
             if isinstance(waiting.work, Change):
                 self._store_run(run)
                 run = []
@@ -157,6 +164,19 @@ class Writer:
             else:
                 run.append(waiting)
         self._store_run(run)
+
+    def _is_loaded(self, waiting: Waiting) -> bool:
+        """Load the bandit that work concerns; if it cannot be loaded, answer with the error."""
+        id = waiting.work.bandit
+        if id is None or id in self._bandits:
+            return True
+        # The bandit has left memory since the work was submitted.
+        try:
+            self._load(id)
+        except Exception as error:
+            self._fail([waiting], error)
+            return False
+        return True
 
     def _store_run(self, run: list[Waiting]) -> None:
         if not run:

@@ -29,6 +29,19 @@ class Transaction(Protocol):
     def add_bandit(self, row: BanditRow) -> int:
         """Store a new bandit and return the id that the store assigns; ``row.id`` is ignored."""
 
+    def delete_bandit(self, id: int, at: int) -> None:
+        """Mark a bandit as deleted. Its rows stay, and its name is free."""
+
+    def drop_deleted(self, before: int) -> int:
+        """Remove all rows of bandits that were deleted before a time; return their number."""
+
+    def shrink(self, pages: int) -> bool:
+        """Give pages of the file that are free back to the disk.
+
+        Returns:
+            Whether there are more free pages. False for stores that reuse them by themselves.
+        """
+
     def add_settings(self, rows: Sequence[SettingRow]) -> None:
         """Store settings."""
 
@@ -43,14 +56,19 @@ class Transaction(Protocol):
     ) -> dict[tuple[int, str], Decision]:
         """The stored decisions of (bandit, request id) pairs. Unknown pairs are left out."""
 
+    def has_own_decisions(self, bandit: int) -> bool:
+        """Whether the bandit has decisions that were not imported."""
+
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         """The stored decisions with these ids. Unknown ids are left out."""
 
-    def events_by_decision(self, ids: Sequence[str]) -> dict[str, dict[str, StoredEvent]]:
-        """The events of these decisions by kind. Decisions without events are left out."""
+    def events_by_decision(self, ids: Sequence[str]) -> dict[str, list[StoredEvent]]:
+        """The events of these decisions, in order. Decisions without events are left out."""
 
     def lock(self, bandits: Iterable[int]) -> dict[int, int]:
         """Lock bandits until the transaction ends, and return their versions.
+
+        Deleted bandits are left out.
 
         Reads after the lock see everything that its previous holder committed.
         """
@@ -125,10 +143,16 @@ class Store(Protocol):
         """
 
     def bandits(self) -> list[BanditRow]:
-        """All bandits, by id."""
+        """All bandits that were not deleted, by id."""
+
+    def bandit(self, id: int) -> BanditRow | None:
+        """The bandit with this id; None if it was deleted."""
+
+    def deleted_at(self, tenant: str, name: str) -> int | None:
+        """When the last deleted bandit of this name was deleted; None if there is none."""
 
     def heads(self) -> dict[int, tuple[int, int]]:
-        """For each bandit its version and the number of its newest settings, read together."""
+        """For each bandit that was not deleted its version and the number of its newest settings, read together."""
 
     def settings(self, bandit: int) -> list[SettingRow]:
         """The bandit's settings, by number."""
@@ -148,8 +172,8 @@ class Store(Protocol):
     def decision_of_request(self, bandit: int, request_id: str) -> Decision | None:
         """The decision of a request."""
 
-    def stored_events(self, decision: str) -> dict[str, StoredEvent]:
-        """The events of one decision, by kind."""
+    def stored_events(self, decision: str) -> list[StoredEvent]:
+        """The events of one decision, in order."""
 
     def refusals(self, bandit: int) -> list[Refusal]:
         """The bandit's refusals in order of arrival."""
@@ -166,8 +190,15 @@ class Store(Protocol):
     def overdue(self, after: tuple[int, str], upto: int, limit: int) -> list[Decision]:
         """Open decisions with ``after < (deadline, id)`` and ``deadline <= upto``, in order."""
 
-    def n_open(self, bandit: int) -> int:
-        """The number of the bandit's decisions without a reward and without a default."""
+    def open_decisions(self, bandit: int, at: int, since: int) -> tuple[int, int | None]:
+        """The number of the bandit's open decisions, and the time of the oldest.
+
+        A decision is open if it has neither a reward nor a default, and its deadline is later than
+        ``at``; without a deadline, if it was made after ``since``.
+        """
+
+    def has_decisions(self, bandit: int, before: int) -> bool:
+        """Whether the bandit has decisions made before a time."""
 
     def shown_counts(self, bandit: int) -> dict[int, int]:
         """How often each arm was shown. Arms that were never shown are left out."""

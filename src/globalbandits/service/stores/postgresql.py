@@ -325,7 +325,7 @@ class PostgreSQLTransaction(SQLTransaction):
 
     def lock(self, bandits: Iterable[int]) -> dict[int, int]:
         sql = (
-            "SELECT id, version FROM bandits WHERE id = ANY(?::bigint[]) "
+            "SELECT id, version FROM bandits WHERE id = ANY(?::bigint[]) AND deleted_at IS NULL "
             "ORDER BY id FOR NO KEY UPDATE"
         )
         ids = list(bandits)

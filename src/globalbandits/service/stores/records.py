@@ -4,12 +4,17 @@ Times are integers: microseconds since 1970 in UTC. The order of rows never depe
 are ordered by ``seq``, settings by ``number``, and decisions by the version they were made at.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 LAST = 2**63 - 1  # the highest possible version
-REWARD, DEFAULT, RETRACTION = "reward", "default", "retraction"
+REWARD, DEFAULT = "reward", "default"
+# A correction is the reward that is reported after a retraction. A decision is an event only for a
+# policy that counts decisions.
+RETRACTION, CORRECTION, DECISION = "retraction", "correction", "decision"
+# The library of a writer whose decisions were imported. No policy made them.
+IMPORT_LIBRARY = "import"
 
 
 class BanditRow(NamedTuple):
@@ -62,7 +67,11 @@ class Decision(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event that was learned: a reward, a default after the deadline, or a retraction."""
+    """An event that was learned.
+
+    ``kind`` is ``reward``, ``default`` (after the deadline), ``retraction``, ``correction`` (a
+    reward after a retraction) or ``decision``.
+    """
 
     bandit: int
     seq: int
@@ -74,8 +83,9 @@ class Event(NamedTuple):
 
 
 class StoredEvent(NamedTuple):
-    """The value of a decision's event and its place in the bandit's order."""
+    """The kind and value of a decision's event, and its place in the bandit's order."""
 
+    kind: str
     value: float
     seq: int
 
@@ -136,19 +146,21 @@ class State(StrEnum):
     RETRACTED = "retracted"
 
 
-def decision_state(events: Mapping[str, StoredEvent]) -> State:
-    """The state of a decision with these events, by kind.
+def decision_state(events: Sequence[StoredEvent]) -> State:
+    """The state of a decision with these events, in order.
 
-    >>> decision_state({REWARD: StoredEvent(0.5, 1), RETRACTION: StoredEvent(0.5, 2)}).value
+    >>> decision_state([StoredEvent(REWARD, 0.5, 1), StoredEvent(RETRACTION, 0.5, 2)]).value
     'retracted'
     """
-    if RETRACTION in events:
+    last = learned_event(events)
+    if last is None:
+        return State.OPEN
+    if events[-1].kind == RETRACTION:
         return State.RETRACTED
-    if REWARD in events:
-        return State.REWARDED
-    return State.DEFAULTED if DEFAULT in events else State.OPEN
+    return State.DEFAULTED if last.kind == DEFAULT else State.REWARDED
 
 
-def learned_event(events: Mapping[str, StoredEvent]) -> StoredEvent | None:
-    """The reward or default that was learned for a decision with these events, by kind."""
-    return events.get(REWARD) or events.get(DEFAULT)
+def learned_event(events: Sequence[StoredEvent]) -> StoredEvent | None:
+    """The last reward, default or correction of a decision, even if it was retracted."""
+    learned = (event for event in reversed(events) if event.kind not in (RETRACTION, DECISION))
+    return next(learned, None)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from globalbandits.service.stores.records import (
+    IMPORT_LIBRARY,
     LAST,
     BanditRow,
     Decision,
@@ -69,11 +70,23 @@ class SQLStore:
         """The rows of a long result, as they were when it started."""
 
     def bandits(self) -> list[BanditRow]:
-        return [BanditRow(*row) for row in self._read(f"SELECT {_BANDIT} FROM bandits ORDER BY id")]
+        sql = f"SELECT {_BANDIT} FROM bandits WHERE deleted_at IS NULL ORDER BY id"
+        return [BanditRow(*row) for row in self._read(sql)]
+
+    def bandit(self, id: int) -> BanditRow | None:
+        sql = f"SELECT {_BANDIT} FROM bandits WHERE id = ? AND deleted_at IS NULL"
+        found = self._read(sql, id)
+        return BanditRow(*found[0]) if found else None
+
+    def deleted_at(self, tenant: str, name: str) -> int | None:
+        sql = "SELECT max(deleted_at) FROM bandits WHERE tenant = ? AND name = ?"
+        found = self._read(sql, tenant, name)
+        return found[0][0] if found else None
 
     def heads(self) -> dict[int, tuple[int, int]]:
         newest = "SELECT max(number) FROM settings WHERE bandit = bandits.id"
-        found = self._read(f"SELECT id, version, ({newest}) FROM bandits ORDER BY id")
+        sql = f"SELECT id, version, ({newest}) FROM bandits WHERE deleted_at IS NULL ORDER BY id"
+        found = self._read(sql)
         return {id: (version, number) for id, version, number in found}
 
     def settings(self, bandit: int) -> list[SettingRow]:
@@ -103,9 +116,9 @@ class SQLStore:
         found = self._read(sql, bandit, request_id)
         return Decision(*found[0]) if found else None
 
-    def stored_events(self, decision: str) -> dict[str, StoredEvent]:
-        sql = "SELECT kind, value, seq FROM events WHERE decision = ?"
-        return {kind: StoredEvent(value, seq) for kind, value, seq in self._read(sql, decision)}
+    def stored_events(self, decision: str) -> list[StoredEvent]:
+        sql = f"SELECT {columns(StoredEvent)} FROM events WHERE decision = ? ORDER BY seq"
+        return [StoredEvent(*row) for row in self._read(sql, decision)]
 
     def refusals(self, bandit: int) -> list[Refusal]:
         sql = f"SELECT {_REFUSAL} FROM refusals WHERE bandit = ? ORDER BY {self._arrival}"
@@ -130,9 +143,17 @@ class SQLStore:
         )
         return [Decision(*row) for row in self._read(sql, *after, upto, limit)]
 
-    def n_open(self, bandit: int) -> int:
-        sql = f"SELECT count(*) FROM decisions WHERE bandit = ? AND {_IS_OPEN}"
-        return int(self._read(sql, bandit)[0][0])
+    def open_decisions(self, bandit: int, at: int, since: int) -> tuple[int, int | None]:
+        sql = (
+            f"SELECT count(*), min(at) FROM decisions WHERE bandit = ? AND {_IS_OPEN} "
+            "AND (deadline > ? OR (deadline IS NULL AND at > ?))"
+        )
+        n_open, oldest = self._read(sql, bandit, at, since)[0]
+        return int(n_open), oldest
+
+    def has_decisions(self, bandit: int, before: int) -> bool:
+        sql = "SELECT 1 FROM decisions WHERE bandit = ? AND at < ? LIMIT 1"
+        return bool(self._read(sql, bandit, before))
 
     def shown_counts(self, bandit: int) -> dict[int, int]:
         sql = "SELECT shown, count(*) FROM decisions WHERE bandit = ? GROUP BY shown"
@@ -181,6 +202,18 @@ class SQLTransaction:
         sql = f"INSERT INTO {table} ({names}) VALUES ({marks}) RETURNING id"
         return int(self._rows(sql, row[1:])[0][0])
 
+    def delete_bandit(self, id: int, at: int) -> None:
+        self._run("UPDATE bandits SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL", (at, id))
+
+    def drop_deleted(self, before: int) -> int:
+        deleted = "SELECT id FROM bandits WHERE deleted_at < ?"
+        for table in ("events", "decisions", "refusals", "snapshots", "settings"):
+            self._run(f"DELETE FROM {table} WHERE bandit IN ({deleted})", (before,))
+        return self._run("DELETE FROM bandits WHERE deleted_at < ?", (before,))
+
+    def shrink(self, pages: int) -> bool:
+        return False
+
     def add_settings(self, rows: Sequence[SettingRow]) -> None:
         self._add("settings", rows)
 
@@ -204,15 +237,24 @@ class SQLTransaction:
     def drop_token(self, id: str) -> None:
         self._run("DELETE FROM tokens WHERE id = ?", (id,))
 
+    def has_own_decisions(self, bandit: int) -> bool:
+        sql = (
+            "SELECT 1 FROM decisions WHERE bandit = ? "
+            "AND writer NOT IN (SELECT id FROM writers WHERE library = ?) LIMIT 1"
+        )
+        return bool(self._rows(sql, (bandit, IMPORT_LIBRARY)))
+
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         rows = self._rows_in(f"SELECT {columns(Decision)} FROM decisions WHERE id", ids)
         return {row[0]: Decision(*row) for row in rows}
 
-    def events_by_decision(self, ids: Sequence[str]) -> dict[str, dict[str, StoredEvent]]:
-        found: dict[str, dict[str, StoredEvent]] = {}
-        sql = "SELECT decision, kind, value, seq FROM events WHERE decision"
-        for decision, kind, value, seq in self._rows_in(sql, ids):
-            found.setdefault(decision, {})[kind] = StoredEvent(value, seq)
+    def events_by_decision(self, ids: Sequence[str]) -> dict[str, list[StoredEvent]]:
+        found: dict[str, list[StoredEvent]] = {}
+        sql = f"SELECT decision, {columns(StoredEvent)} FROM events WHERE decision"
+        for decision, *row in self._rows_in(sql, ids):
+            found.setdefault(decision, []).append(StoredEvent(*row))
+        for events in found.values():
+            events.sort(key=lambda event: event.seq)
         return found
 
     def events_after(self, bandit: int, version: int) -> list[Event]:

@@ -98,6 +98,13 @@ class SQLiteStore(SQLStore):
         # Set before the journal mode, so that the id is in the file, not in the write-ahead log.
         if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        if not self._in_memory and connection.execute("PRAGMA auto_vacuum").fetchone()[0] != 2:
+            # Free pages can then be given back in small steps. A file of an earlier version is
+            # rewritten once.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            # A disk without room for the new file is no reason to refuse the old one.
+            with suppress(sqlite3.OperationalError):
+                connection.execute("VACUUM")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         migrate(connection, self.path, known)
@@ -233,7 +240,12 @@ class SQLiteTransaction(SQLTransaction):
 
     def lock(self, bandits: Iterable[int]) -> dict[int, int]:
         """Read the versions. BEGIN IMMEDIATE has locked out all other writers already."""
-        return dict(self._rows_in("SELECT id, version FROM bandits WHERE id", list(bandits)))
+        live = "SELECT id, version FROM bandits WHERE deleted_at IS NULL AND id"
+        return dict(self._rows_in(live, list(bandits)))
+
+    def shrink(self, pages: int) -> bool:
+        self._rows(f"PRAGMA incremental_vacuum({int(pages)})")
+        return bool(self._rows("PRAGMA freelist_count")[0][0])
 
     def set_versions(self, versions: Mapping[int, int]) -> None:
         for bandit, version in versions.items():

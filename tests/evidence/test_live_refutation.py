@@ -30,7 +30,7 @@ from globalbandits.evidence.live_refutation import (
 from globalbandits.evidence.search import find_infimum, likely_edges
 from tests.evidence.compiled import compiled
 from tests.evidence.models import TRUTH, log_of, model_of, unit_means
-from tests.evidence.test_processes import counts_of
+from tests.evidence.test_e_processes import counts_of
 
 NAMES = sorted(TRUTH)
 EVERY = 100

@@ -13,7 +13,7 @@ from globalbandits.policies import (
     UCBTuned,
 )
 from globalbandits.simulation import simulate
-from tests.policies.field.side_by_side import pricing
+from tests.policies.races import pricing
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")  # what cannot be compiled warns
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from globalbandits.model import RewardModel
 from globalbandits.statistics import count, no_statistics
-from tests.oracles.field import Problem
+from tests.oracles.published_policies import Problem
 
 PRICES = np.arange(8, 20) * 0.05
 
