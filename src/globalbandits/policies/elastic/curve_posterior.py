@@ -29,6 +29,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
+from globalbandits.policies.shared.divergence import negative_entropy
 from globalbandits.policies.shared.noise_variance import (
     Noise,
     guess_mean,
@@ -338,17 +339,6 @@ def list_pulled_arms(
             scan.sizes[n_pulled] = error_variance(sketch.means[arm], NEAR_GROWTH)
             n_pulled += 1
     return n_pulled
-
-
-def negative_entropy(mean: float) -> float:
-    """Return ``x log(x) + (1 - x) log(1 - x)`` for a mean x of rewards.
-
-    >>> negative_entropy(0.0), round(negative_entropy(0.5), 4)
-    (0.0, -0.6931)
-    """
-    if mean <= 0.0 or mean >= 1.0:
-        return 0.0
-    return mean * math.log(mean) + (1.0 - mean) * math.log(1.0 - mean)
 
 
 def clear_scan(scan: Scan) -> None:

@@ -14,7 +14,7 @@ from globalbandits.policies.elastic.curve_posterior import (
     FAR_SHARE,
     FAR_VARIANCE,
     MIN_CHANCE,
-    NEAR_LOG_ODDS,
+    NEAR_GROWTH,
     SCALES,
     Sketch,
     error_variance,
@@ -193,7 +193,7 @@ def set_density(
             own = stats.sums[arm] / count
             error = scale * scale * prior.relative[arm] * fit.sketch.factors[arm]
             spread = error + noise.variances[arm] / count
-            wide = spread + error_variance(fit.sketch.means[arm], NEAR_LOG_ODDS)
+            wide = spread + error_variance(fit.sketch.means[arm], NEAR_GROWTH)
             widest = spread + FAR_VARIANCE
             log -= 0.5 * math.log(spread)
             density.own[arm] = own
