@@ -1,8 +1,8 @@
 """Ten thousand bandits in one SQLite file: memory of the process, and the time of a cold bandit.
 
 Every bandit has prices of its own, so that no model is shared. The rows are written directly; the
-decisions, rewards and evictions are the log's own. A child process does the work, so that its memory
-is the memory of nothing else.
+decisions, rewards and evictions are the log's own. A child process does the work, so that its
+memory is the memory of nothing else.
 """
 
 import json

@@ -139,9 +139,13 @@ def test_only_what_can_be_taken_back_may_be():
     bandit = make({"policy": "wagp"})
     bandit.advance([event(1, 0, 0.25)])
     assert bandit.can_forget(0, StoredEvent("reward", 0.25, 1))
-    assert not bandit.can_forget(0, StoredEvent("reward", 0.75, 1))  # the log would have no meaning after it
+    assert not bandit.can_forget(
+        0, StoredEvent("reward", 0.75, 1)
+    )  # the log would have no meaning after it
     assert not bandit.can_forget(1, StoredEvent("reward", 0.25, 1))
-    assert bandit.can_forget(1, StoredEvent("reward", 0.25, 2))  # learned in the same batch, before it
+    assert bandit.can_forget(
+        1, StoredEvent("reward", 0.25, 2)
+    )  # learned in the same batch, before it
     assert not make({"policy": "sliding_window_ucb"}).can_forget(0, StoredEvent("reward", 0.25, 9))
 
 

@@ -175,7 +175,10 @@ def test_retractions(http, shop):
 def test_past_rewards_are_imported(http):
     http.put("/v1/bandits/past", json=WAGP)
     path = "/v1/bandits/past/rewards:import"
-    body = {"import_id": "2025", "items": [{"value": 0.4, "reward": 1}, {"value": 0.8, "reward": 0}]}
+    body = {
+        "import_id": "2025",
+        "items": [{"value": 0.4, "reward": 1}, {"value": 0.8, "reward": 0}],
+    }
     assert http.post(path, json=body).json() == {"status": "learned", "rewards": 2, "version": 2}
     assert http.post(path, json=body).json()["status"] == "duplicate"
     wrong = body | {"import_id": "b", "items": [{"value": 7, "reward": 1}]}

@@ -188,4 +188,3 @@ def _chosen(store: "Store", name: str | None) -> list["BanditRow"]:
     if name is not None and not rows:
         raise UnknownError(f"bandit must be one of this store's, got {name!r}")
     return rows
-

@@ -285,7 +285,9 @@ class _Calls:
         """
         items = [{"value": value, "reward": reward} for value, reward in rewards]
         body = {"import_id": import_id, "items": items}
-        return Call("POST", _path("bandits", name, "rewards:import"), ImportOut, body=body, slow=True)
+        return Call(
+            "POST", _path("bandits", name, "rewards:import"), ImportOut, body=body, slow=True
+        )
 
     @_Endpoint
     def past(self, decision_id: str, *, why: bool = False) -> Call[PastOut]:

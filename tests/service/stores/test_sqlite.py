@@ -17,8 +17,7 @@ from globalbandits.errors import StoreError, StoreUnavailable
 from globalbandits.service.log import Log
 from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.migrations import APPLICATION_ID, Migration, migrations
-from globalbandits.service.stores.records import Event, StoredEvent
-from globalbandits.service.stores.records import WriterRow
+from globalbandits.service.stores.records import Event, StoredEvent, WriterRow
 from globalbandits.service.stores.sqlite import FileLock
 from tests.service.worlds import WAGP
 

@@ -227,7 +227,8 @@ class Log:
         A tenth of the limit goes at once, so that not every load needs a commit of its own.
         """
         n_left = self._max_loaded - self._max_loaded // 10
-        by_use = sorted(list(self._bandits), key=lambda id: self._last_use.get(id, 0))
+        loaded = list(self._bandits)  # a copy, because other threads add bandits
+        by_use = sorted(loaded, key=lambda id: self._last_use.get(id, 0))
         oldest = by_use[: max(len(by_use) - n_left, 0)]
         self._write_snapshots(rows, oldest)
         return oldest

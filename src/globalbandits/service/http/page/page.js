@@ -232,7 +232,7 @@ function drawProfit(curves, bandit, interval, theta) {
   const said = words(bandit.settings.model);
   $("profit-title").textContent = `What each ${said.arm} is worth`;
   if (!interval || !Number.isFinite(theta) || interval.low === null) {
-    put($("profit"), el("p", {}, interval ? "The rewards do not follow the curves, so the curves say nothing. See the table of what was observed." : "No reward yet: nothing is known."));
+    put($("profit"), el("p", {}, interval ? "The rewards do not follow the curves, so the curves say nothing. See the table of what was observed." : "Without rewards nothing can be said."));
     return;
   }
   const rows = worthByArm(curves, theta, interval.low, interval.high);
