@@ -1,9 +1,11 @@
-# Every target makes .venv first when it is missing or older than pyproject.toml.
+# Every target makes .venv first when it is missing or older than pyproject.toml: with the package
+# and its extras to use it ($(READY)), with the tools of development as well to work on it ($(TOOLS)).
 # Another interpreter: make test PYTHON=python3.13
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+TOOLS := .venv/.ready-tools
 # The newest versions are what .venv has.
 OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/learner/test_learner.py \
 	tests/cli/test_arguments.py tests/test_import.py tests/random
@@ -11,7 +13,7 @@ OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/le
 ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
 .DEFAULT_GOAL := help
-.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures release serve demo format clean
+.PHONY: help postgresql reproduce test coverage oldest bench soak docs pictures extras mutants release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -19,7 +21,7 @@ help: ## show this list
 reproduce: $(READY) ## the paper's results, into results/
 	$(BIN)/globalbandits reproduce
 
-test: $(READY) ## format check, lint, types, import direction, then doctests and tests
+test: $(TOOLS) ## format check, lint, types, import direction, then doctests and tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -29,14 +31,14 @@ test: $(READY) ## format check, lint, types, import direction, then doctests and
 	$(MAKE) --no-print-directory oldest postgresql
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
-coverage: $(READY) ## which lines and branches the tests run; takes half as long again as the tests
+coverage: $(TOOLS) ## which lines and branches the tests run; takes half as long again as the tests
 	$(BIN)/pytest --numprocesses auto --dist loadfile --cov --cov-report=term
 
 oldest: .venv-oldest/.ready ## compiled code, learners and the command line on the oldest allowed versions
 	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
 		-k "not every_policy or $(ASKING)"
 
-soak: $(READY) ## what is too long for every change: more mutations, more fuzz, histories of 10^7 rows
+soak: $(TOOLS) ## what is too long for every change: more mutations, more fuzz, histories of 10^7 rows
 	GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --timeout 7200 \
 		tests/policies/learner/test_mutations.py tests/evidence/test_saved_state.py tests/cli/test_fuzz.py \
 		tests/model/test_expressions.py tests/model/test_descriptions.py tests/service/test_fuzz.py
@@ -51,21 +53,27 @@ postgresql: # a server for the tests that need one: installed where that can be 
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql >/dev/null 2>&1; } || \
 		echo "No PostgreSQL server here: its tests will be skipped. To run them: apt-get install postgresql"
 
-bench: $(READY) ## measure speed and memory, into results/bench.json
+bench: $(TOOLS) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
 
-docs: $(READY) ## the documentation site, into build/site; a warning is an error
+docs: $(TOOLS) ## the documentation site, into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
 	@echo "open build/site/index.html"
 
-release: $(READY) ## build both packages into dist/ and check what they say about themselves
-	$(BIN)/python -m pip install --quiet --editable '.[release]'
+mutants: $(TOOLS) ## put 200 small errors into the source and list those that no test finds; takes hours
+	$(BIN)/python -m tests.mutants.mutate
+
+extras: $(TOOLS) ## install each extra alone in an environment of its own, use it, and measure its size
+	$(BIN)/python tests/extras/environments.py
+
+release: $(TOOLS) extras ## build both packages into dist/, check what they say about themselves, and each extra
+	.ci/install $(BIN)/python --group release
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/pyroma --min=8 .
 
-pictures: $(READY) ## draw the pictures of README and the gallery again, into docs/images
+pictures: $(TOOLS) ## draw the pictures of README and the gallery again, into docs/images
 	$(BIN)/python docs/_ext/pictures.py README.md docs/about/gallery.md
 
 serve: $(READY) ## the decision service on this machine, with an example bandit, in results/example.db
@@ -75,7 +83,7 @@ serve: $(READY) ## the decision service on this machine, with an example bandit,
 demo: $(READY) ## the decision service with three bandits and simulated customers, to be watched
 	$(BIN)/python examples/demo/watch.py
 
-format: $(READY) ## rewrite the code in the project's format
+format: $(TOOLS) ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -84,18 +92,23 @@ clean: ## remove results, caches and build products (.venv stays)
 		.mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml | $(BIN)/python
+	.ci/install $(BIN)/python --editable '.[all]'
+	@touch $@
+
+$(TOOLS): pyproject.toml | $(BIN)/python
+	.ci/install $(BIN)/python --editable '.[all]' --group dev
+	@touch $(READY) $@
+
+.venv-oldest/.ready: tests/oldest.txt pyproject.toml | .venv-oldest/bin/python
+	.ci/install .venv-oldest/bin/python --requirement tests/oldest.txt
+	.ci/install .venv-oldest/bin/python --no-deps --editable .
+	@touch $@
+
+.venv/bin/python .venv-oldest/bin/python:
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo "globalbandits needs Python 3.11 or newer, but $(PYTHON) was not found." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "globalbandits needs Python 3.11 or newer, but $(PYTHON) is" \
 		"$$($(PYTHON) -V 2>&1); try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	@touch $@
-
-.venv-oldest/.ready: tests/oldest.txt pyproject.toml
-	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --requirement tests/oldest.txt
-	.venv-oldest/bin/python -m pip install --quiet --no-deps --editable .
-	@touch $@
+	$(PYTHON) -m venv $(@D:/bin=)

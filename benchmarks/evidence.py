@@ -9,6 +9,7 @@ import numpy as np
 import globalbandits as gb
 from benchmarks import Row, median_seconds
 from benchmarks.analyze import pricing
+from globalbandits._types import FloatArray
 from globalbandits.environments import BetaNoise, Environment
 from globalbandits.evidence import Evidence
 from globalbandits.evidence.e_processes import Pooled
@@ -35,8 +36,9 @@ def logged(n_arms: int, n_rounds: int = N_ROUNDS) -> Evidence:
 
 def value_seconds(evidence: Evidence) -> float:
     """One value of H at one theta, when many are computed at once."""
+    low, high = evidence.model.domain
     process = Pooled(evidence.model, evidence.counts)
-    thetas = np.linspace(*evidence.model.domain, 64)
+    thetas: FloatArray = np.linspace(low, high, 64)
     return median_seconds(partial(process.at, thetas)) / thetas.size
 
 

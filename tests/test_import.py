@@ -5,7 +5,7 @@ import sys
 
 HEAVY = (
     "numba",
-    "scipy.stats",
+    "scipy",
     "matplotlib",
     "pandas",
     "xarray",

@@ -40,15 +40,18 @@ def test_the_oldest_versions_tested_are_the_lower_bounds():
         for line in (ROOT / "tests" / "oldest.txt").read_text("utf-8").splitlines()
         if "==" in line
     )
-    for requirement in PROJECT["project"]["dependencies"]:
+    own = PROJECT["project"]
+    for requirement in own["dependencies"] + own["optional-dependencies"]["lab"]:
         name, bound = lowest(requirement)
         assert (pinned[name] + ".").startswith(bound + "."), requirement
 
 
 def test_every_dependency_is_explained():
     text = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
-    extras = PROJECT["project"]["optional-dependencies"].values()
-    wanted = PROJECT["project"]["dependencies"] + [one for extra in extras for one in extra]
+    own = PROJECT["project"]
+    lists = [*own["optional-dependencies"].values(), *PROJECT["dependency-groups"].values()]
+    found = own["dependencies"] + [one for wanted in lists for one in wanted]
+    wanted = [one for one in found if isinstance(one, str)]
     names = {lowest(requirement)[0] for requirement in wanted} - {"globalbandits"}
     words = set(re.findall(r"[\w-]+", text))  # "rich" is not explained by "enriched"
     assert sorted(names - words) == []

@@ -5,6 +5,7 @@ from . import evidence as evidence
 from . import extend as extend
 from . import testing as testing
 from . import theory as theory
+from . import trial as trial
 from ._version import __version__ as __version__
 from .environments import worlds as worlds
 from .environments.arcsine import ArcsineBetaNoise as ArcsineBetaNoise
@@ -34,6 +35,7 @@ from .errors import ContractError as ContractError
 from .errors import EvidenceError as EvidenceError
 from .errors import FitError as FitError
 from .errors import GlobalBanditsError as GlobalBanditsError
+from .errors import MissingExtraError as MissingExtraError
 from .errors import ModelError as ModelError
 from .errors import PolicyError as PolicyError
 from .errors import ResultError as ResultError
@@ -46,6 +48,7 @@ from .errors import StoreError as StoreError
 from .errors import StoreUnavailable as StoreUnavailable
 from .errors import SweepError as SweepError
 from .errors import UnknownError as UnknownError
+from .evidence import ConfidenceSet as ConfidenceSet
 from .evidence import Contenders as Contenders
 from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence
@@ -62,6 +65,7 @@ from .model import Holder as Holder
 from .model import Region as Region
 from .model import RegionalModel as RegionalModel
 from .model import RewardModel as RewardModel
+from .model import VectorModel as VectorModel
 from .model import demand as demand
 from .model import dose as dose
 from .model import load_model as load_model

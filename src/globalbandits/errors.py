@@ -16,6 +16,7 @@
     ├── FitError            (ValueError)  a history from which no model can be fitted
     ├── StoreError          (ValueError)  a store that is foreign, damaged, newer, or in use
     │   └── StoreUnavailable              a store that cannot be written or read now
+    ├── MissingExtraError   (ModuleNotFoundError)  a package of an extra is not installed
     └── ServiceError        (ValueError)  a request that the decision service refuses
         ├── UnknownError                  nothing has this name or this id
         └── ConflictError                 it would undo or contradict what is stored
@@ -76,6 +77,10 @@ class StoreError(GlobalBanditsError, ValueError):
 
 class StoreUnavailable(StoreError):  # noqa: N818 (a state of the store)
     """A store or service that cannot be reached now. Repeat the call; it is idempotent."""
+
+
+class MissingExtraError(GlobalBanditsError, ModuleNotFoundError):
+    """A package of an extra is not installed; the text has the command that installs it."""
 
 
 class ServiceError(GlobalBanditsError, ValueError):

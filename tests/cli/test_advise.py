@@ -78,13 +78,75 @@ def test_it_says_what_the_evidence_says(run, shop):
     assert str(evidence.contenders()) in out
 
 
-def test_a_refuted_model_gives_no_advice(run, shop):
+def test_after_a_refutation_the_rewards_advise(run, shop):
     (shop / "wrong.csv").write_text("arm,reward\n" + "2,0\n8,1\n" * 400, encoding="utf-8")
-    code, out, _ = run("wrong.csv")
+    code, out, _ = run("wrong.csv", "--baseline", "2")
     assert code == 0
-    assert out.startswith("The rewards refute the model")
+    first, *_, last = out.splitlines()
+    assert first.startswith("The rewards refute the model: do not follow its curves.")
+    assert "By the rewards alone, take 8.0: worth 6.5 a decision." in first
+    assert "Not tried: 3.0, 4.0, 5.0, 6.0, 7.0." in first
+    assert "8.0 is the highest arm on offer: a higher one may be better." in first
+    # 400 sales at 8 earn 6.5 each, and none at 2.
+    assert last.startswith("+2600 against always 2.0 by the rewards alone")
     said = json.loads(run("wrong.csv", "--json")[1])
-    assert (said["arm"], said["worth"], said["refuted"]) == (None, None, True)
+    assert (said["arm"], said["worth"], said["refuted"]) == (8.0, 6.5, True)
+
+
+EXPORT = [
+    {"type": "log", "format": "globalbandits.log", "version": 1, "library": "0"},
+    {"type": "bandit", "id": 7, "tenant": "t", "name": "shop", "seed": 1, "version": 4, "at": 0},
+    {"type": "event", "bandit": 7, "seq": 1, "kind": "reward", "decision": "a", "arm": 1,
+     "value": 1.0, "at": 0},
+    {"type": "event", "bandit": 7, "seq": 2, "kind": "reward", "decision": "b", "arm": 2,
+     "value": 1.0, "at": 0},
+    {"type": "event", "bandit": 7, "seq": 3, "kind": "default", "decision": "c", "arm": 6,
+     "value": 0.0, "at": 0},
+    {"type": "event", "bandit": 7, "seq": 4, "kind": "retraction", "decision": "b", "arm": 2,
+     "value": 1.0, "at": 0},
+]  # fmt: skip
+
+
+def write_export(folder, rows):
+    spec = (folder / "model.json").read_text()
+    lines = [json.dumps(row | {"spec": spec} if row["type"] == "bandit" else row) for row in rows]
+    (folder / "export.ndjson").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_the_export_of_the_service_is_read(run, shop):
+    write_export(shop, EXPORT)
+    said = json.loads(run("export.ndjson", "--baseline", "3", "--json")[1])
+    same = gb.evidence_from_log(gb.load_model(shop / "model.json"), [1, 6], [1.0, 0.0])
+    assert said["interval"]["n_observations"] == 2
+    assert said["interval"]["low"] == same.interval().low
+    assert said["earnings"]["model_free"]["n_baseline"] == 1
+    assert run("export.ndjson", "--file", "model.json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([*EXPORT, EXPORT[1] | {"id": 8, "name": "two"}], (), "bandit must be given for several"),
+        (EXPORT, ("--bandit", "b"), "bandit must be one of the export's, shop, got 'b'"),
+        (EXPORT[:2], (), "log must have a reward, got none of 'shop'"),
+        ([*EXPORT, {"type": "base", "bandit": 7}], (), "got a pruned bandit 'shop'"),
+    ],
+)
+def test_exports_that_cannot_be_read(run, shop, rows, options, message):
+    write_export(shop, rows)
+    code, _, err = run("export.ndjson", *options)
+    assert code != 0
+    assert message in " ".join(err.split())
+
+
+def test_the_figure_has_title_units_and_error_bars(shop):
+    axes = logged(shop).plot_worth(title="Kiosk", arm_name="price", currency="€").axes[0]
+    assert axes.get_title("left").startswith("Kiosk: best: ")
+    assert "€ a decision" in axes.get_title("left")
+    assert axes.get_xlabel() == "price, € (1,400 decisions, confidence 0.95)"
+    assert axes.get_ylabel() == "worth of a decision, €"
+    (bars,) = [one for one in axes.collections if one.get_label().startswith("interval")]
+    assert len(bars.get_segments()) == 7
 
 
 def test_advice_says_that_theta_has_changed(run, shop):

@@ -70,7 +70,7 @@ def test_a_file_gives_the_model_it_names(tmp_path):
     assert file_model(f"{path}:other").arms == (0.7,)
     with pytest.raises(ScenarioError, match=r"mine\.py must define 'missing'"):
         file_model(f"{path}:missing")
-    with pytest.raises(ScenarioError, match=r"file must name a RewardModel, got a int: .*mine\.py"):
+    with pytest.raises(ScenarioError, match=r"file must name a model, got a int: .*mine\.py"):
         file_model(f"{path}:number")
 
 

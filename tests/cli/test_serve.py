@@ -9,8 +9,6 @@ import httpx
 import pytest
 
 from globalbandits.cli.app import main
-from globalbandits.cli.serve import needs_extra
-from globalbandits.errors import ServiceError
 from globalbandits.service.server import bind
 from globalbandits.service.stores import SQLiteStore
 
@@ -82,14 +80,6 @@ def test_tokens_are_printed_once_and_kept_as_hashes(tmp_path, capsys):
     store.close()
     assert run("token", "create", path, "--role", "king") == 2
     assert "role must be one of read, write, admin, got 'king'" in capsys.readouterr().err
-
-
-def test_a_missing_extra_is_named():
-    needs_extra("serve", "json")
-    with pytest.raises(
-        ServiceError, match=r"nowhere must be installed: pip install 'globalb.*serve"
-    ):
-        needs_extra("serve", "nowhere")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGTERM on Windows")

@@ -16,7 +16,7 @@ from globalbandits.environments import (
     UniformBias,
 )
 from globalbandits.errors import ScenarioError
-from globalbandits.model import RewardModel
+from globalbandits.model import RewardModel, demand
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +114,17 @@ def test_wrong_model():
 def test_wrong_specs(make, message):
     with pytest.raises(ScenarioError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("options", "noise"),
+    [
+        ({"cost": 0.2}, BernoulliNoise()),
+        ({"observe": "sales"}, BernoulliNoise()),
+        ({}, BetaNoise()),
+    ],
+)
+def test_a_customer_of_a_sales_model_buys_or_does_not(options, noise):
+    model = demand.linear([0.4, 0.6, 0.8], **options)
+    assert Environment(model, theta=0.4).noise == noise
+    assert Environment(model, 0.4, BetaNoise()).noise == BetaNoise()

@@ -81,10 +81,58 @@ def test_a_refuted_model_says_nothing(shop):
     assert evidence.against_model().refuted()
     found = evidence.earnings(0)
     assert math.isnan(found.low)
-    assert "nothing can be said" in str(found)
+    # All 400 customers bought at 8 (6.5 each), none at 2.
+    assert found.model_free.amount == pytest.approx(2_600.0)
+    assert "by the rewards alone" in str(found)
+    assert "nothing can be said" in str(evidence.earnings(1))
     axes = evidence.plot_worth(baseline=0).axes[0]
     assert axes.get_title("left") == "the rewards refute the curve: do not follow it"
     assert "best" not in [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_a_wrong_level_is_seen_in_the_rewards_of_the_baseline(shop):
+    """Seven in ten customers never buy less than the curves say: 90 % of the log at price 3."""
+    rng = np.random.default_rng(4)
+    arms = np.where(rng.random(3_000) < 0.9, 1, rng.integers(0, 7, 3_000))
+    means = 0.7 * np.exp(-0.1 * np.array(PRICES))
+    rewards = (rng.random(3_000) < means[arms]).astype(float)
+    found = gb.evidence_from_log(shop, arms, rewards).earnings(1)
+    worth = (np.array(PRICES) - 1.5) * means
+    truth = float((worth[arms] - worth[1]).sum())
+    assert abs(found.model_free.amount - truth) < 4 * found.model_free.se
+    assert found.model_free.low < truth < found.model_free.high
+    assert found.model_free.n_baseline == int((arms == 1).sum())
+    assert not found.low < truth < found.high or found.disagrees
+
+
+def test_the_amount_without_the_model_is_that_of_the_means(shop):
+    evidence = gb.evidence_from_log(shop, [0, 1, 1, 4], [1.0, 0.0, 1.0, 1.0])
+    # Worth at the observed means: .5 at 2, .75 at 3, 4.5 at 6.
+    free = evidence.earnings(1).model_free
+    assert free.amount == pytest.approx((0.5 - 0.75) + (4.5 - 0.75))
+    assert free.low < free.amount < free.high
+    assert evidence.earnings(3).model_free is None
+    np.testing.assert_allclose(
+        evidence.observed_worth(), [0.5, 0.75, np.nan, np.nan, 4.5, np.nan, np.nan]
+    )
+    assert "No curve is used" in free.explain()
+
+
+def test_bounds_without_the_model_hold_at_all_times(shop):
+    """60 logs, looked at eight times each: more than 8 misses have a chance below .005."""
+    missed, means = 0, 0.8 * np.exp(-0.15 * np.array(PRICES))
+    worth = (np.array(PRICES) - 1.5) * means
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        arms = rng.integers(0, 7, 800)
+        rewards = (rng.random(800) < means[arms]).astype(float)
+        for stop in range(100, 801, 100):
+            free = gb.evidence_from_log(shop, arms[:stop], rewards[:stop]).earnings(1).model_free
+            truth = float((worth[arms[:stop]] - worth[1]).sum())
+            if not free.low <= truth <= free.high:
+                missed += 1
+                break
+    assert missed <= 8
 
 
 def test_the_baseline_must_be_an_arm(shop):

@@ -37,7 +37,8 @@ def test_statements_print_in_one_line():
         "e-value 40 against the model (p 0.025, least refuted theta 0.25, 1,234 observations)"
     )
     assert str(CONTENDERS) == (
-        "2 of 3 arms can be best: 3.5 (p 1), 1.5 (p 0.25) (confidence 0.95, 10 observations)"
+        "2 of 3 arms can be best: 3.5 (p 1), 1.5 (p 0.25) "
+        "(confidence 0.95, if the curves are right, 10 observations)"
     )
     assert str(DRIFT) == (
         "theta has changed after about 2,000 observations (between 1,600 and 2,200; "
@@ -53,7 +54,13 @@ def test_statements_print_what_is_special():
     many = dataclasses.replace(
         CONTENDERS, arms=tuple(range(20)), p_values=(0.5,) * 20, values=tuple(range(20))
     )
-    assert str(many).endswith("11 (p 0.5), ... (confidence 0.95, 10 observations)")
+    assert str(many).endswith(
+        "11 (p 0.5), ... (confidence 0.95, if the curves are right, 10 observations)"
+    )
+    rough = dataclasses.replace(CONTENDERS, errors=0.05)
+    assert "confidence 0.95, curves within 0.05, 10 observations" in str(rough)
+    assert "may differ from the curve by 0.05" in rough.explain()
+    assert "It holds only if the curves do" in CONTENDERS.explain()
     free = dataclasses.replace(CONTENDERS, model_free=True)
     assert "without the model" in str(free)
     assert "its curves are not used" in free.explain()

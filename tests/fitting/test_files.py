@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from globalbandits.errors import FitError
+from globalbandits.errors import FitError, MissingExtraError
 from globalbandits.fitting import fit, histories
 from globalbandits.fitting.panel import files as history_files
 from globalbandits.fitting.panel.checks import MAX_ARMS
@@ -79,8 +79,9 @@ def test_the_path_chooses_the_reader(files, monkeypatch):
     with_duckdb = panels_from_file(files["csv"], WANTED)
     monkeypatch.setattr(history_files, "find_spec", lambda name: None)
     assert_same_panels(panels_from_file(files["csv"], WANTED), with_duckdb)
-    needed = r"reading 'history.parquet' needs DuckDB: pip install 'globalbandits\[files\]'"
-    with pytest.raises(FitError, match=needed):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    needed = r'duckdb must be installed: pip install "globalbandits\[files\]"'
+    with pytest.raises(MissingExtraError, match=needed):
         panels_from_file(files["parquet"], WANTED)
 
 

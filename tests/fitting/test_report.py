@@ -96,7 +96,7 @@ def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
     history = gb.histories.identical_groups(groups=8, rewards=70, seed=2)
     plain = gb.fit(history, **COLUMNS, verdict=False)
     text = plain.report(tmp_path / "plain.html").read_text("utf-8")
-    assert "Play " in text
+    assert "Deploy Elastic(history)" in text
     assert "What is lost in a new group" not in text
     assert "there is nothing to explain" in text
 
@@ -166,9 +166,9 @@ def test_a_replay_knows_nothing_of_the_groups_it_plays(found, monkeypatch):
     monkeypatch.setattr(forecast, "candidate_policies", few)
     fitted, played = [], []
 
-    def learn(panel, scale):
+    def learn(panel, scale, **how):
         fitted.append(set(panel.groups))
-        return real_fit(panel, scale)
+        return real_fit(panel, scale, **how)
 
     def draw(panel, *rest):
         played.append(set(panel.groups))

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from globalbandits.fitting.assessment.endogeneity import Endogeneity, Slope
 from globalbandits.fitting.assessment.forecast import Forecast
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
 from globalbandits.fitting.assessment.scores import Difference
+from globalbandits.fitting.assessment.time_change import TimeChange
 from globalbandits.fitting.assessment.value_of_information import ValueOfInformation
 from globalbandits.fitting.assessment.verdict import (
     OBSERVATIONAL,
@@ -37,9 +39,9 @@ def forecast(elastic=20.0, alone=30.0, wagp=60.0, thompson=40.0, fixed=90.0):
     [
         ({}, "elastic", "Elastic(history)",
          "One number explains groups that the fit has not seen: deploy Elastic"),
-        ({"homogeneity": ALIKE}, "fixed", "always 'B'",
-         "Groups do not differ measurably: play 'B'."),
-        ({"homogeneity": ALIKE, "share": 0.0}, "fixed", "always 'B'",
+        ({"homogeneity": ALIKE}, "elastic", "Elastic(history)",
+         "Groups do not differ measurably: 'B' is the best arm for all of them."),
+        ({"homogeneity": ALIKE, "share": 0.0}, "elastic", "Elastic(history)",
          "Groups do not differ measurably"),
         ({"share": 0.0}, "independent", "IndependentGittins",
          "Arms tell nothing about each other: deploy IndependentGittins."),
@@ -55,7 +57,7 @@ def test_the_rules_in_their_order(facts, action, policy, first):
     assert found.runner_up == ("IndependentGittins" if action == "elastic" else "Elastic(history)")
     assert found.sentences[0].startswith(first)
     assert found.sentences[-1] == OBSERVATIONAL
-    assert len(found.sentences) == (3 if action == "fixed" else 2)
+    assert len(found.sentences) == (3 if facts.get("homogeneity") is ALIKE else 2)
 
 
 def test_a_number_that_does_not_matter_is_named():
@@ -101,7 +103,7 @@ def test_with_few_groups_the_runner_up_can_unlearn():
 
 def test_where_groups_do_not_differ_no_figure_is_given():
     found = verdict(homogeneity=ALIKE, forecast=forecast())
-    assert found.runner_up == "Elastic(history)"
+    assert found.runner_up == "IndependentGittins"
     assert "expected to lose" not in str(found)
 
 
@@ -111,7 +113,7 @@ def test_where_groups_do_not_differ_no_figure_is_given():
         (50, {"wagp": 9.9}, "wagp", "WAGP"),
         (49, {"wagp": 9.9}, "elastic", "Elastic(history)"),
         (50, {"wagp": 10.1}, "elastic", "Elastic(history)"),
-        (50, {"fixed": 9.0, "wagp": 9.5}, "fixed", "always 'B'"),
+        (50, {"fixed": 0.0, "wagp": 10.1}, "elastic", "Elastic(history)"),
     ],
 )
 def test_curves_are_taken_for_exact_only_if_much_is_won_with_a_large_bias(n, ends, action, policy):
@@ -124,14 +126,40 @@ def test_without_a_cautious_forecast_curves_are_never_taken_for_exact():
     assert verdict(forecast=forecast(wagp=1.0)).action == "elastic"
 
 
-def little_is_lost(found):
-    return found.far_below_elastic(["WAGP", found.fixed]) is not None
-
-
 def test_a_cautious_forecast_is_due_where_little_is_lost():
-    assert little_is_lost(forecast(wagp=9.0))
-    assert little_is_lost(forecast(fixed=9.0))
-    assert not little_is_lost(forecast(wagp=10.0))
+    assert forecast(wagp=9.0).far_below_elastic("WAGP")
+    assert not forecast(wagp=10.0).far_below_elastic("WAGP")
+    assert not forecast().far_below_elastic("a policy that was not run")
+
+
+CHOSEN = Endogeneity(Slope(-0.2, 0.02), Slope(0.3, 0.03), 1e-12, 58, 60)
+CHANGE = TimeChange(0.08, 0.01, 1e-9)
+DEMAND = "Fitted demand rises with the price."
+
+
+@pytest.mark.parametrize(
+    ("facts", "first"),
+    [
+        ({"endogeneity": CHOSEN}, "Arms were chosen by what was expected of them: at the same arm"),
+        ({"change": CHANGE}, "Rewards change over time: in the last third of the time"),
+        ({"wrong_direction": DEMAND}, DEMAND),
+        ({"wrong_direction": DEMAND, "endogeneity": CHOSEN, "change": CHANGE}, DEMAND),
+    ],
+)
+def test_doubts_about_the_curves_come_first_and_no_policy_trusts_them(facts, first):
+    found = verdict(forecast=forecast(wagp=1.0), cautious=forecast(wagp=1.0), **facts)
+    assert found.sentences[0].startswith(first)
+    assert (found.action, found.runner_up) == ("elastic", "IndependentGittins")
+
+
+def test_the_groups_that_contradict_the_comparison_between_groups_are_counted():
+    text = str(verdict(endogeneity=CHOSEN))
+    assert "groups that used a higher arm had larger rewards (p = 1e-12)" in text
+    assert "smaller mean than the lowest in 58 of 60 groups" in text
+    assert "fitted from differences inside groups" in text
+    assert "Your own curves are kept" in str(verdict(endogeneity=CHOSEN, own_curves=True))
+    quiet = CHOSEN._replace(p_value=0.02)
+    assert "Arms were chosen" not in str(verdict(endogeneity=quiet))
 
 
 def test_few_groups_are_named():

@@ -56,6 +56,20 @@ def test_the_badly_wrong_arm_is_the_best_one_by_a_tenth():
     assert ordered[-1] - ordered[-2] == pytest.approx(0.1, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("key", "price", "rate"),
+    [("shop_01", 25.0, 0.01), ("shop_03", 12.0, 0.03), ("shop_10", 30.0, 0.1)],
+)
+def test_shops_sell_to_as_many_as_they_say(key, price, rate):
+    (scenario,) = load_scenarios([key])
+    model, theta = scenario.environment.model, scenario.environment.theta
+    best = int(model.worth(theta).argmax())
+    assert model.arms[best] == price
+    assert model.means(theta)[best] == pytest.approx(rate, rel=2e-3)
+    cost = model.to_dict()["cost"]
+    assert model.worth(theta)[best] == pytest.approx((price - cost) * rate, rel=2e-3)
+
+
 def test_results_do_not_depend_on_who_plays(standings):
     alone = play_league(load_scenarios(["short"]), league_policies(["UCB1"]), runs=12, seed=3)
     assert alone.cells["short"]["UCB1"].regret == standings.cells["short"]["UCB1"].regret

@@ -215,6 +215,8 @@ def test_an_interrupt_ends_it_and_keeps_only_whole_games(tmp_path, monkeypatch, 
     ("arguments", "message"),
     [
         (["--horizon", "100"], "horizon must come with --random, got 100"),
+        (["--mixture", "all"], "mixture must come with --random, got 'all'"),
+        (["--random", "2", "--mixture", "x"], "mixture must be one of all, general, conversion"),
         (["--random", "2", "--scenario", "short"], "scenario must not be given with --random"),
         (["--random", "0"], "random must be at least 1, got 0"),
     ],

@@ -4,44 +4,63 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from benchmarks.overlapping_trials import SCENARIOS, play_overlapping
 from globalbandits.lab.report.trial_tables import draw_trial
 from globalbandits.lab.trials import load_trial, parse_trial, play_trial
 from tests.oracles.crm import PlainCRM, play
 
 SKELETON = [0.05, 0.12, 0.25, 0.40, 0.55, 0.65]
 TARGET = 0.25
-MODEL = gb.dose.power(SKELETON, target=TARGET, domain=(-2.0, 2.0))
-CRM = gb.Limited(gb.GridPlugIn(likelihood="bernoulli", cells=400, prior=(0.0, 1.34)), cohort=3)
+# The normal prior is on the whole line: the domain holds all but 1e-6 of its mass.
+MODEL = gb.dose.power(SKELETON, target=TARGET, domain=(-6.0, 6.0))
+INNER = gb.GridPlugIn(cells=2000, prior_variance=1.34)
 
 
-def test_every_decision_is_that_of_the_plain_crm():
-    design, rng = PlainCRM(SKELETON, TARGET), np.random.default_rng(5)
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("intercept", [None, 3.0])
+def test_every_decision_is_that_of_the_restricted_crm(size, intercept):
+    """Empiric and logistic, cohorts of one and three, treated at once."""
+    target, rng = 0.25, np.random.default_rng(size)
+    design = PlainCRM(SKELETON, target, intercept=intercept)
+    if intercept is None:
+        model = MODEL
+    else:
+        model = gb.dose.skeleton_logistic(SKELETON, intercept, target=target, domain=(-6.0, 6.0))
     n_agreed = 0
     for truth in load_trial().worlds.values():
-        learner = gb.Learner(CRM, MODEL, seed=0)
+        learner = gb.Learner(gb.Limited(INNER, cohort=size), model, seed=0)
         treated, events = np.zeros((1, 6)), np.zeros((1, 6))
         dose = 0
-        for _ in range(12):
-            assert learner.select() == dose
-            n_events = 0
-            for _ in range(3):
-                event = float(rng.random() < truth.true_means()[dose])
-                learner.update(dose, event)
-                n_events += event
-            treated[0, dose] += 3
-            events[0, dose] += n_events
+        for _ in range(36 // size):
+            assert [learner.select() for _ in range(size)] == [dose] * size
+            outcomes = (rng.random(size) < truth.true_means()[dose]).astype(float)
+            learner.update([dose] * size, outcomes)
+            treated[0, dose] += size
+            events[0, dose] += outcomes.sum()
             mean = design.posterior_mean(treated, events)[0]
-            assert learner.estimate == pytest.approx(mean, abs=1e-3)
-            dose = int(design.next_dose(treated, events, np.array([dose]))[0])
+            assert learner.estimate == pytest.approx(mean, abs=1e-4)
+            dose = int(design.next_dose(treated, events, dose, outcomes.sum(), size)[0])
             n_agreed += 1
-    assert n_agreed == 60
+    assert n_agreed == 5 * 36 // size
+
+
+def test_overlapping_patients_are_never_sent_up_by_a_toxicity():
+    """The benchmark's trials, a few of them in plain Python."""
+    for cohort in (1, 3):
+        truth = SCENARIOS["first dose"]
+        found = play_overlapping(truth, 40, cohort=cohort, compiled=False)
+        assert found.reports > 300
+        assert found.raised == 0
+    found = play_overlapping(SCENARIOS["steep"], 20, compiled=False)
+    assert (found.raised, found.above_second) == (0, 20)
 
 
 def test_selection_shares_are_those_of_the_plain_crm():
     """Two Monte Carlo studies with random numbers of their own; four standard errors."""
-    design, rng, runs = PlainCRM(SKELETON, TARGET, n_points=201), np.random.default_rng(11), 3000
+    design, rng, runs = PlainCRM(SKELETON, TARGET, n_points=301), np.random.default_rng(11), 3000
+    crm = gb.Limited(gb.GridPlugIn(cells=300, prior_variance=1.34), cohort=3, whole_cohorts=True)
     for name, world in load_trial().worlds.items():
-        ours = gb.simulate(world, {"CRM": CRM}, 36, runs=runs, seed=2, checkpoints=1)
+        ours = gb.simulate(world, {"CRM": crm}, 36, runs=runs, seed=2, checkpoints=1)
         chosen, treated = play(design, world.true_means(), runs, 12, 3, rng)
         for arm, share in enumerate(ours.selection().loc["CRM"].to_numpy()):
             other = np.mean(chosen == arm)
@@ -115,6 +134,10 @@ def test_a_small_trial():
         ({"stop": 3}, "stop must have keys among"),
         ({"stop": {"below": 3}}, "stop must have keys among"),
         ({"stop": {"above": 3}}, "above must lie in the reward range"),
+        (
+            {"stop": {"above": 0.25}, "model": {"family": "dose.linear", "arms": [1.0, 9.0]}},
+            r"above must be a limit that 36 largest rewards of arm 0 exceed .* is 0\.111 on .*",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_is_refused(change, message):

@@ -120,12 +120,16 @@ def test_every_place_that_is_looked_at_is_checked_for_steps_back():
         seen.check_monotone()
 
 
+# Families that need no argument but the prices.
+DEMAND = [name for name in gb.demand.__all__ if name != "anchored"]
+
+
 def test_a_model_states_its_resolution():
     model = gb.RewardModel(pricing, PRICES, domain=(0.0, 0.5))
     assert model.resolution == 0.5 / 4096
     many = gb.RewardModel(pricing, np.linspace(0.4, 0.9, 2000))
     assert many.resolution == 1.0 / 2000
-    for name in gb.demand.__all__:
+    for name in DEMAND:
         assert getattr(gb.demand, name)([0.5, 0.7, 0.9]).resolution == 0.0
         assert getattr(gb.demand, name)([0.5, 0.7, 0.9], cost=0.3).resolution == 0.0
     for name in gb.dose.__all__:
@@ -135,9 +139,12 @@ def test_a_model_states_its_resolution():
 @pytest.mark.parametrize(
     "model",
     [
-        *[getattr(gb.demand, name)([0.5, 0.7, 0.9]) for name in gb.demand.__all__],
-        *[getattr(gb.demand, name)([2.0, 7.0, 9.0], cost=1.0) for name in gb.demand.__all__],
+        *[getattr(gb.demand, name)([0.5, 0.7, 0.9]) for name in DEMAND],
+        *[getattr(gb.demand, name)([2.0, 7.0, 9.0], cost=1.0) for name in DEMAND],
         *[getattr(gb.dose, name)([0.1, 0.3, 0.8]) for name in gb.dose.__all__],
+        gb.demand.anchored([4.0, 6.0, 7.0], today=5.0, rate=0.03, cost=1.0),
+        gb.demand.exponential([2.0, 7.0, 9.0], level=0.2, cost=1.0),
+        gb.demand.isoelastic([2.0, 7.0, 9.0], level=(0.1, 0.3), elasticity=1.2),
         gb.demand.linear_power([0.5, 0.9], power=0.4),
         gb.demand.linear_power([0.5, 0.9], power=3.7),
         gb.demand.linear_power([2.0, 7.0, 9.0], power=0.9),

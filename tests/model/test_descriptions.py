@@ -27,7 +27,12 @@ TABLE = {"theta": [0.0, 0.5, 1.0], "means": [[0.9, 0.2], [0.6, 0.5], [0.1, 0.7]]
 HOLDER = gb.Holder([0.5, 1.0], 1.0, [0.5, 1.0], 1.0)
 
 MODELS = {
-    **{name: build([0.2, 0.5, 0.9]) for name, build in families().items()},
+    **{
+        name: build([0.2, 0.5, 0.9])
+        for name, build in families().items()
+        if name != "demand.anchored"
+    },
+    "demand.anchored": gb.demand.anchored([0.2, 0.5, 0.9], today=0.6, rate=0.03),
     "cost": gb.demand.linear_power([0.4, 0.8], power=1.5, domain=(0.1, 0.9), cost=0.1),
     "sales": gb.demand.log_log([2.0, 3.0], cutoff=9.0, observe="sales"),
     "target": gb.dose.emax([1.0, 2.0, 5.0], hill=1.3, penalty=0.01, target=0.25),
@@ -135,6 +140,14 @@ def test_short_ways_to_write_a_description(tmp_path):
         ({"arms": {"from": 0, "to": 1}}, "arms must have from and to, and either step or number"),
         ({"arms": {"from": 0, "two": 1}}, "a key of arms must be one of from, to, step, number"),
         ({"arms": {"from": 0, "to": 1, "step": 1e-9}}, "arms must be at most 1,000"),
+        (
+            {"arms": {"from": 1, "to": 0, "step": 0.5}},
+            "arms must have first <= last and a positive step",
+        ),
+        (
+            {"arms": {"from": 0, "to": 1, "step": 0}},
+            "arms must have first <= last and a positive step",
+        ),
         ({"arms": {"from": 0, "to": 1, "number": 10**9}}, r"arms\.number must be at most 1000"),
         ({"arms": ["low", 1]}, "arms must be numbers where the formula of the mean uses arm"),
         ({"domain": [1, 0]}, "domain must have low < high"),
@@ -283,7 +296,7 @@ def test_families_have_one_full_name_and_several_ways_to_write_it():
     for name in ("linear-power", "linear_power", "demand.linear-power", "demand.linear_power"):
         assert full_name(name) == "demand.linear_power"
     assert len(families()) == len(gb.demand.__all__) + len(gb.dose.__all__)
-    assert parameters_of("dose.emax") == ("hill", "domain", "penalty", "target")
+    assert parameters_of("dose.emax") == ("hill", "level", "ed50", "domain", "penalty", "target")
 
 
 VALUES = [

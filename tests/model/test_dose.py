@@ -12,6 +12,7 @@ DOSES = {
     "emax": [1, 2, 5, 10],
     "power": [0.05, 0.1, 0.2, 0.35, 0.5],
     "hyperbolic_tangent": [-2.0, -1.0, 0.0, 0.5],
+    "skeleton_logistic": [0.05, 0.1, 0.2, 0.35, 0.5],
 }
 
 # The formulas once more, number by number.
@@ -21,6 +22,9 @@ FORMULAS = {
     "emax": lambda theta, level: level / (level + theta),
     "power": lambda theta, level: level ** math.exp(theta),
     "hyperbolic_tangent": lambda theta, level: ((math.tanh(level) + 1) / 2) ** theta,
+    "skeleton_logistic": lambda theta, level: (
+        1 / (1 + math.exp(-3 - math.exp(theta) * (math.log(level / (1 - level)) - 3)))
+    ),
 }
 
 
@@ -49,6 +53,34 @@ def test_a_target_values_the_distance_from_it(name):
         assert model.worth(theta) == pytest.approx(expected, rel=1e-11, abs=1e-15)
         assert model.best_arms(theta)[0] in np.flatnonzero(np.isclose(expected, max(expected)))
     assert len(model.regions) > 1
+
+
+@pytest.mark.parametrize("name", sorted(set(FORMULAS) - {"linear"}))
+def test_default_domains_reach_far_on_both_sides_of_a_target(name):
+    for target in (0.2, 0.3):
+        model = getattr(dose, name)(DOSES[name], target=target)
+        ends = model.means(np.array(model.domain))
+        lowest, highest = ends[:, 0].max(), ends[:, -1].min()
+        assert lowest > target + 0.04
+        assert highest < 0.7 * target
+        assert model.monotone
+
+
+@pytest.mark.parametrize("name", ["power", "skeleton_logistic"])
+def test_a_domain_for_the_whole_normal_prior_may_have_flat_ends(name):
+    model = getattr(dose, name)(DOSES[name], target=0.25, domain=(-6.0, 6.0))
+    assert not model.monotone
+    assert model.best_arms(0.0) == getattr(dose, name)(DOSES[name], target=0.25).best_arms(0.0)
+
+
+def test_remarks_name_likely_mistakes():
+    assert dose.power([0.1, 0.2], target=0.25).remarks == ()
+    (remark,) = dose.power([0.1, 0.2]).remarks
+    assert remark.startswith("no target: the dose with the largest response is best")
+    (remark,) = dose.power([0.4, 0.2, 0.1], target=0.25).remarks
+    assert remark.startswith("the doses are in descending order")
+    (remark,) = dose.emax([1.0, 4.0, 2.0], target=0.25).remarks
+    assert remark.startswith("the doses are in mixed order")
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.02])
@@ -130,7 +162,7 @@ def test_dose_zero_is_refused(name):
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_wrong_doses_are_refused(name):
-    parameter = "skeleton" if name == "power" else "doses"
+    parameter = "skeleton" if name in ("power", "skeleton_logistic") else "doses"
     for doses, message in [
         ([], f"{parameter} must have at least one value, got []"),
         (1.0, f"{parameter} must be a sequence of numbers, got 1.0"),

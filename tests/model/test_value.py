@@ -161,11 +161,17 @@ def test_a_constant_value_makes_every_arm_best():
 
 
 def test_remarks_say_what_may_not_be_meant():
-    assert gb.demand.exponential([2.0, 3.0], cost=4.0).remarks == (
+    assert gb.demand.exponential([2.0, 3.0], cost=4.0).remarks[:2] == (
         "cost 4 is above every price: each sale loses money",
         "value falls with the mean for every arm: the less is observed, the better",
     )
-    assert gb.demand.exponential([2.0, 3.0], cost=1.0).remarks == ()
+    assert gb.demand.exponential([1.5, 2.0, 3.0], cost=0.5).remarks == ()
+    # The prices of a shop with a high cost: the default domain ends before any other is best.
+    shop = gb.demand.exponential([20.0, 22.0, 24.0, 26.0, 28.0, 30.0], cost=12.0)
+    assert shop.remarks == (
+        "arm 30.0 is best for every theta in [0, 0.05]: rewards cannot change the decision; "
+        "offer other arms, or widen the domain",
+    )
     assert gb.RewardModel.from_functions(THREE_ARMS).remarks == ()
 
 

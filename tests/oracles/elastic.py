@@ -12,9 +12,10 @@ import numpy as np
 SCALES = np.array([0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 LONG = np.array([0.8] + [0.025] * 8)
 SHORT = np.array([0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003])
-Z = 0.015
-KINDS = (0.97, Z), (0.03, 0.1)  # of exceptions: how often, and the variance
-Z2 = 0.001
+NEAR, FAR = 0.97, 0.03  # how often an exception is near or far from its curve
+Z_FAR = 0.1
+BADLY = 0.5  # the error in log-odds of a near exception
+SLIGHTLY = 0.127  # the error in log-odds that the floor allows for
 
 
 def psi_brezzi_lai(x):
@@ -31,6 +32,22 @@ def psi_brezzi_lai(x):
 
 def psi_log(x):
     return math.sqrt(math.log(1 + x**2 / 2))
+
+
+def kl(x, p):
+    """Divergence of Bernoulli rewards with mean x from those with mean p."""
+    p = np.clip(p, 1e-4, 1 - 1e-4)
+    successes = 0 if x == 0 else x * np.log(x / p)
+    return successes + (0 if x == 1 else (1 - x) * np.log((1 - x) / (1 - p)))
+
+
+def variance_of_error(m, log_odds):
+    """The square of what the mean m gains if its log-odds rise by so much."""
+    odds = math.exp(log_odds) * m / (1 - m) if m < 1 else math.inf
+    gain = 1 - m if m == 1 else odds / (1 + odds) - m
+    if m * (1 - m) < 0.002:
+        gain = 0.002 * math.expm1(log_odds) / (1 + m * math.expm1(log_odds))
+    return gain**2
 
 
 class Elastic:
@@ -61,7 +78,7 @@ class Elastic:
         line = np.interp((np.arange(2000) + 0.5) / 2000, (np.arange(m) + 0.5) / m, part)
         self.log_theta = np.log(np.maximum(1e-6, line))
         r = np.ones(self.K) if arm_errors is None else np.array(arm_errors)
-        self.s2 = [SCALES**2 * r[k] ** 2 for k in range(self.K)]
+        self.relative = r**2
         self.rewards = [[] for _ in range(self.K)]
         self.next_fit = 0
         self.fit()
@@ -88,24 +105,35 @@ class Elastic:
                 a += few * np.sum((x - np.mean(x)) ** 2)
                 b += few * (len(x) - 1) * max(np.mean(x) * (1 - np.mean(x)), 0.001)
         c = min(1, a / b)
-        # 2. and 3. an arm's variance
-        e = self.guess()
+        # 2. and 3. an arm's variance; errors are in proportion to m (1 - m)
+        m, e = self.guess()
+        self.root = 4 * np.maximum(m * (1 - m), 0.002)
+        self.s2 = [SCALES**2 * self.relative[k] * self.root[k] ** 2 for k in arms]
         q = np.maximum(e * (1 - e), e.max() * (1 - e.max()))
         q[(e < 0.5) & (e.max() > 0.5)] = 0.25
-        self.pv = c * np.maximum(q, 0.001)
+        self.bound = np.maximum(q, 0.001)
+        self.pv = c * self.bound
+        self.doubt = 0.01 * math.log(1 + t)
         self.v = np.array([self.variance(k) for k in arms])
+        self.z = [variance_of_error(x, BADLY) for x in m]
+        self.z_floor = [variance_of_error(x, SLIGHTLY) for x in m]
         # 4. weights of (scale, theta), at most one arm being an exception
         log = np.log(self.prior)[:, None] + self.log_theta
         odds = np.zeros((self.K + 1, len(SCALES), len(self.curves)))
         for k in arms:
             if self.rewards[k]:
                 w = (self.s2[k] + self.v[k] / len(self.rewards[k]))[:, None]
+                square = self.square(k, self.curves[:, k])
+                usual = -square / (2 * w) - np.log(w) / 2
+                z = self.z[k]
+                near = -square / (2 * (w + z)) - np.log(w + z) / 2
                 gap = np.mean(self.rewards[k]) - self.curves[:, k]
-                usual = -(gap**2) / (2 * w) - np.log(w) / 2
-                wide = -(gap**2) / (2 * (w + Z)) - np.log(w + Z) / 2
+                far = -(gap**2) / (2 * (w + Z_FAR)) - np.log(w + Z_FAR) / 2
                 log = log + usual
                 if self.pi > 0:
-                    odds[k] = wide - usual + math.log(self.pi / (1 - self.pi))
+                    prior = math.log(self.pi / (1 - self.pi))
+                    likelier = np.maximum(near + math.log(NEAR), far + math.log(FAR))
+                    odds[k] = likelier - usual + prior
         log = log + odds.max(axis=0)
         weight = np.exp(log - log.max())
         # 5. moments
@@ -122,21 +150,37 @@ class Elastic:
         self.renewed = [len(x) for x in self.rewards]
 
     def guess(self):
-        """The arms' means at a glance: coins, at every 50th cell, at most 100 of an arm."""
+        """The curves' and the arms' means: Bernoulli rewards, every 50th cell, at most 100 each."""
         few = self.curves[25::50]
         log = self.log_theta[25::50].copy()
         for k, x in enumerate(self.rewards):
             if x:
-                log -= min(100, len(x)) * (np.mean(x) - few[:, k]) ** 2 / (2 * 0.25)
+                p = np.clip(few[:, k], 1e-4, 1 - 1e-4)
+                one = np.mean(x) * np.log(p) + (1 - np.mean(x)) * np.log(1 - p)
+                log += min(100, len(x)) * one
         weight = np.exp(log - log.max())
         first = (weight / weight.sum()) @ few
-        return np.array([np.mean([first[k]] * 4 + x) for k, x in enumerate(self.rewards)])
+        return first, np.array([np.mean([first[k]] * 4 + x) for k, x in enumerate(self.rewards)])
 
     def variance(self, k):
         x = self.rewards[k]
-        if len(x) < 2:
-            return max(self.pv[k], 1e-5)
-        return max((5 * self.pv[k] + np.sum((x - np.mean(x)) ** 2)) / (4 + len(x)), 1e-5)
+        own = np.sum((x - np.mean(x)) ** 2) if x else 0
+        allowed = 0
+        if len(x) >= 2:
+            # The arm may vary more than the others: as much as its own rewards allow.
+            coins = (len(x) - 1) * np.mean(x) * (1 - np.mean(x))
+            allowed = min(1, (self.doubt + own) / (self.doubt + coins)) * self.bound[k]
+        return max(self.mixed(k, self.pv[k], own), allowed)
+
+    def mixed(self, k, expected, own):
+        """The expected variance counts as five rewards, or more where successes are rare."""
+        few, n = 5 / self.root[k], len(self.rewards[k])
+        return max(expected if n < 2 else (few * expected + own) / (few - 1 + n), 1e-5)
+
+    def square(self, k, mean):
+        """The squared gap between an arm's rewards and a mean, as Bernoulli rewards see it."""
+        x, n = np.mean(self.rewards[k]), len(self.rewards[k])
+        return 2 * self.mixed(k, self.bound[k], n * x * (1 - x)) * kl(x, mean)
 
     def score(self, k):
         n, v, s2 = len(self.rewards[k]), self.v[k], self.s2[k]
@@ -150,13 +194,15 @@ class Elastic:
         index = np.sum(self.p * (mean + bonus))
         if self.pi > 0:
             kinds = self.excepted(k)
-            if sum(q for q, _, _ in kinds) > 0.5:
-                _, centre, rest = max(kinds)
+            if sum(q for _, q, _, _ in kinds) > 0.5:
+                _, _, centre, rest = max(kinds)
                 index = centre + math.sqrt(rest) * psi_log(self.H * rest / v)
             else:
                 m = np.sum(self.p * mean)
-                for q, own, rest in kinds:
+                for far, (_, q, own, rest) in enumerate(kinds):
                     times = q * self.HG
+                    if far and n > 0 and np.mean(self.rewards[k]) < np.sum(self.p * self.M[k]):
+                        times *= min(1, self.root[k] * self.HG / 1e4)
                     centre = (m + times**2 * own) / (1 + times**2)
                     index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
         if n > 0:
@@ -178,7 +224,8 @@ class Elastic:
             return -math.inf
         n, v, own = len(self.rewards[k]), self.v[k], np.mean(self.rewards[k])
         mp = np.sum(self.p * self.M[k])
-        r = Z2 / (Z2 + v / n)
+        z = self.z_floor[k]
+        r = z / (z + v / n)
         rest = r * v / n
         return mp + r * (own - mp) + math.sqrt(rest) * psi_log(self.eps * self.HG * rest / v)
 
@@ -188,24 +235,32 @@ class Elastic:
         return x.mean() + math.sqrt(v / len(x)) * psi_log(10 * (self.t + 1) / len(x))
 
     def excepted(self, k):
-        """Both kinds of exception: probability, then mean and variance of the arm's mean."""
+        """Both kinds of exception: log odds, probability, mean and variance of the arm's mean."""
         n, v = len(self.rewards[k]), self.v[k]
         mp = np.sum(self.p * self.M[k])
+        kinds = [(NEAR, self.z[k]), (FAR, Z_FAR)]
         if n == 0:
-            return [(self.pi * share, mp, z) for share, z in KINDS]
+            return [(0, self.pi * share, mp, z) for share, z in kinds]
         own = np.mean(self.rewards[k])
         a = v / n + np.sum(self.p * (self.s2[k] + self.V[k]))
-        odds = []
-        for share, z in KINDS:
-            log = normal_log(own - mp, a + z) - normal_log(own - mp, a)
-            odds.append(self.pi * share * math.exp(min(30, log)))
-        whole = 1 - self.pi + sum(odds)
-        trust = [z / (z + v / n) for _, z in KINDS]
-        return [
-            (o / whole, mp + r * (own - mp), r * v / n) for o, r in zip(odds, trust, strict=True)
+        square = self.square(k, mp)
+        usual = normal_log(square, a)
+        logs = [
+            normal_log(square, a + self.z[k]) - usual,
+            normal_log((own - mp) ** 2, a + Z_FAR) - usual,
         ]
+        odds = [
+            self.pi * share * math.exp(min(30, log))
+            for log, (share, _) in zip(logs, kinds, strict=True)
+        ]
+        whole = 1 - self.pi + sum(odds)
+        laws = []
+        for log, o, (share, z) in zip(logs, odds, kinds, strict=True):
+            r = z / (z + v / n)
+            laws.append((log + math.log(share), o / whole, mp + r * (own - mp), r * v / n))
+        return laws
 
 
-def normal_log(x, variance):
-    """Logarithm of a normal density."""
-    return -0.5 * math.log(2 * math.pi * variance) - x * x / (2 * variance)
+def normal_log(square, variance):
+    """Logarithm of a Normal density at a squared gap from its mean."""
+    return -0.5 * math.log(2 * math.pi * variance) - square / (2 * variance)

@@ -225,8 +225,9 @@ def test_without_its_packages_it_is_said_what_to_install(package):
         f"import sys; sys.modules[{package!r}] = None; import globalbandits; globalbandits.Client"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    expected = f"{package} must be installed: pip install 'globalbandits[client]'"
-    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: {expected}"
+    expected = f'{package} must be installed: pip install "globalbandits[client]"'
+    error = "globalbandits.errors.MissingExtraError"
+    assert done.stderr.splitlines()[-1] == f"{error}: {expected}"
 
 
 def test_every_call_of_one_client_is_one_of_the_other():

@@ -1,7 +1,9 @@
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from scipy.special import lambertw
 
 from globalbandits.theory import glog, linear_beats_log
 
@@ -59,3 +61,21 @@ def test_linear_beats_log_never_overflows():
     assert found.tolist()[:3] == [1.0, 1.0, 1.0]
     assert found[3] == pytest.approx(1e300 * largest_root(1e300))
     assert found.tolist()[4:] == [math.inf, math.inf, math.inf]
+
+
+def test_glog_is_exact_to_a_unit_in_the_last_place():
+    """Against Newton's method with fifty digits, also next to e, where the root is steep."""
+    near = math.e * (1.0 + np.logspace(-15.0, 0.0, 40))
+    for x in [*near, *np.logspace(0.5, 308.0, 80), np.nextafter(math.e, 3.0)]:
+        y = glog(x).item()
+        with localcontext() as context:
+            context.prec = 50
+            log_x, root = Decimal(float(x)).ln(), Decimal(y)
+            for _ in range(6):
+                root -= (root - root.ln() - log_x) / (1 - 1 / root)
+            assert abs(root - Decimal(y)) <= Decimal(float(np.spacing(y)))
+
+
+def test_glog_is_scipys_to_rounding_where_scipys_is_exact():
+    x = np.logspace(math.log10(3.0), 308.0, 5_000)
+    np.testing.assert_array_max_ulp(glog(x), -lambertw(-1.0 / x, -1).real, maxulp=4)

@@ -12,10 +12,9 @@
 
 from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
-from gymnasium.envs.registration import register, registry
 
+from globalbandits._extras import needs_extra
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require
 from globalbandits.adapters.live_world import LiveWorld
@@ -25,6 +24,10 @@ from globalbandits.model.catalogue import (
     demand,
     dose,
 )
+
+with needs_extra("gym"):
+    import gymnasium
+    from gymnasium.envs.registration import register, registry
 
 HORIZON = 1_000
 

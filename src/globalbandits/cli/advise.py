@@ -1,7 +1,9 @@
 """``globalbandits advise``: recommend an arm from a log of decisions."""
 
+import json as json_module
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -11,19 +13,35 @@ from globalbandits.cli.output import as_json
 from globalbandits.errors import EvidenceError
 
 if TYPE_CHECKING:
+    from globalbandits._types import FloatArray
     from globalbandits.evidence import Evidence
+    from globalbandits.model import RewardModel
 
 
 def advise(
-    log: Annotated[Path, typer.Argument(help="CSV file with a row for every decision.")],
+    log: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV file with a row for every decision, or the service's export (.ndjson)."
+        ),
+    ],
     file: Annotated[
-        str, typer.Option(help="The model: a file, .json or .toml; or path.py:name.")
-    ] = "model.json",
+        str | None,
+        typer.Option(
+            help="The model: a file, .json or .toml; or path.py:name. "
+            "By default model.json, or the model of the exported bandit."
+        ),
+    ] = None,
     arm: Annotated[str, typer.Option(help="Column of what was played, such as price.")] = "arm",
     reward: Annotated[str, typer.Option(help="Column of what was observed.")] = "reward",
     baseline: Annotated[
         str | None, typer.Option(help="The arm in use before, to compare earnings with.")
     ] = None,
+    bandit: Annotated[
+        str | None, typer.Option(help="Which bandit of an export with several.")
+    ] = None,
+    currency: Annotated[str, typer.Option(help="Unit of worth in the figure, such as €.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the figure.")] = "",
     confidence: Annotated[float, typer.Option(help="Of all bounds, at all times.")] = 0.95,
     plot: Annotated[
         Path | None, typer.Option(help="Draw worth over arms into this .svg, .png or .pdf file.")
@@ -37,6 +55,9 @@ def advise(
       globalbandits advise sales.csv --file model.json --arm price --reward sold
 
       globalbandits advise sales.csv --arm price --reward sold --baseline 4.99 --plot profit.svg
+      --currency €
+
+      globalbandits advise export.ndjson --bandit shop --baseline 4.99
     """
     from globalbandits.evidence import evidence_from_log
     from globalbandits.evidence.statements import as_confidence
@@ -45,16 +66,27 @@ def advise(
     if plot is not None:
         check_figure_path(plot)
     confidence = as_confidence(confidence)
-    model = file_model(file)
+    if log.suffix.lower() in (".ndjson", ".jsonl"):
+        exported = _read_export(log, bandit)
+        model = exported.model if file is None else file_model(file)
+        played, rewards = exported.arms, exported.rewards
+        if file is not None:
+            places = [str(value) for value in exported.model.arms]
+            played = [_index("arm", places[each], model.arms) for each in played]
+    else:
+        model = file_model("model.json" if file is None else file)
+        played, rewards = _read(log, arm, reward, model.arms)
     today = None if baseline is None else _index("baseline", baseline, model.arms)
-    evidence = evidence_from_log(model, *_read(log, arm, reward, model.arms))
+    evidence = evidence_from_log(model, played, rewards)
     facts, statements = _advice(evidence, today, confidence)
     if json:
         print(as_json(facts | statements), end="")
     else:
         print("\n".join([facts["advice"], *map(str, statements.values())]))
     if plot is not None:
-        figure = evidence.plot_worth(confidence, baseline=today)
+        figure = evidence.plot_worth(
+            confidence, baseline=today, title=title, arm_name=arm, currency=currency
+        )
         typer.echo(f"figure: {save_figure(figure, plot)}", err=True)
 
 
@@ -62,37 +94,125 @@ def _advice(
     evidence: "Evidence", baseline: int | None, confidence: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the advice with its numbers, and its statements in the order of printing."""
+    from globalbandits.model import RewardModel
     from globalbandits.plots.labels import escape_controls
+    from globalbandits.policies.learner.explanation import end_of_offer
 
     model, against = evidence.model, evidence.against_model()
-    moved = evidence.drift(1.0 - confidence)
+    one = isinstance(model, RewardModel)
+    moved = evidence.drift(1.0 - confidence) if one else None
     statements: dict[str, Any] = {
-        "interval": evidence.interval(confidence),
+        **({"interval": evidence.interval(confidence)} if one else {}),
+        **({} if one else {"region": evidence.region(confidence)}),
         "contenders": evidence.contenders(confidence),
         "model": against,
-        "drift": moved,
+        **({"drift": moved} if one else {}),
     }
     if baseline is not None:
         statements["earnings"] = evidence.earnings(baseline, confidence)
     worth = model.worth(against.theta)
-    best = int(worth.argmax())
     refuted = against.refuted(1.0 - confidence)
+    best: int | None
     if refuted:
-        answer = "The rewards refute the model: do not follow its curves."
+        worth, best, answer = _observed_advice(evidence)
     else:
+        best = int(worth.argmax())
         taken = escape_controls(str(model.arms[best]))
         answer = f"Take {taken}: worth {worth[best]:.4g} a decision, by the curves."
-        if moved.alarm:
+        if moved is not None and moved.alarm:
             answer += " But theta has changed: repeat with the rows since then."
+        if against.end:
+            answer += (
+                f" Theta lies at the {against.end} end of the domain: the curves may be wrong, "
+                "widen the domain."
+            )
+    edge = "" if best is None else end_of_offer(model, best)
+    if edge:
+        answer += f" {edge[0].upper()}{edge[1:]}."
     facts = {
         "version": __version__,
         "advice": answer,
-        "arm": None if refuted else model.arms[best],
-        "worth": None if refuted else float(worth[best]),
+        "arm": None if best is None else model.arms[best],
+        "worth": None if best is None else float(worth[best]),
         "refuted": refuted,
-        "changed": moved.alarm,
+        "changed": moved is not None and moved.alarm,
+        "remarks": list(model.remarks),
     }
     return facts, statements
+
+
+def _observed_advice(evidence: "Evidence") -> "tuple[FloatArray, int | None, str]":
+    """Return the arms' observed worth, the best of them, and the advice after a refutation."""
+    import numpy as np
+
+    from globalbandits.plots.labels import escape_controls
+
+    model, found = evidence.model, evidence.observed_worth()
+    answer = "The rewards refute the model: do not follow its curves."
+    names = [escape_controls(str(arm)) for arm in model.arms]
+    untried = [name for name, value in zip(names, found, strict=True) if np.isnan(value)]
+    if len(untried) == len(names):
+        return found, None, answer
+    best = int(np.nanargmax(found))
+    answer += f" By the rewards alone, take {names[best]}: worth {found[best]:.4g} a decision."
+    if untried:
+        answer += f" Not tried: {', '.join(untried)}."
+    return found, best, answer
+
+
+class _Export(NamedTuple):
+    """The decisions of one exported bandit that have a reward."""
+
+    model: "RewardModel"
+    arms: list[int]
+    rewards: list[float]
+
+
+def _read_export(path: Path, bandit: str | None) -> _Export:
+    """Read the service's export: one JSON object per line. Retracted rewards are left out."""
+    from globalbandits.model import RewardModel
+
+    names: dict[int, str] = {}
+    specs: dict[int, Any] = {}
+    rewards: dict[int, dict[str, tuple[int, float]]] = {}
+    for row in _json_rows(path):
+        kind = row.get("type")
+        if kind == "bandit":
+            names[row["id"]], specs[row["id"]] = row["name"], row["spec"]
+            rewards[row["id"]] = {}
+        elif kind == "base":
+            raise EvidenceError(
+                f"log must have all events, got a pruned bandit {names.get(row['bandit'])!r}"
+            )
+        elif kind == "event" and row["kind"] == "retraction":
+            rewards[row["bandit"]].pop(row["decision"], None)
+        elif kind == "event":
+            rewards[row["bandit"]][row["decision"]] = int(row["arm"]), float(row["value"])
+    known = sorted(names.values())
+    chosen = [id for id, name in names.items() if bandit is None or name == bandit]
+    if len(chosen) != 1:
+        rule = "be one of the export's" if bandit is not None else "be given for several bandits"
+        raise EvidenceError(f"bandit must {rule}, {', '.join(known)}, got {bandit!r}")
+    (id,) = chosen
+    if not rewards[id]:
+        raise EvidenceError(f"log must have a reward, got none of {names[id]!r} in {path}")
+    arms, values = zip(*rewards[id].values(), strict=True)
+    return _Export(RewardModel.from_dict(json_module.loads(specs[id])), list(arms), list(values))
+
+
+def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file with one JSON object per line."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                row = json_module.loads(line)
+                if not isinstance(row, dict):
+                    raise EvidenceError(f"log must have a JSON object in line {number}")
+                yield row
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, EvidenceError):
+            raise
+        raise EvidenceError(f"log must be a readable export, got {path}: {error}") from None
 
 
 def _read(

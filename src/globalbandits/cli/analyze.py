@@ -15,12 +15,13 @@ from globalbandits.cli.arguments import (
     parse_arms,
     parse_domain,
     parse_parameters,
+    parse_theta,
 )
 from globalbandits.cli.output import as_json
 from globalbandits.errors import GlobalBanditsError, ScenarioError
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
 
 def analyze(
@@ -52,7 +53,10 @@ def analyze(
         typer.Option(help="The response that is best, such as 0.25: the nearest dose counts."),
     ] = None,
     domain: Annotated[
-        str | None, typer.Option(help="Interval the parameter θ lies in: low:high.")
+        str | None,
+        typer.Option(
+            help="Interval of the parameter θ, low:high; or of several, level=0:1,slope=0:2."
+        ),
     ] = None,
     file: Annotated[
         str | None,
@@ -61,7 +65,10 @@ def analyze(
         ),
     ] = None,
     theta: Annotated[
-        float | None, typer.Option(help="Also show gap and distance at this parameter.")
+        str | None,
+        typer.Option(
+            help="Also show the best arm at this parameter; several as level=0.1,slope=0.3."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the model into this .svg, .png or .pdf file.")
@@ -84,11 +91,15 @@ def analyze(
 
       globalbandits analyze --mean "arm * (1 - arm*theta)**2" --arms 0.4:0.95:0.05
 
+      globalbandits analyze --model exponential --arms 2:8:1 --cost 1.5 --parameter level=0.02:0.2
+
+      globalbandits analyze --mean "level*exp(-slope*arm)" --arms 2:8:1 --domain level=0:1,slope=0:2
+
       globalbandits analyze --file model.json
 
       globalbandits analyze --file examples/newsletter.py:model
     """
-    from globalbandits.cli.model_facts import model_facts
+    from globalbandits.cli.model_facts import facts_of
     from globalbandits.plots import check_figure_path, save_figure
 
     if plot is not None:
@@ -97,10 +108,11 @@ def analyze(
     with _code_of(file):
         options = {"cost": cost, "target": target}
         chosen, name = _choose(model, mean, value, arms, parameter or [], options, domain, file)
-        facts = model_facts(chosen, name, theta)
+        at = None if theta is None else parse_theta(theta)
+        facts = facts_of(chosen, name, at)
         text = as_json(facts) if json else _as_tables(facts)
         if plot is not None:
-            figure = chosen.plot(theta, title=name)
+            figure = chosen.plot(at, title=name)
     print(text, end="")
     if plot is not None:
         written = save_figure(figure, plot)
@@ -134,7 +146,7 @@ def _choose(
     options: dict[str, float | None],
     domain: str | None,
     file: str | None,
-) -> "tuple[RewardModel, str]":
+) -> "tuple[AnyModel, str]":
     if [model, mean, file].count(None) != 2:
         raise ScenarioError("analyze needs one of --model, --mean and --file; see analyze --help")
     given = {key: number for key, number in options.items() if number is not None}
@@ -153,7 +165,10 @@ def _choose(
             raise ScenarioError(f"{key} must be given once, got --{key} and --parameter {key}=")
         parameters[key] = number
     if domain is not None:
-        parameters["domain"] = parse_domain(domain)
+        named = "=" in domain
+        parameters["domain"] = (
+            parse_parameters(domain.split(",")) if named else parse_domain(domain)
+        )
     values = None if arms is None else parse_arms(arms)
     if mean is not None:
         if value is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from globalbandits.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
 Number = int | float
 MAX_ARMS_OF_GRID = 1_000_000
@@ -66,6 +66,22 @@ def parse_parameters(texts: Sequence[str]) -> dict[str, object]:
     return parameters
 
 
+def parse_theta(text: str) -> Any:
+    """Return a parameter: a number, or several by name.
+
+    >>> parse_theta("0.4"), parse_theta("level=0.1,slope=0.3")
+    (0.4, {'level': 0.1, 'slope': 0.3})
+    """
+    if "=" in text:
+        return parse_parameters(text.split(","))
+    try:
+        return float(text)
+    except ValueError:
+        raise ScenarioError(
+            f"theta must be a number, or several such as level=0.1,slope=0.3, got {text!r}"
+        ) from None
+
+
 def parse_value(text: str) -> Number | str:
     """Return an integer, a float, or the text itself.
 
@@ -91,9 +107,7 @@ def model_names() -> list[str]:
     return [ILLUSTRATION, *short_names()]
 
 
-def named_model(
-    name: str, arms: Sequence[Any] | None, parameters: dict[str, object]
-) -> "RewardModel":
+def named_model(name: str, arms: Sequence[Any] | None, parameters: dict[str, object]) -> "AnyModel":
     """Return the model of this name in the catalogues, with these arms.
 
     >>> named_model("linear-power", [0.4, 0.6, 0.8], {"power": 2}).best_arms(0.5)
@@ -117,7 +131,7 @@ def named_model(
 
 def formula_model(
     mean: str, arms: Sequence[Any] | None, parameters: dict[str, object]
-) -> "RewardModel":
+) -> "AnyModel":
     """Return the model of a formula, with these arms.
 
     >>> formula_model("arm * theta", [0.5, 1.0], {"value": "mean - arm/4"}).best_arms(0.1)
@@ -130,16 +144,16 @@ def formula_model(
     return build_model({"mean": mean, "arms": list(arms)} | parameters)
 
 
-def file_model(text: str) -> "RewardModel":
+def file_model(text: str) -> "AnyModel":
     """Return the model in a JSON or TOML file, or in ``path.py:name`` (``model`` by default)."""
     from globalbandits._objects import load_object
-    from globalbandits.model import RewardModel, load_model
+    from globalbandits.model import RewardModel, VectorModel, load_model
 
     if text.lower().endswith((".json", ".toml")):
         return load_model(text)
     model = load_object("file", text, ScenarioError, default="model")
-    if not isinstance(model, RewardModel):
-        raise ScenarioError(f"file must name a RewardModel, got a {type(model).__name__}: {text}")
+    if not isinstance(model, (RewardModel, VectorModel)):
+        raise ScenarioError(f"file must name a model, got a {type(model).__name__}: {text}")
     return model
 
 

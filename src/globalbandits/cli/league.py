@@ -39,6 +39,13 @@ def league(
         int | None,
         typer.Option(help="Decisions in each random world; by default each draws its own."),
     ] = None,
+    mixture: Annotated[
+        str | None,
+        typer.Option(
+            help="Random worlds to draw: all (the default), only general ones, or only those with "
+            "the conversion rates of shops and trials (conversion)."
+        ),
+    ] = None,
     runs: Annotated[
         int | None, typer.Option(help="Runs of each scenario or world instead of its own number.")
     ] = None,
@@ -75,6 +82,8 @@ def league(
       globalbandits league --policy WAGP --policy my_module:MyPolicy --scenario my_worlds.toml
 
       globalbandits league --random 100 --seed 10000 --horizon 1000
+
+      globalbandits league --random 100 --seed 10000 --mixture conversion
     """
     from rich.console import Console
 
@@ -89,6 +98,7 @@ def league(
     as_seed(seed, ScenarioError)
     if random is None:
         require(horizon is None, "horizon", "come with --random", horizon, ScenarioError)
+        require(mixture is None, "mixture", "come with --random", mixture, ScenarioError)
     else:
         rule = "not be given with --random"
         require(scenario is None, "scenario", rule, scenario, ScenarioError)
@@ -102,7 +112,9 @@ def league(
         if random is None:
             page = _play(scenario, policy, runs, seed, out, fresh, about, console)
         else:
-            page = _play_unseen(random, horizon, policy, runs, seed, out, fresh, about, console)
+            page = _play_unseen(
+                random, horizon, mixture or "all", policy, runs, seed, out, fresh, about, console
+            )
     console.print(f"The page: {page}", markup=False, soft_wrap=True)
 
 
@@ -142,6 +154,7 @@ def _play(
 def _play_unseen(
     number: int,
     horizon: int | None,
+    mixture: str,
     policy: list[str] | None,
     runs: int | None,
     seed: int,
@@ -158,7 +171,7 @@ def _play_unseen(
     players = unseen_players(policy)
     with _progress() as (tick, restart):
         restart(number)
-        worlds = draw_worlds(number, seed, horizon, tick)
+        worlds = draw_worlds(number, seed, horizon, tick, mixture=mixture)
         as_folder("out", out, ScenarioError)
         restart(len(worlds) * len(players))
         games = Games(out / "games", fresh=fresh)

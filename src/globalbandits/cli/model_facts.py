@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from globalbandits._version import __version__
-from globalbandits.model import RewardModel
+from globalbandits.model import AnyModel, RewardModel, VectorModel
 from globalbandits.pages import text_table
 from globalbandits.plots.labels import counted, printed_label
 
@@ -22,6 +22,13 @@ _CONSTANT_SYMBOLS = {
     "upper_exponent": "γ2",
     "informativeness": "γ",
 }
+
+
+def facts_of(model: AnyModel, name: str, theta: Any) -> dict[str, Any]:
+    """Return the facts about a model of one or of several unknown numbers."""
+    if isinstance(model, VectorModel):
+        return vector_facts(model, name, theta)
+    return model_facts(model, name, theta)
 
 
 def model_facts(model: RewardModel, name: str, theta: float | None) -> dict[str, Any]:
@@ -56,6 +63,63 @@ def model_facts(model: RewardModel, name: str, theta: float | None) -> dict[str,
             "regions": [_with_gap(model, region) for region in inner[:N_HARDEST]],
         },
         "at_theta": None if theta is None else theta_facts(model, theta),
+    }
+
+
+def vector_facts(model: VectorModel, name: str, theta: Any) -> dict[str, Any]:
+    """Return what is known about several numbers before playing, and facts at theta if given."""
+    regions, traps, sets = model.regions(), model.traps(), model.identification()
+    return {
+        "version": __version__,
+        "model": name,
+        "n_arms": model.n_arms,
+        "parameters": list(model.parameters),
+        "domain": {key: list(ends) for key, ends in model.domain.items()},
+        "reward_range": list(model.reward_range),
+        "valued": model.valued,
+        "worth_range": list(model.worth_range),
+        "remarks": list(model.remarks),
+        "monotone": model.monotone,
+        "arms": [
+            {"arm": arm, "share": share}
+            for arm, share in zip(model.arms, regions.shares.tolist(), strict=True)
+        ],
+        "dominated": [model.arms[arm] for arm in regions.dominated],
+        "identification": [
+            {
+                "arms": [model.arms[arm] for arm in arms],
+                "plays": _finite(plays),
+                "plays_95": _finite(most),
+            }
+            for arms, plays, most in zip(
+                sets.sets, sets.plays.tolist(), sets.plays_95.tolist(), strict=True
+            )
+        ],
+        "traps": {
+            "absorbing": traps.absorbing,
+            "possible": traps.possible,
+            "mean_loss": traps.mean_loss,
+            "example": None if traps.example is None else traps.example._asdict(),
+            "text": str(traps),
+        },
+        "at_theta": None if theta is None else _vector_theta_facts(model, theta),
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _vector_theta_facts(model: VectorModel, theta: Any) -> dict[str, Any]:
+    worth, bound = model.worth(model.as_theta(theta)), model.lower_bound(theta)
+    return {
+        "theta": model.named(model.as_theta(theta)),
+        "best": [model.arms[arm] for arm in model.best_arms(theta)],
+        "best_mean": float(model.means(theta)[worth.argmax()]),
+        "best_worth": float(worth.max()),
+        "suboptimality_gap": _finite(bound.gap),
+        "lower_bound": _finite(bound.constant),
+        "lower_bound_from": bound.horizon,
     }
 
 
@@ -168,6 +232,9 @@ def print_facts(facts: dict[str, Any], console: "Console") -> None:
 
 def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
     """Yield the answers first and the constants of the theory last."""
+    if "traps" in facts:
+        yield from _vector_parts(facts)
+        return
     yield _summary(facts)
     if facts["at_theta"] is not None:
         yield _at_theta(facts["at_theta"], facts["valued"])
@@ -188,6 +255,54 @@ def _parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
     yield _arms("Arms: at the ends of the domain", facts, means | worths)
     yield from _hardest(facts["hardest"])
     yield from _constants_text(facts)
+
+
+def _vector_parts(facts: dict[str, Any]) -> "Iterator[RenderableType]":
+    """Yield the facts about several numbers."""
+    box = ", ".join(f"{name} in [{a:g}, {b:g}]" for name, (a, b) in facts["domain"].items())
+    yield (
+        f"{show(facts['model'])}: {counted(facts['n_arms'], 'arm')}, {box}, "
+        f"{counted(len(facts['dominated']), 'arm')} never best\n"
+        + "".join(f"note: {show(remark)}\n" for remark in facts["remarks"])
+    )
+    if facts["at_theta"] is not None:
+        yield _at_vector(facts["at_theta"])
+    yield _table(
+        "Share of the box on which an arm is best",
+        ("arm", "share"),
+        [[show(arm["arm"]), f"{arm['share']:.1%}"] for arm in facts["arms"]],
+    )
+    sets = facts["identification"]
+    chosen = sets if len(sets) <= 4 else [*sets[:3], sets[-1]]
+    yield _table(
+        "Plays of each arm until every number is known to a tenth of its range",
+        ("arms", "median of the box", "95 % of the box"),
+        [
+            [names(row["arms"], ", "), *(_plays(row[key]) for key in ("plays", "plays_95"))]
+            for row in chosen
+        ],
+    )
+    yield show(facts["traps"]["text"])
+
+
+def _plays(number: float | None) -> str:
+    return "never" if number is None else f"{number:,.0f}"
+
+
+def _at_vector(at: dict[str, Any]) -> str:
+    where = ", ".join(f"{name} {show(number)}" for name, number in at["theta"].items())
+    bound = at["lower_bound"]
+    text = (
+        "no policy can learn it"
+        if bound is None
+        else f"regret grows at least as {show(bound)} log T"
+        if bound > 0.0
+        else "bounded regret is possible"
+    )
+    return (
+        f"At {where}: best {names(at['best'])} with mean {show(at['best_mean'])} and worth "
+        f"{show(at['best_worth'])}, gap {show(at['suboptimality_gap'])}; {text}\n"
+    )
 
 
 def _constants_text(facts: dict[str, Any]) -> "Iterator[RenderableType]":

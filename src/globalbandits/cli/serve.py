@@ -71,13 +71,14 @@ def serve(
 
       GLOBALBANDITS_TOKEN=... globalbandits serve --db /data/shop.db --host 0.0.0.0
     """
+    from globalbandits._extras import needs_extra
     from globalbandits._validation import as_integer, as_positive
     from globalbandits.cli.arguments import as_seconds
     from globalbandits.errors import ServiceError
 
-    needs_extra("serve", "starlette", "msgspec", "uvicorn", "httptools", "prometheus_client")
-    from globalbandits.service.server import bind, check_reachable, run
-    from globalbandits.service.service import ServiceOptions
+    with needs_extra("serve"):
+        from globalbandits.service.server import bind, check_reachable, run
+        from globalbandits.service.service import ServiceOptions
     from globalbandits.service.stores import open_store
 
     as_integer("port", port, 0, ServiceError, maximum=65_535)
@@ -214,16 +215,3 @@ def token_revoke(
     finally:
         store.close()
     print(f"{id} is revoked")
-
-
-def needs_extra(extra: str, *packages: str) -> None:
-    """Raise an error with the install command if packages of an extra are missing."""
-    from importlib.util import find_spec
-
-    from globalbandits.errors import ServiceError
-
-    missing = [package for package in packages if find_spec(package) is None]
-    if missing:
-        raise ServiceError(
-            f"{', '.join(missing)} must be installed: pip install 'globalbandits[{extra}]'"
-        )

@@ -11,8 +11,10 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
+from globalbandits._extras import needs_extra
 from globalbandits.compiling import cache
 from globalbandits.compiling.fingerprint import FingerprintError, source_fingerprint
 from globalbandits.compiling.routine import Routine
@@ -138,8 +140,9 @@ class Engine:
             keeps_lock: whether the loop holds the interpreter's lock.
         """
         if compiled and not self.interpreted:
-            from globalbandits.compiling.compiler import CompileError, compile_kernel
-            from globalbandits.compiling.views import ViewError
+            with needs_extra("lab"):
+                from globalbandits.compiling.compiler import CompileError, compile_kernel
+                from globalbandits.compiling.views import ViewError
 
             try:
                 compiler = partial(compile_kernel, keeps_lock=keeps_lock)
@@ -155,7 +158,7 @@ class Engine:
         """Return the bound loop if it is compiled, in memory or on disk; else None.
 
         The loop holds the interpreter's lock. Numba is not imported for a loop that has never
-        been compiled.
+        been compiled, and need not be installed.
         """
         if self.interpreted or not _may_be_known(loop):
             return None
@@ -219,6 +222,6 @@ def _may_be_known(loop: Callable[..., Any]) -> bool:
     if "globalbandits.compiling.compiler" in sys.modules:
         return True
     try:
-        return cache.has_source(source_fingerprint(loop))
+        return cache.has_source(source_fingerprint(loop)) and find_spec("numba") is not None
     except FingerprintError:
         return False

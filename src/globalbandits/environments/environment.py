@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,21 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.environments.bias import Bias
 from globalbandits.environments.drift import Drift
-from globalbandits.environments.noise import BetaNoise, Noise
+from globalbandits.environments.noise import BernoulliNoise, BetaNoise, Noise
 from globalbandits.environments.population import Population
 from globalbandits.environments.sale import SaleNoise
-from globalbandits.environments.truth import Truth, check_function, describe, fixed_means
+from globalbandits.environments.truth import (
+    Truth,
+    as_vector,
+    check_function,
+    describe,
+    fixed_means,
+)
 from globalbandits.errors import ScenarioError
-from globalbandits.model import RegionalModel, RewardModel
+from globalbandits.model import RegionalModel, RewardModel, VectorModel
 
-_BETA = BetaNoise()
+_BETA, _BERNOULLI = BetaNoise(), BernoulliNoise()
+_DEFAULT_NOISE = BetaNoise()  # an instance of its own, replaced by the noise that fits the model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,20 +35,24 @@ class Environment:
     Args:
         model: the curves that the policies know.
         theta: the true parameter; with a drift, the one at time 1. A `Population` if every run
-            has its own parameter. One parameter per group for a `RegionalModel`; these are
-            constant. With a truth it is optional and only used for the nominal regret.
-        noise: the distribution of rewards around their means.
+            has its own parameter. A dict by name for a `VectorModel`, one parameter per group for
+            a `RegionalModel`; these are constant. With a truth it is optional and only used for
+            the nominal regret.
+        noise: the distribution of rewards around their means. By default `BernoulliNoise` for
+            demand models that observe sales (``cost=``), else `BetaNoise`.
         drift: the path of theta over time; None if it is constant.
         bias: shifts of the true means away from those of the model or the truth; None for none.
         truth: the source of rewards, if it is not the model at theta: a `RewardModel` of the same
             arms, an array with a mean per arm, or a function of (time, arm) that returns a mean.
             Times count from 1. Regret is computed from these means.
-        truth_theta: the parameter of a truth that is a model.
+        truth_theta: the parameter of a truth that is a model; a dict for a `VectorModel`.
 
     >>> import globalbandits as gb
     >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
     >>> Environment(model, theta=0.4).noise
     BetaNoise()
+    >>> Environment(gb.demand.linear([0.4, 0.6], cost=0.2), theta=0.4).noise
+    BernoulliNoise()
 
     Policies that know this model, while rewards come from another family:
 
@@ -51,18 +62,24 @@ class Environment:
     True
     """
 
-    model: Any  # a RewardModel or a RegionalModel
-    theta: float | tuple[float, ...] | Population | None = None
-    noise: Noise = _BETA
+    model: Any  # a RewardModel, a VectorModel or a RegionalModel
+    # Several numbers are stored as a tuple, in the order of the model's parameters.
+    theta: float | Mapping[str, float] | tuple[float, ...] | Population | None = None
+    noise: Noise = _DEFAULT_NOISE
     drift: Drift | None = None
     bias: Bias | None = None
     truth: Truth | None = None
-    truth_theta: float | None = None
+    truth_theta: float | Mapping[str, float] | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check every part against the model."""
+        if self.noise is _DEFAULT_NOISE:
+            sales = isinstance(self.model, RewardModel) and self.model.observes_sales
+            object.__setattr__(self, "noise", _BERNOULLI if sales else _BETA)
         if isinstance(self.model, RegionalModel):
             self._check_groups(self.model)
+        elif isinstance(self.model, VectorModel):
+            self._check_numbers(self.model)
         else:
             _check_part("model", self.model, RewardModel)
             self._check_theta()
@@ -95,6 +112,16 @@ class Environment:
         require(self.truth is None, "truth", rule, self.truth, ScenarioError)
         object.__setattr__(self, "theta", _as_parameters(model, self.theta))
 
+    def _check_numbers(self, model: VectorModel) -> None:
+        if self.theta is None:
+            self._check_theta()
+            return
+        rule = f"be a dict of {', '.join(model.parameters)}"
+        known = not isinstance(self.theta, Population)
+        require(known, "theta", rule, self.theta, ScenarioError)
+        theta = as_vector("theta", model, self.theta)
+        object.__setattr__(self, "theta", theta)
+
     def _check_theta(self) -> None:
         if self.theta is None:
             rule = "be given where there is no truth"
@@ -114,7 +141,13 @@ class Environment:
         rule = "be one number, or None, with a truth"
         one = not isinstance(self.theta, Population)
         require(one, "theta", rule, self.theta, ScenarioError)
-        if not isinstance(self.truth, RewardModel):
+        if isinstance(self.truth, VectorModel):
+            given = self.truth_theta is not None
+            rule = "be given with a truth that is a model"
+            require(given, "truth_theta", rule, None, ScenarioError)
+            vector = as_vector("truth_theta", self.truth, self.truth_theta)
+            object.__setattr__(self, "truth_theta", vector)
+        elif not isinstance(self.truth, RewardModel):
             rule = "be None with a truth that is not a model"
             none = self.truth_theta is None
             require(none, "truth_theta", rule, self.truth_theta, ScenarioError)
@@ -175,6 +208,8 @@ class Environment:
         """Return a description as plain values, which differs between environments."""
         parts = {"noise": self.noise, "drift": self.drift, "bias": self.bias}
         theta: Any = self.theta.to_dict() if isinstance(self.theta, Population) else self.theta
+        if isinstance(self.model, VectorModel) and theta is not None:
+            theta = self.model.named(theta)
         theta = list(theta) if isinstance(theta, tuple) else theta
         whole = {
             "model": {
@@ -201,7 +236,7 @@ class Environment:
         return np.flatnonzero(worth >= worth.max() - 1e-12 * (high - low)).tolist()
 
 
-def worth_of_means(model: RewardModel, means: FloatArray) -> FloatArray:
+def worth_of_means(model: RewardModel | VectorModel, means: FloatArray) -> FloatArray:
     """Return what arms with these means are worth: shape (..., n_arms)."""
     # Without a value, worth does not depend on the arm.
     if not model.valued:
@@ -225,8 +260,10 @@ def _as_parameters(model: RegionalModel, theta: Any) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _domain(model: RewardModel | RegionalModel) -> list[Any]:
-    """Return the domain, or the groups' domains, as plain lists."""
+def _domain(model: RewardModel | VectorModel | RegionalModel) -> Any:
+    """Return the domain, or the domains of groups or numbers, as plain lists."""
+    if isinstance(model, VectorModel):
+        return {name: list(span) for name, span in model.domain.items()}
     if isinstance(model, RegionalModel):
         return [list(group.domain) for group in model.groups]
     return list(model.domain)

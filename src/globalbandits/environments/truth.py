@@ -8,15 +8,23 @@ from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_floats, require
-from globalbandits.errors import ScenarioError
-from globalbandits.model import RewardModel
+from globalbandits.errors import ModelError, ScenarioError
+from globalbandits.model import RewardModel, VectorModel
 
-Truth = RewardModel | ArrayLike | Callable[[Any, Any], Any]
+Truth = RewardModel | VectorModel | ArrayLike | Callable[[Any, Any], Any]
 
 PROBE_TIMES = np.array([1, 2, 3, 1000])  # at which a function is checked in advance
 
 
-def fixed_means(model: RewardModel, truth: Any, theta: object) -> FloatArray:
+def as_vector(name: str, model: VectorModel, theta: Any) -> tuple[float, ...]:
+    """Check the numbers of a model, given as a dict or in order."""
+    try:
+        return tuple(model.as_theta(theta).tolist())
+    except ModelError as error:
+        raise ScenarioError(str(error).replace("theta", name, 1)) from None
+
+
+def fixed_means(model: RewardModel | VectorModel, truth: Any, theta: Any) -> FloatArray:
     """Return the means of a truth, one per arm, in the units of the rewards.
 
     Args:
@@ -24,9 +32,12 @@ def fixed_means(model: RewardModel, truth: Any, theta: object) -> FloatArray:
         truth: a model of the same arms, or an array of means.
         theta: parameter of a truth that is a model.
     """
-    if isinstance(truth, RewardModel):
+    if isinstance(truth, RewardModel | VectorModel):
         same = truth.arms == model.arms
         require(same, "truth", f"have the arms {model.arms!r}", truth.arms, ScenarioError)
+    if isinstance(truth, VectorModel):
+        means = truth.means(theta)
+    elif isinstance(truth, RewardModel):
         rule = "be given with a truth that is a model"
         require(theta is not None, "truth_theta", rule, theta, ScenarioError)
         number = as_float("truth_theta", theta, ScenarioError)
@@ -82,7 +93,7 @@ def _call(truth: Callable[[Any, Any], Any], times: Any, arm: Any) -> FloatArray:
     )
 
 
-def check_function(model: RewardModel, truth: Callable[[Any, Any], Any]) -> None:
+def check_function(model: RewardModel | VectorModel, truth: Callable[[Any, Any], Any]) -> None:
     """Call a function twice at a few times; raise if its means are invalid or differ."""
     first = means_over_time(truth, PROBE_TIMES, model.arms, model.reward_range)
     again = means_over_time(truth, PROBE_TIMES, model.arms, model.reward_range)
@@ -90,8 +101,10 @@ def check_function(model: RewardModel, truth: Callable[[Any, Any], Any]) -> None
     require(np.array_equal(first, again), "truth", rule, again.tolist(), ScenarioError)
 
 
-def describe(model: RewardModel, truth: Any, theta: float | None) -> Any:
+def describe(model: RewardModel | VectorModel, truth: Any, theta: Any) -> Any:
     """Return a truth as plain values."""
+    if isinstance(truth, VectorModel):
+        return {"fingerprint": truth.fingerprint, "theta": truth.named(theta)}
     if isinstance(truth, RewardModel):
         return {"fingerprint": truth.fingerprint, "theta": theta}
     if callable(truth):

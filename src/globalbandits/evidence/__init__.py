@@ -1,9 +1,10 @@
 """Anytime-valid statistics for adaptively collected rewards.
 
 The statements hold at all times at once, whatever rule chooses the arms: where theta is
-(`Evidence.interval`), whether the model is wrong (`Evidence.against_model`), which arms can still
-be best (`Evidence.contenders`), and whether theta has changed (`Evidence.drift`). Every `Learner`
-has evidence; `evidence_from_log` computes it from a log of plays:
+(`Evidence.interval`, or `Evidence.region` for several numbers), whether the model is wrong
+(`Evidence.against_model`), which arms can still be best (`Evidence.contenders`), and whether
+theta has changed (`Evidence.drift`). Every `Learner` has evidence; `evidence_from_log` computes
+it from a log of plays:
 
 >>> import globalbandits as gb
 >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
@@ -12,9 +13,17 @@ theta in [..., 1] (confidence 0.95, 2 observations)
 """
 
 from globalbandits.evidence.evidence import Evidence, evidence_from_log
-from globalbandits.evidence.statements import Contenders, Drift, Earnings, Interval, ModelEvidence
+from globalbandits.evidence.statements import (
+    ConfidenceSet,
+    Contenders,
+    Drift,
+    Earnings,
+    Interval,
+    ModelEvidence,
+)
 
 __all__ = [
+    "ConfidenceSet",
     "Contenders",
     "Drift",
     "Earnings",

@@ -9,18 +9,21 @@ from globalbandits._types import BoolArray, FloatArray
 from globalbandits.evidence.e_processes import (
     SMALLEST_MEAN,
     Process,
+    SpikeSlab,
     all_off_the_ends,
     arm_wealth,
 )
 from globalbandits.evidence.search import failures_and_successes, find_infima
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
 
 
 SMALLEST_P = 1e-6  # smaller p-values are rounded up to this
 _MAX_CELLS = 48
 _N_BISECTIONS = 48
+_N_ERROR_CELLS = 256  # cells of theta where curves may have errors
+_N_WORTH_POINTS = 9  # means between the ends of an arm's possible means
 _N_MEANS = 257  # grid of means on which two arms are compared
 
 
@@ -75,6 +78,36 @@ def model_p_values(
     return p_values
 
 
+def p_values_with_errors(
+    model: "RewardModel", counts: FloatArray, edges: FloatArray, errors: float
+) -> FloatArray:
+    """p-values of "arm k is best" if means lie within ``errors`` of their curves: (n_arms,).
+
+    It is 1 / inf SS over the theta where k may be best: where its largest possible worth reaches
+    the smallest possible worth of every other arm.
+
+    Args:
+        model: the reward model.
+        counts: soft counts, shape (n_arms, n_bins + 1).
+        edges: edges of cells that cover the domain; curves are monotone in each.
+        errors: on the unit scale.
+    """
+    edges = np.union1d(edges, np.linspace(*model.domain, _N_ERROR_CELLS + 1))
+    _, bounds = SpikeSlab(model, counts, errors).survey(edges[:-1], edges[1:], -math.inf)
+    cell_p_values = np.exp(-np.maximum(bounds, 0.0))
+    low, high = model.reward_range
+    means = model.means(edges)
+    tops = np.maximum(means[:-1], means[1:]) + errors * (high - low)
+    bottoms = np.minimum(means[:-1], means[1:]) - errors * (high - low)
+    # Worth need not be monotone in the mean, so it is evaluated between the two as well.
+    shares = np.linspace(0.0, 1.0, _N_WORTH_POINTS)[:, np.newaxis, np.newaxis]
+    within = np.clip(bottoms + shares * (tops - bottoms), low, high)
+    worth = np.stack([model.worth_of(arm, within[..., arm]) for arm in range(model.n_arms)], -1)
+    largest, smallest = worth.max(axis=0), worth.min(axis=0)
+    possible = largest >= smallest.max(axis=1, keepdims=True)
+    return np.asarray(np.where(possible, cell_p_values[:, np.newaxis], 0.0).max(axis=0))
+
+
 def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:
     """Simultaneous intervals for all mean rewards on the unit scale, shape (n_arms, 2).
 
@@ -99,7 +132,7 @@ def free_bounds(counts: FloatArray, confidence: float) -> FloatArray:
     return np.column_stack(ends)
 
 
-def free_p_values(model: "RewardModel", counts: FloatArray) -> FloatArray:
+def free_p_values(model: "AnyModel", counts: FloatArray) -> FloatArray:
     """p-values of "arm k is best" without the model's curves, shape (n_arms,).
 
     Arm k is not best if some mean v is too high for arm k (s_k(v) is large and v is above its
@@ -146,7 +179,7 @@ _N_WORTH_LEVELS = 257
 _N_MEAN_CELLS = 2048  # cells of means in which the value function is tabulated
 
 
-def worth_separation(model: "RewardModel", counts: FloatArray, centres: FloatArray) -> FloatArray:
+def worth_separation(model: "AnyModel", counts: FloatArray, centres: FloatArray) -> FloatArray:
     """Log evidence that an arm is worth less than another arm, shape (n_arms,).
 
     Args:
@@ -163,7 +196,7 @@ def worth_separation(model: "RewardModel", counts: FloatArray, centres: FloatArr
     return np.asarray(np.minimum(too_much, rivals).max(axis=0))
 
 
-def _unit_values(model: "RewardModel") -> FloatArray:
+def _unit_values(model: "AnyModel") -> FloatArray:
     """Worth of each arm at the edges of the cells, scaled to [0, 1]: (n_arms, n_cells + 1)."""
     low, high = model.reward_range
     least, most = model.worth_range

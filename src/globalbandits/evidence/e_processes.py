@@ -344,9 +344,12 @@ class SpikeSlab:
     Args:
         model: the reward model.
         counts: soft counts, shape (n_arms, n_bins + 1).
+        errors: how far a mean may lie from its curve, on the unit scale. Values are then lower
+            bounds over all such means.
     """
 
-    def __init__(self, model: "RewardModel", counts: FloatArray) -> None:
+    def __init__(self, model: "RewardModel", counts: FloatArray, errors: float = 0.0) -> None:
+        self._errors = errors
         self._arms = np.flatnonzero(counts.any(axis=1))
         self._means = UnitMeans(model, self._arms)
         self._counts = counts[self._arms]
@@ -383,7 +386,11 @@ class SpikeSlab:
     def _factors(self, lows: FloatArray, highs: FloatArray) -> FloatArray:
         """Logs of the arms' factors in the spike and the slab, shape (2, n, n_arms)."""
         ends = self._means(np.stack([lows, highs]))
-        wealth = arm_wealth(self._counts, ends.max(axis=0), ends.min(axis=0))
+        tops, bottoms = ends.max(axis=0), ends.min(axis=0)
+        if self._errors:
+            tops = all_off_the_ends(tops + self._errors)
+            bottoms = all_off_the_ends(bottoms - self._errors)
+        wealth = arm_wealth(self._counts, tops, bottoms)
         # Arms without rewards have s_k = 1, so their factors are 1 and can be left out.
         without, within = log_parts(self._n_arms)
         spike = np.logaddexp(without, wealth + within)

@@ -5,6 +5,7 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +19,15 @@ from globalbandits._plain_data import (
 )
 from globalbandits._rewards import as_arm, as_batch, as_unit, given_arm
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import require, show
+from globalbandits._validation import as_float, require, show
 from globalbandits.errors import EvidenceError, RewardError, StateError
 from globalbandits.evidence import drift_test, histogram
 from globalbandits.evidence.drift_test import MAX_EVERY, kept, record, times_kept
+from globalbandits.evidence.e_processes import SpikeSlab
 from globalbandits.evidence.histogram import GRAINS, MOST_BINS, TimedHistogram
 from globalbandits.evidence.inference import Inference
 from globalbandits.evidence.statements import (
+    ConfidenceSet,
     Contenders,
     Drift,
     Earnings,
@@ -33,25 +36,32 @@ from globalbandits.evidence.statements import (
     as_alpha,
     as_confidence,
     earned,
+    earned_without_model,
+    worth_bounds,
 )
+from globalbandits.evidence.vector_inference import Cover, VectorInference
+from globalbandits.model import VectorModel
 from globalbandits.statistics import Statistics, are_possible, assign
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
+
+
+MIN_OBSERVATIONS_AT_END = 30  # with fewer, an estimate at the end of the domain means nothing
 
 
 class Evidence:
     """Anytime-valid statements about theta, the model, the best arm and drift.
 
-    The state is a soft histogram and a few earlier copies of it. The histogram is additive and
-    exact: it is independent of the order of rewards, two histograms can be merged, and a reward
-    can be removed without a trace.
+    The state is a soft histogram, a few earlier copies of it, and the largest e-value so far. The
+    histogram is additive and exact: it is independent of the order of rewards, two histograms can
+    be merged, and a reward can be removed without a trace.
 
     Args:
         model: the reward model; rewards are in its units.
@@ -74,7 +84,7 @@ class Evidence:
 
     def __init__(
         self,
-        model: "RewardModel",
+        model: "AnyModel",
         *,
         bins: int = histogram.DEFAULT_BINS,
         every: int = drift_test.EVERY,
@@ -82,11 +92,13 @@ class Evidence:
     ) -> None:
         self._model = model
         self._tally = TimedHistogram(model.n_arms, bins, every)
+        self._peak = -math.inf  # the largest log e-value against the model at the copies' times
+        self._witness = math.nan  # a theta that explained the rewards at the last copy
         self._shares_statistics = statistics is not None
         self._stats = counting.no_statistics(model.n_arms) if statistics is None else statistics
 
     @property
-    def model(self) -> "RewardModel":
+    def model(self) -> Any:
         """The reward model."""
         return self._model
 
@@ -106,11 +118,12 @@ class Evidence:
         index = as_arm("arm", arm, self._model.n_arms)
         unit = as_unit("reward", reward, self._model.reward_range)
         counting.count(self._stats, index, unit)
-        self._tally.note(index, unit)
+        self.note(index, unit)
 
     def note(self, arm: int, unit_reward: float) -> None:
         """Add one reward on the unit scale that the shared statistics already count."""
         self._tally.note(arm, unit_reward)
+        self._keep_peak()
 
     @property
     def soft_counts(self) -> histogram.Histogram:
@@ -120,12 +133,50 @@ class Evidence:
     def tick(self) -> None:
         """Advance the clock after a reward was added to `soft_counts`."""
         self._tally.tick()
+        self._keep_peak()
 
     def add_many(self, arms: IntArray, unit_rewards: FloatArray) -> None:
         """Add valid rewards on the unit scale; bit-identical to adding them one by one."""
         self._check_own("add_many")
         counting.count_many(self._stats, arms, unit_rewards)
-        self._tally.note_many(arms, unit_rewards)
+        start, tally = 0, self._tally
+        while start < arms.size:
+            stop = min(arms.size, start + tally.every - tally.clock % tally.every)
+            tally.note_many(arms[start:stop], unit_rewards[start:stop])
+            self._keep_peak()
+            start = stop
+
+    def _keep_peak(self) -> None:
+        """Keep the largest e-value against the model, at the times of the histogram's copies.
+
+        By Ville's inequality the largest e-value counts, at any times: rewards that come later
+        cannot make the model right again. A full search is needed only if the rewards refute the
+        last witness.
+        """
+        # For several unknown numbers the search takes milliseconds: only the present value is kept.
+        if self._tally.clock % self._tally.every or isinstance(self._model, VectorModel):
+            return
+        enough = max(self._peak, SMALLEST_PEAK)
+        if not math.isnan(self._witness):
+            process = SpikeSlab(self._model, self._tally.counts)
+            if float(process.at(np.array([self._witness]))[0]) < enough:
+                return
+        found = self._inference().rough_against(enough, math.inf)
+        self._witness = found.theta
+        self._raise_peak(found.certified)
+
+    def _raise_peak(self, log_e_value: float) -> None:
+        if log_e_value > max(self._peak, SMALLEST_PEAK):
+            self._peak = log_e_value
+
+    def _recompute_peak(self) -> None:
+        """Recompute the largest e-value from the copies, after a reward was removed from them."""
+        if self._peak > -math.inf and not isinstance(self._model, VectorModel):
+            self._peak = -math.inf
+            for counts in kept(self._tally.snapshots, self._tally.clock + 1)[1]:
+                enough = max(self._peak, SMALLEST_PEAK)
+                found = Inference(self._model, counts).rough_against(enough, math.inf)
+                self._raise_peak(found.certified)
 
     def forget(self, arm: int, reward: float, number: int | None = None) -> None:
         """Remove one reward. Raises `RewardError` if the arm cannot have had it.
@@ -141,12 +192,13 @@ class Evidence:
         unit = as_unit("reward", reward, self._model.reward_range)
         if not counting.may_hold(self._stats, index, unit):
             raise RewardError(f"reward must be one that arm {index} has had, got {reward!r}")
-        self._tally.take_back(index, unit, number)
+        self.unnote(index, unit, number)
         counting.uncount(self._stats, index, unit)
 
     def unnote(self, arm: int, unit_reward: float, number: int | None = None) -> None:
         """Undo `note`. Raises `RewardError` if the arm cannot have had this reward."""
         self._tally.take_back(arm, unit_reward, number)
+        self._recompute_peak()
 
     def merge(self, *others: "Evidence") -> "Evidence":
         """Add other evidence about the same model to this one, and return this one.
@@ -169,18 +221,22 @@ class Evidence:
         """Add another histogram minus the common past; the statistics are unchanged."""
         self._check_belongs(other)
         self._tally.merge(other._tally, past)
+        # Two streams have two chances of a false alarm: the largest e-value is halved.
+        peak, self._peak = max(self._peak, other._peak) - math.log(2.0), -math.inf
+        self._raise_peak(peak)
 
     def copy(self) -> "Evidence":
         """An independent copy, with its own statistics."""
         twin = Evidence(self._model, bins=self._tally.bins, every=self._tally.every)
         counting.assign(twin._stats, self._stats)
         twin._tally = self._tally.copy()
+        twin._peak, twin._witness = self._peak, self._witness
         return twin
 
     def interval(self, confidence: float = 0.95) -> Interval:
         """An interval that contains theta at all times with probability at least ``confidence``."""
         confidence = as_confidence(confidence)
-        hull = self._inference().hull(confidence)
+        hull = self._inference("an interval").hull(confidence)
         return Interval(
             confidence=confidence,
             low=hull.low,
@@ -189,30 +245,99 @@ class Evidence:
             n_observations=self.n_observations,
         )
 
+    def region(self, confidence: float = 0.95) -> ConfidenceSet:
+        """A set that contains all unknown numbers at all times with at least this probability."""
+        confidence = as_confidence(confidence)
+        model = self._model
+        if not isinstance(model, VectorModel):
+            span, (low, high) = self.interval(confidence), model.domain
+            return ConfidenceSet(
+                confidence=confidence,
+                intervals={"theta": (span.low, span.high)},
+                share=0.0 if span.is_empty else span.width / (high - low),
+                n_observations=self.n_observations,
+                holds=span.__contains__,
+            )
+        inference = self._vector_inference()
+        cover = inference.cover(confidence)
+        ends = np.full((2, model.n_parameters), math.nan)
+        if len(cover.low):
+            ends = model.from_unit(np.stack([cover.low.min(axis=0), cover.high.max(axis=0)]))
+        return ConfidenceSet(
+            confidence=confidence,
+            intervals={
+                name: (low, high)
+                for name, low, high in zip(model.parameters, *ends.tolist(), strict=True)
+            },
+            share=cover.share,
+            n_observations=self.n_observations,
+            holds=lambda theta: inference.holds(model.as_theta(theta), confidence),
+        )
+
     def against_model(self) -> ModelEvidence:
-        """Evidence against the model: against every theta in its domain."""
+        """Evidence against the model: against every theta in its domain, now and at its largest."""
+        if isinstance(self._model, VectorModel):
+            several = self._vector_inference()
+            return ModelEvidence(
+                log_e_value=several.log_e_against,
+                theta=self._model.named(self._model.from_unit(several.top[1])),
+                shares=tuple(several.shares().tolist()),
+                arms=self._model.arms,
+                n_arms_seen=int(np.count_nonzero(self._stats.counts)),
+                n_observations=self.n_observations,
+            )
         inference = self._inference()
         return ModelEvidence(
             log_e_value=inference.against.certified,
+            peak_log_e_value=max(inference.against.certified, self._peak),
             theta=inference.against.theta,
             shares=tuple(inference.shares().tolist()),
             arms=self._model.arms,
+            end=self._end_of_domain(inference.against.theta),
             n_arms_seen=int(np.count_nonzero(self._stats.counts)),
             n_observations=self.n_observations,
         )
 
-    def contenders(self, confidence: float = 0.95) -> Contenders:
-        """The arms that can still be best. A refuted model is not used."""
+    def _end_of_domain(self, theta: float) -> str:
+        if isinstance(self._model, VectorModel) or self.n_observations < MIN_OBSERVATIONS_AT_END:
+            return ""
+        return self._model.end_of_domain(theta)
+
+    def contenders(self, confidence: float = 0.95, errors: float = 0.0) -> Contenders:
+        """The arms that can still be best. A refuted model is not used.
+
+        Args:
+            confidence: the probability with which the best arm is never missing.
+            errors: how far the mean of an arm may lie from its curve, as a share of the reward
+                range. With 0 the statement holds only if the curves are exactly right. Wrong
+                curves can exclude the best arm long before they are refuted.
+        """
         confidence = as_confidence(confidence)
-        inference = self._inference()
-        race = inference.race(confidence)
-        bounds = inference.bounds(confidence).tolist() if race.model_free else None
+        size = as_float("errors", errors, EvidenceError)
+        require(0.0 <= size < 0.5, "errors", "lie in [0, 0.5)", errors, EvidenceError)
+        if isinstance(self._model, VectorModel):
+            require(size == 0.0, "errors", "be 0 for a VectorModel", errors, EvidenceError)
+            several = self._vector_inference()
+            model_free = several.log_e_against >= -math.log(1.0 - confidence)
+            p_values = several.free_p_values if model_free else several.p_values
+            arms = p_values > 1.0 - confidence
+            bounds = several.free_bounds(confidence).tolist() if model_free else None
+        else:
+            inference = self._inference()
+            if size:
+                race, p_values = inference.race_with_errors(confidence, size)
+            else:
+                race = inference.race(confidence)
+                p_values = inference.p_values(race, confidence)
+            arms, model_free = race.arms, race.model_free
+            bounds = inference.bounds(confidence).tolist() if model_free else None
         return Contenders(
             confidence=confidence,
-            arms=tuple(np.flatnonzero(race.arms).tolist()),
-            p_values=tuple(inference.p_values(race, confidence).tolist()),
+            errors=size,
+            arms=tuple(np.flatnonzero(arms).tolist()),
+            p_values=tuple(p_values.tolist()),
             values=self._model.arms,
-            model_free=race.model_free,
+            model_free=model_free,
             bounds=None if bounds is None else tuple((low, high) for low, high in bounds),
             n_observations=self.n_observations,
         )
@@ -220,25 +345,66 @@ class Evidence:
     def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
         """Worth of the plays minus the worth of always playing the baseline arm.
 
-        The amount is in units of worth and follows the model's curves; see `Earnings`.
+        The amount is in units of worth and follows the model's curves; ``model_free`` uses the
+        rewards alone. See `Earnings`.
 
         Args:
             baseline: index of the baseline arm.
             confidence: confidence of the bounds.
         """
         arm = as_arm("baseline", baseline, self._model.n_arms)
-        theta, span = self._believed(confidence)
-        amount, low, high = earned(
-            self._model, self._stats.counts, theta, (span.low, span.high), arm
-        )
+        if isinstance(self._model, VectorModel):
+            confidence = as_confidence(confidence)
+            amount, low, high = self._vector_earnings(arm, confidence)
+            bounds = self._vector_inference().free_bounds(confidence)
+        else:
+            theta, span = self._believed(confidence)
+            confidence = span.confidence
+            amount, low, high = earned(
+                self._model, self._stats.counts, theta, (span.low, span.high), arm
+            )
+            bounds = self._inference().bounds(confidence)
         return Earnings(
             baseline=self._model.arms[arm],
             amount=amount,
             low=low,
             high=high,
-            confidence=span.confidence,
+            confidence=confidence,
             n_observations=self.n_observations,
+            model_free=earned_without_model(self._model, self._stats, bounds, arm, confidence),
         )
+
+    def observed_worth(self) -> FloatArray:
+        """Worth of each arm at the mean of its rewards, shape (n_arms,); nan without rewards."""
+        low, high = self._model.reward_range
+        counts = self._stats.counts
+        found = np.full(counts.size, math.nan)
+        for arm in np.flatnonzero(counts).tolist():
+            mean = low + (high - low) * float(self._stats.sums[arm]) / int(counts[arm])
+            found[arm] = self._model.worth_of(arm, mean)
+        return found
+
+    def _vector_earnings(self, arm: int, confidence: float) -> tuple[float, float, float]:
+        """Amount and bounds of `Earnings`; the bounds are nan if the model is refuted.
+
+        The bounds are those at the corners and middles of the cells that cover the set.
+        """
+        assert isinstance(self._model, VectorModel)
+        inference = self._vector_inference()
+        cover = self._cover(inference, confidence)
+        points = np.concatenate([inference.top[1][None], *cover.corners()])
+        worth = self._model.worth(self._model.from_unit(points))
+        extra = (worth - worth[:, [arm]]) @ self._stats.counts.astype(np.float64)
+        if len(extra) == 1:
+            return float(extra[0]), math.nan, math.nan
+        return float(extra[0]), float(extra.min()), float(extra.max())
+
+    def _cover(self, inference: VectorInference, confidence: float) -> Cover:
+        """Cells that cover the confidence set; none if the model is refuted."""
+        cover = inference.cover(confidence)
+        if inference.log_e_against >= -math.log(1.0 - confidence):
+            return Cover(cover.low[:0], cover.high[:0], 0.0)
+        return cover
 
     def _believed(self, confidence: float) -> tuple[float, Interval]:
         """The least refuted theta, and the interval, which is empty if the model is refuted."""
@@ -251,8 +417,9 @@ class Evidence:
     def drift(self, alpha: float = 0.05) -> Drift:
         """Whether theta has changed, with a false-alarm rate of ``alpha`` over all time."""
         alpha = as_alpha(alpha)
+        model = self._one_number("the search for drift", "the evidence since a known date")
         tally = self._tally
-        seen = (self._model, tally.counts, tally.snapshots, tally.clock)
+        seen = (model, tally.counts, tally.snapshots, tally.clock)
         log_e_value = drift_test.constant_log_e(*seen, tally.every)
         date = drift_test.date_change(*seen) if log_e_value >= -math.log(alpha) else None
         return Drift(
@@ -277,12 +444,20 @@ class Evidence:
         """Plot interval, e-value and contenders over the times of `history`."""
         from globalbandits.evidence.evidence_plots import history_figure
 
-        return history_figure(self._model, *self.history(), confidence, truth, title)
+        model = self._one_number("the plot of the interval", "plot_worth()")
+        return history_figure(model, *self.history(), confidence, truth, title)
 
     def plot_worth(
-        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
+        self,
+        confidence: float = 0.95,
+        *,
+        baseline: int | None = None,
+        ax: "Axes | None" = None,
+        title: str = "",
+        arm_name: str = "arm",
+        currency: str = "",
     ) -> "Figure":
-        """Plot the worth of each arm: estimate, interval and observed value.
+        """Plot the worth of each arm: estimate, interval, and observed value with its interval.
 
         The plot marks the arm with the largest worth at the estimate, and the baseline.
 
@@ -290,12 +465,47 @@ class Evidence:
             confidence: confidence of the interval.
             baseline: index of the baseline arm, such as the current price.
             ax: axes to draw into; default: a new figure.
+            title: above the picture.
+            arm_name: what arms are, such as "price".
+            currency: the unit of worth, such as "€".
         """
         from globalbandits.evidence.evidence_plots import worth_figure
 
         arm = None if baseline is None else as_arm("baseline", baseline, self._model.n_arms)
+        if isinstance(self._model, VectorModel):
+            confidence = as_confidence(confidence)
+            inference = self._vector_inference()
+            cover = self._cover(inference, confidence)
+            place = self._model.from_unit(inference.top[1])
+            bounds = inference.worth_bounds(cover) if len(cover.low) else None
+            return worth_figure(
+                self._model,
+                self._stats,
+                place,
+                bounds,
+                confidence,
+                arm,
+                ax,
+                inference.free_bounds(confidence),
+                title=title,
+                arm_name=arm_name,
+                currency=currency,
+            )
         theta, span = self._believed(confidence)
-        return worth_figure(self._model, self._stats, theta, span, arm, ax)
+        within = None if span.is_empty else worth_bounds(self._model, (span.low, span.high))
+        return worth_figure(
+            self._model,
+            self._stats,
+            theta,
+            within,
+            span.confidence,
+            arm,
+            ax,
+            self._inference().bounds(span.confidence),
+            title=title,
+            arm_name=arm_name,
+            currency=currency,
+        )
 
     def state(self) -> dict[str, Any]:
         """The state for `restore`, as a dict for JSON.
@@ -303,14 +513,16 @@ class Evidence:
         Shared statistics and their model are left out.
         """
         if self._shares_statistics:
-            return encode(self._tally, None, None)
-        return encode(self._tally, self._model.observed_samples(), self._stats)
+            saved = encode(self._tally, None, None)
+        else:
+            saved = encode(self._tally, self._model.observed_samples(), self._stats)
+        return saved if self._peak == -math.inf else saved | {"peak": self._peak}
 
     @classmethod
     def restore(
         cls,
-        model: "RewardModel",
-        state: "Mapping[str, Any]",
+        model: "AnyModel",
+        state: Mapping[str, Any],
         *,
         statistics: Statistics | None = None,
     ) -> "Evidence":
@@ -324,13 +536,14 @@ class Evidence:
         evidence = cls(model, statistics=statistics)
         shared = statistics is not None
         evidence._tally = decode(state, model, evidence._stats, shared=shared)
+        evidence._peak = decode_peak(state)
         return evidence
 
     @classmethod
     def take_over(
         cls,
-        model: "RewardModel",
-        state: "Mapping[str, Any]",
+        model: "AnyModel",
+        state: Mapping[str, Any],
         old: Statistics,
         rows: "Sequence[int | None]",
         statistics: Statistics,
@@ -346,10 +559,29 @@ class Evidence:
         """
         evidence = cls(model, statistics=statistics)
         evidence._tally = decode(state, model, old, shared=True).moved(rows)
+        evidence._peak = decode_peak(state)
         return evidence
 
-    def _inference(self) -> Inference:
-        return Inference(self._model, self._tally.counts)
+    def _one_number(self, what: str, instead: str) -> "RewardModel":
+        """The model; an error if it has several unknown numbers."""
+        model = self._model
+        if isinstance(model, VectorModel):
+            raise EvidenceError(
+                f"model must have one unknown number for {what}, got {model.n_parameters} "
+                f"({', '.join(model.parameters)}): use {instead}"
+            )
+        return model
+
+    def _inference(self, what: str = "this statement") -> Inference:
+        return Inference(
+            self._one_number(what, "region(confidence)"), self._tally.counts, self._peak
+        )
+
+    def _vector_inference(self) -> VectorInference:
+        assert isinstance(self._model, VectorModel)
+        return VectorInference(
+            self._model, self._stats.counts, self._stats.sums, self._tally.counts
+        )
 
     def _check_own(self, action: str) -> None:
         """Raise `EvidenceError` if a learner owns the statistics."""
@@ -374,7 +606,7 @@ _N_MARKS = 40
 
 
 def evidence_from_log(
-    model: "RewardModel",
+    model: "AnyModel",
     arms: "ArrayLike | None" = None,
     rewards: "ArrayLike | None" = None,
     *,
@@ -423,6 +655,7 @@ def evidence_from_log(
 VERSION = 2
 KEYS = ("version", "model", "bins", "every", "since", "forgotten", "statistics", "stretches")
 _MAX_OBSERVATIONS = 2**53
+SMALLEST_PEAK = math.log(2.0)  # smaller log e-values are not kept
 _MAX_EXACT_REWARDS = 2.0**27  # up to this number of rewards, an arm's soft counts sum exactly
 _ROUNDING_PER_REWARD = 1e-9  # in the sums of the statistics
 
@@ -460,7 +693,7 @@ def _encode_rows(counts: FloatArray) -> list[Any]:
     return [[arm, counts[arm].tolist()] for arm in np.flatnonzero(counts.any(axis=1)).tolist()]
 
 
-def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool) -> TimedHistogram:
+def decode(state: Any, model: "AnyModel", stats: Statistics, *, shared: bool) -> TimedHistogram:
     """The histogram that `encode` saved.
 
     Args:
@@ -473,7 +706,7 @@ def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool)
     Raises:
         StateError: if the state is damaged, or belongs to another model or to other rewards.
     """
-    check_keys("evidence", state, KEYS)
+    check_keys("evidence", without_peak(state), KEYS)
     version = state["version"]
     if type(version) is not int or version != VERSION:
         raise StateError(
@@ -499,7 +732,23 @@ def decode(state: Any, model: "RewardModel", stats: Statistics, *, shared: bool)
     return tally
 
 
-def check_model(samples: Any, model: "RewardModel") -> None:
+def without_peak(state: Any) -> Any:
+    """The state without the largest e-value, which is saved only if it says something."""
+    if isinstance(state, Mapping):
+        return {key: value for key, value in state.items() if key != "peak"}
+    return state
+
+
+def decode_peak(state: Mapping[str, Any]) -> float:
+    """The largest log e-value of a checked state; minus infinity if none was saved."""
+    if "peak" not in state:
+        return -math.inf
+    peak = float(decode_array("peak", state["peak"], np.zeros(())))
+    require(SMALLEST_PEAK < peak < math.inf, "peak", "be a number above 0.69", peak, StateError)
+    return peak
+
+
+def check_model(samples: Any, model: "AnyModel") -> None:
     """Raise `StateError` if the samples differ from the model's mean curves."""
     if not model.same_observed(samples):
         raise StateError(

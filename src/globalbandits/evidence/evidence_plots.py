@@ -1,7 +1,7 @@
 """Plots of evidence: its statements over time, and the worth of the arms."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence.inference import infer_many
-from globalbandits.evidence.statements import Interval, worth_bounds
 from globalbandits.plots.arm_worth import Seen, worth_picture
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.labels import drawn_label
@@ -19,7 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
+
+
+_N_INTERVAL_POINTS = 65  # means at which the extremes of an arm's worth are sought
 
 
 def history_figure(
@@ -58,31 +60,44 @@ def history_figure(
 
 
 def worth_figure(
-    model: "RewardModel",
+    model: "AnyModel",
     stats: Statistics,
-    theta: float,
-    span: Interval,
+    theta: Any,
+    bounds: FloatArray | None,
+    confidence: float,
     baseline: int | None,
     ax: "Axes | None",
+    bounds_of_means: FloatArray,
+    *,
+    title: str = "",
+    arm_name: str = "arm",
+    currency: str = "",
 ) -> "Figure":
     """Plot the worth of each arm by the model and by its own rewards, and mark the best arm.
 
     Args:
         model: the reward model.
         stats: counts and sums on the unit scale.
-        theta: the estimate.
-        span: the interval of theta; empty if the model is refuted.
+        theta: the estimate, a number or a vector.
+        bounds: smallest and largest worth of every arm; None if the model is refuted.
+        confidence: confidence of the bounds.
         baseline: index of the baseline arm, such as the current price, or None.
         ax: axes to draw into; None for a new figure.
+        bounds_of_means: intervals of the mean rewards without the model, shape (n_arms, 2).
+        title: above the picture.
+        arm_name: what arms are, such as "price".
+        currency: the unit of worth.
     """
     low, high = model.reward_range
     worth = model.worth(theta)
-    bounds = None if span.is_empty else worth_bounds(model, (span.low, span.high))
     seen = []
     for arm, (count, total) in enumerate(zip(stats.counts, stats.sums, strict=True)):
         if count > 0:
             mean = low + (high - low) * float(total) / int(count)
-            seen.append(Seen(arm, float(model.worth_of(arm, mean)), int(count)))
+            bottom, top = bounds_of_means[arm].tolist()
+            ends = model.worth_of(arm, np.linspace(bottom, top, _N_INTERVAL_POINTS))
+            observed = float(model.worth_of(arm, mean))
+            seen.append(Seen(arm, observed, int(count), float(ends.min()), float(ends.max())))
     numbers = all(isinstance(arm, (int, float)) and math.isfinite(arm) for arm in model.arms)
     return worth_picture(
         np.array(model.arms, dtype=np.float64) if numbers else None,
@@ -91,6 +106,9 @@ def worth_figure(
         bounds,
         seen,
         baseline=baseline,
-        title=f"{int(stats.total[0]):,} decisions, confidence {span.confidence:g}",
+        title=title,
+        subtitle=f"{int(stats.total[0]):,} decisions, confidence {confidence:g}",
+        arm_name=arm_name,
+        currency=currency,
         ax=ax,
     )

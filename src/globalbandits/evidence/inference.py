@@ -16,6 +16,7 @@ from globalbandits.evidence.contenders import (
     free_bounds,
     free_p_values,
     model_p_values,
+    p_values_with_errors,
 )
 from globalbandits.evidence.e_processes import Pooled, SpikeSlab
 from globalbandits.evidence.search import Hull, Infimum, find_hull, find_infimum, likely_edges
@@ -38,6 +39,7 @@ class Inference:
     Args:
         model: the reward model.
         counts: soft counts, shape (n_arms, n_bins + 1).
+        peak: the largest log e-value against the model at earlier times.
 
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel(lambda theta, p: p * theta, [0.5, 1.0])
@@ -46,8 +48,9 @@ class Inference:
     (0.35, [False, True])
     """
 
-    def __init__(self, model: "RewardModel", counts: FloatArray) -> None:
+    def __init__(self, model: "RewardModel", counts: FloatArray, peak: float = -math.inf) -> None:
         self._model = model
+        self._peak = peak
         self._counts = counts
         self._surveys: dict[float, tuple[FloatArray, FloatArray]] = {}
 
@@ -102,10 +105,27 @@ class Inference:
             confidence: confidence of the set.
             hull: the interval of this confidence, if it was already computed.
         """
-        if self.against.certified >= -math.log(1.0 - confidence):
+        if max(self.against.certified, self._peak) >= -math.log(1.0 - confidence):
             return BestArms(self._free_p_values > 1.0 - confidence, model_free=True)
         hull = self.hull(confidence) if hull is None else hull
         return BestArms(best_within(self._model, hull.low, hull.high), model_free=False)
+
+    def race_with_errors(self, confidence: float, errors: float) -> tuple[BestArms, FloatArray]:
+        """The arms that can be best, and their p-values, if curves may have errors of a size.
+
+        Two tests are combined, each at half the level: the curves with errors, and the arms' own
+        rewards. If the curves are refuted even with errors, the arms' own rewards decide alone.
+
+        Args:
+            confidence: confidence of the set.
+            errors: how far a mean may lie from its curve, on the unit scale.
+        """
+        alpha = 1.0 - confidence
+        by_curves = p_values_with_errors(self._model, self._counts, self._edges, errors)
+        both = np.minimum(1.0, 2.0 * np.minimum(by_curves, self._free_p_values))
+        if both.max() <= alpha:
+            return BestArms(self._free_p_values > alpha, model_free=True), self._free_p_values
+        return BestArms(both > alpha, model_free=False), both
 
     def p_values(self, race: BestArms, confidence: float) -> FloatArray:
         """p-values of "arm k is best", above 1 - confidence exactly for the arms of the race.

@@ -17,9 +17,10 @@ from globalbandits._validation import as_fraction, require
 from globalbandits.errors import EvidenceError
 from globalbandits.pages import paragraph
 from globalbandits.plots.labels import counted
+from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
 
 
 def as_confidence(confidence: object) -> float:
@@ -56,6 +57,10 @@ _ASSUMPTIONS = (
     "model's mean of the arm played. Nothing else: arms may be chosen by any rule, and you may "
     "look as often as you like and stop when you like."
 )
+
+
+def _e_value(log_e_value: float) -> float:
+    return math.exp(log_e_value) if log_e_value < _MAX_LOG_E_VALUE else math.inf
 
 
 class Statement:
@@ -118,34 +123,97 @@ class Interval(Statement):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfidenceSet(Statement):
+    """A confidence set for all unknown numbers together that holds at all times at once.
+
+    ``intervals`` are its projections: the set is usually a thin part of their product. They are
+    nan if every vector is excluded.
+    """
+
+    confidence: float
+    intervals: dict[str, tuple[float, float]]
+    share: float  # of the box of the parameters
+    n_observations: int
+    # Whether the set contains a vector.
+    holds: Callable[[Any], bool] = dataclasses.field(repr=False, compare=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every vector is excluded, which refutes the model at this confidence."""
+        return self.share == 0.0
+
+    def __contains__(self, theta: Any) -> bool:
+        return self.holds(theta)
+
+    def __str__(self) -> str:
+        parts = [f"{name} in [{a:.6g}, {b:.6g}]" for name, (a, b) in self.intervals.items()]
+        where = "nowhere" if self.is_empty else ", ".join(parts)
+        return (
+            f"{where}; {self.share:.2%} of the box (confidence {self.confidence:g}, "
+            f"{counted(self.n_observations, 'observation')})"
+        )
+
+    def explain(self) -> str:
+        """The meaning and the assumptions of the set."""
+        meaning = (
+            f"{self}. The chance that the true numbers are ever outside such a set, at any time "
+            f"from the first reward on, is at most {1.0 - self.confidence:.3g}. The intervals are "
+            "its projections, and hold together with the same confidence."
+        )
+        if self.is_empty:
+            meaning += " Nothing is left: the model is wrong, or the numbers have changed."
+        return f"{meaning} {_ASSUMPTIONS} It is no statement about a model that is wrong."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelEvidence(Statement):
-    """Evidence against the model, that is, against every theta."""
+    """Evidence against the model, that is, against every theta.
+
+    ``log_e_value`` belongs to all rewards so far. ``peak_log_e_value`` is the largest one at
+    any earlier time that was checked (every 100 rewards, and now). The largest counts: a refuted
+    model stays refuted, although later rewards may fit it.
+    """
 
     log_e_value: float
-    theta: float  # the least refuted theta
+    theta: Any  # the least refuted theta: a number, or a dict of several numbers by name
     shares: tuple[float, ...]  # each arm's share of the evidence at that theta
     arms: tuple[Any, ...]  # the arms' values
     n_arms_seen: int
     n_observations: int
+    peak_log_e_value: float = -math.inf
+    end: str = ""  # "lower" or "upper" if theta lies at that end of the domain
 
     @property
     def e_value(self) -> float:
         """Wealth of the bets against the least refuted theta; inf beyond 1e300."""
-        return math.exp(self.log_e_value) if self.log_e_value < _MAX_LOG_E_VALUE else math.inf
+        return _e_value(self.log_e_value)
+
+    @property
+    def peak_e_value(self) -> float:
+        """The largest e-value so far."""
+        return _e_value(max(self.log_e_value, self.peak_log_e_value))
 
     @property
     def p_value(self) -> float:
-        """min(1, 1 / e-value), a p-value that is valid at all times at once."""
-        return min(1.0, math.exp(-max(self.log_e_value, 0.0)))
+        """min(1, 1 / largest e-value), a p-value that is valid at all times at once."""
+        return min(1.0, math.exp(-max(self.log_e_value, self.peak_log_e_value, 0.0)))
 
     def refuted(self, alpha: float = 0.05) -> bool:
         """Whether the model is refuted, with a false-alarm rate of ``alpha`` over all time."""
-        return self.log_e_value >= -math.log(as_alpha(alpha))
+        return max(self.log_e_value, self.peak_log_e_value) >= -math.log(as_alpha(alpha))
 
     def __str__(self) -> str:
+        if isinstance(self.theta, dict):
+            where = ", ".join(f"{name} {number:.6g}" for name, number in self.theta.items())
+        else:
+            where = f"theta {self.theta:.6g}"
+        end = f" at the {self.end} end of the domain" if self.end else ""
+        largest = ""
+        if self.peak_log_e_value > max(self.log_e_value, 0.0):
+            largest = f", at its largest {self.peak_e_value:.3g}"
         return (
-            f"e-value {self.e_value:.3g} against the model (p {self.p_value:.3g}, least refuted "
-            f"theta {self.theta:.6g}, {counted(self.n_observations, 'observation')})"
+            f"e-value {self.e_value:.3g} against the model{largest} (p {self.p_value:.3g}, least "
+            f"refuted {where}{end}, {counted(self.n_observations, 'observation')})"
         )
 
     def explain(self) -> str:
@@ -154,14 +222,29 @@ class ModelEvidence(Statement):
             f"{self}. If the model is right the e-value ever exceeds 20 with probability at most "
             f"1/20, and 100 with probability at most 1/100. {_ASSUMPTIONS}"
         )
+        if self.peak_log_e_value > max(self.log_e_value, 0.0):
+            text += (
+                " The largest e-value counts: rewards that came later fit some theta on average, "
+                "but no theta explained the earlier ones."
+            )
         ranked = sorted(zip(self.shares, self.arms, strict=True), key=lambda pair: -pair[0])
         leading = [f"{arm!r} {share:.0%}" for share, arm in ranked[:3] if share > 0.0]
         if leading:
             text += f" Most of it comes from the arms {', '.join(leading)}."
+        if self.end:
+            text += (
+                f" The least refuted theta lies at the {self.end} end of the domain: the true one "
+                "may lie beyond it. Widen the domain."
+            )
         if self.n_arms_seen < 2:
             text += (
                 " Rewards of a single arm fit some theta: play at least two arms now and then, "
                 "or the model can never be refuted."
+            )
+        if isinstance(self.theta, dict):
+            text += (
+                " A policy that plays one arm nearly always sees little of what is wrong: several "
+                "numbers fit the rewards of as many arms."
             )
         return text + " A small e-value does not show that the model is right."
 
@@ -182,6 +265,7 @@ class Contenders(Statement):
     model_free: bool
     bounds: tuple[tuple[float, float], ...] | None  # per arm, only if model_free
     n_observations: int
+    errors: float = 0.0  # how far a mean may lie from its curve, as a share of the reward range
 
     def __contains__(self, arm: int) -> bool:
         return arm in self.arms
@@ -195,7 +279,11 @@ class Contenders(Statement):
             f"{self.values[arm]!r} (p {self.p_values[arm]:.2g})" for arm in ranked[:_MAX_SHOWN_ARMS]
         )
         more = ", ..." if len(ranked) > _MAX_SHOWN_ARMS else ""
-        how = ", without the model" if self.model_free else ""
+        how = ", if the curves are right"
+        if self.model_free:
+            how = ", without the model"
+        elif self.errors:
+            how = f", curves within {self.errors:g}"
         return (
             f"{len(self.arms)} of {len(self.values)} arms can be best: {shown}{more} "
             f"(confidence {self.confidence:g}{how}, {counted(self.n_observations, 'observation')})"
@@ -212,7 +300,16 @@ class Contenders(Statement):
                 f"{text} The model was refuted, so its curves are not used: what is said holds "
                 "if rewards lie in the declared range and the arms' means do not change."
             )
-        return f"{text} {_ASSUMPTIONS}"
+        if self.errors:
+            return (
+                f"{text} A mean may differ from the curve by {self.errors:g} of the reward range, "
+                f"in either direction. {_ASSUMPTIONS}"
+            )
+        return (
+            f"{text} {_ASSUMPTIONS} It holds only if the curves do: curves that are slightly wrong "
+            "can exclude the best arm long before they are refuted. If you are not certain of "
+            "them, ask with errors=0.05."
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -233,7 +330,7 @@ class Drift(Statement):
     @property
     def e_value(self) -> float:
         """Evidence against every constant theta; inf beyond 1e300."""
-        return math.exp(self.log_e_value) if self.log_e_value < _MAX_LOG_E_VALUE else math.inf
+        return _e_value(self.log_e_value)
 
     @property
     def p_value(self) -> float:
@@ -266,12 +363,46 @@ _N_POINTS = 1025  # grid points per round in the search for an extreme value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class FreeEarnings(Statement):
+    """Earnings from the rewards alone, without the model's curves.
+
+    ``amount`` is the sum over the plays of the mean worth of the arm played minus that of the
+    baseline, both from their own rewards. The bounds are over all mean rewards in intervals that
+    hold for all arms at all times at once.
+    """
+
+    baseline: Any  # the arm's user-facing value
+    amount: float
+    low: float
+    high: float
+    se: float  # fixed-time standard error of the amount
+    confidence: float
+    n_observations: int
+    n_baseline: int  # rewards of the baseline
+
+    def __str__(self) -> str:
+        return (
+            f"{self.amount:+.6g} against always {self.baseline!r} by the rewards alone, of which "
+            f"the baseline has {self.n_baseline:,}: between {self.low:+.6g} and {self.high:+.6g} "
+            f"(confidence {self.confidence:g})"
+        )
+
+    def explain(self) -> str:
+        """The meaning and the assumptions of the amount."""
+        return (
+            f"{self}. No curve is used: it holds at all times at once if rewards lie in the "
+            "declared range and the arms' means do not change."
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Earnings(Statement):
     """Worth of the decisions minus the worth of always playing the baseline arm.
 
     The sum over decisions of the worth of the arm played minus the worth of the baseline. It
     uses mean rewards, not the observed ones. ``amount`` is the sum at the least refuted theta;
     ``low`` and ``high`` are the smallest and largest sum over the interval of theta.
+    ``model_free`` is the same sum from the rewards alone, if the baseline has rewards of its own.
     """
 
     baseline: Any  # the arm's user-facing value
@@ -280,29 +411,115 @@ class Earnings(Statement):
     high: float
     confidence: float
     n_observations: int
+    model_free: FreeEarnings | None = None
 
     @property
     def per_decision(self) -> float:
         """The amount divided by the number of decisions; nan without decisions."""
         return self.amount / self.n_observations if self.n_observations else math.nan
 
+    @property
+    def disagrees(self) -> bool:
+        """Whether the rewards alone say something else than the curves.
+
+        The interval by the curves is farther than two standard errors from the amount by the
+        rewards alone.
+        """
+        free = self.model_free
+        if free is None or math.isnan(self.low):
+            return False
+        return not self.low - 2.0 * free.se <= free.amount <= self.high + 2.0 * free.se
+
     def __str__(self) -> str:
         decisions = counted(self.n_observations, "decision")
+        free = "" if self.model_free is None else str(self.model_free)
         if math.isnan(self.low):
-            return f"nothing can be said of {decisions}: the model is refuted"
-        return (
+            if self.model_free is not None:
+                return f"{free} over {decisions}; the model is refuted, so its curves are not used"
+            return (
+                f"nothing can be said of {decisions}: the model is refuted, and "
+                f"{self.baseline!r} has no rewards of its own"
+            )
+        text = (
             f"{self.amount:+.6g} against always {self.baseline!r} over {decisions}: between "
             f"{self.low:+.6g} and {self.high:+.6g} (confidence {self.confidence:g})"
         )
+        if free:
+            text += f"; {free}"
+        if self.disagrees:
+            text += ". Curves and rewards disagree: trust the rewards"
+        return text
 
     def explain(self) -> str:
         """The meaning and the assumptions of the amount."""
         return (
-            f"{self}. It is what the arms played are worth at the least refuted parameter, less "
-            "what the baseline would have been worth as often; the bounds are over all "
-            "parameters that are not excluded. It holds at all times at once if the model's "
+            f"{self}. By the curves, it is what the arms played are worth at the least refuted "
+            "parameter, less what the baseline would have been worth as often; the bounds are over "
+            "all parameters that are not excluded. It holds at all times at once if the model's "
             "curves are right and do not move."
         )
+
+
+def earned_without_model(
+    model: "AnyModel",
+    statistics: Statistics,
+    bounds: FloatArray,
+    baseline: int,
+    confidence: float,
+) -> FreeEarnings | None:
+    """Earnings from the rewards alone; None if the baseline has no rewards.
+
+    Args:
+        model: the reward model; only its value functions are used.
+        statistics: counts, sums and squares on the unit scale.
+        bounds: simultaneous intervals of the mean rewards, shape (n_arms, 2).
+        baseline: index of the baseline arm.
+        confidence: confidence of the intervals.
+    """
+    counts = statistics.counts.astype(np.float64)
+    if counts[baseline] == 0.0:
+        return None
+    bottom, top = model.reward_range
+    means = np.divide(statistics.sums, counts, out=np.full(counts.size, 0.5), where=counts > 0)
+    spread = np.maximum(statistics.squares - counts * means**2, 0.0)
+    # An arm with a single reward has no spread of its own; a coin's is the largest possible.
+    variance = np.where(counts > 1, spread / np.maximum(counts - 1.0, 1.0), 0.25)
+    amount, low, high, noise = 0.0, 0.0, 0.0, 0.0
+
+    def worth_at(arm: int) -> tuple[float, float, float, float]:
+        """Worth at the mean, its extremes over the interval, and the variance of the first."""
+        mean = bottom + (top - bottom) * float(means[arm])
+        values = model.worth_of(
+            arm, np.linspace(bounds[arm, 0], bounds[arm, 1], _N_INTERVAL_POINTS)
+        )
+        slope = float(np.ptp(values)) / max(float(np.ptp(bounds[arm])), 1e-300) * (top - bottom)
+        error = slope**2 * float(variance[arm]) / float(counts[arm])
+        return float(model.worth_of(arm, mean)), float(values.min()), float(values.max()), error
+
+    base = worth_at(baseline)
+    others = 0.0
+    for arm in np.flatnonzero(counts).tolist():
+        if arm == baseline:
+            continue
+        number, own = float(counts[arm]), worth_at(arm)
+        others += number
+        amount += number * (own[0] - base[0])
+        low += number * (own[1] - base[2])
+        high += number * (own[2] - base[1])
+        noise += number**2 * own[3]
+    return FreeEarnings(
+        baseline=model.arms[baseline],
+        amount=amount,
+        low=low,
+        high=high,
+        se=math.sqrt(noise + others**2 * base[3]),
+        confidence=confidence,
+        n_observations=int(counts.sum()),
+        n_baseline=int(counts[baseline]),
+    )
+
+
+_N_INTERVAL_POINTS = 257  # means at which the extremes of an arm's worth are sought
 
 
 def earned(

@@ -41,6 +41,7 @@ class Stop(NamedTuple):
     confidence: float
     decisions: int  # maximum number of decisions; 0 for no maximum
     after: int  # number of rewards before `watches` and `decides` apply
+    contender_rewards: int  # number of rewards of the best arm before `decides` applies
 
 
 NO_STOP = Stop(
@@ -57,6 +58,7 @@ NO_STOP = Stop(
     confidence=0.5,
     decisions=0,
     after=0,
+    contender_rewards=0,
 )
 
 
@@ -67,8 +69,10 @@ def reason_to_stop(stop: Stop, stats: Statistics) -> int:
         evidence = weigh(stop, stats)
         if stop.watches and is_too_high(stop, evidence):
             return TOO_HIGH
-        if stop.decides and is_decided(stop, evidence):
-            return ONE_CONTENDER
+        if stop.decides:
+            arm = decided_arm(stop, evidence)
+            if arm >= 0 and stats.counts[arm] >= stop.contender_rewards:
+                return ONE_CONTENDER
     if 0 < stop.decisions <= total:
         return DECISIONS
     return 0
@@ -111,8 +115,8 @@ def is_too_high(stop: Stop, evidence: float) -> bool:
     return stop.anytime or mass >= stop.confidence
 
 
-def is_decided(stop: Stop, evidence: float) -> bool:
-    """Whether one arm is best, at the rule's confidence."""
+def decided_arm(stop: Stop, evidence: float) -> int:
+    """Return the arm that is best at the rule's confidence; -1 if there is none."""
     for arm in range(stop.masses.shape[0]):
         stop.masses[arm] = 0.0
     left = -1
@@ -121,13 +125,14 @@ def is_decided(stop: Stop, evidence: float) -> bool:
         if stop.anytime:
             if not is_refuted(stop, evidence, cell):
                 if left >= 0 and left != arm:
-                    return False
+                    return -1
                 left = arm
         else:
             stop.masses[arm] += math.exp(stop.logs[cell] + stop.log_prior[cell] - evidence)
     if stop.anytime:
-        return True
-    largest = 0.0
+        return int(left)
+    likeliest = 0
     for arm in range(stop.masses.shape[0]):
-        largest = max(largest, stop.masses[arm])
-    return largest >= stop.confidence
+        if stop.masses[arm] > stop.masses[likeliest]:
+            likeliest = arm
+    return likeliest if stop.masses[likeliest] >= stop.confidence else -1

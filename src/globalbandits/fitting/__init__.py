@@ -1,9 +1,12 @@
 """From history to a model: many groups, each with its own number, and their rewards."""
 
-from globalbandits.fitting import histories
-from globalbandits.fitting.estimation.group_posterior import GroupPosterior
-from globalbandits.fitting.fit import fit
-from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.result import Fit
+from globalbandits._extras import needs_extra
+
+with needs_extra("lab", "pandas"):
+    from globalbandits.fitting import histories
+    from globalbandits.fitting.estimation.group_posterior import GroupPosterior
+    from globalbandits.fitting.fit import fit
+    from globalbandits.fitting.panel import Panel
+    from globalbandits.fitting.result import Fit
 
 __all__ = ["Fit", "GroupPosterior", "Panel", "fit", "histories"]

@@ -12,6 +12,11 @@ from typing import Any
 
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import FitError
+from globalbandits.fitting.assessment.endogeneity import (
+    check_endogeneity,
+    expected_direction,
+    wrong_direction,
+)
 from globalbandits.fitting.assessment.forecast import ForecastSettings, forecast_new_groups
 from globalbandits.fitting.assessment.homogeneity import check_homogeneity
 from globalbandits.fitting.assessment.notes import write_notes
@@ -22,6 +27,7 @@ from globalbandits.fitting.assessment.scores import (
     score_later,
 )
 from globalbandits.fitting.assessment.standard_errors import bootstrap_errors
+from globalbandits.fitting.assessment.time_change import check_time_change
 from globalbandits.fitting.assessment.value_of_information import arm_facts, value_of_information
 from globalbandits.fitting.assessment.verdict import VerdictFacts, decide
 from globalbandits.fitting.decision_value import Offset, Value, Worth
@@ -83,8 +89,8 @@ def fit(
     """Learn the model of a new group from the history of many groups, and what it is worth.
 
     Args:
-        history: One reward per row: a pandas or polars frame, a dict of arrays, or the path of
-            a CSV or Parquet file. Without ``reward``: one row per group and arm, with the
+        history: One reward per row: a frame of pandas or Polars, a table of PyArrow, a relation
+            of DuckDB, a dict of arrays, or the path of a CSV or Parquet file. Without ``reward``: one row per group and arm, with the
             columns n, mean and variance, as a GROUP BY gives it.
         group: Name of the column of the groups: stores, patients, markets.
         arm: Name of the column of the decisions: prices, doses, labels.
@@ -152,11 +158,14 @@ def fit(
 
     say(f"fitting {panel.n_groups} groups, {panel.n_arms} arms, {panel.n_rewards} rewards")
     given = None if curves is None else read_curves(curves, panel)
-    shared, independent = fit_shared(panel, scale, seed=seed), fit_independent(panel, scale)
+    independent = fit_independent(panel, scale)
+    endogeneity = check_endogeneity(panel, scale, independent)
+    within = endogeneity.found
+    shared = fit_shared(panel, scale, seed=seed, within=within)
     homogeneity = check_homogeneity(panel)
     say("scoring held-out groups")
-    held_out = score_groups(panel, scale, worth, given=given, seed=seed)
-    later = None if late is None else score_later(panel, late, scale, given)
+    held_out = score_groups(panel, scale, worth, given=given, seed=seed, within=within)
+    later = None if late is None else score_later(panel, late, scale, given, within)
     chosen = choose_curves(held_out)
     if given is not None and chosen == "given":
         require(offered == panel.arms, "arms", "be left out where curves are kept", arms, FitError)
@@ -165,7 +174,7 @@ def fit(
     else:
         used, theta_scale = shared, quantile_scale(shared)
     share = explained_share(used, independent, worth)
-    final = offer_arms(used, offered, panel, scale)
+    final = offer_arms(used, offered, panel, scale)._replace(selection=None)
     information = value_of_information(final, offered_worth, seed)
     facts = VerdictFacts(
         homogeneity,
@@ -175,6 +184,16 @@ def fit(
         information,
         offered[information.fixed],
         panel.n_groups,
+        arm_name=panel.arm_name,
+        own_curves=chosen == "given",
+        wrong_direction=wrong_direction(
+            endogeneity,
+            final,
+            offered,
+            expected_direction(offered_worth, panel.arm_name, scale.ordered),
+        ),
+        endogeneity=endogeneity,
+        change=None if late is None else check_time_change(panel, late),
     )
     found = Fit(
         panel=panel.with_arms(offered),
@@ -196,6 +215,8 @@ def fit(
         given_model=curves if chosen == "given" else None,
         ordered=scale.ordered,
         own_value=has_own_value,
+        endogeneity=endogeneity,
+        change=facts.change,
     )
     if not verdict:
         return found
@@ -213,6 +234,9 @@ def fit(
     prospects = forecast_new_groups(
         final, found.model, offered_worth, theta_scale, errors, panel.n_groups, settings
     )
+    if endogeneity.found:
+        # What one arm loses everywhere depends on the level of groups that never tried it.
+        prospects = prospects._replace(forecast=prospects.forecast.without_fixed_arm())
     return dataclasses.replace(
         found,
         errors=errors,

@@ -122,8 +122,6 @@ class Report:
         """
         panel = self.panel
         title = f"Deploy {self.verdict.policy}"
-        if self.verdict.action == "fixed":
-            title = f"Play {printed_label(self._fixed_arm)}"
         page = fill_page(
             __package__,
             "report.html",

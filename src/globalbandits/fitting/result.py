@@ -11,6 +11,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.errors import FitError
+from globalbandits.fitting.assessment.endogeneity import Endogeneity
 from globalbandits.fitting.assessment.forecast import (
     CURVE_TRUSTING,
     ELASTIC_HISTORY,
@@ -24,6 +25,7 @@ from globalbandits.fitting.assessment.forecast import (
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
 from globalbandits.fitting.assessment.scores import Difference, Scores, difference
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
+from globalbandits.fitting.assessment.time_change import TimeChange
 from globalbandits.fitting.assessment.value_of_information import ArmFacts, ValueOfInformation
 from globalbandits.fitting.assessment.verdict import Verdict
 from globalbandits.fitting.decision_value import Worth
@@ -84,6 +86,9 @@ class Fit:
         verdict: What to deploy.
         notes: What else you should know.
         seconds: Duration of the fit.
+        endogeneity: Slopes inside groups and between groups, and the test whether arms were chosen
+            by what was expected of them.
+        change: The change of rewards over time, or None.
         prospects: What policies lose in new groups, or None with ``verdict=False``.
     """
 
@@ -102,6 +107,8 @@ class Fit:
     verdict: Verdict
     notes: tuple[str, ...]
     seconds: float
+    endogeneity: Endogeneity
+    change: TimeChange | None
     columns: tuple[str, str | None]  # names of the columns of arms and rewards
     given_model: "RewardModel | None" = None
     ordered: bool = True  # whether the arms are numbers with an order
@@ -152,15 +159,13 @@ class Fit:
 
     @cached_property
     def policy(self) -> "Policy":
-        """The policy that the verdict recommends."""
-        from globalbandits.policies import WAGP, FixedArm, IndependentGittins
+        """The policy that the verdict recommends; it always learns."""
+        from globalbandits.policies import WAGP, IndependentGittins
 
         if self.verdict.action == "independent":
             return IndependentGittins()
         if self.verdict.action == "wagp":
             return WAGP()
-        if self.verdict.action == "fixed":
-            return FixedArm(self.model.arms.index(self.offered[self.value_of_information.fixed]))
         return history_policy(expected_bias_scale(self.fitted, self.errors))
 
     @cached_property
@@ -294,7 +299,7 @@ class Fit:
         if self.given_model is not None:
             given = read_curves(self.given_model, self.panel)
             return fit_given(panel, scale, given), self.model, self.theta_scale
-        learned = fit_shared(panel, scale)
+        learned = fit_shared(panel, scale, within=self.endogeneity.found)
         model = build_model(tabulate(learned), self.offered, self.worth)
         return learned, model, quantile_scale(learned)
 
@@ -330,6 +335,12 @@ class Fit:
                 "freedom": found.freedom,
                 "p_value": found.p_value,
             },
+            "endogeneity": {
+                "found": self.endogeneity.found,
+                "p_value": self.endogeneity.p_value,
+                "slope_inside_groups": self.endogeneity.within.value,
+                "slope_of_choice": self.endogeneity.choice.value,
+            },
             "share": self.share,
             "bias_scale": self.bias_scale,
             "held_out": _score_dict(self.held_out.over_independent(self.chosen)),
@@ -344,6 +355,8 @@ class Fit:
             "seconds": self.seconds,
         }
         if self.later is not None:
+            assert self.change is not None
+            whole["change_over_time"] = self.change._asdict()
             whole["last_third"] = _score_dict(self.later.over_independent(self.chosen))
         if errors is not None:
             whole["standard_errors"] = errors._asdict()

@@ -139,7 +139,11 @@ def _parse_model(content: object, target: float) -> RewardModel:
     assert isinstance(content, Mapping)
     options = {"target": target} | dict(content)
     with within("model", content):
-        return build_family(options.pop("family"), options.pop("arms"), options)
+        model = build_family(options.pop("family"), options.pop("arms"), options)
+        rule = "have one unknown number"
+        require(isinstance(model, RewardModel), "model", rule, model, ScenarioError)
+        assert isinstance(model, RewardModel)
+        return model
 
 
 def _parse_stop(content: object, model: RewardModel) -> StopWhen | None:

@@ -1,4 +1,4 @@
-"""Reward models: known mean rewards of arms as functions of one unknown parameter."""
+"""Reward models: known mean rewards of arms as functions of unknown numbers."""
 
 from globalbandits.model.analysis.holder import Holder
 from globalbandits.model.catalogue import (
@@ -9,13 +9,16 @@ from globalbandits.model.files import load_model
 from globalbandits.model.formulas import Expression
 from globalbandits.model.regional import RegionalModel
 from globalbandits.model.reward_model import Region, RewardModel
+from globalbandits.model.vector_model import AnyModel, VectorModel
 
 __all__ = [
+    "AnyModel",
     "Expression",
     "Holder",
     "Region",
     "RegionalModel",
     "RewardModel",
+    "VectorModel",
     "demand",
     "dose",
     "load_model",

@@ -29,6 +29,7 @@ from globalbandits.model.catalogue.objectives import (
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import expand_grid
 from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.vector_model import AnyModel, VectorModel, as_box
 
 # The version of the description format.
 VERSION = 1
@@ -57,8 +58,10 @@ _MAX_RELATIVE_BEND = 1e-12
 # Reading: a file's content is checked key by key and never executed.
 
 
-def load_model(path: str | PathLike[str]) -> RewardModel:
+def load_model(path: str | PathLike[str]) -> AnyModel:
     """Load a model from a JSON or TOML file with a description, as in `RewardModel.from_dict`.
+
+    A domain of named parameters gives a `VectorModel`.
 
     Nothing in the file is executed. A file may have at most 1,000 arms and 100,000 numbers in a
     table. Errors name the file, the key, the rule and the value.
@@ -111,8 +114,8 @@ def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is no number")
 
 
-def build_model(description: object) -> RewardModel:
-    """Build a model from a description; see `RewardModel.from_dict`."""
+def build_model(description: object) -> AnyModel:
+    """Build a model from a description; see `RewardModel.from_dict`, `VectorModel.from_dict`."""
     rule = "be a dict, or a table of a file"
     require(isinstance(description, Mapping), "model", rule, description, ModelError)
     content = dict(description)  # type: ignore[call-overload]
@@ -124,6 +127,8 @@ def build_model(description: object) -> RewardModel:
     require(known, "version", f"be {VERSION}, the version this package reads", version, ModelError)
     if form == "family":
         return _from_family(content)
+    if isinstance(content.get("domain"), Mapping):
+        return _from_vector_formula(content, form)
     known_keys = (*_COMMON_KEYS, form, *_OPTION_KEYS, *(() if form == "table" else ("holder",)))
     for key in content:
         require_known(f"a key of a model with {form}", key, known_keys, ModelError)
@@ -158,7 +163,7 @@ def _arms_of(content: Mapping[str, Any]) -> list[Any]:
     return arms
 
 
-def _from_family(content: dict[str, Any]) -> RewardModel:
+def _from_family(content: dict[str, Any]) -> AnyModel:
     family = full_name(content.pop("family"))
     content.pop("version", None)
     known = ("version", "family", "arms", *parameters_of(family))
@@ -185,6 +190,31 @@ def _from_formula(content: dict[str, Any]) -> RewardModel:
         raise ModelError(f"value must be one text where mean is, got {show(worth['values'])}")
     _check_steps("mean", [Expression(content["mean"])], len(arms))
     return RewardModel(content["mean"], arms, **worth, **_options(content))
+
+
+def _from_vector_formula(content: dict[str, Any], form: str) -> VectorModel:
+    """Build a model whose domain has named parameters."""
+    rule = "be given as mean, one formula, where the domain has named parameters"
+    require(form == "mean", "model", rule, form, ModelError)
+    known_keys = (*_COMMON_KEYS, "mean", "parameters", "reward_range", *_VALUE_KEYS)
+    for key in content:
+        require_known("a key of a model with named parameters", key, known_keys, ModelError)
+    require(isinstance(content["mean"], str), "mean", "be a text", content["mean"], ModelError)
+    domain = as_box(content["domain"])
+    names = as_list(
+        "parameters", content.get("parameters", list(domain)), "be a list of names", ModelError
+    )
+    rule = f"name each of {', '.join(domain)} once"
+    same = all(isinstance(name, str) for name in names) and sorted(names) == sorted(domain)
+    require(same, "parameters", rule, names, ModelError)
+    arms = _arms_of(content)
+    worth = _worth(content, arms)
+    if "values" in worth:
+        raise ModelError(f"value must be one text where mean is, got {show(worth['values'])}")
+    _check_steps("mean", [Expression(content["mean"], (*names, "arm"))], len(arms))
+    options = {"reward_range": content["reward_range"]} if "reward_range" in content else {}
+    box = {name: domain[name] for name in names}
+    return VectorModel(content["mean"], arms, box, **worth, **options)
 
 
 def _from_formulas(content: dict[str, Any]) -> RewardModel:
@@ -323,10 +353,34 @@ def describe(model: "RewardModel") -> dict[str, Any]:
     return described
 
 
-def save(model: "RewardModel", path: str | PathLike[str]) -> None:
+def describe_vector(model: VectorModel) -> dict[str, Any]:
+    """Return the description of a vector model; see `VectorModel.to_dict`."""
+    _check_arms(model)
+    mean, value = model._sources
+    head: dict[str, Any] = {"version": VERSION}
+    if model._family is not None:
+        return head | model._family
+    if not isinstance(mean, Expression):
+        raise ModelError(
+            "mean must be a formula or of a catalogue to be described, got a Python function: "
+            "write it as a text"
+        )
+    return {
+        **head,
+        "mean": mean.text,
+        "arms": list(model.arms),
+        # Programs that write JSON may sort the keys of the domain.
+        "parameters": list(model.parameters),
+        "domain": {name: list(ends) for name, ends in model.domain.items()},
+        "reward_range": list(model.reward_range),
+        **_value(value),
+    }
+
+
+def save(model: AnyModel, path: str | PathLike[str]) -> None:
     """Write the description to a JSON file. The file is replaced atomically."""
     check_model_path(path)
-    text = json.dumps(describe(model), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(model.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
     with replacing(path) as temporary:
         temporary.write_text(f"{text}\n", encoding="utf-8")
 
@@ -344,7 +398,7 @@ def check_model_path(path: str | PathLike[str]) -> Path:
     return Path(path)
 
 
-def _check_arms(model: "RewardModel") -> None:
+def _check_arms(model: AnyModel) -> None:
     require(
         model.n_arms <= MOST_ARMS,
         "arms",

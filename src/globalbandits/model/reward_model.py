@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from globalbandits import pages
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_float, as_integer, require
+from globalbandits._validation import as_float, as_integer, require, show
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis.checks import Recorder, unit_means
 from globalbandits.model.analysis.curves import Evaluate, evaluate_many
@@ -81,6 +81,7 @@ _MAX_HTML_ROWS = 20
 
 _N_PLOT_POINTS = 601
 
+END_OF_DOMAIN = 0.01  # share of the domain next to its ends
 _ONLY_MONOTONE = "not be given for means that cannot be inverted"
 
 Span = tuple[float, float]
@@ -164,6 +165,7 @@ class RewardModel:
         holder: Holder | None = None,
         monotone: bool = True,
     ) -> None:
+        _refuse_names(domain)
         self._build(
             as_arms(arms),
             domain,
@@ -209,6 +211,7 @@ class RewardModel:
             >>> [region.arm for region in model.regions]
             [0, 1, 2]
         """
+        _refuse_names(domain)
         means = PerArm(functions=as_functions("functions", functions, "theta"))
         n_arms = len(means.functions)
         named = as_arms(range(n_arms) if arms is None else arms)
@@ -265,6 +268,7 @@ class RewardModel:
             >>> model.means(0.5).tolist(), model.resolution
             ([0.6, 0.5], 0.0)
         """
+        _refuse_names(domain)
         named = None if arms is None else as_arms(arms)
         knots, table = as_table(theta, means, None if named is None else len(named), monotone)
         curves, n_arms = TableCurves(knots, table), table.shape[1]
@@ -300,7 +304,13 @@ class RewardModel:
         """
         from globalbandits.model.files import build_model
 
-        return build_model(description)
+        model = build_model(description)
+        if not isinstance(model, RewardModel):
+            raise ModelError(
+                f"domain must be a pair (low, high), got {', '.join(model.parameters)}: "
+                "VectorModel.from_dict reads several named parameters"
+            )
+        return model
 
     def _build(
         self,
@@ -360,6 +370,8 @@ class RewardModel:
         )
         remarks = getattr(value.joint, "remarks", None) if value is not None else None
         self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
+        self._remarks += self._envelope_remarks()
+        self._target = getattr(value.joint, "target", None) if value is not None else None
         self._inverse: ArmFunctions | None = None
         if inverse is not None:
             require(monotone, "inverse", _ONLY_MONOTONE, "monotone=False", ModelError)
@@ -448,6 +460,40 @@ class RewardModel:
         return self._value is not None
 
     @property
+    def observes_sales(self) -> bool:
+        """Whether a reward is the purchase of one customer, 0 or 1: a family with a cost."""
+        family = self._family or {}
+        return "cost" in family or family.get("observe") == "sales"
+
+    def end_of_domain(self, theta: float | None) -> str:
+        """Return "lower" or "upper" if theta lies within 1 % of that end of the domain, else "".
+
+        An estimate there may mean that the true parameter lies beyond it.
+        """
+        if theta is None:
+            return ""
+        low, high = self._domain
+        margin = END_OF_DOMAIN * (high - low)
+        return "lower" if theta <= low + margin else "upper" if theta >= high - margin else ""
+
+    def _envelope_remarks(self) -> tuple[str, ...]:
+        """Return a warning if one arm is best at every theta."""
+        best = {arm for region in self.regions for arm in region.arms}
+        if len(self._arms) < 2 or len(best) > 1:
+            return ()
+        (arm,) = best
+        low, high = self._domain
+        return (
+            f"arm {self._arms[arm]!r} is best for every theta in [{low:g}, {high:g}]: rewards "
+            "cannot change the decision; offer other arms, or widen the domain",
+        )
+
+    @property
+    def target(self) -> float | None:
+        """The best mean reward of a dose model with a target; None for other models."""
+        return self._target
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings about inputs that are allowed but may be mistakes, such as a constant value."""
         return self._remarks
@@ -508,10 +554,12 @@ class RewardModel:
         unit_mean = unit_means(self._observed, self._reward_range)
         return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
 
-    def remember_family(self, name: str, parameters: dict[str, Any]) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`."""
-        domain = list(self._domain)
-        self._family = {"family": name, "arms": list(self._arms), "domain": domain} | parameters
+    def remember_family(
+        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
+    ) -> None:
+        """Store the name and the parameters of a catalogue family, for `to_dict`, and remarks."""
+        self._family = {"family": name, "arms": list(self._arms)} | parameters
+        self._remarks = remarks + self._remarks
 
     # Questions about theta.
 
@@ -842,6 +890,15 @@ class RewardModel:
         return _picklable_state(self.__dict__.copy(), self.worth_range)
 
 
+def _refuse_names(domain: object) -> None:
+    """Raise an error for a domain of several named parameters, before anything else is checked."""
+    if isinstance(domain, Mapping):
+        raise ModelError(
+            f"domain must be a pair (low, high), got {show(domain)}: "
+            "VectorModel takes several named parameters"
+        )
+
+
 # Comparison: models are compared by samples of their means, to a tolerance, because a bit of
 # rounding must not make a saved state unreadable.
 
@@ -873,6 +930,13 @@ def _same_samples(
     length = spans[0][:, 1:] - spans[0][:, :1]
     if not (np.abs(spans[0] - spans[1]) <= _SAME_TOLERANCE * length).all():
         return False
+    return same_rows(curves, others, rows)
+
+
+def same_rows(
+    curves: FloatArray, others: FloatArray, rows: Sequence[int | None] | None = None
+) -> bool:
+    """Whether sampled unit means agree, row by row; ``rows`` as in `RewardModel.same_observed`."""
     if rows is None:
         rows = range(len(others))
         if len(others) != len(curves):

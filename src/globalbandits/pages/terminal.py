@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from globalbandits._extras import needs_extra
 from globalbandits.plots.labels import printed_label
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ def literal(value: object) -> "Text":
     >>> literal("shop [/old]\x07").plain
     'shop [/old]\\x07'
     """
-    from rich.text import Text
+    with needs_extra("lab"):
+        from rich.text import Text
 
     return Text(printed_label(value))
 
@@ -39,8 +41,9 @@ def text_table(
             right-aligned.
         wrap: whether long cells continue on the next line.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    with needs_extra("lab"):
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
 
     table = Table(
         title=None if title is None else literal(title),

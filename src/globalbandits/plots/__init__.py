@@ -4,6 +4,7 @@ Matplotlib is imported when the first figure is drawn. Figures are not added to 
 thousands of figures do not fill the memory.
 """
 
+from globalbandits.plots.arm_map import arm_map_figure
 from globalbandits.plots.bars import interval_figure, share_figure
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.groups import (
@@ -29,6 +30,7 @@ __all__ = [
     "Cells",
     "Line",
     "Mark",
+    "arm_map_figure",
     "band_figure",
     "check_figure_path",
     "evidence_figure",

@@ -17,11 +17,13 @@ _MAX_TICKS = 16
 
 
 class Seen(NamedTuple):
-    """Mean worth and number of the rewards of an arm."""
+    """Mean worth and number of the rewards of an arm, with an interval if there is one."""
 
     arm: int
     worth: float
     number: int
+    low: float | None = None
+    high: float | None = None
 
 
 def worth_picture(
@@ -33,6 +35,9 @@ def worth_picture(
     *,
     baseline: int | None = None,
     title: str = "",
+    subtitle: str = "",
+    arm_name: str = "arm",
+    currency: str = "",
     ax: "Axes | None" = None,
 ) -> "Figure":
     """Draw worth over arms: the model's curve with its band, observations, and the best arm.
@@ -45,7 +50,10 @@ def worth_picture(
             refuted. Then no arm is marked as best.
         seen: worth of the observed rewards. More rewards give larger dots.
         baseline: index of the arm to compare with.
-        title: a line above the picture.
+        title: above the picture, before the best arm.
+        subtitle: below the picture, after the name of the arms.
+        arm_name: what arms are, such as "price".
+        currency: the unit of worth, such as "€"; arms have it too if they are called prices.
         ax: axes to draw into; a new figure by default.
 
     >>> figure = worth_picture(np.array([2.0, 3.0]), ["2", "3"], np.array([1.0, 1.2]),
@@ -69,6 +77,20 @@ def worth_picture(
             markersize=4,
             label="by the curve",
         )
+        bars = [
+            (one.arm, one.low, one.high)
+            for one in seen
+            if one.low is not None and one.high is not None
+        ]
+        if bars:
+            axes.vlines(
+                x[[arm for arm, _, _ in bars]],
+                [low for _, low, _ in bars],
+                [high for _, _, high in bars],
+                color=PALETTE[1],
+                linewidth=1.0,
+                label="interval of the observed",
+            )
         if seen:
             counts = np.array([one.number for one in seen], dtype=np.float64)
             axes.scatter(
@@ -81,19 +103,23 @@ def worth_picture(
                 label="observed (larger: more often)",
                 zorder=3,
             )
+        unit = f" {currency}" if currency else ""
         heading = "the rewards refute the curve: do not follow it"
         if bounds is not None:
             best = int(np.argmax(worth))
             axes.axvline(x[best], color=INK, linewidth=1.0, linestyle=(0, (3, 2)), label="best")
-            heading = f"best: {labels[best]}, worth {worth[best]:.4g} a decision"
+            heading = f"best: {labels[best]}, worth {worth[best]:.4g}{unit} a decision"
             if baseline is not None:
                 heading += f", {worth[best] - worth[baseline]:+.4g} against {labels[baseline]}"
         if baseline is not None:
             axes.axvline(x[baseline], color=QUIET, linewidth=1.0, linestyle=":", label="today")
         if positions is None or len(labels) <= _MAX_TICKS:
             axes.set_xticks(x, labels)
-        axes.set(xlabel=f"arm ({title})" if title else "arm", ylabel="worth of a decision")
-        axes.set_title(heading)
+        priced = f", {currency}" if currency and "price" in arm_name.lower() else ""
+        below = f" ({subtitle})" if subtitle else ""
+        above = f", {currency}" if currency else ""
+        axes.set(xlabel=f"{arm_name}{priced}{below}", ylabel=f"worth of a decision{above}")
+        axes.set_title(f"{title}: {heading}" if title else heading)
         place_legend(axes, ax)
         return figure
 

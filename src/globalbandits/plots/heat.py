@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from globalbandits._extras import needs_extra
 from globalbandits._types import FloatArray
 from globalbandits.plots.style import FONT_SIZE, new_figure, styled
 
@@ -39,8 +40,9 @@ def heat_figure(
         legend: label of the colour bar.
         highest: value of the darkest colour.
     """
-    import matplotlib
-    from matplotlib.colors import ListedColormap
+    with needs_extra("lab"):
+        import matplotlib
+        from matplotlib.colors import ListedColormap
 
     colors = matplotlib.colormaps[_COLORMAP](np.linspace(0.0, _MAX_COLOR, 256))
     with styled():

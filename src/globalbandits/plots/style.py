@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from globalbandits._extras import needs_extra
 from globalbandits._files import replacing
 from globalbandits.errors import ResultError
 
@@ -27,7 +28,8 @@ def new_picture(width: float, height: float) -> "Figure":
 @cache
 def _picture_class() -> Any:
     """Create the class on first use, because it needs Matplotlib."""
-    from matplotlib.figure import Figure
+    with needs_extra("lab"):
+        from matplotlib.figure import Figure
 
     class Picture(Figure):
         """A figure that a notebook displays at the end of a cell."""
@@ -107,7 +109,8 @@ class LineStyle(NamedTuple):
 @contextmanager
 def styled() -> Iterator[None]:
     """Apply the settings of all figures inside a block. Global settings are unchanged."""
-    import matplotlib
+    with needs_extra("lab"):
+        import matplotlib
 
     with matplotlib.rc_context(_SETTINGS):
         yield
@@ -133,7 +136,8 @@ def line_styles(n_lines: int) -> list[LineStyle]:
     """
     if n_lines <= len(PALETTE):
         return [LineStyle(PALETTE[i], DASHES[i]) for i in range(n_lines)]
-    import matplotlib
+    with needs_extra("lab"):
+        import matplotlib
 
     ramp = matplotlib.colormaps["viridis"]
     return [LineStyle(ramp(0.92 * i / (n_lines - 1)), "-") for i in range(n_lines)]

@@ -12,13 +12,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from globalbandits import _registry
 from globalbandits._registry import Specification, register
+from globalbandits._types import FloatArray
 from globalbandits.errors import PolicyError
+from globalbandits.model.vector_model import VectorModel
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
-__all__ = ["Policy", "Rules", "Setup", "State", "register", "registered", "stateless"]
+__all__ = [
+    "Policy",
+    "Rules",
+    "Setup",
+    "State",
+    "register",
+    "registered",
+    "require_one_number",
+    "stateless",
+]
 
 Setup = Any  # a NamedTuple whose first field is `tables`
 State = Any  # a NamedTuple of arrays, changed in place
@@ -53,6 +64,14 @@ class Rules(NamedTuple):
         resume: ``resume(setup, stats, state) -> bool``: called with the kept fields in place (all
             fields if `rebuild` is None). It derives the other fields, and returns False if no
             learner with these statistics can have the kept ones. Plain Python, not compiled.
+        decide: ``decide(setup, stats, state, arm)``: count a decision, for a policy whose limits
+            count decisions and not only rewards. The learner then keeps the order of decisions and
+            rewards, and forgets a reward by recomputing the state from the others.
+        recommend: ``recommend(setup, stats, state, rng) -> arm``: the arm to recommend at the end
+            of a run; the choice of `select` by default.
+        numbers: ``numbers(setup, stats, state) -> (means, deviations)``: the estimates of a model
+            with several unknown numbers, and their standard deviations, in the model's units.
+            Plain Python, not compiled. None for one unknown number, which `estimate` returns.
     """
 
     init: Callable[[Setup], State]
@@ -62,6 +81,9 @@ class Rules(NamedTuple):
     rebuild: Callable[[Setup, Statistics, State], None] | None = None
     kept: tuple[str, ...] = ()
     resume: Callable[[Setup, Statistics, State], bool] | None = None
+    numbers: Callable[[Setup, Statistics, State], tuple[FloatArray, FloatArray]] | None = None
+    decide: Callable[[Setup, Statistics, State, int], None] | None = None
+    recommend: Callable[[Setup, Statistics, State, Any], int] | None = None
 
 
 def stateless(
@@ -99,9 +121,13 @@ class Policy(Specification):
     # True for a policy that by design does not rank arms by what they are worth.
     ignores_value: ClassVar[bool] = False
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: "AnyModel") -> Setup:
         """Constants and tables this policy needs for one model; raises if it cannot run."""
         raise NotImplementedError
+
+    def rules_of(self, setup: Setup) -> Rules:
+        """The rules for one setup. Models with several unknown numbers may have their own."""
+        return self.rules
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Why `select` would choose its arm now, for a reader."""
@@ -109,6 +135,10 @@ class Policy(Specification):
 
     def limit(self, setup: Setup, stats: Statistics, state: State, rng: Any) -> str | None:
         """What moved the choice of `select` with this generator; None if nothing did."""
+        return None
+
+    def admissible(self, setup: Setup, stats: Statistics, state: State) -> list[int] | None:
+        """The arms that the policy's limits allow now; None if it has no limits."""
         return None
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
@@ -128,6 +158,15 @@ class Policy(Specification):
             if getattr(self, field.name) != field.default
         ]
         return f"{type(self).__name__}({', '.join(changed)})" if changed else type(self).__name__
+
+
+def require_one_number(model: "AnyModel", policy: str) -> None:
+    """Raise a PolicyError for a model with several unknown numbers."""
+    if isinstance(model, VectorModel):
+        raise PolicyError(
+            f"model must have one unknown number for {policy}, got a VectorModel of "
+            f"{', '.join(model.parameters)}: take Elastic or IDS, or model.fixed(...)"
+        )
 
 
 def describe(policy: Policy) -> dict[str, Any] | str:

@@ -14,32 +14,30 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, overload
 from urllib.parse import quote, urlencode
 
-try:
-    import httpx
-    import msgspec as msgspec
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        f"{missing.name} must be installed: pip install 'globalbandits[client]'", name=missing.name
-    ) from None
-
+from globalbandits._extras import needs_extra
 from globalbandits._validation import as_positive, require
 from globalbandits.errors import ConflictError, ServiceError, StoreUnavailable, UnknownError
-from globalbandits.service.http.messages import (
-    BanditOut,
-    BanditsOut,
-    DecisionAnswer,
-    DecisionOut,
-    DecisionsOut,
-    DeletedOut,
-    EvidenceOut,
-    ExplanationOut,
-    ImportOut,
-    PastOut,
-    RewardAnswer,
-    RewardOut,
-    RewardsOut,
-    SettingsOut,
-)
+
+with needs_extra("client"):
+    import httpx
+    import msgspec
+
+    from globalbandits.service.http.messages import (
+        BanditOut,
+        BanditsOut,
+        DecisionAnswer,
+        DecisionOut,
+        DecisionsOut,
+        DeletedOut,
+        EvidenceOut,
+        ExplanationOut,
+        ImportOut,
+        PastOut,
+        RewardAnswer,
+        RewardOut,
+        RewardsOut,
+        SettingsOut,
+    )
 
 RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 5.0

@@ -42,7 +42,7 @@ def trace(
     for version, (kind, arm, value) in enumerate(events, 1):
         if kind == "retraction":
             evidence.forget(arm, value)
-        else:
+        elif kind != "decision":
             evidence.update(arm, value)
         if version in wanted:
             span, against = evidence.interval(), evidence.against_model()

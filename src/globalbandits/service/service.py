@@ -16,7 +16,7 @@ from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.clock import Clock
 from globalbandits.service.log.retention import prune_online
 from globalbandits.service.log.sweeper import Sweeper
-from globalbandits.service.log.writer import AnswerFuture, answer_all
+from globalbandits.service.log.writer import AnswerFuture, Change, answer_all
 from globalbandits.service.metrics import Metrics
 from globalbandits.service.rate_limiter import RateLimiter
 from globalbandits.service.stores.base import Store
@@ -161,14 +161,14 @@ class Service:
             loading.add_done_callback(lambda _: self._loading.pop(key))
         return await asyncio.shield(loading)
 
-    async def store(self, work: NewDecision | NewEvent) -> Any:
+    async def store(self, work: NewDecision | NewEvent | Change) -> Any:
         """Store a decision or an event, and return its result."""
         assert self._loop is not None
         future: Any = self.log.writer.submit(work, self._loop.create_future)
         return await future
 
-    async def store_all(self, works: Sequence[NewDecision | NewEvent]) -> list[Any]:
-        """Store decisions and events in one commit, and return their results.
+    async def store_all(self, works: Sequence[NewDecision | NewEvent | Change]) -> list[Any]:
+        """Store decisions and events in one commit, changes in their own; return the results.
 
         The result of work for a bandit that was deleted meanwhile is an `UnknownError`.
         """

@@ -6,7 +6,7 @@ import json
 import numbers
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,8 @@ class SimulationResult:
     - ``estimate`` (policy, run, time): the policy's estimate of theta.
     - ``pulls`` (policy, run, arm): the number of decisions for each arm.
     - ``last_suboptimal`` (policy, run): the last time a suboptimal arm was played, 0 if never.
-    - ``choice`` (policy, run): the arm that the policy would play next, -1 for none.
+    - ``choice`` (policy, run): the arm that the policy recommends, -1 for none: the one it would
+      play next, or for `Limited` the best arm with rewards at its estimate.
 
     Some simulations add variables:
 
@@ -125,7 +126,8 @@ class SimulationResult:
     def selection(self) -> "pd.DataFrame":
         """The share of runs that recommend each arm: one row per policy, one column per arm.
 
-        A run recommends the arm that the policy would play next. A stopping rule adds the column
+        A run recommends the arm that the policy would play next; `Limited` recommends the best arm
+        with rewards at its estimate. A stopping rule adds the column
         ``none`` for runs that were stopped because an arm is too high.
         """
         return selection(self.dataset)
@@ -144,7 +146,9 @@ class SimulationResult:
         """Operating characteristics, one row per policy.
 
         Columns are ``correct``, the share of runs that recommend a best arm by the true means, and
-        ``decisions``, the mean number of decisions of a run. A stopping rule adds ``stopped``, the
+        ``decisions``, the mean number of decisions of a run. If the true mean of the arm that a
+        stopping rule watches is above its limit, recommending no arm is correct, and nothing else.
+        A stopping rule adds ``stopped``, the
         share of runs that ended before the horizon, and ``none``, the share that recommend no arm.
         A target adds ``above``, the share of all decisions for arms whose true mean is above the
         target, and ``exceeded``, the share of runs with more than ``more_than`` such decisions.
@@ -155,7 +159,8 @@ class SimulationResult:
             within: an arm also counts as correct if it is worth at most this much less than the
                 best arm.
         """
-        return characteristics(self.dataset, target, more_than, within)
+        stop = self.spec.get("stop") or {}
+        return characteristics(self.dataset, target, more_than, within, stop)
 
     def plot_selection(self) -> "Figure":
         """Share of runs that recommend each arm, one panel per policy."""
@@ -413,7 +418,11 @@ def decisions(dataset: "xr.Dataset") -> "pd.DataFrame":
 
 
 def characteristics(
-    dataset: "xr.Dataset", target: float | None, more_than: float, within: float
+    dataset: "xr.Dataset",
+    target: float | None,
+    more_than: float,
+    within: float,
+    stop: Mapping[str, Any],
 ) -> "pd.DataFrame":
     """See `SimulationResult.characteristics`."""
     import pandas as pd
@@ -427,8 +436,12 @@ def characteristics(
     gaps = _by_run(dataset, "gap")
     good = gaps <= within + GAP_TOLERANCE * gaps.max(initial=0.0)
     correct = np.take_along_axis(good[np.newaxis], np.maximum(choice, 0)[..., np.newaxis], axis=2)
+    found = correct[..., 0] & (choice >= 0)
+    if stop.get("above") is not None:
+        too_high = _by_run(dataset, "true_mean")[:, stop["arm"]] > stop["above"]
+        found = np.where(too_high, choice < 0, found)
     columns = {
-        "correct": (correct[..., 0] & (choice >= 0)).mean(axis=1),
+        "correct": found.mean(axis=1),
         "decisions": pulls.sum(axis=2).mean(axis=1),
     }
     if "stopped" in dataset:

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from globalbandits._extras import needs_extra
 from globalbandits._random import States
 from globalbandits._types import BoolArray
 from globalbandits._validation import did_you_mean, show
@@ -471,23 +472,19 @@ def _make_workers(executor: Executor | str, n_workers: int, arena: Arena | None)
 
 
 def _joblib_workers(n_workers: int) -> Workers:
-    try:
+    with needs_extra("cluster"):
         from cloudpickle import dumps
         from joblib.externals.loky import get_reusable_executor
-    except ImportError as error:
-        raise _missing("joblib", "joblib") from error
     make = partial(get_reusable_executor, max_workers=n_workers, timeout=JOBLIB_IDLE_SECONDS)
     return NamedWorkers(make, n_workers, "joblib", dumps)
 
 
 @contextmanager
 def _dask_workers(name: str, n_workers: int | None) -> Iterator[Workers]:
-    try:
+    with needs_extra("cluster"):
         from cloudpickle import dumps
         from distributed import Client, LocalCluster
         from distributed.scheduler import KilledWorker
-    except ImportError as error:
-        raise _missing(name, "distributed") from error
     cluster = None
     if name == "dask":
         cluster = LocalCluster(
@@ -515,11 +512,6 @@ def _dask_workers(name: str, n_workers: int | None) -> Iterator[Workers]:
         client.close()
         if cluster is not None:
             cluster.close()
-
-
-def _missing(name: str, package: str) -> SimulationError:
-    text = f"executor {name!r} needs {package}: pip install 'globalbandits[cluster]'"
-    return SimulationError(text)
 
 
 # The loop that plays requests on workers of any kind. It cuts each request into shards of runs,

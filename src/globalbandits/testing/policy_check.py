@@ -44,7 +44,7 @@ from globalbandits.testing.subject import (
 )
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
 
 # Rounds of the simulation that compares compiled and interpreted code.
@@ -61,7 +61,7 @@ _FITTED_REWARDS = 18
 _VALUE_ROUNDS = 400
 
 
-def check_policy(policy: Policy, model: "RewardModel | None" = None) -> None:
+def check_policy(policy: Policy, model: "AnyModel | None" = None) -> None:
     """Check that a policy keeps the rules that learners and the simulator rely on.
 
     The rules are those of `CONTRACT`. Parameters survive JSON. Decisions depend only on the data
@@ -73,7 +73,8 @@ def check_policy(policy: Policy, model: "RewardModel | None" = None) -> None:
 
     Args:
         policy: the policy, with parameters that suit the model.
-        model: the model for the checks; by default five prices with a linear-power demand.
+        model: the model for the checks; by default five prices with a linear-power demand. It
+            may be a `VectorModel`.
 
     Raises:
         ContractError: with one line for each broken rule.
@@ -186,7 +187,8 @@ def forgetting_leaves_no_trace(subject: Subject) -> None:
     """After `forget` a learner is as if it had never had the rewards, or `forget` raises."""
     kept, extra = subject.data(15, 7), subject.data(12, 8)
     learner, plain = feed(subject.learner(), kept), feed(subject.learner(), kept)
-    if subject.policy.rules.rebuild is None:
+    rules = learner.parts[0]
+    if rules.rebuild is None and rules.decide is None:
         _expect_refusal(lambda: learner.forget(*kept[0]), "forget")
         return
     feed(learner, extra)
@@ -199,7 +201,7 @@ def merging_adds_up(subject: Subject) -> None:
     """A merged learner equals one learner with all rewards, or `merge` raises."""
     first, second = subject.data(_FITTED_REWARDS // 3, 9), subject.data(_FITTED_REWARDS // 3, 10)
     one, two = feed(subject.learner(), first), feed(subject.learner(), second)
-    if subject.policy.rules.rebuild is None:
+    if one.parts[0].rebuild is None:
         _expect_refusal(lambda: one.merge(two), "merge")
         return
     _expect_same(one.merge(two), feed(subject.learner(), first + second), "after a merge")
@@ -237,7 +239,7 @@ def ties_and_extremes_are_harmless(subject: Subject) -> None:
             for _ in range(40):
                 learner.update(learner.select(), unit)
             theta = learner.estimate
-            inside = theta is None or model.domain[0] <= theta <= model.domain[1]
+            inside = theta is None or ways.is_in_domain(model, theta)
             expect(inside, f"the estimate is {theta} after 40 rewards of {unit:g}")
 
 
@@ -362,9 +364,11 @@ def _unit_data(subject: Subject, n: int, seed: int) -> list[tuple[int, float]]:
     return [(arm, (reward - low) / (high - low)) for arm, reward in subject.data(n, seed)]
 
 
-def _close(one: float, other: float) -> bool:
-    both_missing = math.isnan(one) and math.isnan(other)
-    return both_missing or math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
+def _close(one: Any, other: Any) -> bool:
+    """Whether two estimates agree: numbers, dicts of numbers, or None or nan for none."""
+    pair = [list(x.values()) if isinstance(x, dict) else x for x in (one, other)]
+    mine, theirs = (np.array(x, np.float64) for x in pair)
+    return bool(np.allclose(mine, theirs, rtol=1e-6, atol=1e-6, equal_nan=True))
 
 
 def _expect_same(one: Learner, other: Learner, when: str) -> None:
@@ -372,7 +376,7 @@ def _expect_same(one: Learner, other: Learner, when: str) -> None:
     expect(np.array_equal(one.pulls, other.pulls), f"the counts differ {when}")
     means = np.allclose(one.means, other.means, rtol=1e-9, atol=1e-9, equal_nan=True)
     expect(means, f"the means differ {when}")
-    mine, theirs = (math.nan if x.estimate is None else x.estimate for x in (one, other))
+    mine, theirs = one.estimate, other.estimate
     expect(_close(mine, theirs), f"the estimate is {mine!r} instead of {theirs!r} {when}")
     expect(choices(one) == choices(other), f"the next choices differ {when}")
 
@@ -386,8 +390,7 @@ def _expect_refusal(call: Callable[[], Any], name: str) -> None:
 
 
 def _records(subject: Subject, engine: Engine) -> Records:
-    low, high = subject.model.domain
-    market = Environment(subject.model, theta=0.6 * low + 0.4 * high, noise=BernoulliNoise())
+    market = Environment(subject.model, ways.inner_theta(subject.model), noise=BernoulliNoise())
     named = {"one": subject.policy}
     try:
         job = make_job(

@@ -9,7 +9,7 @@ import numpy as np
 
 from globalbandits import statistics
 from globalbandits.errors import PolicyError
-from globalbandits.model import RewardModel
+from globalbandits.model import AnyModel, RewardModel, VectorModel
 from globalbandits.policies.base import Policy
 from globalbandits.policies.learner import Learner
 
@@ -63,14 +63,29 @@ def reordered_shop() -> RewardModel:
     )
 
 
+def inner_theta(model: AnyModel) -> Any:
+    """Return a parameter inside the domain."""
+    if isinstance(model, VectorModel):
+        return model.from_unit(np.full(model.n_parameters, 0.4)).tolist()
+    low, high = model.domain
+    return 0.6 * low + 0.4 * high
+
+
+def is_in_domain(model: AnyModel, theta: Any) -> bool:
+    """Whether an estimate is inside the domain."""
+    if isinstance(model, VectorModel):
+        return all(low <= theta[name] <= high for name, (low, high) in model.domain.items())
+    return bool(model.domain[0] <= theta <= model.domain[1])
+
+
 @dataclasses.dataclass(frozen=True)
 class Subject:
     """A policy and the model for its checks."""
 
     policy: Policy
-    model: RewardModel
+    model: AnyModel
 
-    def learner(self, seed: int = 0, model: RewardModel | None = None) -> Learner:
+    def learner(self, seed: int = 0, model: AnyModel | None = None) -> Learner:
         """Return a new learner."""
         return Learner(self.policy, model or self.model, seed=seed)
 
@@ -100,7 +115,7 @@ def feed(learner: Learner, data: Data) -> Learner:
     return learner
 
 
-def can_play(policy: Policy, model: RewardModel) -> bool:
+def can_play(policy: Policy, model: AnyModel) -> bool:
     """Whether the policy accepts the model. It may reject it with a PolicyError with a text."""
     try:
         policy.setup(model)
@@ -134,5 +149,5 @@ def choices(learner: Learner, n: int = 10) -> list[int]:
 def fresh_parts(subject: Subject) -> tuple[Any, Any, Any, Any]:
     """Return rules, setup, empty statistics and the initial state of a policy."""
     setup = subject.policy.setup(subject.model)
-    rules = subject.policy.rules
+    rules = subject.policy.rules_of(setup)
     return rules, setup, statistics.no_statistics(subject.model.n_arms), rules.init(setup)

@@ -13,6 +13,10 @@ from globalbandits.theory.holder_constants import as_times, constants
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
+_E_REMAINDER = 1.4456468917292502e-16  # e - math.e
+_SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+_NEWTON_STEPS = 6
+
 
 def glog(x: ArrayLike) -> FloatArray:
     """The larger y with ``x = exp(y) / y``: the paper's glog, ``-W_{-1}(-1 / x)``.
@@ -26,14 +30,17 @@ def glog(x: ArrayLike) -> FloatArray:
     >>> glog(math.e).item(), round(glog(10.0).item(), 6), round(glog(1e300).item(), 3)
     (1.0, 3.577152, 697.323)
     """
-    from scipy.special import lambertw
-
     at = np.asarray(x, dtype=np.float64)
-    # SciPy returns nan at the branch point, the float nearest to e.
-    inside = np.where((at > math.e) & (at < math.inf), at, 3.0)
-    y = np.maximum(-lambertw(-1.0 / inside, -1).real, 1.0)
-    y = np.where(at == math.e, 1.0, y)
-    y = np.where(at == math.inf, math.inf, y)
+    inside = np.where((at >= math.e) & (at < math.inf), at, math.e)
+    # With u = y - 1 and excess = log(x) - 1 the equation is u - log(1 + u) = excess. The second
+    # term of e avoids cancellation for x near e; the float e itself lies below e.
+    excess = np.maximum(np.log1p((inside - math.e - _E_REMAINDER) / math.e), 0.0)
+    # An upper bound on the root (Chatzigeorgiou 2013, Theorem 1). The left side is convex, so
+    # Newton's method descends from there, to rounding after five steps for every float.
+    u = np.maximum(np.sqrt(2.0 * excess) + excess, _SMALLEST_NORMAL)
+    for _ in range(_NEWTON_STEPS):
+        u = np.maximum(u - (u - np.log1p(u) - excess) * (1.0 + u) / u, _SMALLEST_NORMAL)
+    y = np.where(at == math.inf, math.inf, 1.0 + u)
     return np.where(at >= math.e, y, math.nan)
 
 

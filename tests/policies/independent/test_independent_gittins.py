@@ -52,7 +52,7 @@ def test_both_forms_grow_like_the_root_of_twice_the_logarithm():
         assert ratio == pytest.approx(1.0, abs=0.02)
 
 
-def naive_index(rewards, prior_variance, expected, rounds):
+def naive_index(rewards, prior_variance, expected, most, doubt, rounds):
     """The index of one arm from its rewards, term by term."""
     n = len(rewards)
     if n == 0:
@@ -60,7 +60,9 @@ def naive_index(rewards, prior_variance, expected, rounds):
     else:
         mean, variance = np.mean(rewards), expected
         if n >= 2:
-            variance = (20 * expected + np.sum((rewards - mean) ** 2)) / (19 + n)
+            own = np.sum((rewards - mean) ** 2)
+            allowed = (doubt + own) / (doubt + (n - 1) * mean * (1 - mean))
+            variance = max((20 * expected + own) / (19 + n), min(1.0, allowed) * most)
         precision = 1 / prior_variance + n / variance
         mean, rest = (0.5 / prior_variance + n * mean / variance) / precision, 1 / precision
     return mean + math.sqrt(rest) * psi_brezzi_lai(3 * rounds * rest / variance)
@@ -76,8 +78,8 @@ def test_independent_gittins_plays_its_formula():
     for _ in range(300):
         rounds = state.horizon[0] / 3
         expected = [
-            naive_index(np.array(x), 0.0625, v, rounds)
-            for x, v in zip(rewards, state.noise.expected, strict=True)
+            naive_index(np.array(x), 0.0625, v, most, 0.03 * math.log(rounds), rounds)
+            for x, v, most in zip(rewards, state.noise.expected, state.noise.bounds, strict=True)
         ]
         assert state.indices == pytest.approx(np.array(expected), rel=1e-9)
         arm = independent_gittins.select(setup, stats, state, rng)
@@ -105,9 +107,10 @@ def test_noise_is_learned():
         coins.update([arm] * 40, [0.0, 1.0] * 20)
         steady.update([arm] * 40, [0.49, 0.51] * 20)
     # Coins vary by 1/4. The other arms vary by 1e-4, of a possible 1/4 each; what is left of
-    # the prior share 0.5/0.5 is 0.5/(0.5 + 6 * 39/4).
+    # the prior share 0.5/0.5 is 0.5/(0.5 + 6 * 20/4).
     assert coins._state.noise.variances == pytest.approx(np.full(6, 0.25), rel=0.03)
-    share = (0.5 + 240e-4) / (0.5 + 6 * 39 / 4)
+    weight = 20 / 39  # of at most 20 rewards per arm
+    share = (0.5 + weight * 240e-4) / (0.5 + weight * 6 * 39 / 4)
     assert steady._state.noise.expected == pytest.approx(np.full(6, share / 4), rel=0.06)
 
 

@@ -73,6 +73,7 @@ def test_worth_is_shown_where_it_is_something_else_than_the_mean():
         "arm  value  pulls  mean  model mean  worth  own estimate",
         "  0    0.4      4  0.75        0.75  0.075         0.625",
         " >1    0.8      0     -         0.5   0.25             -",
+        f"note: {model.remarks[0]}",
     ]
 
 
@@ -130,9 +131,25 @@ def test_many_arms_are_cut_to_the_most_played_and_the_choice():
     explained = learner.explain()
     assert explained.choice == 49
     lines = str(explained).splitlines()
-    assert len(lines) == 2 + 1 + 20 + 1
-    assert lines[-1] == "(30 arms with fewer pulls not shown)"
-    assert lines[-2].startswith(">49")
+    assert len(lines) == 2 + 1 + 20 + 1 + 2
+    assert lines[-1] == "note: 50.0 is the highest arm on offer: a higher one may be better"
+    assert lines[-3] == "(30 arms with fewer pulls not shown)"
+    assert lines[-4].startswith(">49")
+
+
+def test_an_estimate_at_the_end_of_the_domain_is_said():
+    model = demand.exponential([2.0, 3.0, 4.0], cost=0.5)
+    learner = Learner(WAGP(), model, seed=0)
+    learner.update([0, 1, 2] * 9, [0.0] * 27)
+    assert "end of the domain" not in f"{learner!r}{learner.explain()}"
+    learner.update([0, 1, 2] * 9, [0.0] * 27)
+    assert repr(learner).endswith("estimate 0.5 at the upper end of the domain)")
+    text = str(learner.explain())
+    assert "note: the estimate lies at the upper end of the domain: widen the domain" in text
+    assert "on offer" not in text
+    assert "at the upper end of the domain" in str(learner.evidence_against_model())
+    assert "the true one may lie beyond it" in learner.evidence_against_model().explain()
+    assert "upper end" in learner._repr_html_()
 
 
 def test_it_is_frozen():

@@ -55,10 +55,60 @@ def test_one_contender_by_the_posterior():
     best = MODEL.gaps(thetas).argmin(axis=1)
     probability = max(posterior[best == arm].sum() for arm in range(4))
     learner = learner_with(counts, sums)
-    below = gb.StopWhen(one_contender=True, confidence=probability - 1e-9)
+    rule = {"one_contender": True, "contender_rewards": 0}
+    below = gb.StopWhen(confidence=probability - 1e-9, **rule)
     assert learner.should_stop(below) == "one contender"
-    above = gb.StopWhen(one_contender=True, confidence=probability + 1e-9)
+    above = gb.StopWhen(confidence=probability + 1e-9, **rule)
     assert learner.should_stop(above) is None
+
+
+def test_a_single_contender_needs_rewards_of_its_own():
+    counts, sums = [5, 5, 5, 0], np.array([0, 1, 3, 0])
+    thetas, _, posterior, _ = by_hand(counts, sums)
+    best = MODEL.gaps(thetas).argmin(axis=1)
+    assert np.bincount(best, posterior).argmax() == 1
+    learner = learner_with(counts, sums)
+    rule = {"one_contender": True, "confidence": 0.3}
+    assert learner.should_stop(gb.StopWhen(**rule)) is None
+    assert learner.should_stop(gb.StopWhen(contender_rewards=5, **rule)) == "one contender"
+    learner.update(1, 0.0)
+    assert learner.should_stop(gb.StopWhen(**rule)) == "one contender"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        gb.dose.linear([1.0, 2.0, 9.0], target=0.25),
+        gb.dose.logistic([1.0, 2.0, 6.0], target=0.25, domain=(0.0, 1.0)),
+        gb.dose.power([0.001, 0.01], target=0.25, domain=(-1.5, 1.5)),
+    ],
+)
+def test_a_rule_that_cannot_stop_the_worst_run_is_refused(model):
+    rule = gb.StopWhen(above=0.25, confidence=0.95)
+    with pytest.raises(gb.PolicyError, match="above must be a limit that 36 largest rewards of"):
+        rule.setup(model)
+    env = gb.Environment(model, truth=[0.9] * model.n_arms, noise=gb.BernoulliNoise())
+    with pytest.raises(gb.PolicyError, match="a wider domain has a larger one"):
+        gb.simulate(env, [gb.Uniform()], 36, runs=1, stop=rule)
+
+
+@pytest.mark.parametrize("prior", [{}, {"prior_variance": 1.34}])
+@pytest.mark.parametrize("skeleton", [[0.001, 0.01, 0.1], [0.05, 0.12, 0.25]])
+def test_the_default_domain_stops_a_trial_whose_patients_all_have_events(skeleton, prior):
+    learner = gb.Learner(gb.WAGP(), gb.dose.power(skeleton, target=0.25), seed=0)
+    learner.update([0] * 12, [1.0] * 12)
+    assert learner.should_stop(gb.StopWhen(above=0.25, **prior)) == "too high"
+
+
+def test_stopping_is_correct_where_every_dose_is_too_toxic():
+    """And a stopped trial is wrong where the lowest dose is acceptable."""
+    toxic = gb.simulate(env_of([0.5, 0.6, 0.7, 0.8]), [gb.WAGP()], 30, runs=100, stop=SAFETY)
+    table = toxic.characteristics(target=0.25)
+    assert table.loc["WAGP", "correct"] == table.loc["WAGP", "none"] > 0.5
+    safe = gb.simulate(env_of([0.24, 0.6, 0.7, 0.8]), [gb.WAGP()], 30, runs=100, stop=SAFETY)
+    choice = safe.dataset["choice"].values
+    assert safe.characteristics().loc["WAGP", "correct"] == np.mean(choice == 0)
+    assert (choice < 0).any()
 
 
 def test_statements_for_all_times():
@@ -74,7 +124,7 @@ def test_statements_for_all_times():
     best = MODEL.gaps(thetas).argmin(axis=1)
     top = best[ratio.argmax()]
     decided = 1.0 - ratio[best != top].max()
-    rule = {"one_contender": True, "by": "anytime"}
+    rule = {"one_contender": True, "by": "anytime", "contender_rewards": 0}
     learner = learner_with(counts, sums)
     assert 0.0 < decided < 1.0
     assert learner.should_stop(gb.StopWhen(confidence=decided - 1e-6, **rule)) == "one contender"
@@ -106,7 +156,9 @@ def env_of(means):
 
 
 SAFETY = gb.StopWhen(above=0.25, confidence=0.8, decisions=30)
-RULE = gb.StopWhen(above=0.25, confidence=0.9, one_contender=True, decisions=30)
+RULE = gb.StopWhen(
+    above=0.25, confidence=0.9, one_contender=True, decisions=30, contender_rewards=0
+)
 
 
 @pytest.mark.parametrize(("rule", "reasons"), [(SAFETY, {1, 3}), (RULE, {2, 3})])
@@ -208,6 +260,13 @@ def test_characteristics_say_who_was_stopped():
         ({"decisions": 5, "confidence": 1.0}, "confidence must .* got 1.0"),
         ({"decisions": 5, "by": "luck"}, "by must be one of posterior, anytime, got 'luck'"),
         ({"decisions": 5, "prior": (0, 0)}, r"prior must be None or \(mean, standard deviation\)"),
+        ({"decisions": 5, "prior_sd": 0.0}, "prior_sd must be .* got 0.0"),
+        ({"decisions": 5, "prior_variance": -1}, "prior_variance must be .* got -1"),
+        (
+            {"decisions": 5, "prior": (0.0, 1.0), "prior_sd": 1.0},
+            "the prior must be given as only one of prior, prior_sd and prior_variance, got",
+        ),
+        ({"decisions": 5, "contender_rewards": -1}, "contender_rewards must be at least 0, got -1"),
         ({"decisions": 5, "after": -1}, "after must be at least 0, got -1"),
         ({"decisions": 5, "cells": 1}, "cells must be at least 2, got 1"),
     ],

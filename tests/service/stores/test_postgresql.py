@@ -11,7 +11,13 @@ pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 import psycopg
 
 from globalbandits.cli.app import main
-from globalbandits.errors import ConflictError, StoreError, StoreUnavailable, UnknownError
+from globalbandits.errors import (
+    ConflictError,
+    MissingExtraError,
+    StoreError,
+    StoreUnavailable,
+    UnknownError,
+)
 from globalbandits.service.log import Log
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import comparable_state, replay
@@ -241,8 +247,9 @@ def test_a_malformed_address_and_an_unreachable_server():
 
 
 def test_without_the_driver_it_is_said_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "globalbandits.service.stores.postgresql", None)
-    with pytest.raises(StoreError, match=r"pip install 'globalbandits\[postgres\]'"):
+    monkeypatch.delitem(sys.modules, "globalbandits.service.stores.postgresql")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "globalbandits\[postgres\]"'):
         open_store("postgresql://host/db")
 
 

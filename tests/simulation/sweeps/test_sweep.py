@@ -10,7 +10,7 @@ import polars
 import pytest
 
 import globalbandits as gb
-from globalbandits.errors import ResultError, ScenarioError, SimulationError
+from globalbandits.errors import MissingExtraError, ResultError, ScenarioError, SimulationError
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.result import compare
 from globalbandits.simulation.sweeps.sweep import Listener
@@ -294,9 +294,9 @@ def test_tables_of_a_sweep(whole, tmp_path):
 def test_packages_that_are_not_there_are_named(whole, tmp_path, monkeypatch):
     for name in ("pyarrow", "polars"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ResultError, match="need the package pyarrow: pip install pyarrow"):
+    with pytest.raises(MissingExtraError, match=r'pyarrow must be .*"globalbandits\[files\]"'):
         whole.to_parquet(tmp_path / "regret.parquet")
-    with pytest.raises(ResultError, match="need the package polars: pip install polars"):
+    with pytest.raises(ResultError, match="polars must be installed: pip install polars"):
         whole.to_polars()
     assert list(tmp_path.iterdir()) == []
 

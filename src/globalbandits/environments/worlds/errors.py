@@ -1,4 +1,8 @@
-"""Errors of the curves of random worlds: seven kinds, each with a random size."""
+"""Errors of the curves of random worlds: seven kinds, each with a random size.
+
+Errors of single means are on the reward scale, or on the log-odds scale for families of conversion
+rates (`Family.log_odds_errors`).
+"""
 
 from typing import Any, NamedTuple
 
@@ -14,6 +18,12 @@ from globalbandits.model import RewardModel
 # Exact curves occur twice, so they are a quarter of the worlds.
 KINDS = ("exact", "exact", "dense", "lone", "slope", "family", "reach", "drift")
 
+# Distance of means from the ends of the reward range, as a share of it, on the reward scale.
+MIN_SHARE = 0.005
+# Sizes of errors on the log-odds scale.
+MIN_LOG_ODDS_ERROR, MAX_LOG_ODDS_ERROR = 0.1, 0.8
+# Sizes drawn until one of them can make an arm the best one.
+_N_TRIES = 20
 # Grid of an arm's means in the search for a higher worth.
 _N_LEVELS = 201
 # Grid of another family's parameters in the search for the nearest curves.
@@ -40,6 +50,8 @@ def draw_error(
     model = family.build(domain=family.domain)
     if kind == "exact":
         return Error("curves exact", model, {"theta": theta})
+    if family.log_odds_errors and kind in ("dense", "lone", "slope"):
+        return _log_odds(kind, model, theta, rng)
     if kind == "dense":
         size = _size(0.01, 0.15, rng) * _length(model)
         words = f"every mean off by up to {size:.2g}"
@@ -54,6 +66,53 @@ def draw_error(
     return _family(model, family, theta, rng)
 
 
+def _log_odds(kind: str, model: RewardModel, theta: float, rng: np.random.Generator) -> Error:
+    """Every mean, the mean of one arm, or differences between means are off in log-odds."""
+    means = model.means(theta)
+    odds = np.log(means) - np.log1p(-means)
+    best = int(worth_of_means(model, means).argmax())
+    size = _size(MIN_LOG_ODDS_ERROR, MAX_LOG_ODDS_ERROR, rng)
+    if kind == "dense":
+        odds = odds + size * rng.standard_normal(model.n_arms)
+        words = f"log-odds of every mean off by {size:.2g} (standard deviation)"
+    elif kind == "slope":
+        factor = 1.0 + size * (1.0 if rng.random() < 0.5 else -1.0)
+        odds = odds[best] + factor * (odds - odds[best])
+        words = f"differences between log-odds are {factor:.2g} times what the curves say"
+    else:
+        arm, shift = _lone_shift(model, odds, best, rng)
+        if shift == 0.0:
+            return Error("curves exact", model, {"theta": theta})
+        odds[arm] += shift
+        words = f"arm {arm} alone is wrong, by {shift:+.2g} in log-odds, and the best"
+    return Error(words, model, {"theta": theta, "truth": _probabilities(odds).tolist()})
+
+
+def _lone_shift(
+    model: RewardModel, odds: FloatArray, best: int, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Draw an arm and a shift of its log-odds that makes it the best; no shift if none does."""
+    for _ in range(_N_TRIES):
+        size = _size(MIN_LOG_ODDS_ERROR, MAX_LOG_ODDS_ERROR, rng)
+        shifts = [(arm, sign * size) for arm in range(model.n_arms) for sign in (-1.0, 1.0)]
+        wrong = [shift for shift in shifts if shift[0] != best and _is_best(model, odds, *shift)]
+        if wrong:
+            return wrong[int(rng.integers(len(wrong)))]
+    return best, 0.0
+
+
+def _is_best(model: RewardModel, odds: FloatArray, arm: int, shift: float) -> bool:
+    """Whether the arm is the best one if its log-odds are shifted."""
+    shifted = odds.copy()
+    shifted[arm] += shift
+    worth = worth_of_means(model, _probabilities(shifted))
+    return bool(worth[arm] > np.delete(worth, arm).max())
+
+
+def _probabilities(odds: FloatArray) -> FloatArray:
+    return np.asarray(1.0 / (1.0 + np.exp(-odds)))
+
+
 def _size(low: float, high: float, rng: np.random.Generator) -> float:
     """Draw a log-uniform size."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
@@ -64,10 +123,10 @@ def _length(model: RewardModel) -> float:
     return high - low
 
 
-def _inside(model: RewardModel, means: FloatArray) -> list[float]:
-    """Clip means to the inside of the reward range, a little away from its ends."""
+def _inside(model: RewardModel, means: FloatArray, share: float = MIN_SHARE) -> list[float]:
+    """Clip means to the inside of the reward range, away from its ends by a share of it."""
     low, high = model.reward_range
-    slack = 0.005 * (high - low)
+    slack = share * (high - low)
     found: list[float] = np.clip(means, low + slack, high - slack).tolist()
     return found
 
@@ -119,7 +178,8 @@ def _family(model: RewardModel, family: Family, theta: float, rng: np.random.Gen
         share, other = rng.uniform(0.2, 0.5), rng.uniform(low, high)
         truth = (1.0 - share) * model.means(theta) + share * model.means(other)
         words = f"a mixture: {share:.0%} of the customers have theta = {other:.2g}"
-    return Error(words, model, {"theta": theta, "truth": _inside(model, truth)})
+    share = 0.0 if family.log_odds_errors else MIN_SHARE
+    return Error(words, model, {"theta": theta, "truth": _inside(model, truth, share)})
 
 
 def _reach(family: Family, theta: float, rng: np.random.Generator) -> Error:
@@ -132,7 +192,8 @@ def _reach(family: Family, theta: float, rng: np.random.Generator) -> Error:
         domain = (min(theta + distance, high - 0.1 * (high - low)), high)
     whole, model = family.build(domain=family.domain), family.build(domain=domain)
     words = f"theta is believed to lie in [{domain[0]:.2g}, {domain[1]:.2g}]"
-    return Error(words, model, {"truth": _inside(whole, whole.means(theta))})
+    share = 0.0 if family.log_odds_errors else MIN_SHARE
+    return Error(words, model, {"truth": _inside(whole, whole.means(theta), share)})
 
 
 def _drift(

@@ -29,6 +29,7 @@ class Family(NamedTuple):
     domain: Domain
     build: Build
     relatives: tuple[tuple[str, Domain, Build], ...]  # other families with the same arms
+    log_odds_errors: bool = False  # errors are on the log-odds scale
 
 
 def draw_family(rng: np.random.Generator) -> Family:

@@ -50,8 +50,8 @@ CURVE_TRUSTING = (WAGP_NAME, "IDS")
 IDS_CELLS = 500  # of the parameter; the regret is that of 2,000 cells at a quarter of the time
 REPLAY_FIXED_ARM = "one arm always"
 
-# The policies in CURVE_TRUSTING and a fixed arm are recommended only with this many groups, and
-# only if they lose less than this share of what Elastic(history) loses.
+# WAGP is recommended only with this many groups, and only if it loses less than this share of what
+# Elastic(history) loses.
 MIN_GROUPS_TO_TRUST_CURVES = 50
 MAX_SHARE_OF_ELASTIC_REGRET = 0.5
 
@@ -71,7 +71,7 @@ class Forecast:
             policies play the same groups with the same random numbers, so differences are paired.
         fixed: Name of the best fixed arm, ``"always 5.0"``.
         fixed_gaps: Regret per round of the best fixed arm in every group drawn from the
-            population. It needs no simulation.
+            population. It needs no simulation. Empty if a fixed arm must not be considered.
     """
 
     times: IntArray
@@ -93,7 +93,8 @@ class Forecast:
     def means(self) -> dict[str, FloatArray]:
         """Mean regret over time; the policy with the least at the horizon comes first."""
         found = {name: runs.mean(axis=0) for name, runs in self.runs.items()}
-        found[self.fixed] = float(self.fixed_gaps.mean()) * self.times
+        if self.fixed_gaps.size:
+            found[self.fixed] = float(self.fixed_gaps.mean()) * self.times
         return dict(sorted(found.items(), key=lambda each: float(each[1][-1])))
 
     @cached_property
@@ -102,7 +103,9 @@ class Forecast:
         found = {
             name: _standard_error(self.runs[name]) for name in self.means if name != self.fixed
         }
-        return found | {self.fixed: _standard_error(self.fixed_gaps[:, None] * self.times)}
+        if self.fixed_gaps.size:
+            found[self.fixed] = _standard_error(self.fixed_gaps[:, None] * self.times)
+        return found
 
     def beyond(self, name: str, other: str) -> Difference:
         """Return a policy's regret minus another's at the horizon; paired if both were run."""
@@ -121,17 +124,16 @@ class Forecast:
         first = 0 if level.size == 0 else int(level[-1]) + 1
         return int(self.times[first]) if first < self.times.size else None
 
-    def far_below_elastic(self, names: Sequence[str]) -> str | None:
-        """Return the policy that loses least, if it loses less than half of what Elastic does.
-
-        Elastic is Elastic(history). Policies that were not run are left out.
-        """
-        ends = {name: float(self.means[name][-1]) for name in names if name in self.means}
-        if not ends or ELASTIC_HISTORY not in self.means:
-            return None
-        least = min(ends, key=lambda name: ends[name])
+    def far_below_elastic(self, name: str) -> bool:
+        """Whether a policy was run and loses less than half of what Elastic(history) does."""
+        if name not in self.means or ELASTIC_HISTORY not in self.means:
+            return False
         limit = MAX_SHARE_OF_ELASTIC_REGRET * float(self.means[ELASTIC_HISTORY][-1])
-        return least if ends[least] < limit else None
+        return float(self.means[name][-1]) < limit
+
+    def without_fixed_arm(self) -> "Forecast":
+        """Return the forecast of the simulated policies only."""
+        return dataclasses.replace(self, fixed_gaps=np.empty(0))
 
     def _differences(self, name: str, other: str) -> tuple[FloatArray, FloatArray]:
         """Return mean differences over time and their standard errors."""
@@ -279,8 +281,8 @@ def forecast_new_groups(
     policies = candidate_policies(expected_bias_scale(fitted, errors), model)
     forecast = forecast_regret(fitted, model, worth, scale, policies, settings)
     cautious = None
-    trusting = forecast.far_below_elastic([WAGP_NAME, forecast.fixed])
-    if n_groups >= MIN_GROUPS_TO_TRUST_CURVES and trusting is not None:
+    trusting = forecast.far_below_elastic(WAGP_NAME)
+    if n_groups >= MIN_GROUPS_TO_TRUST_CURVES and trusting:
         few = {name: policies[name] for name in (ELASTIC_HISTORY, WAGP_NAME) if name in policies}
         biased = fitted.with_bias_scale(max(errors.bias_scale_high, fitted.bias_scale))
         cautious = forecast_regret(biased, model, worth, scale, few, settings)

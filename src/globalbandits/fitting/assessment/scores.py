@@ -77,11 +77,12 @@ def score_groups(
     *,
     given: GivenCurves | None = None,
     seed: int = 0,
+    within: bool = False,
 ) -> Scores:
     """Cross-validate over groups: fit nine tenths of them, score the rest, ten times.
 
     The log score of a group is the marginal likelihood of all its cells. With more than 5,000
-    groups it is computed on 2,000 of them.
+    groups it is computed on 2,000 of them. ``within`` is that of `fit_shared`.
     """
     rng = np.random.default_rng(seed)
     if panel.n_groups > MAX_GROUPS_IN_FULL:
@@ -94,7 +95,7 @@ def score_groups(
         seen = panel.take(np.setdiff1d(np.arange(n), held_out))
         unseen = panel.take(held_out)
         fits = {
-            "shared": fit_shared(seen, scale),
+            "shared": fit_shared(seen, scale, within=within),
             "independent": fit_independent(seen, scale),
             "same": fit_identical(seen, scale),
         }
@@ -115,7 +116,11 @@ def random_folds(n_groups: int, rng: np.random.Generator) -> list[IntArray]:
 
 
 def score_later(
-    panel: Panel, late: Panel, scale: ArmScale, given: GivenCurves | None = None
+    panel: Panel,
+    late: Panel,
+    scale: ArmScale,
+    given: GivenCurves | None = None,
+    within: bool = False,
 ) -> Scores:
     """Fit the first two thirds of the time and score the groups' rewards in the last third.
 
@@ -124,10 +129,14 @@ def score_later(
         late: Those of the last third; the same groups and arms.
         scale: Of the arms.
         given: The user's own curves.
+        within: Whether to fit from differences inside groups.
     """
     early = panel.without(late)
     seen, unseen = early.with_rewards(), late.with_rewards()
-    fits = {"shared": fit_shared(seen, scale), "independent": fit_independent(seen, scale)}
+    fits = {
+        "shared": fit_shared(seen, scale, within=within),
+        "independent": fit_independent(seen, scale),
+    }
     if given is not None:
         fits["given"] = fit_given(seen, scale, given)
     return Scores({name: log_scores(unseen, fitted) for name, fitted in fits.items()}, {})

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from globalbandits.fitting.assessment.endogeneity import Endogeneity
 from globalbandits.fitting.assessment.forecast import (
     CURVE_TRUSTING,
     ELASTIC_HISTORY,
@@ -9,15 +10,15 @@ from globalbandits.fitting.assessment.forecast import (
     MIN_GROUPS_TO_TRUST_CURVES,
     WAGP_NAME,
     Forecast,
-    fixed_arm_name,
 )
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
 from globalbandits.fitting.assessment.scores import Difference
+from globalbandits.fitting.assessment.time_change import TimeChange
 from globalbandits.fitting.assessment.value_of_information import ValueOfInformation
 
 NEGLIGIBLE_SHARE = 0.05  # of the value of information
 OBSERVATIONAL = (
-    "History is observational: if arms were chosen by what was expected of them, the curves "
+    "History is observational: if a group's arms followed what it expected at the time, the curves "
     "carry that choice, and no fit can see it."
 )
 
@@ -25,7 +26,7 @@ OBSERVATIONAL = (
 class Verdict(NamedTuple):
     """What to deploy, and why."""
 
-    action: str  # "fixed", "independent", "elastic" or "wagp"
+    action: str  # "independent", "elastic" or "wagp": a deployed policy always learns
     policy: str  # its name, as in `Fit.regret`
     runner_up: str
     sentences: tuple[str, ...]
@@ -46,15 +47,22 @@ class VerdictFacts(NamedTuple):
     n_groups: int
     forecast: Forecast | None = None  # regret in new groups, if it was simulated
     cautious: Forecast | None = None  # the same with the bias at its 90 % quantile
+    arm_name: str = "arm"
+    own_curves: bool = False  # whether the user's curves were kept
+    wrong_direction: str = ""  # a sentence on demand that rises with the price, or empty
+    endogeneity: Endogeneity | None = None  # whether arms were chosen by what was expected
+    change: TimeChange | None = None  # of rewards over time, if there are times
 
 
 def decide(facts: VerdictFacts) -> Verdict:
     """Apply the rules."""
     action, policy, reasons = _choose(facts)
     runner_up = _runner_up(facts, policy)
-    sentences = [*reasons, *_regret_sentences(facts, action, policy, runner_up)]
+    warnings = _warnings(facts)
+    sentences = [*warnings, *reasons, *_regret_sentences(facts, action, policy, runner_up)]
     information, later = facts.information, facts.later
-    if action == "elastic" and information.through <= NEGLIGIBLE_SHARE * information.total:
+    relevant = action == "elastic" and facts.homogeneity.differ()
+    if relevant and information.through <= NEGLIGIBLE_SHARE * information.total:
         gained = " What can be gained lies in the groups' own errors."
         sentences.append(
             f"For the decision the one number is worth next to nothing: {facts.fixed_arm!r} is "
@@ -65,7 +73,7 @@ def decide(facts: VerdictFacts) -> Verdict:
             "Time reverses this: in the last third of the time every arm for itself does "
             f"better, by {-later.mean:.2f} ± {later.se:.2f} per group."
         )
-    if facts.n_groups < MIN_GROUPS_TO_TRUST_CURVES and action == "fixed":
+    if facts.n_groups < MIN_GROUPS_TO_TRUST_CURVES and not facts.homogeneity.differ():
         sentences.append(f"With {facts.n_groups} groups small differences stay unseen.")
     elif facts.n_groups < MIN_GROUPS_TO_TRUST_CURVES:
         sentences.append(
@@ -77,16 +85,14 @@ def decide(facts: VerdictFacts) -> Verdict:
 
 def _choose(facts: VerdictFacts) -> tuple[str, str, list[str]]:
     """Return action, policy and reasons."""
-    fixed = fixed_arm_name(facts.fixed_arm)
     if not facts.homogeneity.differ():
-        return (
-            "fixed",
-            fixed,
-            [
-                f"Groups do not differ measurably: play {facts.fixed_arm!r}.",
-                f"If you expect a new group to differ after all, take {ELASTIC_HISTORY}.",
-            ],
-        )
+        reasons = [
+            f"Groups do not differ measurably: {facts.fixed_arm!r} is the best arm for all of "
+            "them.",
+            "Deploy Elastic with the bias that history shows: it plays this arm, and learns if a "
+            "new group differs. A fixed arm would never notice.",
+        ]
+        return "elastic", ELASTIC_HISTORY, reasons
     if facts.share == 0.0:
         text = "Arms tell nothing about each other: deploy IndependentGittins."
         return "independent", INDEPENDENT, [text]
@@ -96,15 +102,13 @@ def _choose(facts: VerdictFacts) -> tuple[str, str, list[str]]:
             "better than every arm for itself. Deploy IndependentGittins."
         )
         return "independent", INDEPENDENT, [text]
-    exact = None
-    if facts.cautious is not None and facts.n_groups >= MIN_GROUPS_TO_TRUST_CURVES:
-        exact = facts.cautious.far_below_elastic([WAGP_NAME, fixed])
-    if exact is not None:
+    trusted = facts.n_groups >= MIN_GROUPS_TO_TRUST_CURVES and not _doubtful(facts)
+    if trusted and facts.cautious is not None and facts.cautious.far_below_elastic(WAGP_NAME):
         text = (
-            f"Curves are so nearly exact that {exact} loses less than half of what Elastic does, "
-            f"even with a bias at its upper 90 % point: deploy {exact}."
+            f"Curves are so nearly exact that {WAGP_NAME} loses less than half of what Elastic "
+            f"does, even with a bias at its upper 90 % point: deploy {WAGP_NAME}."
         )
-        return ("wagp" if exact == WAGP_NAME else "fixed"), exact, [text]
+        return "wagp", WAGP_NAME, [text]
     text = (
         "One number explains groups that the fit has not seen: deploy Elastic with the "
         "bias that history shows."
@@ -112,11 +116,44 @@ def _choose(facts: VerdictFacts) -> tuple[str, str, list[str]]:
     return "elastic", ELASTIC_HISTORY, [text]
 
 
+def _doubtful(facts: VerdictFacts) -> bool:
+    """Whether there is a reason to expect that the curves do not hold in a new group."""
+    chosen = facts.endogeneity is not None and facts.endogeneity.found
+    changing = facts.change is not None and facts.change.found
+    return chosen or changing or bool(facts.wrong_direction)
+
+
+def _warnings(facts: VerdictFacts) -> list[str]:
+    """Say first what makes the curves doubtful."""
+    found, name = [facts.wrong_direction] if facts.wrong_direction else [], facts.arm_name
+    chosen, change = facts.endogeneity, facts.change
+    if chosen is not None and chosen.found:
+        fitted = "The curves are therefore fitted from differences inside groups."
+        if facts.own_curves:
+            fitted = "Your own curves are kept."
+        more = "larger" if chosen.choice.value > 0 else "smaller"
+        found.append(
+            f"Arms were chosen by what was expected of them: at the same {name}, groups that used "
+            f"a higher {name} had {more} rewards (p = {chosen.p_value:.1g}). {fitted} The highest "
+            f"{name} tried had a smaller mean than the lowest in {chosen.falling} of "
+            f"{chosen.compared} groups."
+        )
+    if change is not None and change.found:
+        found.append(
+            "Rewards change over time: in the last third of the time, the same arm of the same "
+            f"group gives {abs(change.mean):.3g} ± {change.se:.2g} "
+            f"{'more' if change.mean >= 0 else 'less'} than before (p = {change.p_value:.1g}). "
+            "Curves and forecast describe an average of the past; use Elastic(drift=True) if the "
+            "change goes on."
+        )
+    return found
+
+
 def _runner_up(facts: VerdictFacts, policy: str) -> str:
     """Return the best of the other policies; with few groups only one that can unlearn a curve."""
     if facts.forecast is None or not facts.homogeneity.differ():
         return INDEPENDENT if policy == ELASTIC_HISTORY else ELASTIC_HISTORY
-    few = facts.n_groups < MIN_GROUPS_TO_TRUST_CURVES
+    few = facts.n_groups < MIN_GROUPS_TO_TRUST_CURVES or _doubtful(facts)
     left_out = {policy, *((*CURVE_TRUSTING, facts.forecast.fixed) if few else ())}
     return next(name for name in facts.forecast.means if name not in left_out)
 

@@ -22,11 +22,14 @@ from globalbandits.fitting.estimation.population import (
     MIN_PHI,
     ONE_POINT,
     FittedPopulation,
+    Selection,
     Shrinkage,
     curve_table,
     effective_counts,
     log_curves,
     normal_weights,
+    prior_weights,
+    shifted,
 )
 from globalbandits.fitting.panel import Panel
 
@@ -56,6 +59,8 @@ MIN_KERNEL_WIDTH = 0.25
 POOLED_GROUPS = 30.0  # weight of the pooled rho in each arm's rho
 POOLED_DEGREES = 2.0  # weight of the pooled phi in each arm's phi, in degrees of freedom
 MIN_RHO = 1e-6
+MIN_LEVEL_SPREAD = 0.1  # of the groups' logits at the start of a fit inside groups
+MIN_DEVIATION_VARIANCE = 0.05  # of z around what the choice of arms explains
 
 
 class GivenCurves(NamedTuple):
@@ -65,16 +70,26 @@ class GivenCurves(NamedTuple):
     domain: tuple[float, float]
 
 
-def fit_shared(panel: Panel, scale: ArmScale, *, seed: int = 0) -> FittedPopulation:
+def fit_shared(
+    panel: Panel, scale: ArmScale, *, seed: int = 0, within: bool = False
+) -> FittedPopulation:
     """Fit curves that share one number per group.
 
     The fit starts along each of the three main directions in which groups differ, and continues
     from the start with the largest likelihood after a few steps. With more than 5,000 groups it
     is computed on 2,000 of them, drawn with ``seed``, and finished on all.
+
+    With ``within``, the curves come from differences inside groups: a group's number may depend on
+    the arms that it chose (a correlated random effect), and the fit starts from the slope inside
+    groups.
     """
     if panel.n_groups > MAX_GROUPS_IN_FULL:
-        sampled = fit_shared(sample_groups(panel, seed), scale)
+        sampled = fit_shared(sample_groups(panel, seed), scale, within=within)
         return with_rising_steepest_arm(run_em(panel, scale, sampled, FINAL_STEPS))
+    if within:
+        return with_rising_steepest_arm(
+            run_em(panel, scale, initial_within(panel, scale), MAX_STEPS)
+        )
     tried = [
         run_em(panel, scale, start, TRIAL_STEPS) for start in initial_populations(panel, N_STARTS)
     ]
@@ -158,6 +173,66 @@ def initial_populations(panel: Panel, number: int) -> list[FittedPopulation]:
     return found
 
 
+def average_places(panel: Panel, scale: ArmScale) -> FloatArray:
+    """Return the average place of each group's arms, weighted by their rewards: (n_groups,)."""
+    assert scale.places is not None
+    counts = panel.counts
+    return np.asarray(counts @ scale.places / np.maximum(counts.sum(axis=1), 1.0))
+
+
+def initial_within(panel: Panel, scale: ArmScale) -> FittedPopulation:
+    """Return a start whose curves are parallel lines, with the slope inside groups.
+
+    Cells' logits are regressed on the arms' places with one intercept per group; the intercepts
+    are the groups' numbers.
+    """
+    cells = (panel.sums + 0.5) / (panel.counts + 1.0)
+    logits, weights = logit(cells), panel.counts * cells * (1 - cells)
+    total = np.maximum(weights.sum(axis=1), 1e-300)
+    assert scale.places is not None
+    centre = weights @ scale.places / total
+    x = scale.places - centre[:, None]
+    mean = (weights * logits).sum(axis=1) / total
+    slope = float((weights * x * (logits - mean[:, None])).sum() / (weights * x * x).sum())
+    levels = mean - slope * centre
+    spread = max(float(levels.std()), MIN_LEVEL_SPREAD)
+    a = levels.mean() + slope * scale.places
+    start = initial_population(panel, a, np.full(panel.n_arms, spread), GRID)
+    selection = Selection(np.zeros(panel.n_arms), start.weights)
+    return _with_selection(panel, start._replace(selection=selection), scale,
+                           (levels - levels.mean()) / spread)  # fmt: skip
+
+
+def _with_selection(
+    panel: Panel, fitted: FittedPopulation, scale: ArmScale, z: FloatArray
+) -> FittedPopulation:
+    """Return the population with the slope of the groups' z on their average places."""
+    assert fitted.selection is not None
+    assert scale.places is not None
+    average = average_places(panel, scale)
+    x = average - average.mean()
+    slope = float(x @ (z - z.mean()) / max(float(x @ x), 1e-300))
+    slopes = slope * (scale.places - average.mean())
+    return fitted._replace(selection=fitted.selection._replace(slopes=slopes))
+
+
+def update_population(
+    panel: Panel, posteriors: FloatArray, fitted: FittedPopulation, scale: ArmScale
+) -> FittedPopulation:
+    """Return the population with new weights, and with a new selection if arms were chosen."""
+    if fitted.selection is None:
+        return fitted._replace(weights=update_weights(posteriors, fitted))
+    fitted = _with_selection(panel, fitted, scale, posteriors @ fitted.grid)
+    assert fitted.selection is not None
+    shares = panel.counts / np.maximum(panel.counts.sum(axis=1, keepdims=True), 1.0)
+    shifts = shares @ fitted.selection.slopes
+    # z keeps the variance 1 that fixes its scale: selection explains a part of it.
+    left = float(np.sqrt(max(1.0 - float(shifts.var()), MIN_DEVIATION_VARIANCE)))
+    own = update_weights(shifted(posteriors, fitted.grid, -shifts), fitted, left)
+    found = fitted._replace(selection=Selection(fitted.selection.slopes, own))
+    return found._replace(weights=prior_weights(panel, found).mean(axis=0))
+
+
 def initial_independent(panel: Panel) -> FittedPopulation:
     """Return the start for independent arms: no number is shared, so the grid has one point."""
     a = logit(_smoothed_pooled_means(panel))
@@ -217,7 +292,7 @@ def run_em(
                 posteriors.T @ counts, posteriors.T @ (counts * panel.means), fitted, scale
             )
         if fitted.n_steps >= STEPS_WITH_FIXED_WEIGHTS and fitted.grid.size > 1:
-            fitted = fitted._replace(weights=update_weights(posteriors, fitted))
+            fitted = update_population(panel, posteriors, fitted, scale)
         cells = residuals(panel, posteriors, fitted.curves)
         phi = fitted.phi if panel.binary else update_phi(panel, cells)
         rho = update_rho(panel, cells, fitted.rho, phi, fitted.edf)
@@ -249,7 +324,7 @@ def responsibilities(panel: Panel, fitted: FittedPopulation) -> FloatArray:
     successes = counts * panel.means
     log_f, log_not_f = log_curves(fitted)
     with np.errstate(divide="ignore"):
-        prior = np.log(fitted.weights)
+        prior = np.log(prior_weights(panel, fitted))
     logs: FloatArray = np.asarray(prior + successes @ log_f.T + (counts - successes) @ log_not_f.T)
     logs -= logs.max(axis=1, keepdims=True)
     np.exp(logs, out=logs)
@@ -321,7 +396,9 @@ def update_tau(vector: FloatArray, covariance: FloatArray, scale: ArmScale) -> f
     return min(max(bent / scale.n_bends, TAU_RANGE[0]), TAU_RANGE[1])
 
 
-def update_weights(posteriors: FloatArray, fitted: FittedPopulation) -> FloatArray:
+def update_weights(
+    posteriors: FloatArray, fitted: FittedPopulation, spread_of_pseudo: float = 1.0
+) -> FloatArray:
     """Return the average posterior, smoothed without changing its width.
 
     Ten pseudo-groups are added. For fitted curves they come from the standard Normal, which fixes
@@ -333,7 +410,7 @@ def update_weights(posteriors: FloatArray, fitted: FittedPopulation) -> FloatArr
     centre = float(average @ grid)
     spread = float(np.sqrt(average @ (grid - centre) ** 2))
     width = max(MIN_KERNEL_WIDTH, 0.9 * n_groups**-0.2)
-    pseudo = normal_weights(grid)
+    pseudo = normal_weights(grid / spread_of_pseudo)
     if fitted.given:
         step = float(grid[1] - grid[0])
         width = max(width * spread, step)
@@ -420,8 +497,14 @@ def with_rising_steepest_arm(fitted: FittedPopulation) -> FittedPopulation:
     """Return the same population, with the sign of z for which the steepest arm rises."""
     if not _steepest_falls(fitted.c):
         return fitted
+    selection = fitted.selection
+    if selection is not None:
+        selection = Selection(-selection.slopes, selection.weights[::-1].copy())
     return fitted._replace(
-        c=-fitted.c, weights=fitted.weights[::-1].copy(), curves=fitted.curves[::-1].copy()
+        c=-fitted.c,
+        weights=fitted.weights[::-1].copy(),
+        curves=fitted.curves[::-1].copy(),
+        selection=selection,
     )
 
 

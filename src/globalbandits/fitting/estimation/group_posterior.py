@@ -15,6 +15,7 @@ from globalbandits.fitting.estimation.population import (
     FittedPopulation,
     effective_counts,
     log_curves,
+    prior_weights,
 )
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.panel.rows import (
@@ -67,7 +68,7 @@ def _joint_logs(panel: Panel, fitted: FittedPopulation) -> FloatArray:
             logs = betaln(total_reward + yes, n - total_reward + no) - betaln(yes, no)
         total[rows] += logs
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(fitted.weights) + total)
+        return np.asarray(np.log(prior_weights(panel, fitted)) + total)
 
 
 def arm_means(panel: Panel, fitted: FittedPopulation, posteriors: FloatArray) -> FloatArray:

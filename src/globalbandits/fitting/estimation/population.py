@@ -16,6 +16,7 @@ CURVE_MARGIN = 1e-9  # curves keep this distance from 0 and 1, where a Beta has 
 MIN_DRAWN_RHO = 1e-9  # a smaller rho would give a Beta with infinite parameters
 MAX_RHO = 0.5
 MIN_PHI = 1e-6
+MIN_PRIOR_WEIGHT = 1e-12  # of a point that a shifted prior would exclude
 
 
 class Shrinkage(NamedTuple):
@@ -23,6 +24,16 @@ class Shrinkage(NamedTuple):
 
     tau_a: float
     tau_c: float
+
+
+class Selection(NamedTuple):
+    """How groups chose their arms: z is ``Σ_k share_k slopes_k`` plus a deviation.
+
+    ``share_k`` is the share of a group's rewards that come from arm k.
+    """
+
+    slopes: FloatArray  # (n_arms,)
+    weights: FloatArray  # (n_points,) of the deviation; they sum to 1
 
 
 class FittedPopulation(NamedTuple):
@@ -43,6 +54,9 @@ class FittedPopulation(NamedTuple):
     shrinkage: Shrinkage
     edf: float  # effective number of parameters per arm
     n_steps: int
+    # None if groups chose their arms by chance. Only the history's groups need it: the arms of a
+    # new group are chosen by a policy.
+    selection: Selection | None = None
 
     @property
     def given(self) -> bool:
@@ -96,6 +110,36 @@ def log_curves(fitted: FittedPopulation) -> tuple[FloatArray, FloatArray]:
         return np.log(fitted.curves), np.log1p(-fitted.curves)
     logits = fitted.a + fitted.grid[:, None] * fitted.c
     return np.asarray(log_expit(logits)), np.asarray(log_expit(-logits))
+
+
+def prior_weights(panel: Panel, fitted: FittedPopulation) -> FloatArray:
+    """Return the prior of a history's groups over the grid: (n_points,), or a row per group."""
+    if fitted.selection is None:
+        return fitted.weights
+    shares = panel.counts / np.maximum(panel.counts.sum(axis=1, keepdims=True), 1.0)
+    return shifted(fitted.selection.weights, fitted.grid, shares @ fitted.selection.slopes)
+
+
+def shifted(weights: FloatArray, grid: FloatArray, shifts: FloatArray) -> FloatArray:
+    """Move distributions on a grid by linear interpolation: shape (n_shifts, n_points).
+
+    Args:
+        weights: One distribution, or one per shift.
+        grid: Equally spaced.
+        shifts: How far each is moved.
+    """
+    n_points, step = grid.size, float(grid[1] - grid[0])
+    places = np.arange(n_points) - shifts[:, None] / step
+    left = np.floor(places).astype(np.int64)
+    part = places - left
+    rows = np.broadcast_to(weights, places.shape)
+    padded = np.pad(rows, ((0, 0), (1, 1)))
+
+    def at(index: IntArray) -> FloatArray:
+        return np.take_along_axis(padded, np.clip(index + 1, 0, n_points + 1), axis=1)
+
+    moved = (1 - part) * at(left) + part * at(left + 1) + MIN_PRIOR_WEIGHT
+    return np.asarray(moved / moved.sum(axis=1, keepdims=True))
 
 
 def normal_weights(grid: FloatArray) -> FloatArray:

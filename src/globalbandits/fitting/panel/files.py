@@ -15,6 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from globalbandits._extras import needs_extra
 from globalbandits._types import AnyArray
 from globalbandits.errors import FitError
 from globalbandits.fitting.panel.checks import (
@@ -59,18 +60,17 @@ def panels_from_file(
     if not name.endswith((*CSV_ENDINGS, *PARQUET_ENDINGS)):
         endings = ", ".join((*CSV_ENDINGS, *PARQUET_ENDINGS))
         raise FitError(f"history must be a file that ends with {endings}, got {name!r}")
-    if find_spec("duckdb") is not None:
-        return panels_by_duckdb(path, columns)
-    if name.endswith(PARQUET_ENDINGS):
-        raise FitError(f"reading {name!r} needs DuckDB: pip install 'globalbandits[files]'")
-    return panels_from_rows(read_csv(path, columns), columns)
+    if name.endswith(CSV_ENDINGS) and find_spec("duckdb") is None:
+        return panels_from_rows(read_csv(path, columns), columns)
+    return panels_by_duckdb(path, columns)
 
 
 def panels_by_duckdb(
     path: str | os.PathLike[str], columns: HistoryColumns
 ) -> tuple[Panel, Panel | None]:
     """Aggregate a CSV or Parquet file by DuckDB."""
-    import duckdb
+    with needs_extra("files"):
+        import duckdb
 
     with duckdb.connect() as connection:
         # The bar would go to standard output.

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from globalbandits._types import AnyArray, BoolArray, FloatArray, IntArray
@@ -53,7 +54,7 @@ def panels_from_rows(frame: Any, columns: HistoryColumns) -> tuple[Panel, Panel 
     """Aggregate a history with one reward per row.
 
     Args:
-        frame: A pandas or polars frame, or a dict of arrays.
+        frame: A frame of pandas, Polars, PyArrow or DuckDB, or a dict of arrays.
         columns: The columns to read.
 
     Returns:
@@ -220,25 +221,32 @@ def last_early_time(values: AnyArray, counts: AnyArray) -> Any:
 
 
 def column_names(frame: Any) -> list[str]:
-    """Return the names of the columns of a pandas or polars frame, or of a dict of arrays."""
+    """Return the names of the columns of a frame, or of a dict of arrays."""
     if isinstance(frame, Mapping):
         return [str(name) for name in frame]
-    names = getattr(frame, "columns", None)
-    if names is None or not hasattr(frame, "__getitem__"):
-        raise FitError(
-            f"history must have columns, as a frame or a dict of arrays has, got {type(frame)!r}"
-        )
-    return [str(name) for name in names]
+    return [str(name) for name in _as_frame(frame).collect_schema().names()]
 
 
 def read_columns(frame: Any, wanted: Sequence[str]) -> list[AnyArray]:
     """Return the named columns as one-dimensional arrays of equal length.
 
+    Args:
+        frame: A dict of arrays, or a frame that Narwhals knows: of pandas, Polars or PyArrow, or
+            a relation of DuckDB. Of a lazy frame only these columns are computed.
+        wanted: Names of the columns.
+
     >>> read_columns({"store": ["a", "b"], "sold": [0, 1]}, ["sold"])
     [array([0, 1])]
     """
     check_column_names(wanted, column_names(frame))
-    columns = [np.asarray(frame[name]) for name in wanted]
+    if isinstance(frame, Mapping):
+        columns = [np.asarray(frame[name]) for name in wanted]
+    else:
+        table = _as_frame(frame).select(*wanted)
+        if isinstance(table, nw.LazyFrame):
+            # PyArrow, which Narwhals would collect a relation of DuckDB into, may be missing.
+            table = table.collect("pandas" if table.implementation.is_duckdb() else None)
+        columns = [table[name].to_numpy() for name in wanted]
     for name, column in zip(wanted, columns, strict=True):
         if column.ndim != 1:
             raise FitError(f"column {name!r} must be one-dimensional, got the shape {column.shape}")
@@ -248,6 +256,15 @@ def read_columns(frame: Any, wanted: Sequence[str]) -> list[AnyArray]:
                 f"got {column.size}"
             )
     return columns
+
+
+def _as_frame(frame: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    try:
+        return nw.from_native(frame)
+    except TypeError:
+        raise FitError(
+            f"history must have columns, as a frame or a dict of arrays has, got {type(frame)!r}"
+        ) from None
 
 
 def as_numbers(name: str, column: AnyArray) -> FloatArray:

@@ -116,13 +116,19 @@ class Unseen:
 
 SCORING = (
     "A policy's ratio on a world is (R + f) / (R_best + f): R its mean regret by what is really "
-    "paid, R_best the smallest one there, f = sqrt(T) / 100 of the range of worth. Shown are the "
-    "geometric mean over worlds with one standard error, and the worst."
+    "paid, R_best the smallest one there, f = sqrt(T) / 100 of the range of worth, times "
+    "2 sqrt(r (1 - r)) in worlds with a conversion rate r. Shown are the geometric mean over "
+    "worlds with one standard error, and the worst."
 )
 
 
 def draw_worlds(
-    number: int, seed: int, horizon: int | None = None, tick: Tick | None = None
+    number: int,
+    seed: int,
+    horizon: int | None = None,
+    tick: Tick | None = None,
+    *,
+    mixture: str = "all",
 ) -> tuple[World, ...]:
     """Return worlds with the seeds ``seed``, ``seed + 1``, ...
 
@@ -131,6 +137,7 @@ def draw_worlds(
         seed: seed of the first world.
         horizon: as in `sample`.
         tick: called with ("drawing", world) before each world.
+        mixture: as in `sample`.
 
     >>> [world.seed for world in draw_worlds(2, 10)]
     [10, 11]
@@ -141,7 +148,7 @@ def draw_worlds(
     for world in range(seed, seed + number):
         if tick is not None:
             tick("drawing", f"world {world}")
-        worlds.append(sample(world, horizon))
+        worlds.append(sample(world, horizon, mixture=mixture))
     return tuple(worlds)
 
 

@@ -1,7 +1,11 @@
-"""Demand models: the arms are prices, and one parameter of the market is unknown.
+"""Demand models: the arms are prices, and one or two numbers of the market are unknown.
 
-Each function returns a `RewardModel` built from d(theta, price), the probability that a customer
-buys, or the share of the market that buys.
+Each function returns a model built from the demand at a price: the probability that a customer
+buys, or the share of the market that buys. Demand is a level, the share that buys at price 0 (at
+the reference price for constant elasticity), times a curve whose shape has one number, theta. By
+default the level is 1, and theta is unknown: the result is a `RewardModel`. Each of the two may be
+a number, which is known, or a pair (low, high), which is unknown. With two unknown numbers the
+result is a `VectorModel`. ``level="unknown"`` is the pair (0.005, 1).
 
 With ``cost`` the rewards are sales (0 or 1 for each customer, or a share) in [0, 1], and the
 worth of a decision is its profit, (price - cost) * d. This is the usual case: a shop records
@@ -15,28 +19,78 @@ Huang, Leng & Parlar (2013), "Demand functions in decision modeling: a comprehen
 research directions", Decision Sciences 44(3), survey these forms.
 """
 
-from collections.abc import Iterable
-from functools import partial
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, overload
 
-from globalbandits._validation import as_float, as_interval, as_positive, require
+from globalbandits._validation import as_float, as_fraction, as_positive, require
 from globalbandits.errors import ModelError
-from globalbandits.model.catalogue.family import formula_model
+from globalbandits.model.catalogue.family import (
+    Interval,
+    Number,
+    as_number,
+    ends,
+    formula_model,
+    named_model,
+    one_name,
+)
 from globalbandits.model.catalogue.objectives import Profit
 from globalbandits.model.inputs import as_levels
 from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.vector_model import AnyModel, VectorModel
 
-__all__ = ["exponential", "isoelastic", "linear", "linear_power", "log_log", "logit"]
+__all__ = ["anchored", "exponential", "isoelastic", "linear", "linear_power", "log_log", "logit"]
 
-Domain = tuple[float, float]
+# The level of ``level="unknown"``: shops of which 0.5 % or more of the customers buy.
+_UNKNOWN_LEVEL = 0.005, 1.0
+
+# Elasticities at the highest and at the lowest price, between which the slope of exponential demand
+# lies by default if the level is unknown.
+_ELASTICITIES = 0.1, 2.0
+
+# Log-odds of a demand of 1 in 200.
+_LOG_ODDS = 5.3
 
 
+@overload
 def linear(
     prices: Iterable[float],
     *,
-    domain: Domain | None = None,
+    level: float = 1.0,
+    slope: Interval | None = None,
+    domain: Interval | None = None,
     cost: float | None = None,
     observe: str | None = None,
-) -> RewardModel:
+) -> RewardModel: ...
+@overload
+def linear(
+    prices: Iterable[float],
+    *,
+    level: Interval | str,
+    slope: Interval | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> VectorModel: ...
+@overload
+def linear(
+    prices: Iterable[float],
+    *,
+    level: Interval | str,
+    slope: float,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> RewardModel: ...
+def linear(
+    prices: Iterable[float],
+    *,
+    level: Number | str = 1.0,
+    slope: Number | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> AnyModel:
     """Demand that falls in a straight line: d = 1 - theta * price.
 
     ``theta`` is the price sensitivity; 1 / theta is the price at which demand is 0.
@@ -44,6 +98,8 @@ def linear(
 
     Args:
         prices: Positive, distinct prices.
+        level: The share that buys at price 0: a number, a pair (low, high), or "unknown".
+        slope: Theta, the price sensitivity: a number or a pair, instead of ``domain``.
         domain: The interval of theta, at most 1 / max(prices), where demand is 0. By default
             [0, 1], or [0, 1 / max(prices)] if that is shorter.
         cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
@@ -57,17 +113,52 @@ def linear(
     >>> [(model.arms[region.arm], round(region.high, 4)) for region in model.regions]
     [(0.8, 0.7143), (0.6, 1.0)]
     """
-    return linear_power(prices, power=1.0, domain=domain, cost=cost, observe=observe)
+    return _linear_power(prices, 1.0, level, slope, domain, cost, observe)
 
 
+@overload
 def linear_power(
     prices: Iterable[float],
     power: float = 2.0,
     *,
-    domain: Domain | None = None,
+    level: float = 1.0,
+    slope: Interval | None = None,
+    domain: Interval | None = None,
     cost: float | None = None,
     observe: str | None = None,
-) -> RewardModel:
+) -> RewardModel: ...
+@overload
+def linear_power(
+    prices: Iterable[float],
+    power: float = 2.0,
+    *,
+    level: Interval | str,
+    slope: Interval | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> VectorModel: ...
+@overload
+def linear_power(
+    prices: Iterable[float],
+    power: float = 2.0,
+    *,
+    level: Interval | str,
+    slope: float,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> RewardModel: ...
+def linear_power(
+    prices: Iterable[float],
+    power: float = 2.0,
+    *,
+    level: Number | str = 1.0,
+    slope: Number | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> AnyModel:
     """Demand that falls as a power of a straight line: d = (1 - theta * price)**power.
 
     ``theta`` is the price sensitivity (the paper calls it the market size); 1 / theta is the
@@ -77,6 +168,8 @@ def linear_power(
     Args:
         prices: Positive, distinct prices.
         power: Above 1, few customers accept high prices; below 1, most do.
+        level: The share that buys at price 0: a number, a pair (low, high), or "unknown".
+        slope: Theta, the price sensitivity: a number or a pair, instead of ``domain``.
         domain: The interval of theta, at most 1 / max(prices), where demand is 0. By default
             [0, 1], or [0, 1 / max(prices)] if that is shorter.
         cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
@@ -91,34 +184,79 @@ def linear_power(
     >>> round(model.invert(1, 0.294), 12)
     0.5
     """
+    return _linear_power(prices, power, level, slope, domain, cost, observe)
+
+
+def _linear_power(
+    prices: Iterable[float],
+    power: float,
+    level: Number | str,
+    slope: Number | None,
+    domain: Interval | None,
+    cost: float | None,
+    observe: str | None,
+) -> AnyModel:
     levels = as_levels("prices", prices)
     power = as_positive("power", power, ModelError)
     last = 1.0 / max(levels)
-    chosen = as_interval("domain", (0.0, min(1.0, last)) if domain is None else domain, ModelError)
+    given = one_name("slope", slope, domain)
     rule = f"lie in [0, 1 / max(prices)] = [0, {last:.6g}], where demand ends"
-    require(
-        chosen[0] >= 0.0 and chosen[1] <= last * (1 + 1e-12), "domain", rule, domain, ModelError
-    )
+    name = "domain" if slope is None else "slope"
+    usual = 0.0, min(1.0, last)
+    theta = as_number(name, usual if given is None else given, 0.0, last * (1 + 1e-12), rule)
     return _build(
         "linear_power",
         # Rounding can make the base negative where demand ends.
         "max(1 - theta*arm, 0)**power",
         "(1 - mean**(1 / power)) / arm",
         levels,
-        chosen,
+        _as_level(level),
+        ("slope", theta),
         cost,
         observe,
         power=power,
     )
 
 
+@overload
 def exponential(
     prices: Iterable[float],
     *,
-    domain: Domain | None = None,
+    level: float = 1.0,
+    slope: Interval | None = None,
+    domain: Interval | None = None,
     cost: float | None = None,
     observe: str | None = None,
-) -> RewardModel:
+) -> RewardModel: ...
+@overload
+def exponential(
+    prices: Iterable[float],
+    *,
+    level: Interval | str,
+    slope: Interval | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> VectorModel: ...
+@overload
+def exponential(
+    prices: Iterable[float],
+    *,
+    level: Interval | str,
+    slope: float,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> RewardModel: ...
+def exponential(
+    prices: Iterable[float],
+    *,
+    level: Number | str = 1.0,
+    slope: Number | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> AnyModel:
     """Demand that falls at a constant rate: d = exp(-theta * price).
 
     ``theta`` is the price sensitivity: a price rise by 1 / theta leaves 37 % of the customers,
@@ -126,9 +264,12 @@ def exponential(
 
     Args:
         prices: Positive, distinct prices.
+        level: The share that buys at price 0: a number, a pair (low, high), or "unknown".
+        slope: Theta, the price sensitivity: a number or a pair, instead of ``domain``.
         domain: The interval of theta, at least 0. By default it starts at 0, where demand is 1.
             It ends at 1 / min(prices), where the lowest price is best, or at 20 / max(prices),
-            where demand at the highest price is almost 0, whichever is smaller.
+            where demand at the highest price is almost 0, whichever is smaller. With an unknown
+            level, elasticities from 0.1 at the highest to 2 at the lowest price.
         cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
         observe: "revenue" or "sales", if no cost is given.
 
@@ -143,22 +284,65 @@ def exponential(
     [(4.0, 0.3466), (2.0, 0.6931), (1.0, 1.0)]
     """
     levels = as_levels("prices", prices)
-    last = min(1.0 / min(levels), 20.0 / max(levels))
-    chosen = as_interval("domain", (0.0, last) if domain is None else domain, ModelError)
-    require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
+    share = _as_level(level)
+    usual = 0.0, min(1.0 / min(levels), 20.0 / max(levels))
+    if isinstance(share, tuple):
+        low, high = _ELASTICITIES
+        usual = low / max(levels), min(high / min(levels), 20.0 / max(levels))
+    given = one_name("slope", slope, domain)
+    name = "domain" if slope is None else "slope"
+    theta = as_number(name, usual if given is None else given, 0.0, math.inf, "start at 0 or above")
     return _build(
-        "exponential", "exp(-theta*arm)", "-log(mean) / arm", levels, chosen, cost, observe
+        "exponential",
+        "exp(-theta*arm)",
+        "-log(mean) / arm",
+        levels,
+        share,
+        ("slope", theta),
+        cost,
+        observe,
     )
 
 
+@overload
 def logit(
     prices: Iterable[float],
     sensitivity: float | None = None,
     *,
-    domain: Domain | None = None,
+    level: Interval | None = None,
+    domain: Interval | None = None,
     cost: float | None = None,
     observe: str | None = None,
-) -> RewardModel:
+) -> RewardModel: ...
+@overload
+def logit(
+    prices: Iterable[float],
+    sensitivity: Interval,
+    *,
+    level: float,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> RewardModel: ...
+@overload
+def logit(
+    prices: Iterable[float],
+    sensitivity: Interval,
+    *,
+    level: Interval | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> VectorModel: ...
+def logit(
+    prices: Iterable[float],
+    sensitivity: Number | None = None,
+    *,
+    level: Number | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> AnyModel:
     """Logistic demand: d = 1 / (1 + exp(sensitivity*price - theta)).
 
     ``theta`` is the attractiveness of the product: the log-odds of a sale at price 0. At the
@@ -166,8 +350,11 @@ def logit(
 
     Args:
         prices: Positive, distinct prices.
-        sensitivity: The known decrease of the log-odds per unit of price. By default
-            6 / max(prices): the log-odds differ by 6 between price 0 and the highest price.
+        sensitivity: The decrease of the log-odds per unit of price: a number, or a pair if it is
+            unknown. By default 6 / max(prices): the log-odds differ by 6 between price 0 and the
+            highest price.
+        level: Theta, the log-odds of a sale at price 0: a number or a pair, instead of
+            ``domain``.
         domain: The interval of theta. By default it starts where 1 in 20 customers buys at the
             lowest price (3 below sensitivity * min(prices)) and ends where 19 in 20 buy at the
             highest price.
@@ -182,30 +369,81 @@ def logit(
     ((-2.0, 6.0), array([0.7311, 1.    , 0.8068]))
     """
     levels = as_levels("prices", prices)
-    usual = 6.0 / max(levels)
-    known = as_positive("sensitivity", usual if sensitivity is None else sensitivity, ModelError)
-    span = known * min(levels) - 3.0, known * max(levels) + 3.0
-    chosen = as_interval("domain", span if domain is None else domain, ModelError)
+    known = 6.0 / max(levels) if sensitivity is None else sensitivity
+    weight = as_number("sensitivity", known, math.ulp(0.0), math.inf, "be positive")
+    low, high = ends(weight)
+    span = low * min(levels) - 3.0, high * max(levels) + 3.0
+    if low < high:
+        span = low * min(levels) - _LOG_ODDS, span[1]
+    given = one_name("level", level, domain)
+    name = "domain" if level is None else "level"
+    theta = as_number(name, span if given is None else given, -math.inf, math.inf, "be finite")
+    if isinstance(weight, tuple) or not isinstance(theta, tuple):
+        return _named(
+            "logit",
+            "1 / (1 + exp(sensitivity*arm - level))",
+            levels,
+            {"level": theta, "sensitivity": weight},
+            cost,
+            observe,
+            {},
+        )
     return _build(
         "logit",
         "1 / (1 + exp(sensitivity*arm - theta))",
         "sensitivity*arm + log(mean) - log1p(-mean)",
         levels,
-        chosen,
+        1.0,
+        ("level", theta),
         cost,
         observe,
-        sensitivity=known,
+        sensitivity=weight,
     )
 
 
+@overload
 def isoelastic(
     prices: Iterable[float],
     reference: float | None = None,
     *,
-    domain: Domain = (0.0, 3.0),
+    level: float = 1.0,
+    elasticity: Interval | None = None,
+    domain: Interval | None = None,
     cost: float | None = None,
     observe: str | None = None,
-) -> RewardModel:
+) -> RewardModel: ...
+@overload
+def isoelastic(
+    prices: Iterable[float],
+    reference: float | None = None,
+    *,
+    level: Interval | str,
+    elasticity: Interval | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> VectorModel: ...
+@overload
+def isoelastic(
+    prices: Iterable[float],
+    reference: float | None = None,
+    *,
+    level: Interval | str,
+    elasticity: float,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> RewardModel: ...
+def isoelastic(
+    prices: Iterable[float],
+    reference: float | None = None,
+    *,
+    level: Number | str = 1.0,
+    elasticity: Number | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> AnyModel:
     """Demand of constant elasticity: d = (price / reference)**-theta.
 
     ``theta`` is the elasticity: a price rise by 1 % costs theta % of the customers. The highest
@@ -217,7 +455,10 @@ def isoelastic(
         prices: Positive, distinct prices.
         reference: The price at which demand is 1; below all prices, by default half the
             lowest one.
-        domain: The interval of theta, at least 0.
+        level: The share that buys at the reference price: a number, a pair (low, high), or
+            "unknown".
+        elasticity: Theta: a number or a pair, instead of ``domain``.
+        domain: The interval of theta, at least 0. By default [0, 3].
         cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
         observe: "revenue" or "sales", if no cost is given.
 
@@ -229,29 +470,67 @@ def isoelastic(
     """
     levels = as_levels("prices", prices)
     reference = _as_reference(reference, levels)
-    chosen = as_interval("domain", domain, ModelError)
-    require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
+    theta = _as_elasticity(elasticity, domain)
     return _build(
         "isoelastic",
         "(arm / reference)**-theta",
         "-log(mean) / log(arm / reference)",
         levels,
-        chosen,
+        _as_level(level),
+        ("elasticity", theta),
         cost,
         observe,
         reference=reference,
     )
 
 
+@overload
 def log_log(
     prices: Iterable[float],
     reference: float | None = None,
     cutoff: float | None = None,
     *,
-    domain: Domain = (0.0, 3.0),
+    level: float = 1.0,
+    elasticity: Interval | None = None,
+    domain: Interval | None = None,
     cost: float | None = None,
     observe: str | None = None,
-) -> RewardModel:
+) -> RewardModel: ...
+@overload
+def log_log(
+    prices: Iterable[float],
+    reference: float | None = None,
+    cutoff: float | None = None,
+    *,
+    level: Interval | str,
+    elasticity: Interval | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> VectorModel: ...
+@overload
+def log_log(
+    prices: Iterable[float],
+    reference: float | None = None,
+    cutoff: float | None = None,
+    *,
+    level: Interval | str,
+    elasticity: float,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> RewardModel: ...
+def log_log(
+    prices: Iterable[float],
+    reference: float | None = None,
+    cutoff: float | None = None,
+    *,
+    level: Number | str = 1.0,
+    elasticity: Number | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> AnyModel:
     """Constant elasticity with a cut-off: d = (x**-theta - c**-theta) / (1 - c**-theta).
 
     Here x = price / reference and c = cutoff / reference. The customers' willingness to pay
@@ -266,7 +545,10 @@ def log_log(
         reference: The price at which demand is 1; below all prices, by default half the
             lowest one.
         cutoff: The price at which demand is 0; above all prices, by default twice the highest.
-        domain: The interval of theta, at least 0.
+        level: The share that buys at the reference price: a number, a pair (low, high), or
+            "unknown".
+        elasticity: Theta: a number or a pair, instead of ``domain``.
+        domain: The interval of theta, at least 0. By default [0, 3].
         cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
         observe: "revenue" or "sales", if no cost is given.
 
@@ -284,8 +566,7 @@ def log_log(
     cutoff = 2.0 * max(levels) if cutoff is None else as_float("cutoff", cutoff, ModelError)
     rule = f"be above all prices, the highest of which is {max(levels):g}"
     require(cutoff > max(levels), "cutoff", rule, cutoff, ModelError)
-    chosen = as_interval("domain", domain, ModelError)
-    require(chosen[0] >= 0.0, "domain", "start at 0 or above", domain, ModelError)
+    theta = _as_elasticity(elasticity, domain)
     return _build(
         "log_log",
         # Willingness to pay has the density exp(-theta * s) for s = log(price / reference) below
@@ -295,11 +576,70 @@ def log_log(
         " / (log(cutoff / arm) * exprel(-theta * log(cutoff / arm))))",
         None,
         levels,
-        chosen,
+        _as_level(level),
+        ("elasticity", theta),
         cost,
         observe,
         reference=reference,
         cutoff=cutoff,
+    )
+
+
+def anchored(
+    prices: Iterable[float],
+    *,
+    today: float | None = None,
+    rate: Number | None = None,
+    elasticity: Number | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> Any:
+    """Demand of constant elasticity through today's sales: d = rate * (price / today)**-theta.
+
+    The share of customers who buy at today's price is known, or lies in an interval; ``theta`` is
+    the elasticity. Sales at today's price say nothing about the elasticity.
+
+    Args:
+        prices: Positive, distinct prices. Today's price may be one of them.
+        today: Today's price; it must be given.
+        rate: The share that buys at today's price: a number, or a pair (low, high) if it is
+            unknown. It must be given.
+        elasticity: The interval of the elasticity, at least 0. By default [0, 4], or shorter if
+            more than all customers would buy at the lowest price. A number if it is known and
+            the rate is not.
+        cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
+        observe: "revenue" or "sales", if no cost is given.
+
+    Reference: Huang, Leng & Parlar (2013), who call it the power model.
+
+    >>> model = anchored([4.0, 5.0, 6.0], today=5.0, rate=0.03, cost=2.0)
+    >>> model.means(2.0).round(4), model.arms[model.best_arms(2.0)[0]]
+    (array([0.0469, 0.03  , 0.0208]), 4.0)
+    >>> model.remarks[0]
+    'arm 5 teaches nothing about the elasticity: its mean does not depend on it'
+    """
+    levels = as_levels("prices", prices)
+    require(today is not None, "today", "be today's price", today, ModelError)
+    require(rate is not None, "rate", "be the share that buys at today's price", rate, ModelError)
+    today = as_positive("today", today, ModelError)
+    share = as_number("rate", rate, 0.0, 1.0, "lie strictly between 0 and 1")
+    for end in ends(share):
+        as_fraction("rate", end, ModelError)
+    most = 4.0
+    if min(levels) < today:
+        most = min(most, -math.log(ends(share)[1]) / math.log(today / min(levels)))
+    given = (0.0, most) if elasticity is None else elasticity
+    rule = "be at least 0"
+    theta = as_number("elasticity", given, 0.0, math.inf, rule)
+    return _named(
+        "anchored",
+        "rate * (arm / today)**-elasticity",
+        levels,
+        {"rate": share, "elasticity": theta},
+        cost,
+        observe,
+        {"today": today},
+        uninformative=tuple(price for price in levels if price == today),
     )
 
 
@@ -308,32 +648,91 @@ def _build(
     demand: str,
     inverse: str | None,
     prices: tuple[float, ...],
-    domain: Domain,
+    level: Number,
+    shape: tuple[str, Number],
     cost: float | None,
     observe: str | None,
     **constants: float,
-) -> RewardModel:
-    """Build the model of the rewards, revenue or sales, from the formula of demand."""
-    known = observe in (None, "revenue", "sales")
-    require(known, "observe", "be 'revenue' or 'sales'", observe, ModelError)
-    build = partial(formula_model, f"demand.{family}", constants=constants)
-    if cost is not None:
-        cost = as_float("cost", cost, ModelError)
-        require(cost >= 0.0, "cost", "be at least 0", cost, ModelError)
-        rule = "be 'sales' where a cost is given"
-        require(observe in (None, "sales"), "observe", rule, observe, ModelError)
-        worth = {"cost": cost}
-        return build(demand, inverse, prices, domain, worth=worth, value=Profit(cost))
-    if observe == "sales":
-        return build(demand, inverse, prices, domain, worth={"observe": "sales"})
-    return build(
+) -> AnyModel:
+    """Build the model of the rewards from the formula of demand at level 1, in theta."""
+    name, theta = shape
+    if level != 1.0 or not isinstance(theta, tuple):
+        curve = f"level * ({demand.replace('theta', name)})"
+        numbers = {"level": level, name: theta}
+        return _named(family, curve, prices, numbers, cost, observe, constants)
+    value, worth = _as_worth(cost, observe)
+    full = f"demand.{family}"
+    if worth.get("observe") != "revenue":
+        return formula_model(
+            full, demand, inverse, prices, theta, constants=constants, worth=worth, value=value
+        )
+    return formula_model(
+        full,
         f"arm * ({demand})",
         None if inverse is None else inverse.replace("mean", "(mean / arm)"),
         prices,
-        domain,
-        worth={"observe": "revenue"},
+        theta,
+        constants=constants,
+        worth=worth,
         reward_range=(0.0, max(1.0, *prices)),
     )
+
+
+def _named(
+    family: str,
+    demand: str,
+    prices: tuple[float, ...],
+    numbers: dict[str, Number],
+    cost: float | None,
+    observe: str | None,
+    constants: Mapping[str, float],
+    uninformative: tuple[float, ...] = (),
+) -> AnyModel:
+    """Build the model of the rewards from the formula of demand in its numbers by name."""
+    value, worth = _as_worth(cost, observe)
+    revenue = worth.get("observe") == "revenue"
+    return named_model(
+        f"demand.{family}",
+        f"arm * ({demand})" if revenue else demand,
+        prices,
+        numbers,
+        constants=constants,
+        worth=worth,
+        value=value,
+        reward_range=(0.0, max(1.0, *prices)) if revenue else (0.0, 1.0),
+        shape="elasticity",
+        uninformative=uninformative,
+    )
+
+
+def _as_worth(cost: float | None, observe: str | None) -> tuple[Profit | None, dict[str, Any]]:
+    """Return the value of a decision and the parameters that determine it."""
+    known = observe in (None, "revenue", "sales")
+    require(known, "observe", "be 'revenue' or 'sales'", observe, ModelError)
+    if cost is None:
+        return None, {"observe": observe or "revenue"}
+    cost = as_float("cost", cost, ModelError)
+    require(cost >= 0.0, "cost", "be at least 0", cost, ModelError)
+    rule = "be 'sales' where a cost is given"
+    require(observe in (None, "sales"), "observe", rule, observe, ModelError)
+    return Profit(cost), {"cost": cost}
+
+
+def _as_level(level: Number | str) -> Number:
+    if isinstance(level, str):
+        rule = "be a number, a pair (low, high) or 'unknown'"
+        require(level == "unknown", "level", rule, level, ModelError)
+        return _UNKNOWN_LEVEL
+    found = as_number("level", level, 0.0, 1.0, "lie in (0, 1]")
+    require(ends(found)[0] > 0.0, "level", "lie in (0, 1]", level, ModelError)
+    return found
+
+
+def _as_elasticity(elasticity: Number | None, domain: Interval | None) -> Number:
+    given = one_name("elasticity", elasticity, domain)
+    name = "domain" if elasticity is None else "elasticity"
+    usual = 0.0, 3.0
+    return as_number(name, usual if given is None else given, 0.0, math.inf, "start at 0 or above")
 
 
 def _as_reference(reference: float | None, prices: tuple[float, ...]) -> float:

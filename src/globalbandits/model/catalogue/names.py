@@ -13,10 +13,11 @@ from globalbandits.model.catalogue import (
     dose,
 )
 from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.vector_model import AnyModel
 
 CATALOGUES: dict[str, ModuleType] = {"demand": demand, "dose": dose}
 
-Family = Callable[..., RewardModel]
+Family = Callable[..., AnyModel]
 
 
 @cache
@@ -24,7 +25,7 @@ def families() -> dict[str, Family]:
     """Return every family by its full name.
 
     >>> list(families())[:2]
-    ['demand.exponential', 'demand.isoelastic']
+    ['demand.anchored', 'demand.exponential']
     """
     return {
         f"{catalogue}.{name}": getattr(module, name)
@@ -66,12 +67,12 @@ def parameters_of(family: str) -> tuple[str, ...]:
     """Return the names of a family's parameters, without its arms.
 
     >>> parameters_of("demand.linear_power")
-    ('power', 'domain', 'cost', 'observe')
+    ('power', 'level', 'slope', 'domain', 'cost', 'observe')
     """
     return tuple(inspect.signature(families()[family]).parameters)[1:]
 
 
-def build_family(name: object, arms: Any, parameters: Mapping[str, Any]) -> RewardModel:
+def build_family(name: object, arms: Any, parameters: Mapping[str, Any]) -> AnyModel:
     """Build the model of a family by its name.
 
     >>> build_family("linear-power", [0.4, 0.6, 0.8], {"power": 2}).best_arms(0.5)

@@ -18,7 +18,7 @@ from globalbandits.model.formulas.proof import undecided_width
 
 
 class Expression:
-    """A formula of one or two variables, evaluated elementwise over arrays.
+    """A formula of one or more variables, evaluated elementwise over arrays.
 
     A formula may use ``+ - * / **`` and the functions exp, expm1, exprel, log, log1p, sqrt, abs,
     tanh, expit (logistic), min and max. The text is parsed and never executed as code.
@@ -69,6 +69,10 @@ class Expression:
     def n_steps(self) -> int:
         """The number of distinct numbers, names, signs and functions in the formula."""
         return len(self._tape.steps)
+
+    def uses(self, name: str) -> bool:
+        """Whether the formula depends on a name."""
+        return self._tape.uses(name)
 
     @cached_property
     def slope(self) -> Tape:

@@ -8,7 +8,14 @@ bad.
 import math
 
 from globalbandits.policies import base
-from globalbandits.policies.elastic.curve_posterior import EXCEPTION_VARIANCE
+from globalbandits.policies.elastic.curve_posterior import (
+    FAR_SHARE,
+    FAR_VARIANCE,
+    MIN_CHANCE,
+    NEAR_LOG_ODDS,
+    error_variance,
+    negative_entropy,
+)
 from globalbandits.policies.shared.gittins import (
     CEILING_LOOKAHEAD,
     LARGEST_VARIANCE,
@@ -22,10 +29,11 @@ from globalbandits.policies.shared.gittins import (
 from globalbandits.policies.shared.worth import worth_within
 from globalbandits.statistics import Statistics
 
+FAR_LOG_SHARE = math.log(FAR_SHARE / (1.0 - FAR_SHARE))  # relative to near exceptions
+MAX_LOG_ODDS = 30.0
+LONG_GAME_ROUNDS = 1e4
 MIN_SCALE_WEIGHT = 1e-9  # a scale with a smaller weight is left out of an index
-FAR_VARIANCE = 0.1  # of the error of an arm whose curve carries no information
-FAR_SHARE = 0.03  # share of such curves among the badly wrong ones
-FLOOR_VARIANCE = 0.001  # of the error that the floor allows for
+FLOOR_LOG_ODDS = 0.127  # error that the floor allows for
 
 
 def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
@@ -33,7 +41,8 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
     fit = state.fit
     count = stats.counts[arm]
     variance = state.noise.variances[arm]
-    relative = setup.prior.relative[arm]
+    guess = fit.sketch.means[arm]
+    relative = setup.prior.relative[arm] * fit.sketch.factors[arm]
     noise = 0.0
     own = 0.0
     if count > 0:
@@ -64,20 +73,28 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         index += weight * (mean_i + setup.eagerness * math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
         surprise = own - model
-        near = law_of_exception(count, surprise, noise, spread, EXCEPTION_VARIANCE)
-        far = law_of_exception(count, surprise, noise, spread, FAR_VARIANCE)
-        near_odds = setup.exception * (1.0 - FAR_SHARE) * near[0]
-        far_odds = setup.exception * FAR_SHARE * far[0]
+        gap = squared_gap(own, model, state.noise.bernoulli[arm])
+        size = error_variance(guess, NEAR_LOG_ODDS)
+        near = law_of_exception(count, surprise, gap, gap, noise, spread, size)
+        square = surprise * surprise
+        far = law_of_exception(count, surprise, gap, square, noise, spread, FAR_VARIANCE)
+        near_odds = setup.exception * (1.0 - FAR_SHARE) * math.exp(min(MAX_LOG_ODDS, near[0]))
+        far_odds = setup.exception * FAR_SHARE * math.exp(min(MAX_LOG_ODDS, far[0]))
         both = near_odds + far_odds
         whole = 1.0 - setup.exception + both
         # The arm is probably the exception, so its curve is no longer used.
         if both > 0.5 * whole:
-            law = near if near_odds > far_odds else far
+            law = near if near[0] - far[0] > FAR_LOG_SHARE else far
             mean = model + law[1]
             index = mean + math.sqrt(law[2]) * psi_log(state.horizons[0] * law[2] / variance)
         else:
+            ahead = state.horizons[1]
+            if count > 0 and surprise < 0.0:
+                # Rewards below a curve near 0 agree with it: tests of the arm wait for long games.
+                share = math.sqrt(fit.sketch.factors[arm])
+                far_odds *= min(1.0, share * ahead / LONG_GAME_ROUNDS)
             for odds, law in ((near_odds, near), (far_odds, far)):
-                often = odds / whole * state.horizons[1]
+                often = odds / whole * ahead
                 # Small odds count less than in proportion, because a few lucky rewards do not
                 # make an arm an exception.
                 gain = often * often / (1.0 + often * often)
@@ -86,7 +103,8 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
                 index = max(index, centre + bonus)
     if count > 0 and setup.caution > 0.0:
         ahead = setup.caution * state.horizons[1]
-        index = max(index, floor(model, own, noise, variance, ahead))
+        size = error_variance(guess, FLOOR_LOG_ODDS)
+        index = max(index, floor(model, own, noise, variance, size, ahead))
     # The index mirrored at the mean: a lower bound at the same distance.
     low = 2.0 * mean - index
     rounds = state.horizons[2]
@@ -106,7 +124,9 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         state.indices[arm] = math.inf
 
 
-def floor(model: float, own: float, noise: float, variance: float, ahead: float) -> float:
+def floor(
+    model: float, own: float, noise: float, variance: float, size: float, ahead: float
+) -> float:
     """Return the smallest index of an arm, for a curve that may be slightly wrong.
 
     Args:
@@ -114,39 +134,59 @@ def floor(model: float, own: float, noise: float, variance: float, ahead: float)
         own: the mean of the arm's rewards.
         noise: the variance of that mean.
         variance: the variance of one reward.
+        size: the variance of the curve's error.
         ahead: rounds to look ahead, times the probability that the curve is wrong.
     """
-    trust = FLOOR_VARIANCE / (FLOOR_VARIANCE + noise)
+    trust = size / (size + noise)
     rest = trust * noise
     return model + trust * (own - model) + math.sqrt(rest) * psi_log(ahead * rest / variance)
 
 
+def squared_gap(own: float, model: float, bernoulli: float) -> float:
+    """Return the squared gap between two means, measured by the divergence of Bernoulli rewards.
+
+    >>> round(squared_gap(0.5, 0.6, 0.25), 4), round(squared_gap(0.0, 0.03, 0.03), 5)
+    (0.0102, 0.00183)
+    """
+    chance = min(max(model, MIN_CHANCE), 1.0 - MIN_CHANCE)
+    divergence = negative_entropy(own) - own * math.log(chance) - (1.0 - own) * math.log1p(-chance)
+    return 2.0 * bernoulli * divergence
+
+
 def law_of_exception(
-    count: float, surprise: float, noise: float, spread: float, size: float
+    count: float,
+    surprise: float,
+    gap: float,
+    square: float,
+    noise: float,
+    spread: float,
+    size: float,
 ) -> tuple[float, float, float]:
     """Return the law of an arm whose curve has an error of this variance.
 
-    The result is (odds, mean, variance). The odds are the likelihood ratio of the arm's rewards
-    against a curve that is not badly wrong. The mean is relative to the curve.
+    The result is (log odds, mean, variance). The odds are the likelihood ratio of the arm's
+    rewards against a curve that is not badly wrong. The mean is relative to the curve.
 
     Args:
         count: number of the arm's rewards.
         surprise: their mean minus the model's mean.
+        gap: the squared gap between the two, if the curve is not badly wrong.
+        square: the same for an exception.
         noise: variance of their mean.
         spread: variance of the model's mean, if the curve is not badly wrong.
         size: variance of the error.
 
-    >>> law_of_exception(0, 0.0, 0.0, 0.01, 0.015)
-    (1.0, 0.0, 0.015)
-    >>> odds, mean, variance = law_of_exception(5, 0.5, 0.01, 0.01, 0.015)
-    >>> odds > 1.0, 0.0 < mean < 0.5, variance < 0.01
+    >>> law_of_exception(0, 0.0, 0.0, 0.0, 0.0, 0.01, 0.015)
+    (0.0, 0.0, 0.015)
+    >>> odds, mean, variance = law_of_exception(5, 0.5, 0.25, 0.25, 0.01, 0.01, 0.015)
+    >>> odds > 0.0, 0.0 < mean < 0.5, variance < 0.01
     (True, True, True)
     """
     if count == 0:
-        return 1.0, 0.0, size
+        return 0.0, 0.0, size
     narrow = noise + spread
     wide = narrow + size
     log = 0.5 * math.log(narrow / wide)
-    log += 0.5 * surprise * surprise * (1.0 / narrow - 1.0 / wide)
+    log += 0.5 * (gap / narrow - square / wide)
     trust = size / (size + noise)
-    return math.exp(min(30.0, log)), trust * surprise, trust * noise
+    return log, trust * surprise, trust * noise

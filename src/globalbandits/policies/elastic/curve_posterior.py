@@ -1,14 +1,24 @@
 """The posterior of the parameter and of the size of the curves' errors, on a grid.
 
-The mean of arm k is ``mu_k(theta) + b_k``. The errors ``b_k`` are Normal with mean 0 and standard
-deviation s r_k, where r_k is known (1 by default). One arm may be an exception, whose error has a
-variance larger by z. Given the arms' sample means, the weight of (s, theta) is ::
+The mean of arm k is ``mu_k(theta) + b_k``. Errors have one size on the log-odds scale, where an
+error e moves a mean m by about ``m (1 - m) e``. So the error ``b_k`` is Normal with mean 0 and
+variance ``s**2 r_k**2 f_k``, where r_k is known (1 by default) and ``f_k = (4 m (1 - m))**2`` at a
+first guess m of the curve's mean. One arm may be an exception, whose error has a variance larger
+by z_k. Given the arms' mean rewards x_k, the weight of (s, theta) is ::
 
-    prior(s) * prior(theta) * prod_k Normal(mean_k; mu_k(theta), s**2 r_k**2 + v_k / N_k)
+    prior(s) * prior(theta) * prod_k w_k**(-1/2) * exp(-g_k / (2 w_k)),
+    w_k = s**2 r_k**2 f_k + v_k / N_k
 
 times the odds of the arm that is most likely the exception, if they are above 1. Here v_k is the
-variance of the rewards of arm k, and N_k their number. An index needs the weights of the scales s,
-and the mean and variance of ``mu_k(theta)`` given each s.
+variance of the rewards of arm k, N_k their number, and g_k the squared gap between x_k and
+``mu_k(theta)``. It is measured by the divergence of Bernoulli rewards, ``g_k = 2 u_k
+kl(x_k, mu_k(theta))``, where u_k is the variance that Bernoulli rewards would have. For means far
+from 0 and 1 this is the square of the difference. For exact curves (s = 0) and Bernoulli rewards
+the weight is the exact likelihood: no success in 50 rounds is weak evidence against a mean of 3 %.
+If the curve of an exception carries no information, z_k is .1 and g_k is the plain square.
+
+An index needs the weights of the scales s, and the mean and variance of ``mu_k(theta)`` given each
+s.
 """
 
 import math
@@ -31,7 +41,8 @@ if TYPE_CHECKING:
 
 # The grid, with priors of the parameter and of the scales.
 
-# Sizes s of the errors: standard deviations on the unit reward scale.
+# Sizes s of the errors: standard deviations on the unit reward scale of an arm with mean 1/2. There
+# one unit is four units of log-odds.
 SCALES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 N_SCALES = len(SCALES)
 EQUAL_WEIGHTS = (1.0,) * N_SCALES
@@ -45,21 +56,26 @@ MAX_PRIOR_PARTS = 20
 MIN_PART_WEIGHT = 1e-6
 N_COARSE, N_FINE = 32, 48  # points at which a scale's weight is computed in each pass
 
-# The first guess of the means uses these cells, at most this many rewards per arm, and this
-# variance of a reward.
-SKETCH_CELLS = slice(25, N_CELLS, 50)
+# Means nearer to 0 or 1 have no useful likelihood.
+MIN_CHANCE = 1e-4
+
+# The first guess of the means uses the middle cell of blocks of this size, and at most this many
+# rewards per arm.
+SKETCH_STRIDE = 50
 SKETCH_MAX_REWARDS = 100.0
-SKETCH_VARIANCE = 0.25
+
+# Smallest m (1 - m) of an arm in the size of its error.
+MIN_ERROR_BOUND = 0.002
 
 
 class Prior(NamedTuple):
     """The curves on a grid, with prior weights of the parameter and of the errors' sizes."""
 
     means: FloatArray  # (n_cells, n_arms) mu_k at the middle of each cell
+    log_odds: FloatArray  # (n_cells, n_arms) of the means
+    log_misses: FloatArray  # (n_cells, n_arms) logarithm of 1 minus the mean
     thetas: FloatArray  # (n_cells,) the middles
     log_thetas: FloatArray  # (n_cells,) logarithm of the prior weight
-    sketch: FloatArray  # (n_sketch, n_arms) some rows of the means
-    sketch_logs: FloatArray  # (n_sketch,) the same entries of log_thetas
     relative: FloatArray  # (n_arms,) r_k**2: arm k's error has the standard deviation s r_k
     scales: FloatArray  # (n_scales,) s
     log_weights: FloatArray  # (n_scales,)
@@ -68,17 +84,26 @@ class Prior(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """Scratch arrays of a first guess of the means."""
+    """A first guess of the curves, with its scratch arrays."""
 
+    means: FloatArray  # (n_arms,) of the curves
+    factors: FloatArray  # (n_arms,) f_k
     own: FloatArray  # (n_arms,) mean reward
-    precisions: FloatArray  # (n_arms,)
+    rewards: FloatArray  # (n_arms,) number of rewards used
     logs: FloatArray  # (n_sketch,) of the weight of each cell
 
 
 def no_sketch(prior: Prior) -> Sketch:
-    """Empty scratch arrays."""
-    n_rows, n_arms = prior.sketch.shape
-    return Sketch(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_rows))
+    """Empty arrays."""
+    n_cells, n_arms = prior.means.shape
+    n_rows = n_cells // SKETCH_STRIDE
+    return Sketch(
+        means=np.zeros(n_arms),
+        factors=np.zeros(n_arms),
+        own=np.zeros(n_arms),
+        rewards=np.zeros(n_arms),
+        logs=np.zeros(n_rows),
+    )
 
 
 def default_weights(share: float) -> tuple[float, ...]:
@@ -136,12 +161,14 @@ def build_prior(
     mass = np.array(weights)
     used = mass > 0.0
     sizes = np.ones(model.n_arms) if relative is None else np.array(relative)
+    chances = np.clip(means, MIN_CHANCE, 1.0 - MIN_CHANCE)
+    log_misses = np.log1p(-chances)
     return Prior(
         means=means,
+        log_odds=np.log(chances) - log_misses,
+        log_misses=log_misses,
         thetas=thetas,
         log_thetas=log_thetas,
-        sketch=means[SKETCH_CELLS].copy(),
-        sketch_logs=log_thetas[SKETCH_CELLS].copy(),
         relative=sizes * sizes,
         scales=np.array(SCALES)[used],
         log_weights=np.log(mass[used] / np.sum(mass)),
@@ -150,38 +177,48 @@ def build_prior(
     )
 
 
-def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -> None:
-    """Guess the arms' means before the variances of rewards are known.
+def guess_means(prior: Any, stats: Statistics, noise: Noise, memory: Sketch) -> None:
+    """Guess the arms' means before the variances of rewards are known, and size their errors.
 
-    The curves are averaged over a few cells, with weights for the largest possible variance of
-    rewards. Then each arm's own rewards are added.
+    The curves are averaged over a few cells, with the likelihood of Bernoulli rewards. Then each
+    arm's own rewards are added.
     """
     n_arms = stats.counts.shape[0]
-    own, precisions, logs = memory.own, memory.precisions, memory.logs
+    own, rewards, logs = memory.own, memory.rewards, memory.logs
+    stride = prior.means.shape[0] // logs.shape[0]
     for arm in range(n_arms):
         noise.guesses[arm] = 0.0
         own[arm] = 0.0
-        precisions[arm] = 0.0
+        rewards[arm] = 0.0
         count = float(stats.counts[arm])
         if count > 0.0:
             own[arm] = stats.sums[arm] / count
-            precisions[arm] = min(SKETCH_MAX_REWARDS, count) / (2.0 * SKETCH_VARIANCE)
+            rewards[arm] = min(SKETCH_MAX_REWARDS, count)
     top = -math.inf
     for row in range(logs.shape[0]):
-        log = prior.sketch_logs[row]
+        cell = row * stride + stride // 2
+        log = prior.log_thetas[cell]
         for arm in range(n_arms):
-            gap = own[arm] - prior.sketch[row, arm]
-            log -= gap * gap * precisions[arm]
+            log += rewards[arm] * (
+                own[arm] * prior.log_odds[cell, arm] + prior.log_misses[cell, arm]
+            )
         logs[row] = log
         top = max(top, log)
     mass = 0.0
     for row in range(logs.shape[0]):
+        cell = row * stride + stride // 2
         weight = math.exp(logs[row] - top)
         mass += weight
         for arm in range(n_arms):
-            noise.guesses[arm] += weight * prior.sketch[row, arm]
+            noise.guesses[arm] += weight * prior.means[cell, arm]
     for arm in range(n_arms):
-        noise.guesses[arm] = guess_mean(stats, arm, noise.guesses[arm] / mass)
+        mean = noise.guesses[arm] / mass
+        root = 4.0 * max(mean * (1.0 - mean), MIN_ERROR_BOUND)
+        memory.means[arm] = mean
+        memory.factors[arm] = root * root
+        # Rewards that are rarely above 0 show their variance late.
+        noise.rarities[arm] = 1.0 / root
+        noise.guesses[arm] = guess_mean(stats, arm, mean)
 
 
 # The weights of one scale on the cells that matter, by a coarse and a fine pass.
@@ -189,8 +226,12 @@ def guess_means(prior: Prior, stats: Statistics, noise: Noise, memory: Sketch) -
 # A pass divides a window of cells into blocks of equal size, and uses the middle cell of each
 # block.
 
-# z: the variance of the error of an arm whose curve is badly wrong.
-EXCEPTION_VARIANCE = 0.015
+# There are two kinds of exceptions. The curve of a near one is badly wrong by this much in
+# log-odds, which moves a mean of 1/2 by .12.
+NEAR_LOG_ODDS = 0.5
+# The curve of a far one carries no information. Its error has this variance for every mean.
+FAR_VARIANCE = 0.1
+FAR_SHARE = 0.03  # of all exceptions
 # Blocks whose weight is below exp(-14) of the largest are left out.
 WINDOW_NATS = 14.0
 
@@ -199,8 +240,23 @@ class Gaps(NamedTuple):
     """Squared gaps between mean rewards and curves, in the blocks of one window."""
 
     window: IntArray  # (4,) first cell, size of a block, end cell, number of blocks
-    squares: FloatArray  # (n_arms, n_points) by place in `Scan`, then by block
+    gaps: FloatArray  # (n_arms, n_points) g_k, by place in `Scan`, then by block
+    squares: FloatArray  # (n_arms, n_points) of the differences, in the same order
     logs: FloatArray  # (n_points,) of the prior weight of the parameter
+
+
+def error_variance(mean: float, log_odds: float) -> float:
+    """Return the variance of an error of this size: the square of what it adds to the mean.
+
+    Small means gain more from an error than they lose, and what an arm may gain decides whether
+    it is worth a test.
+
+    >>> round(error_variance(0.5, 0.5), 3), round(error_variance(0.03, 0.5) ** 0.5, 3)
+    (0.015, 0.019)
+    """
+    growth = math.exp(log_odds) - 1.0
+    gain = max(mean * (1.0 - mean), MIN_ERROR_BOUND) * growth / (1.0 + mean * growth)
+    return gain * gain
 
 
 class Scan(NamedTuple):
@@ -210,12 +266,17 @@ class Scan(NamedTuple):
     """
 
     arms: IntArray  # (n_arms,)
-    means: FloatArray  # (n_arms,) mean reward
+    means: FloatArray  # (n_arms,) mean reward x_k
+    entropies: FloatArray  # (n_arms,) of Bernoulli rewards with that mean, times -1
+    bernoulli: FloatArray  # (n_arms,) u_k
     noise: FloatArray  # (n_arms,) v_k / N_k
-    relative: FloatArray  # (n_arms,) r_k**2
-    precisions: FloatArray  # (n_arms,) 1 / (2 (s**2 r_k**2 + noise))
-    gains: FloatArray  # (n_arms,) the precision minus that of an exception
-    odds: FloatArray  # (n_arms,) logarithm of the odds of an exception without a gap
+    relative: FloatArray  # (n_arms,) f_k r_k**2
+    sizes: FloatArray  # (n_arms,) z_k
+    precisions: FloatArray  # (n_arms,) 1 / (2 w_k)
+    gains: FloatArray  # (n_arms,) the precision minus that of a near exception
+    odds: FloatArray  # (n_arms,) logarithm of the odds of a near exception without a gap
+    far_precisions: FloatArray  # (n_arms,) of a far exception
+    far_odds: FloatArray  # (n_arms,) logarithm of the odds of a far exception without a gap
     coarse: Gaps  # of the first pass, the same for all scales
     fine: Gaps  # of the last pass, often the same as for the scale before
     best_odds: FloatArray  # (n_points,) of the likeliest exception, by block
@@ -227,11 +288,16 @@ def no_scan(prior: Prior) -> Scan:
     return Scan(
         arms=np.zeros(n_arms, np.int64),
         means=np.zeros(n_arms),
+        entropies=np.zeros(n_arms),
+        bernoulli=np.zeros(n_arms),
         noise=np.zeros(n_arms),
         relative=np.zeros(n_arms),
+        sizes=np.zeros(n_arms),
         precisions=np.zeros(n_arms),
         gains=np.zeros(n_arms),
         odds=np.zeros(n_arms),
+        far_precisions=np.zeros(n_arms),
+        far_odds=np.zeros(n_arms),
         coarse=_no_gaps(n_arms, prior.n_coarse),
         fine=_no_gaps(n_arms, prior.n_fine),
         best_odds=np.zeros(prior.n_fine),
@@ -239,10 +305,13 @@ def no_scan(prior: Prior) -> Scan:
 
 
 def _no_gaps(n_arms: int, n_points: int) -> Gaps:
-    return Gaps(np.zeros(4, np.int64), np.zeros((n_arms, n_points)), np.zeros(n_points))
+    shape = (n_arms, n_points)
+    return Gaps(np.zeros(4, np.int64), np.zeros(shape), np.zeros(shape), np.zeros(n_points))
 
 
-def list_pulled_arms(prior: Prior, stats: Statistics, variances: FloatArray, scan: Scan) -> int:
+def list_pulled_arms(
+    prior: Prior, stats: Statistics, noise: Noise, sketch: Sketch, scan: Scan
+) -> int:
     """Start a scan: list the arms with rewards, and return their number."""
     clear_scan(scan)
     n_pulled = 0
@@ -251,10 +320,24 @@ def list_pulled_arms(prior: Prior, stats: Statistics, variances: FloatArray, sca
         if count > 0:
             scan.arms[n_pulled] = arm
             scan.means[n_pulled] = stats.sums[arm] / count
-            scan.noise[n_pulled] = variances[arm] / count
-            scan.relative[n_pulled] = prior.relative[arm]
+            scan.entropies[n_pulled] = negative_entropy(scan.means[n_pulled])
+            scan.bernoulli[n_pulled] = noise.bernoulli[arm]
+            scan.noise[n_pulled] = noise.variances[arm] / count
+            scan.relative[n_pulled] = prior.relative[arm] * sketch.factors[arm]
+            scan.sizes[n_pulled] = error_variance(sketch.means[arm], NEAR_LOG_ODDS)
             n_pulled += 1
     return n_pulled
+
+
+def negative_entropy(mean: float) -> float:
+    """Return ``x log(x) + (1 - x) log(1 - x)`` for a mean x of rewards.
+
+    >>> negative_entropy(0.0), round(negative_entropy(0.5), 4)
+    (0.0, -0.6931)
+    """
+    if mean <= 0.0 or mean >= 1.0:
+        return 0.0
+    return mean * math.log(mean) + (1.0 - mean) * math.log(1.0 - mean)
 
 
 def clear_scan(scan: Scan) -> None:
@@ -263,11 +346,16 @@ def clear_scan(scan: Scan) -> None:
         scan.arms[arm] = 0
     for array in (
         scan.means,
+        scan.entropies,
+        scan.bernoulli,
         scan.noise,
         scan.relative,
+        scan.sizes,
         scan.precisions,
         scan.gains,
         scan.odds,
+        scan.far_precisions,
+        scan.far_odds,
         scan.best_odds,
         scan.coarse.logs,
         scan.fine.logs,
@@ -279,22 +367,28 @@ def clear_scan(scan: Scan) -> None:
             gaps.window[i] = 0
         for k in range(gaps.squares.shape[0]):
             for j in range(gaps.squares.shape[1]):
+                gaps.gaps[k, j] = 0.0
                 gaps.squares[k, j] = 0.0
 
 
 def set_precisions(scan: Scan, n_pulled: int, scale: float, exception: float) -> float:
     """Set the precisions for one scale, and return the part of the log weight without theta."""
     log = 0.0
-    before = -math.inf
+    near = -math.inf
+    far = -math.inf
     if exception > 0.0:
-        before = math.log(exception / (1.0 - exception))
+        near = math.log(exception * (1.0 - FAR_SHARE) / (1.0 - exception))
+        far = math.log(exception * FAR_SHARE / (1.0 - exception))
     for k in range(n_pulled):
         spread = scale * scale * scan.relative[k] + scan.noise[k]
-        wide = spread + EXCEPTION_VARIANCE
+        wide = spread + scan.sizes[k]
         log -= 0.5 * math.log(spread)
         scan.precisions[k] = 0.5 / spread
         scan.gains[k] = 0.5 / spread - 0.5 / wide
-        scan.odds[k] = before - 0.5 * math.log(wide / spread)
+        scan.odds[k] = near - 0.5 * math.log(wide / spread)
+        widest = spread + FAR_VARIANCE
+        scan.far_precisions[k] = 0.5 / widest
+        scan.far_odds[k] = far - 0.5 * math.log(widest / spread)
     return log
 
 
@@ -345,12 +439,17 @@ def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps
     if same:
         return
     # Local names save look-ups in compiled code.
-    means, own, arms, squares, logs = prior.means, scan.means, scan.arms, gaps.squares, gaps.logs
+    own, arms, squares, logs = scan.means, scan.arms, gaps.squares, gaps.logs
+    means, log_odds, log_misses = prior.means, prior.log_odds, prior.log_misses
+    entropies, bernoulli = scan.entropies, scan.bernoulli
     for j in range(window[3]):
         cell = block_middle(window, j)
         logs[j] = prior.log_thetas[cell]
         for k in range(n_pulled):
-            gap = own[k] - means[cell, arms[k]]
+            arm = arms[k]
+            divergence = entropies[k] - own[k] * log_odds[cell, arm] - log_misses[cell, arm]
+            gaps.gaps[k, j] = 2.0 * bernoulli[k] * divergence
+            gap = own[k] - means[cell, arm]
             squares[k, j] = gap * gap
 
 
@@ -360,6 +459,7 @@ def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray)
     The inner loop runs over blocks. It has no running sum, so the compiler can vectorise it.
     """
     squares, priors, odds = gaps.squares, gaps.logs, scan.best_odds
+    all_gaps = gaps.gaps
     n_blocks = gaps.window[3]
     for j in range(n_blocks):
         logs[j] = priors[j]
@@ -367,11 +467,15 @@ def compute_log_weights(scan: Scan, n_pulled: int, gaps: Gaps, logs: FloatArray)
     for k in range(n_pulled):
         precision = scan.precisions[k]
         gain = scan.gains[k]
-        before = scan.odds[k]
+        near = scan.odds[k]
+        far_precision = scan.far_precisions[k]
+        far = scan.far_odds[k]
         for j in range(n_blocks):
-            square = squares[k, j]
-            logs[j] -= square * precision
-            odds[j] = max(odds[j], square * gain + before)
+            gap = all_gaps[k, j]
+            usual = gap * precision
+            logs[j] -= usual
+            odds[j] = max(odds[j], gap * gain + near)
+            odds[j] = max(odds[j], usual - squares[k, j] * far_precision + far)
     top = -math.inf
     for j in range(n_blocks):
         logs[j] += odds[j]
@@ -407,7 +511,7 @@ class Fit(NamedTuple):
     scan: Scan  # scratch arrays of the passes
     first: FloatArray  # (n_arms,) scratch array: sums of the curves
     second: FloatArray  # (n_arms,) scratch array: sums of their squares
-    sketch: Sketch  # scratch arrays of a first guess
+    sketch: Sketch  # a first guess of the curves
 
 
 def no_fit(prior: Prior) -> Fit:
@@ -428,21 +532,19 @@ def no_fit(prior: Prior) -> Fit:
     )
 
 
-def fit_errors(
-    prior: Prior, exception: float, stats: Statistics, variances: FloatArray, fit: Fit
-) -> None:
+def fit_errors(prior: Prior, exception: float, stats: Statistics, noise: Noise, fit: Fit) -> None:
     """Fit the posterior to the statistics.
 
     Args:
         prior: the grid.
         exception: the prior probability that an arm is the exception; 0 for none.
         stats: the rewards.
-        variances: (n_arms,) variances of the arms' rewards.
-        fit: receives the result.
+        noise: variances of the arms' rewards.
+        fit: has the first guess of the curves, and receives the result.
     """
     n_scales = prior.scales.shape[0]
     n_arms = stats.counts.shape[0]
-    n_pulled = list_pulled_arms(prior, stats, variances, fit.scan)
+    n_pulled = list_pulled_arms(prior, stats, noise, fit.sketch, fit.scan)
     # Local names save look-ups in compiled code.
     means, thetas, first, second = prior.means, fit.thetas, fit.first, fit.second
     for i in range(n_scales):

@@ -8,8 +8,9 @@ import numpy as np
 
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import PolicyError
+from globalbandits.model.vector_model import VectorModel
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.elastic import drift_rules
+from globalbandits.policies.elastic import drift_rules, several_rules
 from globalbandits.policies.elastic.curve_posterior import (
     MAX_PRIOR_PARTS,
     N_SCALES,
@@ -18,6 +19,7 @@ from globalbandits.policies.elastic.curve_posterior import (
     build_prior,
     default_weights,
 )
+from globalbandits.policies.elastic.several_posterior import build_several_prior
 from globalbandits.policies.elastic.stationary_rules import (
     Posterior,
     Setup,
@@ -29,11 +31,12 @@ from globalbandits.policies.elastic.stationary_rules import (
     update,
 )
 from globalbandits.policies.shared.noise_variance import DIFFERENT_ARMS
+from globalbandits.policies.shared.ridge_posterior import require_few_numbers
 from globalbandits.policies.shared.worth import unit_scale
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
 
 # Default prior probability that one curve is badly wrong, and the horizon in rounds from which it
@@ -148,21 +151,38 @@ class Elastic(Policy):
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def rules_of(self, setup: Any) -> Rules:
+        """The rules for one unknown number, or for several."""
+        several = isinstance(setup, several_rules.Setup)
+        return several_rules.RULES if several else self.rules
+
+    def setup(self, model: "AnyModel") -> Any:
         """Return the model on a grid, and the constants."""
         right = self.arm_errors is None or len(self.arm_errors) == model.n_arms
         rule = f"have one entry for each of the {model.n_arms} arms"
         require(right, "arm_errors", rule, self.arm_errors, PolicyError)
         share = min(1.0, (self.horizon or LONG_HORIZON) / LONG_HORIZON)
         weights = self.prior or default_weights(share)
-        prior = build_prior(model, weights, self.theta_prior or (1.0,), self.arm_errors)
+        several = isinstance(model, VectorModel)
+        prior: Any
+        if several:
+            require_few_numbers(model, "Elastic")
+            rule = "be False for a model with several unknown numbers"
+            require(not self.drift, "drift", rule, self.drift, PolicyError)
+            rule = "be None for a model with several unknown numbers"
+            none = self.theta_prior is None
+            require(none, "theta_prior", rule, self.theta_prior, PolicyError)
+            prior = build_several_prior(model, weights, self.arm_errors)
+        else:
+            prior = build_prior(model, weights, self.theta_prior or (1.0,), self.arm_errors)
         exception = (
             DEFAULT_EXCEPTION_PROBABILITY * share if self.exception is None else self.exception
         )
         caution = (
             3.0 * DEFAULT_EXCEPTION_PROBABILITY * share if self.caution is None else self.caution
         )
-        return Setup(
+        kind: Any = several_rules.Setup if several else Setup
+        return kind(
             tables=model.tables,
             prior=prior,
             pooling=DIFFERENT_ARMS,
@@ -173,7 +193,7 @@ class Elastic(Policy):
             proved=self.proved,
         )
 
-    def reason(self, setup: Setup, stats: Statistics, state: Any) -> str:
+    def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Give the index and the expected size of the curves' errors."""
         shown = self._deciding(state)
         scale = float(shown.fit.scale_weights @ setup.prior.scales)
@@ -182,7 +202,7 @@ class Elastic(Policy):
             f"the curves being off by {scale:.2g} (posterior mean of the standard deviation)"
         )
 
-    def details(self, setup: Setup, stats: Statistics, state: Any) -> dict[str, Any]:
+    def details(self, setup: Any, stats: Statistics, state: Any) -> dict[str, Any]:
         """Return posterior weights of the errors' sizes, and every arm's mean and index."""
         shown = self._deciding(state)
         window = {"window": drift_rules.WINDOW_ROUNDS[int(state.deciding[0])]} if self.drift else {}

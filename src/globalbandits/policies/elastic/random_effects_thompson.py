@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.elastic.curve_posterior import (
     EQUAL_WEIGHTS,
     N_SCALES,
@@ -75,12 +75,13 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     window = state.fit.windows[scale]
     block = draw(state.fit.weights[scale], window[3], rng)
     cell = window[0] + block * window[1] + int(rng.random() * block_size(window, block))
-    error = setup.prior.scales[scale] * setup.prior.scales[scale]
+    common = setup.prior.scales[scale] * setup.prior.scales[scale]
     best = 0
     largest = -math.inf
     for arm in range(stats.counts.shape[0]):
         value = setup.prior.means[cell, arm]
-        if error > 0.0:
+        if common > 0.0:
+            error = common * state.fit.sketch.factors[arm]
             rest = error
             if stats.counts[arm] > 0:
                 noise = state.noise.variances[arm] / stats.counts[arm]
@@ -135,7 +136,7 @@ def refit(setup: Setup, state: State) -> None:
     state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
     guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
     learn_noise(fitted, state.noise, setup.pooling)
-    fit_errors(setup.prior, 0.0, fitted, state.noise.variances, state.fit)
+    fit_errors(setup.prior, 0.0, fitted, state.noise, state.fit)
 
 
 def resume(setup: Setup, stats: Statistics, state: State) -> bool:
@@ -181,6 +182,7 @@ class RandomEffectsThompson(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model on a grid."""
+        require_one_number(model, "RandomEffectsThompson")
         return Setup(model.tables, build_prior(model, self.prior or EQUAL_WEIGHTS), SIMILAR_ARMS)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:

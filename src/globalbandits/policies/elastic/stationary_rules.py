@@ -131,10 +131,15 @@ def fit_all(setup: Setup, stats: Statistics, state: Posterior, rounds: float) ->
 def refit(setup: Setup, state: Posterior, rounds: float) -> None:
     """Recompute everything except the indices from the statistics of the last fit."""
     fitted = state.fitted
-    total = float(fitted.total[0])
     guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
     learn_noise(fitted, state.noise, setup.pooling)
-    fit_errors(setup.prior, setup.exception, fitted, state.noise.variances, state.fit)
+    fit_errors(setup.prior, setup.exception, fitted, state.noise, state.fit)
+    set_horizons(setup, state, rounds)
+
+
+def set_horizons(setup: Setup, state: Posterior, rounds: float) -> None:
+    """Set how far indices and tests look ahead after this number of rounds."""
+    total = float(state.fitted.total[0])
     state.horizons[0] = total + 1.0
     state.horizons[2] = total + 1.0
     state.horizons[1] = max(

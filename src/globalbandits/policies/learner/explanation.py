@@ -3,19 +3,17 @@
 import copy
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from globalbandits import pages
+from globalbandits.evidence.evidence import MIN_OBSERVATIONS_AT_END
+from globalbandits.model import AnyModel, RewardModel, VectorModel
 from globalbandits.model.tables import evaluate
 from globalbandits.plots.labels import alike, counted
 from globalbandits.policies.base import Policy, Setup, State
 from globalbandits.statistics import Statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
-
 
 _MAX_ROWS = 20
 
@@ -39,19 +37,25 @@ class Explanation:
 
     policy: str
     n_observations: int
-    estimate: float | None
+    estimate: float | dict[str, float] | None  # a dict by name for several unknown numbers
     choice: int  # what `select` would return now
     reason: str
     details: dict[str, Any]  # the policy's own numbers; for BUW the phase and C2
     arms: tuple[ArmReport, ...]
     valued: bool = False  # whether worth differs from the mean reward
+    remarks: tuple[str, ...] = ()  # what may be wrong with domain or arms
+    # Posterior standard deviation of each of several unknown numbers; of the prior at first.
+    deviations: dict[str, float] | None = None
 
     def __str__(self) -> str:
         """Heading, choice with its reason, and a table of the arms."""
         cells = self._cells()
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
         rows = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
-        return "\n".join([self._heading(), f"next: {self._next()}", *rows, *self._left_out()])
+        notes = [f"note: {remark}" for remark in self.remarks]
+        return "\n".join(
+            [self._heading(), f"next: {self._next()}", *rows, *self._left_out(), *notes]
+        )
 
     def _repr_html_(self) -> str:
         header, *rows = self._cells()
@@ -60,14 +64,14 @@ class Explanation:
                 pages.paragraph(f"Next: {self._next()}", strong=True),
                 pages.paragraph(self._heading()),
                 pages.table(header, rows),
-                *map(pages.paragraph, self._left_out()),
+                *map(pages.paragraph, (*self._left_out(), *self.remarks)),
             ]
         )
 
     def _heading(self) -> str:
         n_used = sum(row.pulls for row in self.arms)
         used = "" if n_used == self.n_observations else f", of which {n_used} count now"
-        estimate = f"estimate {_number(self.estimate)}"
+        estimate = f"estimate {show_estimate(self.estimate, self.deviations)}"
         return (
             f"{self.policy} after {counted(self.n_observations, 'observation')}{used}; {estimate}"
         )
@@ -110,7 +114,7 @@ class Explanation:
 
 def explain(
     policy: Policy,
-    model: "RewardModel",
+    model: RewardModel,
     setup: Setup,
     stats: Statistics,
     state: State,
@@ -118,7 +122,17 @@ def explain(
 ) -> Explanation:
     """Explain the next decision without changing the state or the generator."""
     low, high = model.reward_range
-    estimate = _or_none(policy.rules.estimate(setup, stats, state))
+    rules = policy.rules_of(setup)
+    estimate: float | dict[str, float] | None
+    deviations = None
+    if rules.numbers is None:
+        estimate = _or_none(rules.estimate(setup, stats, state))
+    else:
+        numbers, spread = rules.numbers(setup, stats, state)
+        estimate = dict(zip(model.parameters, numbers.tolist(), strict=True))
+        deviations = dict(zip(model.parameters, spread.tolist(), strict=True))
+        if stats.total[0] == 0:
+            estimate = None
     model_means = [None] * model.n_arms if estimate is None else model.means(estimate).tolist()
     used = policy.observed(stats, state)
     arms = []
@@ -147,12 +161,73 @@ def explain(
         policy=policy.label,
         n_observations=int(stats.total[0]),
         estimate=estimate,
-        choice=int(policy.rules.select(setup, stats, state, copy.deepcopy(rng))),
+        choice=int(rules.select(setup, stats, state, copy.deepcopy(rng))),
         reason=reason if moved is None else f"{moved} (unlimited: {reason})",
         details=policy.details(setup, stats, state),
         arms=tuple(arms),
         valued=model.valued,
+        remarks=learning_remarks(model, int(stats.total[0]), estimate),
+        deviations=deviations,
     )
+
+
+def show_estimate(
+    estimate: float | dict[str, float] | None, deviations: dict[str, float] | None = None
+) -> str:
+    """Return an estimate as text, with the standard deviations of several numbers.
+
+    >>> show_estimate({"level": 0.5, "slope": 0.2}, {"level": 0.1, "slope": 0.03})
+    'level 0.5 (sd 0.1), slope 0.2 (sd 0.03)'
+    """
+    if not isinstance(estimate, dict):
+        return _number(estimate)
+    spread = {} if deviations is None else deviations
+    return ", ".join(
+        f"{name} {_number(value)}" + (f" (sd {spread[name]:.2g})" if name in spread else "")
+        for name, value in estimate.items()
+    )
+
+
+def learning_remarks(model: Any, n_observations: int, estimate: Any) -> tuple[str, ...]:
+    """Return remarks about an estimate at the end of the domain, or a best arm at the end.
+
+    Args:
+        model: a `RewardModel` or a `VectorModel`; there are no remarks about others.
+        n_observations: number of rewards; with few there is no remark about the estimate.
+        estimate: of the parameter, or of several by name.
+    """
+    if not isinstance(model, RewardModel | VectorModel):
+        return ()
+    if estimate is None or n_observations < MIN_OBSERVATIONS_AT_END:
+        return model.remarks
+    found, end = list(model.remarks), estimated_end(model, n_observations, estimate)
+    if end:
+        found.append(f"the estimate lies at the {end} end of the domain: widen the domain")
+    text = end_of_offer(model, int(model.worth(estimate).argmax()))
+    return (*found, text) if text else tuple(found)
+
+
+def estimated_end(model: Any, n_observations: int, estimate: Any) -> str:
+    """Return "lower" or "upper" if enough rewards put the estimate at that end of the domain."""
+    if n_observations < MIN_OBSERVATIONS_AT_END or not isinstance(model, RewardModel):
+        return ""
+    return model.end_of_domain(estimate)
+
+
+def end_of_offer(model: AnyModel, arm: int) -> str:
+    """Return a remark if the best arm is the highest or lowest of numbers; "" otherwise.
+
+    >>> import globalbandits as gb
+    >>> end_of_offer(gb.demand.exponential([2.0, 3.0, 4.0]), 2)
+    '4.0 is the highest arm on offer: a higher one may be better'
+    """
+    arms = model.arms
+    if len(arms) < 2 or not all(isinstance(each, int | float) for each in arms):
+        return ""
+    for end, word, better in ((max(arms), "highest", "higher"), (min(arms), "lowest", "lower")):
+        if arms[arm] == end:
+            return f"{end!r} is the {word} arm on offer: a {better} one may be better"
+    return ""
 
 
 def _or_none(value: float) -> float | None:

@@ -1,6 +1,7 @@
 """`Learner`: a policy that decides and learns online, one decision and one reward at a time."""
 
 import threading
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +25,7 @@ from globalbandits._validation import as_integer, require
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import (
+    ConfidenceSet,
     Contenders,
     Drift,
     Earnings,
@@ -36,9 +38,15 @@ from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saved_state
-from globalbandits.policies.learner.explanation import Explanation, explain
+from globalbandits.policies.learner.explanation import (
+    Explanation,
+    estimated_end,
+    explain,
+    show_estimate,
+)
 from globalbandits.policies.learner.saved_state import (
     Lineage,
+    Record,
     Seen,
     check_same,
     encode_model,
@@ -47,6 +55,7 @@ from globalbandits.policies.learner.saved_state import (
     saved_arms,
 )
 from globalbandits.policies.learner.stop_when import REASONS, StopWhen
+from globalbandits.policies.wrappers.inner_policy import copy_into
 from globalbandits.statistics import Statistics, count
 
 if TYPE_CHECKING:
@@ -62,9 +71,9 @@ if TYPE_CHECKING:
 class Learner:
     """One policy learning online on one model.
 
-    `select` changes only the random generator, so several decisions may be open at once.
-    Rewards may arrive late, in any order, one by one or in batches. Threads may share a
-    learner: calls run one after the other.
+    Several decisions may be open at once. Rewards may arrive late, in any order, one by one or in
+    batches. `select` changes only the random generator, except for a policy that counts decisions
+    (`Limited`). Threads may share a learner: calls run one after the other.
 
     Args:
         policy: a policy such as ``WAGP()``.
@@ -97,13 +106,15 @@ class Learner:
             raise PolicyError(f"policy must be a policy such as WAGP(), got {policy!r}")
         self._policy = policy
         self._model = model
-        self._rules = policy.rules
         self._setup = policy.setup(model)
-        self._state = policy.rules.init(self._setup)
+        self._rules = policy.rules_of(self._setup)
+        self._state = self._rules.init(self._setup)
         self._stats = statistics.no_statistics(model.n_arms)
         self._evidence = Evidence(model, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
         self._lineage = Lineage.new()
+        # Decisions and rewards in their order, if the policy counts decisions.
+        self._record = Record()
         # Increases whenever rewards are learned, forgotten or merged.
         self._version = 0
         self._lock = threading.RLock()
@@ -118,7 +129,10 @@ class Learner:
     def __repr__(self) -> str:
         """The policy, the numbers of arms and observations, and the estimate."""
         estimate = self.estimate
-        shown = "" if estimate is None else f", estimate {estimate:.6g}"
+        shown = "" if estimate is None else f", estimate {show_estimate(estimate)}"
+        end = estimated_end(self._model, self.n_observations, estimate)
+        if end:
+            shown += f" at the {end} end of the domain"
         return (
             f"Learner({self._policy.label}, {self._model.n_arms} arms, "
             f"{self.n_observations} observations{shown})"
@@ -134,23 +148,94 @@ class Learner:
         *,
         rng: np.random.Generator | None = None,
         allowed: "Iterable[int] | None" = None,
+        record: bool = True,
     ) -> int:
-        """Return the index of the arm to play next. Only the random generator changes.
+        """Return the index of the arm to play next.
+
+        A policy that counts decisions (`Limited`) counts this one. Use `explain` to look at the
+        next choice without deciding.
 
         Args:
             rng: a generator to draw from instead of the learner's own.
             allowed: the arms that may be played this time. A choice outside is replaced by the
-                nearest allowed arm in the arms' order, by the lower one of two.
+                nearest allowed arm in the arms' order, by the lower one of two. The limits of the
+                policy apply as well.
+            record: False if the decision is counted later, by `decide`.
+
+        Raises:
+            PolicyError: if the policy's limits allow no arm now.
+            RewardError: if they allow none of ``allowed``.
         """
         may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
         if rng is not None:
             require_generator(rng)
         with self._lock:
+            if may is not None:
+                may = self._within_limits(may)
             if rng is None:
                 arm = self._calls.choose()
             else:
                 arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
+            if self._rules.decide is not None:
+                if arm < 0:
+                    raise PolicyError(
+                        f"max_open must leave an arm to play, got {self._policy.label} with all "
+                        "arms within the limits at their maximum: wait for a reward"
+                    )
+                arm = arm if may is None else nearest(arm, may)
+                if record:
+                    self._count_decision(arm)
+                return arm
         return arm if may is None else nearest(arm, may)
+
+    def decide(self, arm: int) -> None:
+        """Count a decision for an arm that was not made by `select`, or not counted by it.
+
+        Only a policy that counts decisions (`Limited`) is changed.
+        """
+        index = as_arm("arm", arm, self._model.n_arms)
+        with self._lock:
+            if self._rules.decide is not None:
+                self._count_decision(index)
+
+    def admissible(self) -> list[int] | None:
+        """Return the arms that the policy's limits allow now; None if it has no limits."""
+        with self._lock:
+            return self._policy.admissible(self._setup, self._stats, self._state)
+
+    def recommend(self) -> int:
+        """Return the arm to recommend if no decision follows.
+
+        It is the arm that is worth most at the estimate, or at the observed means if the policy has
+        no estimate. Cohorts and steps do not apply, and nothing is drawn to explore. `Limited`
+        recommends only arms with rewards, unless it has ``recommend_untried``.
+        """
+        with self._lock:
+            parts = self._setup, self._stats, self._state
+            if self._rules.recommend is not None:
+                return int(self._rules.recommend(*parts, self._rng))
+            theta = float(self._rules.estimate(*parts))
+            if not np.isnan(theta):
+                return self._model.best_arms(theta)[0]
+            known = {row.arm: row.worth for row in self.explain().arms if row.worth is not None}
+        rule = "have a reward before an arm is recommended"
+        require(len(known) > 0, "learner", rule, self, PolicyError)
+        return max(known, key=lambda arm: known[arm])
+
+    def _within_limits(self, may: list[int]) -> list[int]:
+        """Return the allowed arms that the policy's limits allow too."""
+        limits = self._policy.admissible(self._setup, self._stats, self._state)
+        if limits is None:
+            return may
+        left = [arm for arm in may if arm in limits]
+        rule = f"have an arm within the limits, which are {limits}"
+        require(len(left) > 0, "allowed", rule, may, RewardError)
+        return left
+
+    def _count_decision(self, arm: int) -> None:
+        assert self._rules.decide is not None
+        self._rules.decide(self._setup, self._stats, self._state, arm)
+        self._record.add(arm, None)
 
     def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
         """Return the estimate, every arm's statistics, and the next choice with its reason.
@@ -199,6 +284,8 @@ class Learner:
         with self._lock:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
+                if self._rules.decide is not None:
+                    self._record.add(index, unit)
                 self._version += 1
 
     def forget(
@@ -212,19 +299,21 @@ class Learner:
         """Undo one earlier `update` with the same arm and reward.
 
         The learner then equals one that learned only the other rewards, up to rounding of the
-        sums. A policy whose state does not follow from counts and sums raises a PolicyError.
+        sums. A policy that counts decisions is recomputed from all other decisions and rewards, in
+        their order; the decision of the forgotten reward is open again. Any other policy whose
+        state does not follow from counts and sums raises a PolicyError.
 
         Args:
             arm: index of the arm.
             reward: the reward as it was observed.
             arm_value: the arm's value, such as its price, instead of its index.
             number: the observation's number, counted from 1. Without it the search for drift
-                starts over.
+                starts over, and a policy that counts decisions forgets the last such reward.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=False)
         rebuild = self._rules.rebuild
-        if rebuild is None:
+        if rebuild is None and self._rules.decide is None:
             raise PolicyError(
                 f"{self._policy.label} cannot forget: the order of rewards matters to it, "
                 "or its state needs more than their number, sum and squares"
@@ -233,10 +322,24 @@ class Learner:
         unit = as_unit("reward", reward, self._model.reward_range)
         with self._lock:
             self._check_observed(index, unit, reward)
+            place = None if rebuild is not None else self._record.find(index, unit, number)
             self._evidence.unnote(index, unit, number)
-            statistics.uncount(self._stats, index, unit)
-            rebuild(self._setup, self._stats, self._state)
+            if rebuild is not None:
+                statistics.uncount(self._stats, index, unit)
+                rebuild(self._setup, self._stats, self._state)
+            else:
+                assert place is not None
+                self._record.remove(place)
+                self._replay()
             self._version += 1
+
+    def _replay(self) -> None:
+        """Recompute statistics and state from the record."""
+        state = self._rules.init(self._setup)
+        statistics.clear(self._stats)
+        self._record.replay(self._rules, self._setup, self._stats, state)
+        # Compiled code holds the memory of the state.
+        copy_into(self._state, state)
 
     def _check_observed(self, arm: int, unit: float, reward: object) -> None:
         """Raise a RewardError if the arm cannot have had this reward."""
@@ -283,9 +386,17 @@ class Learner:
         return low + (high - low) * units
 
     @property
-    def estimate(self) -> float | None:
-        """Estimate of the parameter; None before any reward, or if the policy has no estimate."""
+    def estimate(self) -> float | dict[str, float] | None:
+        """Estimate of the parameter; None before any reward, or if the policy has no estimate.
+
+        A dict by name for a `VectorModel`.
+        """
         with self._lock:
+            if self._rules.numbers is not None:
+                if self.n_observations == 0:
+                    return None
+                means, _ = self._rules.numbers(self._setup, self._stats, self._state)
+                return dict(zip(self._model.parameters, means.tolist(), strict=True))
             theta = float(self._rules.estimate(self._setup, self._stats, self._state))
         return None if np.isnan(theta) else theta
 
@@ -303,13 +414,17 @@ class Learner:
         """Return an interval that contains the parameter at all times with this probability."""
         return self._evidence_now().interval(confidence)
 
+    def region(self, confidence: float = 0.95) -> ConfidenceSet:
+        """Return a set that holds all unknown numbers at all times at this confidence."""
+        return self._evidence_now().region(confidence)
+
     def evidence_against_model(self) -> ModelEvidence:
         """Return the strength of the rewards' evidence against the model at every parameter."""
         return self._evidence_now().against_model()
 
-    def contenders(self, confidence: float = 0.95) -> Contenders:
-        """Return the arms that can still be best."""
-        return self._evidence_now().contenders(confidence)
+    def contenders(self, confidence: float = 0.95, errors: float = 0.0) -> Contenders:
+        """Return the arms that can still be best; ``errors`` is how wrong curves may be."""
+        return self._evidence_now().contenders(confidence, errors)
 
     def drift(self, alpha: float = 0.05) -> Drift:
         """Test whether the parameter has changed, with false-alarm rate ``alpha``."""
@@ -339,7 +454,8 @@ class Learner:
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs, as a dict that can be written as JSON."""
         with self._lock:
-            return {
+            record = {} if self._rules.decide is None else {"record": self._record.encode()}
+            return record | {
                 "format": saved_state.FORMAT,
                 "version": saved_state.VERSION,
                 "policy": self._policy.to_dict(),
@@ -390,13 +506,16 @@ class Learner:
         check_same(self._model, state["model"])
         saved = decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
+        if self._rules.decide is not None:
+            self._record = Record.decode(state.get("record"), self._stats)
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
 
     def _take_over(self, state: "Mapping[str, Any]") -> None:
         """Fill this new learner with the rewards of a state of another policy or model."""
-        if self._rules.rebuild is None:
+        rebuild, has_record = self._rules.rebuild, "record" in state
+        if rebuild is None and not (has_record and self._rules.decide is not None):
             raise PolicyError(
                 f"{self._policy.label} cannot take over rewards: their order matters to it"
             )
@@ -404,8 +523,12 @@ class Learner:
         n_arms = len(saved_arms(state["model"]))
         old = decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
         rows = match_arms(self._model, state["model"], old)
-        statistics.assign(self._stats, move(old, rows))
-        self._rules.rebuild(self._setup, self._stats, self._state)
+        if rebuild is not None:
+            statistics.assign(self._stats, move(old, rows))
+            rebuild(self._setup, self._stats, self._state)
+        else:
+            self._record = Record.decode(state["record"], old).moved(rows)
+            self._replay()
         self._evidence = Evidence.take_over(self._model, state["evidence"], old, rows, self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
 
@@ -418,7 +541,13 @@ class Learner:
             )
 
     def with_policy(self, policy: Policy) -> "Learner":
-        """Return a learner with another policy, or other parameters, and the same rewards."""
+        """Return a learner with another policy, or other parameters, and the same rewards.
+
+        A warning says that limits end, if this policy has limits and the other one has none.
+        """
+        if self._rules.decide is not None and policy.rules.decide is None:
+            text = f"the limits of {self._policy.label} end: {policy.label} has none"
+            warnings.warn(text, UserWarning, stacklevel=2)
         state, compiled = self.state(), self._calls.compiled
         return Learner.restore(policy, self._model, state, rebase=True, compiled=compiled)
 
@@ -555,11 +684,11 @@ class Calls:
         wanted = compiled is None or isinstance(compiled, bool)
         require(wanted, "compiled", "be True, False or None", compiled, PolicyError)
         self.compiled = compiled
-        self._policy = policy
         self._live = live
         self._evidence = evidence
         self._call: Callable[[int, float], int] | None = None  # None in plain Python
-        loop, name = live_loop(policy.rules), type(policy).__name__
+        self._rules = policy.rules_of(live.setup)
+        loop, name = live_loop(self._rules), type(policy).__name__
         if compiled is None:
             self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
         elif compiled:
@@ -575,7 +704,7 @@ class Calls:
         if self._call is not None:
             return self._call(CHOOSE, 0.0)
         setup, stats, state, rng, _ = self._live
-        return int(self._policy.rules.select(setup, stats, state, rng))
+        return int(self._rules.select(setup, stats, state, rng))
 
     def learn(self, arm: int, unit: float) -> None:
         """Learn a reward on the unit scale."""
@@ -585,5 +714,5 @@ class Calls:
             return
         setup, stats, state, _, _ = self._live
         count(stats, arm, unit)
-        self._policy.rules.update(setup, stats, state, arm, unit)
+        self._rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)

@@ -18,14 +18,14 @@ from globalbandits._plain_data import (
 )
 from globalbandits._random import Stream, generator
 from globalbandits._types import FloatArray
-from globalbandits._validation import as_seed, show
-from globalbandits.errors import PolicyError, StateError
+from globalbandits._validation import as_seed, require, show
+from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.wrappers.inner_policy import (
     check_kept,
     derive,
 )
-from globalbandits.statistics import Statistics, no_statistics
+from globalbandits.statistics import Statistics, count, no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
@@ -45,6 +45,9 @@ KEYS = (
     "evidence",
 )
 
+# Largest difference of a reward from one in the record, on the unit scale.
+_SAME_UNIT = 1e-12
+
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 
@@ -59,7 +62,7 @@ def check_header(state: Any) -> None:
             f"state must have version {VERSION}, got {show(version)}: "
             "states of other versions cannot be read; update a new learner with its rewards"
         )
-    check_keys("state", state, KEYS)
+    check_keys("state", state, KEYS if "record" not in state else (*KEYS, "record"))
 
 
 def kept_fields(rules: Rules, state: State) -> tuple[str, ...]:
@@ -87,6 +90,93 @@ def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> St
     state = derived._replace(**fields)
     check_kept(rules, setup, stats, state, derived)
     return state
+
+
+class Record:
+    """The decisions and rewards of a learner in their order.
+
+    Only for a policy that counts decisions: its state depends on the order.
+    """
+
+    def __init__(self) -> None:
+        self._arms: list[int] = []
+        self._rewards: list[float | None] = []  # on the unit scale; None for a decision
+
+    def add(self, arm: int, reward: float | None) -> None:
+        """Add a reward, or a decision if the reward is None."""
+        self._arms.append(arm)
+        self._rewards.append(reward)
+
+    def find(self, arm: int, reward: float, number: int | None) -> int:
+        """Return the place of a reward: the last such one, or the one with this number."""
+        places = [place for place, unit in enumerate(self._rewards) if unit is not None]
+        if number is not None:
+            rule = f"be from 1 to {len(places)}, the number of rewards"
+            known = 1 <= number <= len(places)
+            require(known, "number", rule, number, RewardError)
+            places = [places[number - 1]]
+        for place in reversed(places):
+            unit = self._rewards[place]
+            if self._arms[place] == arm and unit is not None and abs(unit - reward) <= _SAME_UNIT:
+                return place
+        where = "" if number is None else f" as number {number}"
+        raise RewardError(f"reward must be one that arm {arm} has had{where}, got {reward!r}")
+
+    def remove(self, place: int) -> None:
+        """Remove the reward at a place."""
+        del self._arms[place], self._rewards[place]
+
+    def replay(self, rules: Rules, setup: Setup, stats: Statistics, state: State) -> None:
+        """Count all decisions and rewards in empty statistics and a new state."""
+        assert rules.decide is not None
+        for arm, reward in zip(self._arms, self._rewards, strict=True):
+            if reward is None:
+                rules.decide(setup, stats, state, arm)
+            else:
+                count(stats, arm, reward)
+                rules.update(setup, stats, state, arm, reward)
+
+    def moved(self, rows: list[int | None]) -> "Record":
+        """Return the record with the arms of a new model, from the rows that `match_arms` found."""
+        places = {row: arm for arm, row in enumerate(rows) if row is not None}
+        lost = sorted(set(self._arms) - places.keys())
+        if lost:
+            raise StateError(f"model must keep the arms that were played, got one without {lost}")
+        record = Record()
+        record._arms = [places[arm] for arm in self._arms]
+        record._rewards = list(self._rewards)
+        return record
+
+    def encode(self) -> dict[str, Any]:
+        """Encode the record as plain lists."""
+        return {"arms": list(self._arms), "rewards": list(self._rewards)}
+
+    @classmethod
+    def decode(cls, saved: Any, stats: Statistics) -> "Record":
+        """Decode a record, and check that it leads to these statistics."""
+        check_keys("record", saved, ("arms", "rewards"))
+        arms, rewards = saved["arms"], saved["rewards"]
+        lists = isinstance(arms, list) and isinstance(rewards, list) and len(arms) == len(rewards)
+        if not lists or not all(_is_entry(*entry) for entry in zip(arms, rewards, strict=True)):
+            raise StateError(f"record must have arms and rewards of one length, got {show(saved)}")
+        record, total = cls(), no_statistics(len(stats.counts))
+        for arm, reward in zip(arms, rewards, strict=True):
+            if arm >= len(stats.counts):
+                raise StateError(f"record must have arms of the model, got {arm}")
+            if reward is not None:
+                count(total, arm, float(reward))
+            record.add(arm, None if reward is None else float(reward))
+        if not np.array_equal(total.counts, stats.counts) or not np.allclose(
+            total.sums, stats.sums
+        ):
+            raise StateError("record must lead to the statistics, got another one")
+        return record
+
+
+def _is_entry(arm: Any, reward: Any) -> bool:
+    if type(arm) is not int or arm < 0:
+        return False
+    return reward is None or (type(reward) in (int, float) and 0.0 <= reward <= 1.0)
 
 
 def as_generator(seed: int | np.random.Generator | None) -> np.random.Generator:

@@ -12,6 +12,8 @@ from globalbandits.evidence.stop_rules import (
     ONE_CONTENDER,
     TOO_HIGH,
     Stop,
+    is_too_high,
+    weigh,
 )
 from globalbandits.policies.shared.grid import (
     as_cells,
@@ -19,10 +21,14 @@ from globalbandits.policies.shared.grid import (
     build,
     unit_means,
 )
+from globalbandits.statistics import no_statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
+
+# A rule that continues after this number of largest rewards, and no others, cannot stop a run.
+_WORST_REWARDS = 36
 
 REASONS = {TOO_HIGH: "too high", ONE_CONTENDER: "one contender", DECISIONS: "decisions"}
 _CONFIDENCE_KINDS = ("posterior", "anytime")
@@ -47,7 +53,10 @@ class StopWhen:
             refuted. Under the model, the probability of ever stopping wrongly is at most
             ``1 - confidence``, even if the rule is checked after every reward.
         prior: mean and standard deviation of a normal prior of theta; uniform by default.
+        prior_sd: standard deviation of a normal prior around 0, instead of ``prior``.
+        prior_variance: its variance, instead of ``prior``; dfcrm's is 1.34.
         after: the first two rules apply from this number of rewards on.
+        contender_rewards: the number of rewards that the single best arm must have.
         cells: number of cells of the grid of parameters.
 
     >>> import globalbandits as gb
@@ -64,7 +73,10 @@ class StopWhen:
     confidence: float = 0.95
     by: str = "posterior"
     prior: tuple[float, float] | None = None
+    prior_sd: float | None = None
+    prior_variance: float | None = None
     after: int = 1
+    contender_rewards: int = 6
     cells: int = 200
 
     def __post_init__(self) -> None:
@@ -73,8 +85,13 @@ class StopWhen:
             "arm": as_integer("arm", self.arm, 0, PolicyError),
             "confidence": as_fraction("confidence", self.confidence, PolicyError),
             "by": require_known("by", self.by, _CONFIDENCE_KINDS, PolicyError),
-            "prior": as_prior(self.prior),
+            "prior": as_prior(self.prior, self.prior_sd, self.prior_variance),
+            "prior_sd": None,
+            "prior_variance": None,
             "after": as_integer("after", self.after, 0, PolicyError),
+            "contender_rewards": as_integer(
+                "contender_rewards", self.contender_rewards, 0, PolicyError
+            ),
             "cells": as_cells(self.cells),
         }
         if self.above is not None:
@@ -102,7 +119,7 @@ class StopWhen:
         watched = unit_means(model, grid.thetas)[self.arm]
         top = grid.log_prior.max()
         log_sum = top + np.log(np.exp(grid.log_prior - top).sum())
-        return Stop(
+        stop = Stop(
             constants=grid.constants,
             slopes=grid.slopes,
             log_prior=grid.log_prior - log_sum,
@@ -116,7 +133,24 @@ class StopWhen:
             confidence=self.confidence,
             decisions=self.decisions or 0,
             after=self.after,
+            contender_rewards=self.contender_rewards,
         )
+        if self.above is not None:
+            self._check_fires(stop, model.n_arms, float(watched.max()))
+        return stop
+
+    def _check_fires(self, stop: Stop, n_arms: int, largest: float) -> None:
+        """Raise a PolicyError if the rule would not stop the worst run."""
+        stats = no_statistics(n_arms)
+        stats.counts[self.arm] = stats.sums[self.arm] = stats.squares[self.arm] = _WORST_REWARDS
+        stats.total[0] = _WORST_REWARDS
+        rule = (
+            f"be a limit that {_WORST_REWARDS} largest rewards of arm {self.arm} exceed at this "
+            f"confidence (the arm's largest mean in the domain is {largest:.3g} on the unit scale; "
+            "a wider domain has a larger one)"
+        )
+        fires = is_too_high(stop, weigh(stop, stats))
+        require(fires, "above", rule, self.above, PolicyError)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a plain dict."""

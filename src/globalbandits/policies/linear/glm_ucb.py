@@ -13,7 +13,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies import base
-from globalbandits.policies.base import Rules, register
+from globalbandits.policies.base import Rules, register, require_one_number
 from globalbandits.policies.linear.features import (
     FeaturePolicy,
     arm_features,
@@ -267,6 +267,7 @@ class GLMUCB(FeaturePolicy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return features, the arms of the first plays, and the constants of rho."""
+        require_one_number(model, type(self).__name__)
         low, high = model.reward_range
         means = (model.means(np.linspace(*model.domain, _GRID_POINTS)) - low) / (high - low)
         means = np.clip(means, _MIN_MEAN, 1.0 - _MIN_MEAN)

@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.worth import (
     choose_largest,
     choose_upper_bound,
@@ -113,6 +113,7 @@ class LinearGreedy(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the least-squares lines of the model's means."""
+        require_one_number(model, "LinearGreedy")
         grid = np.linspace(*model.domain, _GRID_POINTS)
         low, high = model.reward_range
         means = (model.means(grid) - low) / (high - low)

@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Rules, register
+from globalbandits.policies.base import Rules, register, require_one_number
 from globalbandits.policies.linear import ridge
 from globalbandits.policies.linear.features import (
     FeaturePolicy,
@@ -152,6 +152,7 @@ class OFUL(FeaturePolicy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the features and the constants on the unit reward scale."""
+        require_one_number(model, "OFUL")
         features = arm_features(self.features, model.arms, model.valued)
         low, high = model.reward_range
         return Setup(

@@ -14,7 +14,7 @@ from globalbandits.model.tables import (
     find_cell,
     suboptimality_distance,
 )
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     Widths,
@@ -150,6 +150,7 @@ class BUW(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables, and the constants of its means on the unit reward scale."""
+        require_one_number(model, "BUW")
         require_inverses(model.tables, "BUW")
         holder = model.unit_holder
         return Setup(

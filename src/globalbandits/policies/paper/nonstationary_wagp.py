@@ -14,7 +14,7 @@ import numpy as np
 from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.paper.wagp import State as Inner
 from globalbandits.policies.paper.wagp import estimate as estimate_inner
 from globalbandits.policies.paper.wagp import init as init_inner
@@ -128,6 +128,7 @@ class NonStationaryWAGP(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables and h."""
+        require_one_number(model, "NonStationaryWAGP")
         require_inverses(model.tables, "NonStationaryWAGP")
         return Setup(model.tables, self.window(model))
 

@@ -29,7 +29,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, choose_in_cell, find_cell
 from globalbandits.policies import base
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.weighted_mean import (
     Estimates,
     as_grains,
@@ -136,6 +136,7 @@ class WAGP(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""
+        require_one_number(model, "WAGP")
         require_inverses(model.tables, "WAGP")
         return Setup(model.tables)
 

@@ -16,12 +16,13 @@ is lost.
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_floats, as_integer, require
+from globalbandits._validation import as_floats, as_integer, as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.analysis.curves import evaluate_many
 from globalbandits.model.tables import Tables
@@ -80,10 +81,32 @@ def as_likelihood(likelihood: object) -> str:
     return str(likelihood)
 
 
-def as_prior(prior: object) -> tuple[float, float] | None:
-    """Check mean and standard deviation of a normal prior, or None."""
+def as_prior(
+    prior: object, sd: object = None, variance: object = None
+) -> tuple[float, float] | tuple[tuple[float, float], ...] | None:
+    """Check a normal prior: mean and standard deviation, or the spread around 0; or None.
+
+    For several numbers the prior is one such pair per number.
+
+    >>> as_prior(None, variance=4.0), as_prior((1.0, 2.0)), as_prior(None)
+    ((0.0, 2.0), (1.0, 2.0), None)
+    """
+    given = [value for value in (prior, sd, variance) if value is not None]
+    rule = "be given as only one of prior, prior_sd and prior_variance"
+    require(len(given) <= 1, "the prior", rule, given, PolicyError)
+    if sd is not None:
+        return 0.0, as_positive("prior_sd", sd, PolicyError)
+    if variance is not None:
+        return 0.0, math.sqrt(as_positive("prior_variance", variance, PolicyError))
     if prior is None:
         return None
+    if isinstance(prior, Sequence) and len(prior) > 0 and isinstance(prior[0], Sequence):
+        return tuple(as_pair(pair) for pair in prior)
+    return as_pair(prior)
+
+
+def as_pair(prior: object) -> tuple[float, float]:
+    """Check mean and standard deviation of a normal prior."""
     numbers = as_floats("prior", prior, PolicyError)
     rule = "be None or (mean, standard deviation) of theta"
     require(len(numbers) == 2 and numbers[1] > 0.0, "prior", rule, prior, PolicyError)
@@ -94,7 +117,7 @@ def build(
     model: "RewardModel",
     likelihood: str,
     n_cells: int,
-    prior: tuple[float, float] | None = None,
+    prior: Any = None,
 ) -> Setup:
     """Return curves and likelihoods of a model in the middles of equal cells.
 
@@ -106,6 +129,8 @@ def build(
             domain; uniform by default.
     """
     tables = model.tables
+    rule = "be (mean, standard deviation) for a model with one unknown number"
+    require(prior is None or np.shape(prior) == (2,), "prior", rule, prior, PolicyError)
     most = MAX_TABLE_ENTRIES // tables.n_arms
     rule = f"be at most {most} for {tables.n_arms} arms"
     require(n_cells <= most, "cells", rule, n_cells, PolicyError)

@@ -26,25 +26,45 @@ class Pooling(NamedTuple):
     """The influence of all arms on the variance of one arm."""
 
     rounds: float  # weight of the expected variance, as a number of rewards
-    most: float  # the largest number of rewards of one arm in the share; may be infinite
+    most: float  # the largest number of rewards of one arm in the share
+    # Weight of the bound against an arm's own rewards, as a multiple of the logarithm of the
+    # rounds; 0 to trust the other arms.
+    doubt: float
 
 
-SIMILAR_ARMS = Pooling(rounds=20.0, most=math.inf)
-# The limit of 20 rewards keeps an arm with most plays and little variance from dominating.
-DIFFERENT_ARMS = Pooling(rounds=5.0, most=20.0)
+# The limit of 20 rewards keeps an arm with most plays and little variance from dominating. Still
+# an arm may vary much more than the others: without a doubt, a few equal rewards of such an arm
+# beside one that hardly varies end its plays for good. The doubt grows with the logarithm of the
+# rounds, so that the probability of this falls as a power of the rounds.
+SIMILAR_ARMS = Pooling(rounds=20.0, most=20.0, doubt=0.03)
+DIFFERENT_ARMS = Pooling(rounds=5.0, most=20.0, doubt=0.01)
+# For Student's distribution, which is wide for few rewards.
+STUDENT_ARMS = Pooling(rounds=5.0, most=20.0, doubt=0.0)
 
 
 class Noise(NamedTuple):
     """Estimates of the variance of every arm's rewards."""
 
     guesses: FloatArray  # (n_arms,) guesses of the arms' means
+    bounds: FloatArray  # (n_arms,) bounds of the variances, estimated from all arms
     expected: FloatArray  # (n_arms,) variances estimated from all arms
     variances: FloatArray  # (n_arms,) v_k, from all arms and the arm's own rewards
+    bernoulli: FloatArray  # (n_arms,) the same for Bernoulli rewards with these means
+    doubt: FloatArray  # (1,) weight of the bounds against an arm's own rewards
+    rarities: FloatArray  # (n_arms,) factors of the weight of the expected variance
 
 
 def no_noise(n_arms: int) -> Noise:
     """Nothing learned yet."""
-    return Noise(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+    return Noise(
+        guesses=np.zeros(n_arms),
+        bounds=np.zeros(n_arms),
+        expected=np.zeros(n_arms),
+        variances=np.zeros(n_arms),
+        bernoulli=np.zeros(n_arms),
+        doubt=np.zeros(1),
+        rarities=np.ones(n_arms),
+    )
 
 
 def guess_mean(stats: Statistics, arm: int, first_guess: float) -> float:
@@ -74,23 +94,42 @@ def learn_noise(stats: Statistics, noise: Noise, pooling: Pooling) -> None:
             seen += weight * max(0.0, stats.squares[arm] - stats.sums[arm] * mean)
             possible += weight * (count - 1) * max(mean * (1.0 - mean), MIN_VARIANCE_BOUND)
     share = min(1.0, seen / possible)
+    noise.doubt[0] = pooling.doubt * math.log(1.0 + stats.total[0])
     for arm in range(n_arms):
         mean = noise.guesses[arm]
         bound = max(mean * (1.0 - mean), best * (1.0 - best))
         if mean < 0.5 < best:
             bound = 0.25
-        noise.expected[arm] = share * max(bound, MIN_VARIANCE_BOUND)
+        noise.bounds[arm] = max(bound, MIN_VARIANCE_BOUND)
+        noise.expected[arm] = share * noise.bounds[arm]
         update_variance(stats, noise, pooling, arm)
 
 
 def update_variance(stats: Statistics, noise: Noise, pooling: Pooling, arm: int) -> None:
-    """Set an arm's variance to the weighted average of the expected one and its own."""
+    """Set an arm's variance to the weighted average of the expected one and its own.
+
+    It is at least the share of the bound that the arm's own rewards, with the doubt, leave
+    possible. Equal rewards at an end of the range leave all of it: their variance is 0 for
+    Bernoulli rewards too.
+    """
     variance = noise.expected[arm]
+    bernoulli = noise.bounds[arm]
     count = stats.counts[arm]
     if count >= 2:
-        own = max(0.0, stats.squares[arm] - stats.sums[arm] * stats.sums[arm] / count)
-        variance = (pooling.rounds * variance + own) / (pooling.rounds - 1.0 + count)
+        square = stats.sums[arm] * stats.sums[arm] / count
+        own = max(0.0, stats.squares[arm] - square)
+        weight = pooling.rounds * noise.rarities[arm]
+        variance = (weight * variance + own) / (weight - 1.0 + count)
+        if noise.doubt[0] > 0.0:
+            mean = stats.sums[arm] / count
+            possible = (count - 1) * max(0.0, mean * (1.0 - mean))
+            share = min(1.0, (noise.doubt[0] + own) / (noise.doubt[0] + possible))
+            variance = max(variance, share * noise.bounds[arm])
+        # The squares of rewards that are 0 or 1 have the same sum as the rewards.
+        own = max(0.0, stats.sums[arm] - square)
+        bernoulli = (weight * bernoulli + own) / (weight - 1.0 + count)
     noise.variances[arm] = max(variance, MIN_VARIANCE)
+    noise.bernoulli[arm] = max(bernoulli, MIN_VARIANCE)
 
 
 # Learned variances in policies that otherwise use the variance of Bernoulli rewards ("coin") or a
@@ -138,13 +177,13 @@ def learn_variances(stats: Statistics) -> FloatArray:
     noise = no_noise(stats.counts.shape[0])
     for arm in range(stats.counts.shape[0]):
         noise.guesses[arm] = guess_mean(stats, arm, _FIRST_GUESS)
-    learn_noise(stats, noise, DIFFERENT_ARMS)
+    learn_noise(stats, noise, STUDENT_ARMS)
     return noise.variances
 
 
 def degrees_of_freedom(stats: Statistics, arm: int) -> float:
     """Return the degrees of freedom of an arm's learned variance."""
-    return float(DIFFERENT_ARMS.rounds - 1.0 + stats.counts[arm])
+    return float(STUDENT_ARMS.rounds - 1.0 + stats.counts[arm])
 
 
 def surprise(stats: Statistics, variance: float, arm: int, gap: float) -> float:

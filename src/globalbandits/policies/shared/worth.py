@@ -9,9 +9,9 @@ from globalbandits.model.tables import Tables, evaluate, largest_value
 
 # The largest of several indices, ties at random.
 #
-# These functions find the largest value and the runner-up without a branch that depends on the
-# values, because a processor cannot predict such branches. If the two are equal, a second pass
-# draws one of the ties with one random number. Nothing is allocated.
+# These functions find the largest value and the number of arms that have it without a branch that
+# depends on the values, because a processor cannot predict such branches. Among ties, a second
+# pass finds the one that a random number has drawn. Nothing is allocated.
 
 
 def choose_largest(values: FloatArray, rng: np.random.Generator) -> int:
@@ -21,22 +21,20 @@ def choose_largest(values: FloatArray, rng: np.random.Generator) -> int:
     1
     """
     best = 0
-    largest = values[0]
-    second = -math.inf
-    for arm in range(1, values.shape[0]):
+    largest = -math.inf
+    n_best = 0
+    for arm in range(values.shape[0]):
         value = values[arm]
         best = arm if value > largest else best
-        second = max(second, min(value, largest))
+        n_best = 1 if value > largest else n_best + (value == largest)
         largest = max(largest, value)
-    if second == largest:
-        n_best = 0
-        for arm in range(values.shape[0]):
-            n_best += values[arm] == largest
+    if n_best > 1:
         skip = int(rng.random() * n_best)
-        best = 0
-        while skip > 0 or values[best] != largest:
-            skip -= values[best] == largest
-            best += 1
+        for arm in range(values.shape[0]):
+            if values[arm] == largest:
+                if skip == 0:
+                    return arm
+                skip -= 1
     return best
 
 
@@ -50,22 +48,20 @@ def choose_upper_bound(
     1
     """
     best = 0
-    largest = means[0] + bonus * widths[0]
-    second = -math.inf
-    for arm in range(1, means.shape[0]):
+    largest = -math.inf
+    n_best = 0
+    for arm in range(means.shape[0]):
         value = means[arm] + bonus * widths[arm]
         best = arm if value > largest else best
-        second = max(second, min(value, largest))
+        n_best = 1 if value > largest else n_best + (value == largest)
         largest = max(largest, value)
-    if second == largest:
-        n_best = 0
-        for arm in range(means.shape[0]):
-            n_best += means[arm] + bonus * widths[arm] == largest
+    if n_best > 1:
         skip = int(rng.random() * n_best)
-        best = 0
-        while skip > 0 or means[best] + bonus * widths[best] != largest:
-            skip -= means[best] + bonus * widths[best] == largest
-            best += 1
+        for arm in range(means.shape[0]):
+            if means[arm] + bonus * widths[arm] == largest:
+                if skip == 0:
+                    return arm
+                skip -= 1
     return best
 
 
@@ -131,22 +127,20 @@ def choose_by_worth(
     if not tables.valued:
         return choose_upper_bound(means, widths, bonus, rng)
     best = 0
-    largest = bound_of(tables, means, shift, widths, bonus, 0)
-    second = -math.inf
-    for arm in range(1, means.shape[0]):
+    largest = -math.inf
+    n_best = 0
+    for arm in range(means.shape[0]):
         value = bound_of(tables, means, shift, widths, bonus, arm)
         best = arm if value > largest else best
-        second = max(second, min(value, largest))
+        n_best = 1 if value > largest else n_best + (value == largest)
         largest = max(largest, value)
-    if second == largest:
-        n_best = 0
-        for arm in range(means.shape[0]):
-            n_best += bound_of(tables, means, shift, widths, bonus, arm) == largest
+    if n_best > 1:
         skip = int(rng.random() * n_best)
-        best = 0
-        while skip > 0 or bound_of(tables, means, shift, widths, bonus, best) != largest:
-            skip -= bound_of(tables, means, shift, widths, bonus, best) == largest
-            best += 1
+        for arm in range(means.shape[0]):
+            if bound_of(tables, means, shift, widths, bonus, arm) == largest:
+                if skip == 0:
+                    return arm
+                skip -= 1
     return best
 
 

@@ -87,6 +87,7 @@ class ConfidenceSetPolicy(base.Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables and the radius."""
+        base.require_one_number(model, type(self).__name__)
         return build(model, self.log_factor * self.alpha, self.variance)
 
 

@@ -4,8 +4,12 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from globalbandits.policies.base import Policy, Rules
-from globalbandits.policies.shared import grid
+from globalbandits._validation import require
+from globalbandits.errors import PolicyError
+from globalbandits.model.vector_model import VectorModel
+from globalbandits.model.vector_tables import VectorTables
+from globalbandits.policies.base import Policy, Rules, require_one_number
+from globalbandits.policies.shared import grid, ridge_posterior
 from globalbandits.policies.shared.grid import (
     Setup,
     as_cells,
@@ -20,7 +24,7 @@ from globalbandits.policies.shared.grid import update as update_posterior
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
 
 class State(NamedTuple):
@@ -56,6 +60,26 @@ def posterior_variants(select: Callable[..., int]) -> Variants:
     return variants_of(init, select, update, estimate, rebuild, resume)
 
 
+def several_numbers(
+    init: Callable[..., Any],
+    select: Callable[..., int],
+    update: Callable[..., None],
+    rebuild: Callable[..., None],
+    resume: Callable[..., bool],
+) -> Rules:
+    """Return the rules of a policy whose state has the fields of `ridge_posterior.State`."""
+    return Rules(
+        init,
+        select,
+        update,
+        ridge_posterior.no_single_estimate,
+        rebuild,
+        ("fitted",),
+        resume,
+        ridge_posterior.numbers,
+    )
+
+
 def init(setup: Setup) -> State:
     """No reward yet: the prior."""
     return State(grid.init(setup))
@@ -87,21 +111,49 @@ class GridPolicy(Policy):
 
     likelihood: str = "bernoulli"
     cells: int = 2000
-    prior: tuple[float, float] | None = None
+    prior: tuple[float, float] | tuple[tuple[float, float], ...] | None = None
+    prior_sd: float | None = None
+    prior_variance: float | None = None
 
     variants: ClassVar[Variants]
+    # For models with several unknown numbers; None if the policy refuses them.
+    several: ClassVar[Rules | None] = None
 
     def __post_init__(self) -> None:
         """Check the likelihood, the number of cells and the prior."""
         object.__setattr__(self, "likelihood", as_likelihood(self.likelihood))
         object.__setattr__(self, "cells", as_cells(self.cells))
-        object.__setattr__(self, "prior", as_prior(self.prior))
+        prior = as_prior(self.prior, self.prior_sd, self.prior_variance)
+        for name, value in (("prior", prior), ("prior_sd", None), ("prior_variance", None)):
+            object.__setattr__(self, name, value)
 
     @property
     def rules(self) -> Rules:  # type: ignore[override]
         """The rules of the likelihood. With ``"beta"`` a learner can neither forget nor merge."""
         return self.variants.beta if self.likelihood == "beta" else self.variants.bernoulli
 
-    def setup(self, model: "RewardModel") -> Any:
-        """The model's curves and likelihoods on the grid."""
+    def rules_of(self, setup: Any) -> Rules:
+        """The rules for one unknown number, or for several."""
+        if self.several is not None and isinstance(setup.tables, VectorTables):
+            return self.several
+        return self.rules
+
+    def setup(self, model: "AnyModel") -> Any:
+        """The model's curves and likelihoods on the grid, or on the box of several numbers."""
+        if self.several is None:
+            require_one_number(model, type(self).__name__)
+        if isinstance(model, VectorModel):
+            return self.setup_several(model)
         return build(model, self.likelihood, self.cells, self.prior)
+
+    def setup_several(self, model: VectorModel) -> ridge_posterior.Setup:
+        """The model's curves on the box of its unknown numbers."""
+        rule = "be 'bernoulli' for a model with several unknown numbers"
+        require(self.likelihood == "bernoulli", "likelihood", rule, self.likelihood, PolicyError)
+        return ridge_posterior.build(model, type(self).__name__, self.prior)
+
+    def details(self, setup: Any, stats: Statistics, state: Any) -> dict[str, Any]:
+        """With several unknown numbers, the probability of each arm that it is worth most."""
+        if isinstance(setup.tables, VectorTables):
+            return {"best": ridge_posterior.probabilities_of_best(state.posterior).tolist()}
+        return {}

@@ -1,21 +1,36 @@
 """`GridThompson`: Thompson sampling with a posterior of the parameter."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from globalbandits.model.tables import choose_in_cell, find_cell
+from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.base import register
+from globalbandits.policies.shared import ridge_posterior
 from globalbandits.policies.shared.grid import (
     Setup,
     draw_theta,
 )
+from globalbandits.policies.shared.ridge_posterior import draw_best
 from globalbandits.policies.structured.grid_policy import (
     GridPolicy,
     State,
     posterior_variants,
+    several_numbers,
 )
 from globalbandits.statistics import Statistics
+
+
+def select_several(
+    setup: ridge_posterior.Setup,
+    stats: Statistics,
+    state: ridge_posterior.State,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best arm at a point drawn from the posterior of several numbers."""
+    return draw_best(state.posterior, rng)
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
@@ -31,7 +46,8 @@ class GridThompson(GridPolicy):
     """Draw a parameter from the posterior and play the arm that is best there.
 
     This is Thompson sampling (Thompson 1933) on the parameter, with a prior on the middles of
-    equal cells of the domain; see `shared.grid`. Value: any.
+    equal cells of the domain; see `shared.grid`. Two unknown numbers have a ridge grid; see
+    `shared.ridge_grid`. Value: any.
 
     Args:
         likelihood: ``"bernoulli"`` is exact for Bernoulli rewards and a quasi-likelihood for
@@ -41,15 +57,24 @@ class GridThompson(GridPolicy):
             forget nor be merged.
         cells: number of cells, from 2 to 1,000,000.
         prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
-            uniform by default.
+            one such pair per number if there are several; uniform by default.
 
     >>> GridThompson().to_dict()
     {'policy': 'grid_thompson', 'likelihood': 'bernoulli', 'cells': 2000, 'prior': None}
     """
 
     variants = posterior_variants(select)
+    several = several_numbers(
+        ridge_posterior.init,
+        select_several,
+        ridge_posterior.update,
+        ridge_posterior.rebuild,
+        ridge_posterior.resume,
+    )
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+    def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Give the interval of the posterior."""
+        if isinstance(setup.tables, VectorTables):
+            return "best arm at a draw of the unknown numbers from their posterior"
         low, high = setup.thetas[state.posterior.window]
         return f"best arm at a draw of theta from the posterior on [{low:.6g}, {high:.6g}]"

@@ -1,15 +1,16 @@
-"""`IDS`: information-directed sampling (Russo and Van Roy 2014) with one parameter."""
+"""`IDS`: information-directed sampling (Russo and Van Roy 2014) with one or two parameters."""
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
+from globalbandits.model.vector_model import VectorModel
 from globalbandits.policies.base import register
-from globalbandits.policies.shared import grid
+from globalbandits.policies.shared import grid, ridge_posterior
 from globalbandits.policies.shared.grid import (
     average_worths,
     build,
@@ -20,15 +21,22 @@ from globalbandits.policies.shared.grid import estimate as estimate_parameter
 from globalbandits.policies.shared.grid import rebuild as rebuild_posterior
 from globalbandits.policies.shared.grid import resume as resume_posterior
 from globalbandits.policies.shared.grid import update as update_posterior
+from globalbandits.policies.shared.ridge_posterior import average_worths as average_over_points
+from globalbandits.policies.shared.ridge_posterior import rebuild as rebuild_points
+from globalbandits.policies.shared.ridge_posterior import resume as resume_points
+from globalbandits.policies.shared.ridge_posterior import update as update_points
 from globalbandits.policies.structured.grid_policy import (
     GridPolicy,
+    several_numbers,
     variants_of,
 )
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
+# Points of a ridge grid with a smaller weight, relative to the largest, do not change a plan.
+_MIN_POINT_WEIGHT = 1e-14
 # Smaller regrets are rounding errors of the posterior's sums.
 _MIN_REGRET = 1e-12
 
@@ -142,7 +150,13 @@ def inform(setup: Setup, state: State) -> None:
             part = weighted_sum(weights, setup.means, arm, first, last)
             state.parts[winner, arm] += part
             state.expected[arm] += part / mass
-    for winner in range(n_winners):
+    set_regrets_and_gains(state, top, mass)
+
+
+def set_regrets_and_gains(state: Any, top: float, mass: float) -> None:
+    """Compute regrets and gains from the sums over the posterior, which has this mass."""
+    n = state.values.shape[0]
+    for winner in range(state.shares.shape[0]):
         share = state.shares[winner]
         if share > 0.0:
             for arm in range(n):
@@ -153,7 +167,7 @@ def inform(setup: Setup, state: State) -> None:
         state.regrets[arm] = regret if regret > _MIN_REGRET else 0.0
 
 
-def mix(state: State) -> None:
+def mix(state: Any) -> None:
     """Compute the mixture of two arms that minimises (expected regret)**2 / expected gain.
 
     For a mixture with regret D and gain V, ``D**2 / V`` is the maximum over c of ``2 c D - c**2
@@ -193,12 +207,105 @@ def mix(state: State) -> None:
         arm = after
 
 
+# The same with several unknown numbers.
+
+
+class SeveralState(NamedTuple):
+    """The posterior of several numbers, and the mixture of two arms that follows from it.
+
+    The fields after the posterior are those of `State`. Every arm may be best.
+    """
+
+    fitted: Statistics
+    due: FloatArray  # (1,)
+    posterior: ridge_posterior.Posterior
+    values: FloatArray
+    shares: FloatArray
+    parts: FloatArray
+    expected: FloatArray
+    regrets: FloatArray
+    gains: FloatArray
+    pair: IntArray
+    chance: FloatArray
+
+
+def init_several(setup: ridge_posterior.Setup) -> SeveralState:
+    """No reward yet: the prior."""
+    n = setup.tables.n_arms
+    state = SeveralState(
+        *ridge_posterior.init(setup),
+        values=np.zeros(n),
+        shares=np.zeros(n),
+        parts=np.zeros((n, n)),
+        expected=np.zeros(n),
+        regrets=np.zeros(n),
+        gains=np.zeros(n),
+        pair=np.zeros(2, np.int64),
+        chance=np.ones(1),
+    )
+    plan_several(state)
+    return state
+
+
+def update_several(
+    setup: ridge_posterior.Setup, stats: Statistics, state: Any, arm: int, reward: float
+) -> None:
+    """Update the posterior with one reward, and plan."""
+    update_points(setup, stats, state, arm, reward)
+    plan_several(state)
+
+
+def rebuild_several(setup: ridge_posterior.Setup, stats: Statistics, state: Any) -> None:
+    """Compute posterior and plan from counts and sums."""
+    rebuild_points(setup, stats, state)
+    plan_several(state)
+
+
+def resume_several(setup: ridge_posterior.Setup, stats: Statistics, state: Any) -> bool:
+    """Complete a saved posterior, and plan; False if the statistics exclude it."""
+    fits = resume_points(setup, stats, state)
+    if fits:
+        plan_several(state)
+    return fits
+
+
+def plan_several(state: Any) -> None:
+    """Compute regrets and gains under the posterior, and the best mixture."""
+    posterior = state.posterior
+    weights, mass, means = posterior.weights, posterior.mass[0], posterior.grid.means
+    n = state.values.shape[0]
+    average_over_points(posterior, state.values)
+    for winner in range(n):
+        state.shares[winner] = 0.0
+        state.expected[winner] = 0.0
+        state.gains[winner] = 0.0
+        for arm in range(n):
+            state.parts[winner, arm] = 0.0
+    top = 0.0
+    for point in range(posterior.grid.n_points[0]):
+        weight, winner = weights[point], posterior.best[point]
+        if weight < _MIN_POINT_WEIGHT:
+            continue
+        state.shares[winner] += weight
+        top += weight * posterior.worths[point, winner]
+        part, row = state.parts[winner], means[point]
+        for arm in range(n):
+            part[arm] += weight * row[arm]
+    for winner in range(n):
+        if state.shares[winner] > 0.0:
+            for arm in range(n):
+                state.expected[arm] += state.parts[winner, arm] / mass
+    set_regrets_and_gains(state, top, mass)
+    mix(state)
+
+
 @register("ids")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IDS(GridPolicy):
     """Play the mixture of two arms with the least squared regret per information gained.
 
-    Under the posterior on a grid (see `shared.grid`), arm k has the expected regret ``D_k =
+    Under the posterior on a grid (see `shared.grid`; with two unknown numbers
+    `shared.ridge_grid`), arm k has the expected regret ``D_k =
     E[largest worth] - E[worth of k]`` and the gain ``V_k = Var(E[mean of k | which arm is
     best])``. The mixture minimises ``D**2 / V`` of its averages. This is the variance-based ratio
     of Russo and Van Roy (2014). It is an upper bound of the ratio with mutual information, and
@@ -215,16 +322,19 @@ class IDS(GridPolicy):
             forget nor be merged.
         cells: number of cells of the grid, from 2 to 1,000,000.
         prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
-            uniform by default.
+            one such pair per number if there are several; uniform by default.
 
     >>> IDS(cells=500).label
     'IDS(cells=500)'
     """
 
     variants = variants_of(init, select, update, estimate, rebuild, resume)
+    several = several_numbers(init_several, select, update_several, rebuild_several, resume_several)
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: "AnyModel") -> Any:
         """Return the grid's setup, the means, and the runs of cells with the same best arm."""
+        if isinstance(model, VectorModel):
+            return self.setup_several(model)
         base = build(model, self.likelihood, self.cells, self.prior)
         best = np.argmax(base.worths, axis=0).astype(np.int64)
         starts = np.concatenate(([0], np.flatnonzero(np.diff(best)) + 1))
@@ -238,7 +348,7 @@ class IDS(GridPolicy):
             winner=winner.astype(np.int64),
         )
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+    def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Describe the mixture."""
         one, other = state.pair
         if state.chance[0] >= 1.0:

@@ -20,7 +20,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.divergence import bernoulli_loss
 from globalbandits.policies.shared.weighted_mean import require_inverses
 from globalbandits.statistics import Statistics
@@ -246,6 +246,7 @@ class OSSB(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables."""
+        require_one_number(model, "OSSB")
         require_inverses(model.tables, "OSSB")
         return Setup(model.tables)
 

@@ -23,7 +23,7 @@ from globalbandits.evidence.drift_test import (
 from globalbandits.evidence.histogram import DEFAULT_BINS, Histogram, add, empty
 from globalbandits.evidence.live_refutation import change_explains, find_witness
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.elastic.elastic import Elastic
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.wrappers.inner_policy import (
@@ -304,6 +304,7 @@ class Guarded(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the setups of both policies, and thresholds that share alpha among restarts."""
+        require_one_number(model, "Guarded")
         starts = np.arange(1.0, self.restarts + 2.0)
         shares = 1.0 / (starts * (starts + 1.0)) if self.restarts else np.ones(1)
         return Setup(

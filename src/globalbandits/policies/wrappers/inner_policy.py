@@ -16,10 +16,12 @@ _RTOL, _ATOL = 1e-6, 1e-9
 
 
 def as_policy(name: str, value: Any) -> Policy:
-    """Return a policy, which may be given as its dict."""
+    """Return a policy without limits of its own, which may be given as its dict."""
     policy = Policy.from_dict(value) if isinstance(value, Mapping) else value
     require(isinstance(policy, Policy), name, "be a policy", value, PolicyError)
     found: Policy = policy
+    rule = "be a policy without limits (put Limited outside, so that its limits hold)"
+    require(found.rules.decide is None, name, rule, found, PolicyError)
     return found
 
 

@@ -1,23 +1,25 @@
 """`Limited`: another policy's choice, moved to the nearest arm that limits allow.
 
-Limits are relative to the arm of the last reward, not of the last decision. `select` changes no
-state. So any number of decisions may be open, and a log of rewards suffices to repeat every
-decision.
+Limits count decisions, not only rewards. A cohort is a sequence of decisions for one arm. It is
+complete once it has enough decisions and enough of their rewards are observed. Until then the next
+decision goes no higher. So a late reward of an earlier decision never moves the limits.
 """
 
 import copy
 import dataclasses
+import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import IntArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
-from globalbandits.model.tables import Tables
+from globalbandits.model.tables import Tables, evaluate
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
+from globalbandits.policies.shared.worth import worth_of
 from globalbandits.policies.wrappers.inner_policy import (
     WrapperPolicy,
     as_policy,
@@ -35,20 +37,32 @@ class Setup(NamedTuple):
 
     tables: Tables
     inner: Any
-    largest_step: int
+    largest_step_up: int
+    largest_step_down: int
     no_skipping: bool
     start: int
     low: int
     high: int
     cohort: int
+    whole_cohorts: bool
+    target: float  # no step up after a cohort whose mean reward reaches it; inf for none
+    max_open: int  # the largest number of decisions of an arm without a reward
+    recommend_untried: bool
 
 
 class State(NamedTuple):
-    """The inner policy's state, and the arm of the last reward."""
+    """The inner policy's state, and the present cohort.
+
+    A reward names an arm and not a decision. It belongs to the oldest decision of the arm that
+    has no reward yet.
+    """
 
     inner: Any
-    last: IntArray  # (1,) the arm of the last reward; the start before any reward
-    streak: IntArray  # (1,) the number of rewards of this arm in a row
+    arm: IntArray  # (1,) the arm of the present cohort; the start before any decision
+    decided: IntArray  # (1,) decisions of the present cohort
+    observed: IntArray  # (1,) of which have a reward
+    reported: FloatArray  # (1,) sum of all rewards since the cohort began, also of other arms
+    waiting: IntArray  # (n_arms,) decisions of earlier cohorts without a reward
 
 
 @cache
@@ -57,70 +71,142 @@ def limit(inner: Rules) -> Rules:
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
 
     def init(setup: Setup) -> State:
-        """No reward yet."""
+        """No decision yet."""
         return State(
             inner=inner.init(setup.inner),
-            last=np.full(1, setup.start, np.int64),
-            streak=np.zeros(1, np.int64),
+            arm=np.full(1, setup.start, np.int64),
+            decided=np.zeros(1, np.int64),
+            observed=np.zeros(1, np.int64),
+            reported=np.zeros(1),
+            waiting=np.zeros(setup.tables.n_arms, np.int64),
         )
 
     def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-        """Return the inner policy's arm, or the nearest arm within the limits."""
+        """Return the inner policy's arm, or the nearest arm within the limits; -1 for none."""
         wanted = int(inner_select(setup.inner, stats, state.inner, rng))
         if not 0 <= wanted < setup.tables.n_arms:
             # The engine reports an error, because this is not an arm.
             return wanted
-        return min(max(wanted, lowest(setup, state)), highest(setup, stats, state))
+        arm = min(max(wanted, lowest(setup, state)), highest(setup, stats, state))
+        while arm >= setup.low and n_open(state, arm) >= setup.max_open:
+            arm -= 1
+        return arm if arm >= setup.low else -1
+
+    def decide(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
+        """Count a decision."""
+        add_decision(setup, state, arm)
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
-        """Update the inner policy, and move the limits to the arm."""
+        """Update the inner policy, and count the reward for the oldest open decision."""
         inner_update(setup.inner, stats, state.inner, arm, reward)
-        if arm != state.last[0]:
-            state.last[0] = arm
-            state.streak[0] = 0
-        state.streak[0] += 1
+        if state.waiting[arm] > 0:
+            state.waiting[arm] -= 1
+        else:
+            if n_open(state, arm) == 0 and (arm == state.arm[0] or n_open_of_all(state) == 0):
+                # The decision was not counted before: it was made elsewhere.
+                add_decision(setup, state, arm)
+            if n_open(state, arm) > 0:
+                state.observed[0] += 1
+        state.reported[0] += reward
 
     def estimate(setup: Setup, stats: Statistics, state: State) -> float:
         """The inner policy's estimate."""
         return inner_estimate(setup.inner, stats, state.inner)
 
+    def recommend(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+        """Return the arm that is worth most at the estimate, without cohorts and steps."""
+        theta = inner_estimate(setup.inner, stats, state.inner)
+        best, largest = setup.start, -np.inf
+        for arm in range(setup.low, setup.high + 1):
+            n_rewards = stats.counts[arm]
+            if n_rewards == 0 and (math.isnan(theta) or not setup.recommend_untried):
+                continue
+            if math.isnan(theta):
+                worth = worth_of(setup.tables, arm, stats.sums[arm] / n_rewards)
+            else:
+                worth = evaluate(setup.tables.worth, arm, theta)
+            if worth > largest:
+                best, largest = arm, worth
+        return best
+
     def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         """Check and complete a saved state."""
-        last, streak, total = int(state.last[0]), int(state.streak[0]), int(stats.total[0])
-        if total == 0:
-            fits = last == setup.start and streak == 0
-        else:
-            fits = 0 <= last < setup.tables.n_arms and 0 < streak <= int(stats.counts[last])
-        return fits and resume_inside(inner, setup.inner, stats, state.inner)
+        return is_possible(setup, stats, state) and resume_inside(
+            inner, setup.inner, stats, state.inner
+        )
 
-    return Rules(init, select, update, estimate, resume=resume)
+    def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
+        """The inner policy's estimates of several numbers."""
+        assert inner.numbers is not None
+        return inner.numbers(setup.inner, stats, state.inner)
+
+    return Rules(
+        init,
+        select,
+        update,
+        estimate,
+        resume=resume,
+        decide=decide,
+        recommend=recommend,
+        numbers=None if inner.numbers is None else numbers,
+    )
+
+
+def add_decision(setup: Setup, state: State, arm: int) -> None:
+    """Add a decision to the present cohort, or begin a new one."""
+    if state.decided[0] > 0 and arm == state.arm[0] and not is_complete(setup, state):
+        # Patients who arrive while rewards are awaited join the cohort.
+        state.decided[0] += 1
+        return
+    state.waiting[state.arm[0]] += state.decided[0] - state.observed[0]
+    state.arm[0] = arm
+    state.decided[0] = 1
+    state.observed[0] = 0
+    state.reported[0] = 0.0
+
+
+def is_complete(setup: Setup, state: State) -> bool:
+    """Whether the cohort has enough decisions with a reward."""
+    return bool(state.observed[0] >= setup.cohort)
+
+
+def n_open(state: State, arm: int) -> int:
+    """Return the number of decisions of an arm without a reward."""
+    number = state.waiting[arm]
+    if arm == state.arm[0]:
+        number += state.decided[0] - state.observed[0]
+    return int(number)
+
+
+def n_open_of_all(state: State) -> int:
+    """Return the number of decisions without a reward."""
+    number = state.decided[0] - state.observed[0]
+    for arm in range(state.waiting.shape[0]):
+        number += state.waiting[arm]
+    return int(number)
 
 
 def anchor(setup: Setup, state: State) -> int:
     """Return the arm that steps are counted from."""
-    return int(min(max(state.last[0], setup.low), setup.high))
-
-
-def is_bound(setup: Setup, state: State) -> bool:
-    """Whether only one arm may be played: at the first decision, and in an incomplete cohort."""
-    streak = state.streak[0]
-    return bool(streak == 0 or streak % setup.cohort != 0)
+    return int(min(max(state.arm[0], setup.low), setup.high))
 
 
 def lowest(setup: Setup, state: State) -> int:
     """Return the lowest arm that may be played now."""
     here = anchor(setup, state)
-    if is_bound(setup, state):
+    if state.decided[0] == 0:
         return here
-    return max(here - setup.largest_step, setup.low)
+    if setup.whole_cohorts and state.decided[0] < setup.cohort:
+        return here
+    return max(here - setup.largest_step_down, setup.low)
 
 
 def highest(setup: Setup, stats: Statistics, state: State) -> int:
     """Return the highest arm that may be played now."""
     here = anchor(setup, state)
-    if is_bound(setup, state):
+    if not is_complete(setup, state) or is_incoherent(setup, state):
         return here
-    top = min(here + setup.largest_step, setup.high)
+    top = min(here + setup.largest_step_up, setup.high)
     if setup.no_skipping:
         # An arm without a reward may be entered, but not passed.
         arm = min(here + 1, top)
@@ -130,7 +216,30 @@ def highest(setup: Setup, stats: Statistics, state: State) -> int:
     return top
 
 
+def is_incoherent(setup: Setup, state: State) -> bool:
+    """Whether a step up would follow a cohort whose mean reward reaches the target.
+
+    The sum has every reward since the cohort began: a late reward of an earlier cohort counts too.
+    """
+    return bool(state.reported[0] >= setup.target * state.observed[0])
+
+
+def is_possible(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether a learner with these statistics can have these numbers."""
+    arm, decided, observed = int(state.arm[0]), int(state.decided[0]), int(state.observed[0])
+    if not 0 <= arm < setup.tables.n_arms or np.any(state.waiting < 0):
+        return False
+    total = int(stats.total[0])
+    if not 0.0 <= state.reported[0] <= total + 1e-9 * (1.0 + total):
+        return False
+    if decided == 0:
+        return total == 0 and observed == 0 and arm == setup.start and not np.any(state.waiting)
+    return 0 <= observed <= min(decided, int(stats.counts[arm]))
+
+
 _WAGP = WAGP()
+# Larger than any number of decisions.
+_NO_MAXIMUM = 2**62
 
 
 @register("limited")
@@ -138,19 +247,33 @@ _WAGP = WAGP()
 class Limited(WrapperPolicy):
     """Play the choice of another policy, moved to the nearest arm that limits allow.
 
-    The first decision is for ``start``. Steps and cohorts are counted from the arm of the last
-    reward, not of the last decision. So no decision goes further than the observations permit,
-    even when rewards are late and several decisions are open. With one decision at a time both
-    counts agree. The order of rewards matters: a learner can neither forget nor be merged.
+    The first decision is for ``start``. A learner counts each `select` as a decision. Consecutive
+    decisions for one arm form a cohort, which is complete once ``cohort`` of them have a reward.
+    Until then no decision goes higher, and further decisions for the arm join the cohort. A lower
+    arm may be played at any time. Steps are counted from the arm of the present cohort.
+
+    A reward that `update` learns without a decision counts as decision and reward, unless other
+    decisions are open. A learner can forget rewards, but cannot be merged.
 
     Args:
-        inner: the policy whose choice is limited; may be given by position.
-        largest_step: the largest distance from the last arm, up or down; None for any.
+        inner: the policy whose choice is limited; may be given by position. It must not have
+            limits itself.
+        largest_step_up: the largest step up; None for any.
+        largest_step_down: the largest step down; None, the default, for any.
+        largest_step: the largest step in both directions, None for any; 0, the default, leaves it
+            to the two parameters above.
         no_skipping: whether an arm without a reward must be played before higher arms.
         start: the first arm; ``low`` by default.
         low: the lowest arm that may be played, an index.
         high: the highest arm that may be played; the last arm by default.
-        cohort: the number of rewards of an arm that are observed before another arm is chosen.
+        cohort: the number of rewards of an arm that are observed before a higher arm is chosen.
+        whole_cohorts: whether a cohort is completed even if the inner policy chooses a lower arm,
+            as in a trial that treats all patients of a cohort at once.
+        coherent: for a model with a target: no step up straight after a cohort whose mean reward
+            is at or above the target (Cheung 2005).
+        max_open: the largest number of decisions of an arm without a reward. A further decision
+            is for a lower arm. If there is none, `select` raises an error: wait for a reward.
+        recommend_untried: whether an arm without a reward may be recommended.
 
     >>> from globalbandits.policies import WAGP
     >>> Limited(WAGP(), cohort=3).label
@@ -158,23 +281,36 @@ class Limited(WrapperPolicy):
     """
 
     inner: Policy = dataclasses.field(default=_WAGP, kw_only=False)
-    largest_step: int | None = 1
+    largest_step_up: int | None = 1
+    largest_step_down: int | None = None
+    largest_step: int | None = 0
     no_skipping: bool = True
     start: int | None = None
     low: int = 0
     high: int | None = None
     cohort: int = 1
+    whole_cohorts: bool = False
+    coherent: bool = True
+    max_open: int | None = None
+    recommend_untried: bool = False
 
     def __post_init__(self) -> None:
         """Check the parameters that do not depend on the model."""
         object.__setattr__(self, "inner", as_policy("inner", self.inner))
-        is_flag = isinstance(self.no_skipping, bool)
-        require(is_flag, "no_skipping", "be True or False", self.no_skipping, PolicyError)
-        least = {"largest_step": 1, "cohort": 1, "low": 0, "high": 0, "start": 0}
+        for name in ("no_skipping", "whole_cohorts", "coherent", "recommend_untried"):
+            value = getattr(self, name)
+            require(isinstance(value, bool), name, "be True or False", value, PolicyError)
+        least = {"largest_step_up": 1, "largest_step_down": 1, "largest_step": 0, "max_open": 1}
+        least |= {"cohort": 1, "low": 0, "high": 0, "start": 0}
         for name, minimum in least.items():
             value = getattr(self, name)
             if value is not None or name in ("cohort", "low"):
                 object.__setattr__(self, name, as_integer(name, value, minimum, PolicyError))
+        if self.largest_step != 0:
+            # The two parameters hold it from now on.
+            object.__setattr__(self, "largest_step_up", self.largest_step)
+            object.__setattr__(self, "largest_step_down", self.largest_step)
+            object.__setattr__(self, "largest_step", 0)
         if self.high is not None:
             rule = f"be at least low = {self.low}, so that an arm is left"
             require(self.high >= self.low, "high", rule, self.high, PolicyError)
@@ -188,6 +324,10 @@ class Limited(WrapperPolicy):
         """The inner policy's rules with limits."""
         return limit(self.inner.rules)
 
+    def rules_of(self, setup: Any) -> Rules:
+        """The rules of the inner policy for this setup, limited."""
+        return limit(self.inner.rules_of(setup.inner))
+
     @property
     def ignores_value(self) -> bool:  # type: ignore[override]
         """True also with bounds on the arms, which may exclude the arm that is worth most."""
@@ -200,46 +340,82 @@ class Limited(WrapperPolicy):
             arm = getattr(self, name)
             rule = f"be at most {last}, the last arm"
             require(arm is None or arm <= last, name, rule, arm, PolicyError)
+        low, high = model.reward_range
+        target = getattr(model, "target", None) if self.coherent else None
+        up, down = self.largest_step_up, self.largest_step_down
         return Setup(
             tables=model.tables,
             inner=self.inner.setup(model),
-            largest_step=last if self.largest_step is None else min(self.largest_step, last),
+            largest_step_up=last if up is None else min(up, last),
+            largest_step_down=last if down is None else min(down, last),
             no_skipping=self.no_skipping,
             start=self.low if self.start is None else self.start,
             low=self.low,
             high=last if self.high is None else self.high,
             cohort=self.cohort,
+            whole_cohorts=self.whole_cohorts,
+            target=math.inf if target is None else (target - low) / (high - low),
+            max_open=_NO_MAXIMUM if self.max_open is None else self.max_open,
+            recommend_untried=self.recommend_untried,
         )
+
+    def admissible(self, setup: Setup, stats: Statistics, state: State) -> list[int]:
+        """Return the arms within the limits."""
+        low, high = lowest(setup, state), highest(setup, stats, state)
+        free = [arm for arm in range(low, high + 1) if n_open(state, arm) < setup.max_open]
+        if free:
+            return free
+        below = [arm for arm in range(setup.low, low) if n_open(state, arm) < setup.max_open]
+        return below[-1:]
 
     def limit(
         self, setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
     ) -> str | None:
         """Say which limit moved the inner policy's choice, after any limits of its own."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
-        wanted = int(self.inner.rules.select(setup.inner, stats, state.inner, rng))
+        wanted = int(self.inner.rules_of(setup.inner).select(setup.inner, stats, state.inner, rng))
         low, high = lowest(setup, state), highest(setup, stats, state)
+        arm = min(max(wanted, low), high)
+        if n_open(state, arm) >= setup.max_open:
+            why = f"arm {arm} has {n_open(state, arm)} decisions without a reward"
+            return moved_twice(inside, f"moved from arm {wanted} by a limit: {why}")
         if low <= wanted <= high:
             return inside
-        streak, here = int(state.streak[0]), anchor(setup, state)
-        if streak == 0:
-            why = f"the first decision is for arm {here}"
-        elif is_bound(setup, state):
-            why = f"the cohort on arm {here} has {streak % setup.cohort} of {setup.cohort} rewards"
-        elif wanted < low:
-            why = f"arm {low} is the lowest" if low == setup.low else _too_far(setup, here)
-        elif high == setup.high:
-            why = f"arm {high} is the highest"
-        elif high < here + setup.largest_step:
-            why = f"arm {high} has no reward yet and is not skipped"
-        else:
-            why = _too_far(setup, here)
-        return moved_twice(inside, f"moved from arm {wanted} by a limit: {why}")
+        return moved_twice(
+            inside, f"moved from arm {wanted} by a limit: {self._why(setup, stats, state, wanted)}"
+        )
+
+    def _why(self, setup: Setup, stats: Statistics, state: State, wanted: int) -> str:
+        """Name the limit that excludes an arm."""
+        here, observed = anchor(setup, state), int(state.observed[0])
+        low, high = lowest(setup, state), highest(setup, stats, state)
+        if state.decided[0] == 0:
+            return f"the first decision is for arm {here}"
+        if wanted < low:
+            if low == setup.low:
+                return f"arm {low} is the lowest"
+            if low == here:
+                return f"the cohort on arm {here} is treated as a whole"
+            return f"at most {setup.largest_step_down} step(s) down from arm {here}"
+        if not is_complete(setup, state):
+            return f"the cohort on arm {here} has {observed} of {setup.cohort} rewards"
+        if is_incoherent(setup, state):
+            return (
+                f"{state.reported[0]:g} on {observed} rewards of the cohort on arm {here} reach "
+                f"the target of {setup.target:g}"
+            )
+        if high == setup.high:
+            return f"arm {high} is the highest"
+        if high < here + setup.largest_step_up:
+            return f"arm {high} has no reward yet and is not skipped"
+        return f"at most {setup.largest_step_up} step(s) up from arm {here}"
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """Return the arms that may be played now, and the inner policy's details."""
-        arms = {"lowest": lowest(setup, state), "highest": highest(setup, stats, state)}
+        """Return the arms that may be played now, the cohort, and the inner policy's details."""
+        arms = {
+            "lowest": lowest(setup, state),
+            "highest": highest(setup, stats, state),
+            "cohort": [int(state.observed[0]), int(state.decided[0])],
+            "open": n_open_of_all(state),
+        }
         return arms | self.inner.details(setup.inner, stats, state.inner)
-
-
-def _too_far(setup: Setup, here: int) -> str:
-    return f"at most {setup.largest_step} step(s) from arm {here}"

@@ -17,7 +17,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.shared.gittins import (
     CEILING_LOOKAHEAD,
@@ -247,6 +247,7 @@ class Safe(WrapperPolicy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the inner policy's setup and the constants."""
+        require_one_number(model, "Safe")
         return Setup(
             tables=model.tables,
             inner=self.inner.setup(model),

@@ -257,7 +257,7 @@ async def decide_many(request: ServiceRequest) -> Response:
     """Make many decisions in one commit."""
     service = request.service
     answers: list[DecisionAnswer | None] = []
-    asks: list[tuple[int, Bandit, NewDecision]] = []
+    asks: list[tuple[int, Bandit, NewDecision | Change]] = []
     for place, item in enumerate(request.content.items):
         answers.append(None)
         try:

@@ -259,7 +259,7 @@ def _event(new: NewEvent, decision: Decision, seq: int, events: Sequence[StoredE
     """The row of a learned event. A retraction has the value that it retracts."""
     learned = learned_event(events)
     value = learned.value if new.kind == RETRACTION and learned is not None else new.value
-    kind = CORRECTION if new.kind == REWARD and events else new.kind
+    kind = CORRECTION if new.kind == REWARD and learned is not None else new.kind
     return Event(new.bandit, seq, kind, new.decision, decision.shown, value, new.at)
 
 

@@ -21,6 +21,7 @@ from globalbandits.service.log.settings import (
 )
 from globalbandits.service.stores.records import (
     CORRECTION,
+    DECISION,
     RETRACTION,
     BanditRow,
     Event,
@@ -58,7 +59,7 @@ class Bandit:
         anchor: the arm of the last learned reward; None before the first.
         n_open: open decisions. Those whose deadline has passed count until the next recount.
         oldest_open: the time of the oldest open decision at the last recount, in microseconds.
-        last_event_at: the time of the last event; None before the first.
+        last_event_at: the time of the last event but a decision; None before the first.
         recounted_at: when decisions were counted in the store, in seconds of the monotonic clock.
         shown: how often each arm was shown.
         values: the values of the arms as JSON values.
@@ -79,8 +80,8 @@ class Bandit:
         settings = Settings.from_log(first.body)
         model, policy = settings.build()
         self.learner = Learner(policy, model, seed=row.seed, compiled=compiled)
-        self.values = [plain_arm(arm) for arm in model.arms]
-        self.shown = [0] * model.n_arms
+        self.values: list[Any] = []
+        self.shown: list[int] = []
         self._use_settings(first.number, settings)
 
     @property
@@ -98,13 +99,19 @@ class Bandit:
 
     def can_forget(self, arm: int, learned: StoredEvent) -> bool:
         """Whether a learned reward can be retracted. Other retractions must not enter the log."""
-        if self.learner.policy.rules.rebuild is None:
+        rules = self.learner.parts[0]
+        if rules.rebuild is None and rules.decide is None:
             return False
         if learned.seq > self.version:
             # The reward is in the same batch and will have been learned by then.
             return True
         unit = as_unit("reward", learned.value, self.learner.model.reward_range)
         return may_hold(self.learner.parts[2], arm, unit)
+
+    @property
+    def counts_decisions(self) -> bool:
+        """Whether decisions are events of this bandit, because its policy counts them."""
+        return self.learner.policy.rules.decide is not None
 
     def choose(self, key: str) -> Choice:
         """The decision for a request. The bandit does not change.
@@ -113,7 +120,7 @@ class Bandit:
             key: the key of the request, see `Decision.key`.
         """
         with self.lock:
-            chosen = self.learner.select(rng=self._generators.request_rng(key))
+            chosen = self.learner.select(rng=self._generators.request_rng(key), record=False)
             shown, why = self._show(chosen, key)
             return Choice(chosen, shown, why, self.version, self.number)
 
@@ -129,6 +136,11 @@ class Bandit:
                 if drawn < held_back:
                     return self._incumbent, "held back"
         allowed = range(self.learner.model.n_arms) if self._allowed is None else self._allowed
+        limits = self.learner.admissible()
+        if limits is not None:
+            # The settings can only restrict the policy's limits further. If nothing is left, the
+            # policy's limits have priority.
+            allowed = [arm for arm in allowed if arm in limits] or limits
         within = nearest(chosen, allowed)
         here = self._incumbent if self.anchor is None else self.anchor
         if settings.largest_step is not None and here is not None:
@@ -192,13 +204,16 @@ class Bandit:
             )
         if event.kind == RETRACTION:
             self.learner.forget(event.arm, event.value)
+        elif event.kind == DECISION:
+            self.learner.decide(event.arm)
         else:
             self.learner.update(event.arm, event.value)
             self.anchor = event.arm
             if event.kind != CORRECTION:
                 # Another process may have made the decision; then it is not counted here yet.
                 self.n_open = max(self.n_open - 1, 0)
-        self.last_event_at = event.at
+        if event.kind != DECISION:
+            self.last_event_at = event.at
         self.version += 1
 
     def _change(self, row: SettingRow) -> None:
@@ -215,6 +230,8 @@ class Bandit:
         self.number = number
         self._settings_by_number[number] = settings
         model = self.learner.model
+        self.values = [plain_arm(arm) for arm in model.arms]
+        self.shown += [0] * (model.n_arms - len(self.shown))
         self._incumbent = arm_index(model, settings.incumbent)
         self._allowed = allowed_arms(model, settings.limits)
 
@@ -271,11 +288,17 @@ class Bandit:
 def with_settings(learner: Learner, settings: Settings, compiled: bool | None) -> Learner:
     """A learner with the same data under other settings.
 
+    Arms may be added behind the present ones, whose numbers are in the log.
+
     Raises:
         StateError: if the arms or the curves differ.
         PolicyError: if the policy cannot take over the data.
     """
     model, policy = settings.build()
+    if model is not learner.model:
+        n_arms = learner.model.n_arms
+        if model.n_arms > n_arms and model.arms[:n_arms] == learner.model.arms:
+            learner = learner.with_model(model)
     if model is not learner.model:
         learner = Learner.restore(learner.policy, model, learner.state(), compiled=compiled)
     return learner if policy == learner.policy else learner.with_policy(policy)

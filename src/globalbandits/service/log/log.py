@@ -42,6 +42,7 @@ from globalbandits.service.log.settings import Settings, arm_index, canonical_js
 from globalbandits.service.log.writer import Change, Notify, Writer, answer_all
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
+    DECISION,
     DEFAULT,
     IMPORT_LIBRARY,
     RETRACTION,
@@ -187,8 +188,9 @@ class Log:
                 self.recount(found)
                 if found.last_event_at is None and found.version > 0:
                     # The state is that of a snapshot. The event itself may have been pruned.
-                    for event in list(self.store.events(id, found.version - 1)):
-                        found.last_event_at = event.at
+                    for event in list(self.store.events(id, found.version - 10)):
+                        if event.kind != DECISION:
+                            found.last_event_at = event.at
                 self._keep(found)
         return found
 
@@ -463,8 +465,49 @@ class Log:
             return future
         return self.writer.submit(self.new_decision(bandit, request_id))
 
-    def new_decision(self, bandit: Bandit, request_id: str | None) -> NewDecision:
-        """Make a decision. It must be submitted to the writer to be stored."""
+    def new_decision(self, bandit: Bandit, request_id: str | None) -> NewDecision | Change:
+        """Make a decision. It must be submitted to the writer to be stored.
+
+        If the policy counts decisions, the writer makes it, after all earlier decisions.
+        """
+        if bandit.counts_decisions:
+            return self._counted_decision(bandit, request_id)
+        return NewDecision(self._decision(bandit, request_id))
+
+    def _counted_decision(self, bandit: Bandit, request_id: str | None) -> Change:
+        """A decision that is also an event. Decisions of a bandit are made one after the other."""
+        id, name = bandit.row.id, bandit.row.name
+
+        def write(rows: Transaction) -> tuple[DecisionResult, list[Event]]:
+            versions = rows.lock([id])
+            if id not in versions:
+                raise UnknownError(f"bandit must be one of this store's, got {name!r}")
+            # The bandit may have left memory since the request, and have been loaded again.
+            loaded = self._bandits[id]
+            loaded.advance(catch_up(rows, versions, self._bandits)[id])
+            if request_id is not None:
+                found = rows.decisions_by_request([(id, request_id)])
+                if found:
+                    return DecisionResult(found[id, request_id], True), []
+            new = self._decision(loaded, request_id)
+            event = Event(id, loaded.version + 1, DECISION, new.id, new.shown, 0.0, new.at)
+            rows.add_decisions([new])
+            rows.add_events([event])
+            rows.set_versions({id: event.seq})
+            return DecisionResult(new, False), [event]
+
+        def after(written: tuple[DecisionResult, list[Event]]) -> DecisionResult:
+            result, events = written
+            loaded = self._bandits[id]
+            loaded.advance(events)
+            if not result.replayed:
+                loaded.count_shown(result.decision.shown)
+            return result
+
+        return Change(write, after, id)
+
+    def _decision(self, bandit: Bandit, request_id: str | None) -> Decision:
+        """The next decision of a bandit."""
         at = self.clock.now()
         id = self._ids.new(at)
         choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
@@ -472,7 +515,7 @@ class Log:
         deadline = None if seconds is None else at + round(seconds * 1e6)
         chosen, shown, _, version, settings = choice
         made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
-        return NewDecision(Decision(*made, self._writer_id, at, deadline))
+        return Decision(*made, self._writer_id, at, deadline)
 
     def existing_decision(self, bandit: Bandit, request_id: str | None) -> DecisionResult:
         """The stored decision of a request to a paused bandit.
@@ -559,6 +602,11 @@ class Log:
         require(valid, "import_id", rule, import_id, ServiceError)
         require(len(rewards) > 0, "rewards", "not be empty", rewards, ServiceError)
         found = self.bandit(name, tenant)
+        if found.counts_decisions:
+            raise ConflictError(
+                f"policy of {name} must not count decisions, got {found.learner.policy.label}: "
+                "its past decisions are not known"
+            )
         model, id, at = found.learner.model, found.row.id, self.clock.now()
         pairs: list[tuple[int, float]] = []
         for value, reward in rewards:

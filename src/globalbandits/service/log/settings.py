@@ -44,7 +44,7 @@ class Settings:
 
     Args:
         model: the reward model as a dict. A change must keep the arms and the curves; a cost may
-            change.
+            change, and arms may be added behind the others.
         policy: the policy as a dict.
         mode: ``live`` shows the chosen arm; ``shadow`` shows the incumbent; ``paused`` makes no new
             decisions but still learns rewards.

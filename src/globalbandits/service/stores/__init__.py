@@ -4,7 +4,7 @@ All stores give the same answers. `open_store` chooses one by its address. The P
 imported only when it is used, because it needs the extra ``postgres``.
 """
 
-from globalbandits.errors import StoreError
+from globalbandits._extras import needs_extra
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.sqlite import SQLiteStore
 
@@ -24,14 +24,10 @@ def open_store(address: str, *, read_only: bool = False) -> Store:
 
     Raises:
         StoreError: if the store cannot be opened.
+        MissingExtraError: if the packages for PostgreSQL are not installed.
     """
     if not address.startswith(_POSTGRESQL_SCHEMES):
         return SQLiteStore(address, read_only=read_only)
-    try:
+    with needs_extra("postgres"):
         from globalbandits.service.stores.postgresql import PostgreSQLStore
-    except ImportError:
-        raise StoreError(
-            "a PostgreSQL store needs the packages psycopg and psycopg_pool: "
-            "pip install 'globalbandits[postgres]'"
-        ) from None
     return PostgreSQLStore(address, read_only=read_only)

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 LAST = 2**63 - 1  # the highest possible version
 REWARD, DEFAULT = "reward", "default"
-RETRACTION, CORRECTION = "retraction", "correction"
+# A correction is the reward that is reported after a retraction. A decision is an event only for a
+# policy that counts decisions.
+RETRACTION, CORRECTION, DECISION = "retraction", "correction", "decision"
 # The library of a writer whose decisions were imported. No policy made them.
 IMPORT_LIBRARY = "import"
 
@@ -67,8 +69,8 @@ class Decision(NamedTuple):
 class Event(NamedTuple):
     """An event that was learned.
 
-    ``kind`` is ``reward``, ``default`` (after the deadline), ``retraction``, or ``correction`` (a
-    reward after a retraction).
+    ``kind`` is ``reward``, ``default`` (after the deadline), ``retraction``, ``correction`` (a
+    reward after a retraction) or ``decision``.
     """
 
     bandit: int
@@ -150,12 +152,15 @@ def decision_state(events: Sequence[StoredEvent]) -> State:
     >>> decision_state([StoredEvent(REWARD, 0.5, 1), StoredEvent(RETRACTION, 0.5, 2)]).value
     'retracted'
     """
-    if not events:
+    last = learned_event(events)
+    if last is None:
         return State.OPEN
-    states = {RETRACTION: State.RETRACTED, DEFAULT: State.DEFAULTED}
-    return states.get(events[-1].kind, State.REWARDED)
+    if events[-1].kind == RETRACTION:
+        return State.RETRACTED
+    return State.DEFAULTED if last.kind == DEFAULT else State.REWARDED
 
 
 def learned_event(events: Sequence[StoredEvent]) -> StoredEvent | None:
     """The last reward, default or correction of a decision, even if it was retracted."""
-    return next((event for event in reversed(events) if event.kind != RETRACTION), None)
+    learned = (event for event in reversed(events) if event.kind not in (RETRACTION, DECISION))
+    return next(learned, None)

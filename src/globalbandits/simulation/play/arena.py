@@ -51,13 +51,14 @@ class PolicyPlayer:
         self, job: Job, policy_index: int, world: World, arena: "Arena", engine: Engine
     ) -> None:
         policy, setup = job.policies[policy_index], job.setups[policy_index]
+        rules = policy.rules_of(setup)
         self.name = job.names[policy_index]
         self._n_arms = job.n_arms
         self._states = arena.states
         self._source = Source()
         # Without evidence the histogram has no arms, so that there is less memory to reset.
         histogram = empty(job.n_arms if job.evidence else 0)
-        initial = RunState(no_statistics(job.n_arms), policy.rules.init(setup), histogram)
+        initial = RunState(no_statistics(job.n_arms), rules.init(setup), histogram)
         run_state, words = pack(initial)
         n_rows, n_times = arena.n_rows, len(job.times)
         self.runs = RunBuffers(
@@ -102,7 +103,7 @@ class PolicyPlayer:
         routine = world.draw_rewards
         plain_runs = self.runs._replace(draw_rewards=routine.function, draw_data=routine.data)
         self._play = engine.bind_later(
-            play_loop(policy.rules, job.evidence, job.stop is not None),
+            play_loop(rules, job.evidence, job.stop is not None),
             type(policy).__name__,
             (memory,),
             0,

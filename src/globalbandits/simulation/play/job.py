@@ -19,8 +19,9 @@ from globalbandits.environments.noise import Noise
 from globalbandits.environments.population import Population
 from globalbandits.evidence.histogram import DEFAULT_BINS
 from globalbandits.evidence.stop_rules import Stop
-from globalbandits.model import RegionalModel
+from globalbandits.model import RegionalModel, VectorModel
 from globalbandits.model.tables import Tables
+from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
 
@@ -32,7 +33,7 @@ class Job:
     policies: tuple[Policy, ...]
     setups: tuple[Any, ...]  # one per policy
     names: tuple[str, ...]
-    tables: Tables
+    tables: Tables | VectorTables
     reward_range: tuple[float, float]
     worth_scale: float  # length of the range of worth
     arms: tuple[Any, ...]
@@ -129,6 +130,10 @@ def _nominal_means(
         return true_means, worth.max() - worth
     if isinstance(env.theta, tuple):
         return model.means(env.theta), model.gaps(env.theta)
+    if isinstance(model, VectorModel):
+        # As below: the middle of the box.
+        middle = model.from_unit(np.full(model.n_parameters, 0.5))
+        return model.means(middle), model.gaps(middle)
     theta = env.start
     if math.isnan(theta):
         # Neither regret depends on this parameter. The middle of the domain is always valid.

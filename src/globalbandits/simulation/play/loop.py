@@ -85,6 +85,8 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
         may_stop: whether the stopping rule may end runs early.
     """
     select, update, estimate = rules.select, rules.update, rules.estimate
+    counts_decisions, decide = rules.decide is not None, rules.decide or count_nothing
+    own_recommendation, recommend = rules.recommend is not None, rules.recommend or select
 
     def play(memory: PolicyMemory, start: int, n_steps: int, n_rows: int, is_last: bool) -> None:
         """Play steps start + 1 to start + n_steps of some runs.
@@ -129,7 +131,11 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
             for step in range(n_choices):
                 if may_stop and step == n_steps and not is_last and runs.stop_reasons[row] == 0:
                     break
-                arm = int(select(setup, stats, state, rng))
+                is_final = step == n_steps or (may_stop and runs.stop_reasons[row] > 0)
+                if own_recommendation and is_final:
+                    arm = int(recommend(setup, stats, state, rng))
+                else:
+                    arm = int(select(setup, stats, state, rng))
                 if arm != current_arm or arm < 0:
                     if not 0 <= arm < n_arms:
                         runs.invalid_arm[0] = arm
@@ -161,6 +167,8 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
                     drawn_to = step + n_drawn
                     n_ahead = min(2 * n_ahead, runs.max_ahead)
                 reward = rewards[step - drawn_from]
+                if counts_decisions:
+                    decide(setup, stats, state, arm)
                 count(stats, arm, reward)
                 if keeps_histograms:
                     add(memory.histogram, arm, reward, 1.0)
@@ -188,6 +196,10 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
             runs.next_time[0] = at_time
 
     return play
+
+
+def count_nothing(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
+    """Take the place of `Rules.decide` in a loop that does not call it."""
 
 
 def reset_run(runs: RunBuffers, row: int) -> None:

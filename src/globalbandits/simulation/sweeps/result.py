@@ -5,13 +5,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from globalbandits._extras import needs_extra
 from globalbandits._files import replacing
 from globalbandits._means import mean_interval
 from globalbandits._types import AnyArray, FloatArray
@@ -166,14 +166,19 @@ class SweepResult:
 
     def to_polars(self, variable: str = "regret", *, final: bool = True) -> Any:
         """The rows of `to_pandas` as a Polars frame."""
-        polars = _import_optional("polars")
+        try:
+            import polars
+        except ModuleNotFoundError:
+            raise ResultError("polars must be installed: pip install polars") from None
         return polars.from_dict(dict(self.to_pandas(variable, final=final).items()))
 
     def to_parquet(
         self, path: str | os.PathLike[str], variable: str = "regret", *, final: bool = True
     ) -> None:
         """Write the rows of `to_pandas` to a Parquet file, task by task to save memory."""
-        pa, pq = _import_optional("pyarrow"), _import_optional("pyarrow.parquet")
+        with needs_extra("files"):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
         writer = None
         with replacing(path) as temporary:
             try:
@@ -187,16 +192,6 @@ class SweepResult:
             finally:
                 if writer is not None:
                     writer.close()
-
-
-def _import_optional(name: str) -> Any:
-    """Import a module of an optional package."""
-    try:
-        return import_module(name)
-    except ImportError:
-        package = name.partition(".")[0]
-        text = f"these rows need the package {package}: pip install {package}"
-        raise ResultError(text) from None
 
 
 def compare(

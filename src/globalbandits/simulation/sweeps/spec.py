@@ -16,12 +16,13 @@ from globalbandits._objects import is_object_name, load_object
 from globalbandits._validation import as_list, require, require_known
 from globalbandits.environments import Bias, Drift, Environment, Noise, Population
 from globalbandits.errors import GlobalBanditsError, PolicyError, ScenarioError
-from globalbandits.model import RewardModel, load_model
+from globalbandits.model import AnyModel, RewardModel, VectorModel, load_model
 from globalbandits.model.catalogue.names import (
     families,
     parameters_of,
     short_names,
 )
+from globalbandits.model.files import build_model
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.policies.base import registered
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, SPACINGS
@@ -87,7 +88,7 @@ class Reader:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = Path() if folder is None else folder
-        self._models: dict[str, RewardModel] = {}
+        self._models: dict[str, AnyModel] = {}
 
     def read(self, content: Mapping[str, Any]) -> Experiment:
         """The experiment of a spec without a sweep."""
@@ -109,9 +110,9 @@ class Reader:
             options,
         )
 
-    def model(self, path: str, content: Any) -> RewardModel:
+    def model(self, path: str, content: Any) -> AnyModel:
         """A model from a description, ``{file = ...}``, ``{object = "module:name"}`` or a model."""
-        if isinstance(content, RewardModel):
+        if isinstance(content, (RewardModel, VectorModel)):
             return content
         require(isinstance(content, Mapping), path, "be a table", content, _ERROR)
         key = repr(_sorted(content))
@@ -120,7 +121,7 @@ class Reader:
                 self._models[key] = self._make_model(content)
         return self._models[key]
 
-    def _make_model(self, content: Mapping[str, Any]) -> RewardModel:
+    def _make_model(self, content: Mapping[str, Any]) -> AnyModel:
         for source in ("file", "object"):
             if source in content:
                 alone = len(content) == 1 and isinstance(content[source], str)
@@ -129,13 +130,15 @@ class Reader:
             return load_model(self._folder / content["file"])
         if "object" in content:
             found = load_object("object", content["object"], ScenarioError, "model")
-            good = isinstance(found, RewardModel)
-            require(good, "object", "name a RewardModel", content["object"], _ERROR)
-            model: RewardModel = found
+            good = isinstance(found, (RewardModel, VectorModel))
+            require(
+                good, "object", "name a RewardModel or a VectorModel", content["object"], _ERROR
+            )
+            model: AnyModel = found
             return model
-        return RewardModel.from_dict(content)
+        return build_model(content)
 
-    def environment(self, path: str, model: RewardModel, content: Any) -> Environment:
+    def environment(self, path: str, model: AnyModel, content: Any) -> Environment:
         """An environment from a table of theta, noise, drift, bias and truth."""
         require(isinstance(content, Mapping), path, "be a table", content, _ERROR)
         for key in content:
@@ -153,7 +156,7 @@ class Reader:
                 parts |= self._truth(model, content["truth"])
             return Environment(model, **parts)
 
-    def _truth(self, model: RewardModel, content: Any) -> dict[str, Any]:
+    def _truth(self, model: AnyModel, content: Any) -> dict[str, Any]:
         """A truth from a list of means, or from a model with its own theta.
 
         The arms of the true model are by default those of ``model``.

@@ -1,9 +1,10 @@
+-- Policies that count decisions learn them as events.
 -- A reward after a retraction is a correction. A decision may have several of both, but it leaves the
 -- state "open" only once. SQLite cannot change a CHECK or drop a UNIQUE, so two tables are rebuilt.
 CREATE TABLE events_next (
     bandit INTEGER NOT NULL REFERENCES bandits (id),
     seq INTEGER NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('reward', 'default', 'retraction', 'correction')),
+    kind TEXT NOT NULL CHECK (kind IN ('decision', 'reward', 'default', 'retraction', 'correction')),
     decision TEXT NOT NULL REFERENCES decisions (id),
     arm INTEGER NOT NULL,
     value REAL NOT NULL,
@@ -14,7 +15,7 @@ INSERT INTO events_next SELECT bandit, seq, kind, decision, arm, value, at FROM 
 DROP TABLE events;
 ALTER TABLE events_next RENAME TO events;
 CREATE UNIQUE INDEX events_by_decision ON events
-    (decision, kind, (CASE WHEN kind IN ('reward', 'default') THEN 0 ELSE seq END));
+    (decision, kind, (CASE WHEN kind IN ('decision', 'reward', 'default') THEN 0 ELSE seq END));
 
 -- A deleted bandit keeps its rows until they are pruned. Its name is free for a new one.
 CREATE TABLE bandits_next (

@@ -1,0 +1,147 @@
+"""The rules of `Elastic` for two unknown numbers: those of `stationary_rules` with another fit.
+
+The posterior is fitted again whenever the number of rewards has grown by 10 %.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray
+from globalbandits.model.vector_tables import VectorTables
+from globalbandits.policies.base import Rules
+from globalbandits.policies.elastic.arm_index import update_index
+from globalbandits.policies.elastic.curve_posterior import guess_means
+from globalbandits.policies.elastic.several_posterior import (
+    SeveralFit,
+    SeveralPrior,
+    fit_several,
+    no_several_fit,
+)
+from globalbandits.policies.elastic.stationary_rules import (
+    select,
+    set_horizons,
+    update_index_if_old,
+)
+from globalbandits.policies.shared.noise_variance import (
+    Noise,
+    Pooling,
+    learn_noise,
+    no_noise,
+    update_variance,
+)
+from globalbandits.policies.shared.refits import may_be_renewals, next_fit
+from globalbandits.statistics import Statistics, assign, no_statistics
+
+# The number of rewards grows by this factor from one fit to the next.
+FIT_GROWTH = 1.1
+
+
+class Setup(NamedTuple):
+    """As `stationary_rules.Setup`, for several numbers."""
+
+    tables: VectorTables
+    prior: SeveralPrior
+    pooling: Pooling
+    exception: float
+    caution: float
+    horizon: float
+    eagerness: float
+    proved: bool
+
+
+class State(NamedTuple):
+    """As `stationary_rules.Posterior`, for several numbers."""
+
+    fitted: Statistics
+    renewed: Statistics
+    due: FloatArray
+    horizons: FloatArray
+    noise: Noise
+    fit: SeveralFit
+    means: FloatArray
+    indices: FloatArray
+
+
+def init(setup: Setup) -> State:
+    """No reward yet: the prior."""
+    n = setup.tables.n_arms
+    state = State(
+        fitted=no_statistics(n),
+        renewed=no_statistics(n),
+        due=np.zeros(1),
+        horizons=np.zeros(3),
+        noise=no_noise(n),
+        fit=no_several_fit(setup.prior),
+        means=np.zeros(n),
+        indices=np.zeros(n),
+    )
+    rebuild(setup, no_statistics(n), state)
+    return state
+
+
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Fit if that is due; otherwise update the played arm's index if it is out of date."""
+    if stats.total[0] >= state.due[0]:
+        rebuild(setup, stats, state)
+    else:
+        update_index_if_old(setup, stats, state, arm)
+
+
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Fit noise, numbers and scale to the statistics, and compute every index."""
+    assign(state.fitted, stats)
+    assign(state.renewed, stats)
+    refit(setup, state)
+    for arm in range(stats.counts.shape[0]):
+        update_index(setup, stats, state, arm)
+
+
+def refit(setup: Setup, state: State) -> None:
+    """Recompute everything except the indices from the statistics of the last fit."""
+    fitted = state.fitted
+    state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
+    guess_means(setup.prior, fitted, state.noise, state.fit.sketch)
+    learn_noise(fitted, state.noise, setup.pooling)
+    fit_several(setup.prior, setup.exception, fitted, state.noise, state.fit)
+    set_horizons(setup, state, float(fitted.total[0]))
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Repeat the last fit, then compute the indices from the rewards they were computed from."""
+    renewed = state.renewed
+    if not may_be_renewals(state.fitted, renewed, stats, FIT_GROWTH):
+        return False
+    refit(setup, state)
+    for arm in range(stats.counts.shape[0]):
+        update_variance(renewed, state.noise, setup.pooling, arm)
+        update_index(setup, renewed, state, arm)
+    return True
+
+
+def no_single_estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """Return nan: the estimate has several numbers, see `numbers`."""
+    return math.nan
+
+
+def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
+    """Return posterior means and standard deviations of the unknown numbers. Not compiled."""
+    tables, fit = setup.tables, state.fit
+    moments = fit.scale_weights @ fit.moments
+    mean, square = moments[:2][: tables.n_parameters], moments[2:][: tables.n_parameters]
+    length = tables.high - tables.low
+    deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))
+    return tables.low + length * mean, length * deviation
+
+
+RULES = Rules(
+    init,
+    select,
+    update,
+    no_single_estimate,
+    rebuild,
+    ("fitted", "renewed"),
+    resume,
+    numbers,
+)

@@ -1,0 +1,273 @@
+"""The posterior of two unknown numbers on a ridge grid, from Bernoulli rewards.
+
+The likelihood ``prod_k m_k**S_k (1 - m_k)**(N_k - S_k)`` is exact for rewards 0 and 1, and a
+quasi-likelihood for others in [0, 1]. The points are laid again whenever the number of rewards has
+grown by 10 %; their weights follow every reward. Both are functions of counts and sums: the points
+of those at the last fit, the weights of the present ones.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import require
+from globalbandits.errors import PolicyError
+from globalbandits.model.vector_tables import VectorTables
+from globalbandits.policies.shared.divergence import negative_entropy
+from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
+from globalbandits.policies.shared.ridge_grid import (
+    NEVER,
+    Box,
+    Density,
+    Grid,
+    build_box,
+    lay_grid,
+    log_prior,
+    no_density,
+    no_grid,
+)
+from globalbandits.policies.shared.worth import worth_of
+from globalbandits.statistics import Statistics, assign, no_statistics
+
+if TYPE_CHECKING:
+    from globalbandits.model import VectorModel
+
+N_SLICES, N_INNER = 41, 9
+# The number of rewards grows by this factor from one fit to the next.
+FIT_GROWTH = 1.1
+MAX_NUMBERS = 2  # unknown numbers of a model
+
+
+class Setup(NamedTuple):
+    """The model's tables, and its curves on the unit square."""
+
+    tables: VectorTables
+    box: Box
+
+
+class Posterior(NamedTuple):
+    """The posterior on the points of a grid. Arrays over points have unused entries at the end."""
+
+    grid: Grid
+    density: Density
+    odds: FloatArray  # (n_arms, max_points) log(m / (1 - m))
+    rests: FloatArray  # (n_arms, max_points) log(1 - m)
+    worths: FloatArray  # (max_points, n_arms) what a decision is worth
+    best: IntArray  # (max_points,) the arm that is worth most
+    logs: FloatArray  # (max_points,)
+    weights: FloatArray  # (max_points,) not normalised
+    mass: FloatArray  # (1,) sum of the weights
+
+
+class State(NamedTuple):
+    """The posterior and the statistics of its last fit, for policies that keep nothing else.
+
+    The functions of this file take any state with these fields.
+    """
+
+    fitted: Statistics
+    due: FloatArray  # (1,) the number of rewards at which the next fit is due
+    posterior: Posterior
+
+
+def require_few_numbers(model: "VectorModel", policy: str) -> None:
+    """Raise a PolicyError for a model with more unknown numbers than a ridge grid covers."""
+    rule = (
+        f"have one or two unknown numbers for {policy}; "
+        "give the others their known values with model.fixed(...)"
+    )
+    few = model.n_parameters <= MAX_NUMBERS
+    require(few, "model", rule, ", ".join(model.parameters), PolicyError)
+
+
+def build(
+    model: "VectorModel", policy: str, prior: Sequence[Sequence[float]] | None = None
+) -> Setup:
+    """Return the curves of a model.
+
+    Args:
+        model: the model, with one or two unknown numbers.
+        policy: name of the policy, for errors.
+        prior: mean and standard deviation of each number, in its units; uniform by default.
+    """
+    require_few_numbers(model, policy)
+    box = build_box(
+        model.tables,
+        n_slices=N_SLICES,
+        n_inner=N_INNER,
+        prior=unit_prior(model, prior),
+    )
+    return Setup(model.tables, box)
+
+
+def unit_prior(model: "VectorModel", prior: Any) -> FloatArray:
+    """Return the prior of a `Box` from the means and standard deviations of the numbers.
+
+    The normal densities are independent, and cut off at the edges of the box.
+    """
+    found = np.zeros(5)
+    if prior is None:
+        return found
+    rule = f"have a pair (mean, standard deviation) for each of {', '.join(model.parameters)}"
+    right = len(prior) == model.n_parameters and all(np.shape(pair) == (2,) for pair in prior)
+    require(right, "prior", rule, prior, PolicyError)
+    low, high = model.tables.low, model.tables.high
+    for axis, (mean, deviation) in enumerate(prior):
+        length = high[axis] - low[axis]
+        found[axis] = (mean - low[axis]) / length
+        found[(2, 4)[axis]] = (length / deviation) ** 2
+    return found
+
+
+def no_posterior(setup: Setup) -> Posterior:
+    """An empty posterior."""
+    grid = no_grid(setup.box)
+    most, n_arms = grid.means.shape
+    return Posterior(
+        grid=grid,
+        density=no_density(n_arms),
+        odds=np.zeros((n_arms, most)),
+        rests=np.zeros((n_arms, most)),
+        worths=np.zeros((most, n_arms)),
+        best=np.zeros(most, np.int64),
+        logs=np.zeros(most),
+        weights=np.zeros(most),
+        mass=np.zeros(1),
+    )
+
+
+def init(setup: Setup) -> State:
+    """No reward yet: the prior."""
+    n_arms = setup.tables.n_arms
+    state = State(no_statistics(n_arms), np.zeros(1), no_posterior(setup))
+    rebuild(setup, no_statistics(n_arms), state)
+    return state
+
+
+def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
+    """Lay the points again if that is due, and weigh them."""
+    if stats.total[0] >= state.due[0]:
+        assign(state.fitted, stats)
+        fit(setup, state)
+    weigh(setup, stats, state.posterior)
+
+
+def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
+    """Lay the points for these counts and sums, and weigh them."""
+    assign(state.fitted, stats)
+    fit(setup, state)
+    weigh(setup, stats, state.posterior)
+
+
+def resume(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Lay the points of the last fit again, and weigh them; False if there was no such fit."""
+    if not may_be_last_fit(state.fitted, stats, FIT_GROWTH):
+        return False
+    fit(setup, state)
+    weigh(setup, stats, state.posterior)
+    return True
+
+
+def fit(setup: Setup, state: State) -> None:
+    """Lay the points for the statistics of the last fit."""
+    fitted, posterior = state.fitted, state.posterior
+    state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
+    density, grid = posterior.density, posterior.grid
+    n_arms = fitted.counts.shape[0]
+    for arm in range(n_arms):
+        count = float(fitted.counts[arm])
+        density.weights[arm] = count
+        density.own[arm] = 0.0
+        density.entropies[arm] = 0.0
+        density.odds[arm] = NEVER
+        if count > 0.0:
+            density.own[arm] = fitted.sums[arm] / count
+            density.entropies[arm] = negative_entropy(density.own[arm])
+    lay_grid(setup.box, density, grid)
+    for point in range(grid.n_points[0]):
+        best = 0
+        for arm in range(n_arms):
+            mean = grid.means[point, arm]
+            rest = math.log(1.0 - mean)
+            posterior.rests[arm, point] = rest
+            posterior.odds[arm, point] = math.log(mean) - rest
+            worth = worth_of(setup.tables, arm, mean)
+            posterior.worths[point, arm] = worth
+            if worth > posterior.worths[point, best]:
+                best = arm
+        posterior.best[point] = best
+
+
+def weigh(setup: Setup, stats: Statistics, posterior: Posterior) -> None:
+    """Compute the weights of the points from counts and sums."""
+    grid, logs, weights = posterior.grid, posterior.logs, posterior.weights
+    n_points = grid.n_points[0]
+    for point in range(n_points):
+        x, y = grid.points[point, 0], grid.points[point, 1]
+        logs[point] = grid.log_areas[point] + log_prior(setup.box, x, y)
+    for arm in range(stats.counts.shape[0]):
+        count, total = float(stats.counts[arm]), stats.sums[arm]
+        if count > 0.0:
+            odds, rests = posterior.odds[arm], posterior.rests[arm]
+            for point in range(n_points):
+                logs[point] += total * odds[point] + count * rests[point]
+    top = -math.inf
+    for point in range(n_points):
+        top = max(top, logs[point])
+    mass = 0.0
+    for point in range(n_points):
+        weights[point] = math.exp(logs[point] - top)
+        mass += weights[point]
+    posterior.mass[0] = mass
+
+
+def average_worths(posterior: Posterior, values: FloatArray) -> None:
+    """Compute the posterior means of the arms' worths."""
+    weights, worths = posterior.weights, posterior.worths
+    n_arms = values.shape[0]
+    for arm in range(n_arms):
+        values[arm] = 0.0
+    for point in range(posterior.grid.n_points[0]):
+        for arm in range(n_arms):
+            values[arm] += weights[point] * worths[point, arm]
+    for arm in range(n_arms):
+        values[arm] /= posterior.mass[0]
+
+
+def draw_best(posterior: Posterior, rng: np.random.Generator) -> int:
+    """Draw a point from the posterior, and return its best arm."""
+    left = rng.random() * posterior.mass[0]
+    point = 0
+    last = posterior.grid.n_points[0] - 1
+    while point < last and left >= posterior.weights[point]:
+        left -= posterior.weights[point]
+        point += 1
+    return int(posterior.best[point])
+
+
+def no_single_estimate(setup: Setup, stats: Statistics, state: State) -> float:
+    """Return nan: the estimate has several numbers, see `numbers`."""
+    return math.nan
+
+
+def numbers(setup: Setup, stats: Statistics, state: Any) -> tuple[FloatArray, FloatArray]:
+    """Return posterior means and standard deviations of the unknown numbers. Not compiled."""
+    posterior, tables = state.posterior, setup.tables
+    n = int(posterior.grid.n_points[0])
+    weights = posterior.weights[:n] / posterior.weights[:n].sum()
+    units = posterior.grid.points[:n, : tables.n_parameters]
+    mean = weights @ units
+    deviation = np.sqrt(weights @ (units - mean) ** 2)
+    length = tables.high - tables.low
+    return tables.low + length * mean, length * deviation
+
+
+def probabilities_of_best(posterior: Posterior) -> FloatArray:
+    """Return the posterior probability of each arm that it is worth most. Not compiled."""
+    n, n_arms = int(posterior.grid.n_points[0]), posterior.worths.shape[1]
+    weights = posterior.weights[:n]
+    shares = np.bincount(posterior.best[:n], weights, minlength=n_arms)
+    return np.asarray(shares / weights.sum())

@@ -1,0 +1,167 @@
+"""Policies of models with several unknown numbers."""
+
+import json
+
+import numpy as np
+import pytest
+
+import globalbandits as gb
+from globalbandits.errors import PolicyError, ScenarioError
+
+PRICES = [2.0, 4.0, 6.0, 8.0]
+
+
+def make_shop():
+    return gb.VectorModel(
+        "level * exp(-slope*arm)",
+        PRICES,
+        domain={"level": (0.5, 1.0), "slope": (0.02, 0.6)},
+        value="(arm - 1.5) * mean",
+    )
+
+
+THETA = {"level": 0.8, "slope": 0.2}
+SEVERAL = [gb.IDS(), gb.GridThompson(), gb.Elastic(horizon=500)]
+
+
+def play(learner, n, seed=0):
+    means = learner.model.means(THETA)
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for _ in range(n):
+        chosen.append(learner.select())
+        learner.update(chosen[-1], float(rng.random() < means[chosen[-1]]))
+    return chosen
+
+
+@pytest.mark.parametrize("policy", [gb.IDS(), gb.Elastic()], ids=lambda policy: policy.label)
+def test_the_contract_holds(policy):
+    gb.testing.check_policy(policy, make_shop())
+
+
+@pytest.mark.parametrize("policy", SEVERAL, ids=lambda policy: policy.label)
+def test_an_estimate_has_a_number_per_name(policy):
+    learner = gb.Learner(policy, make_shop(), seed=1, compiled=False)
+    assert learner.estimate is None
+    play(learner, 30)
+    assert list(learner.estimate) == ["level", "slope"]
+    explained = learner.explain()
+    assert explained.estimate == learner.estimate
+    assert min(explained.deviations.values()) > 0.0
+    assert "level" in str(explained)
+    assert "slope" in repr(learner)
+
+
+@pytest.mark.parametrize("policy", SEVERAL, ids=lambda policy: policy.label)
+def test_rewards_are_forgotten_merged_and_restored(policy):
+    model = make_shop()
+    learner = gb.Learner(policy, model, seed=1, compiled=False)
+    play(learner, 24)
+    state = json.loads(json.dumps(learner.state()))
+    again = gb.Learner.restore(policy, model, state, compiled=False)
+    assert again.estimate == learner.estimate
+    assert play(again, 5) == play(learner, 5)
+    plain = gb.Learner(policy, model, seed=1, compiled=False)
+    plain.update([0, 1, 2, 3], [1.0, 0.0, 1.0, 0.0])
+    before = plain.estimate
+    plain.update(3, 1.0)
+    plain.forget(3, 1.0)
+    assert plain.estimate == pytest.approx(before, rel=1e-9)
+    one, two = (gb.Learner(policy, model, seed=1, compiled=False) for _ in range(2))
+    one.update([0, 1], [1.0, 0.0])
+    two.update([2, 3], [1.0, 0.0])
+    assert one.merge(two).estimate == pytest.approx(before, rel=1e-9)
+
+
+REFUSING = [
+    gb.WAGP(),
+    gb.BUW(),
+    gb.NonStationaryWAGP(half_window=10),
+    gb.OSSB(),
+    gb.UCBS(),
+    gb.UCBC(),
+    gb.TSC(),
+    gb.GridPlugIn(),
+    gb.RandomEffectsThompson(),
+    gb.Safe(gb.IDS()),
+    gb.LinearGreedy(),
+]
+
+
+@pytest.mark.parametrize("policy", REFUSING, ids=lambda policy: policy.label)
+def test_policies_of_one_number_say_what_to_take_instead(policy):
+    with pytest.raises(
+        PolicyError, match=r"one unknown number .* level, slope: take Elastic or IDS"
+    ):
+        gb.Learner(policy, make_shop())
+
+
+def test_three_numbers_are_refused():
+    model = gb.VectorModel(
+        "top - level * exp(-slope*arm)",
+        PRICES,
+        domain={"top": (0.6, 0.9), "level": (0.1, 0.5), "slope": (0.1, 0.6)},
+    )
+    for policy in (gb.IDS(), gb.Elastic()):
+        with pytest.raises(PolicyError, match=r"one or two unknown numbers .* top, level, slope"):
+            gb.Learner(policy, model)
+
+
+def test_greedy_play_warns():
+    with pytest.warns(RuntimeWarning, match="may stay with a wrong arm"):
+        gb.Learner(gb.GridGreedy(), make_shop())
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        (gb.IDS(likelihood="beta"), "likelihood must be 'bernoulli'"),
+        (gb.IDS(prior=(0.5, 0.1)), "prior must have a pair"),
+        (gb.Elastic(drift=True), "drift must be False"),
+        (gb.Elastic(theta_prior=(1.0, 2.0)), "theta_prior must be None"),
+    ],
+)
+def test_parameters_for_one_number_are_refused(policy, text):
+    with pytest.raises(PolicyError, match=text):
+        gb.Learner(policy, make_shop())
+
+
+def test_priors_of_several_numbers_survive_json():
+    policy = gb.IDS(prior=[[0.8, 0.1], [0.2, 0.05]])
+    assert gb.Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
+    with pytest.raises(PolicyError, match="prior must be"):
+        gb.Learner(policy, gb.demand.linear([0.4, 0.8]))
+
+
+def test_an_environment_has_named_numbers():
+    model = make_shop()
+    env = gb.Environment(model, THETA, noise=gb.BernoulliNoise())
+    assert env.true_means() == pytest.approx(0.8 * np.exp(-0.2 * np.array(PRICES)))
+    assert env.to_dict()["theta"] == THETA
+    with pytest.raises(ScenarioError, match=r"theta\['slope'\] must lie in \[0.02, 0.6\], got 3.0"):
+        gb.Environment(model, {"level": 0.8, "slope": 3.0})
+    with pytest.raises(ScenarioError, match="theta must have a number for each of level, slope"):
+        gb.Environment(model, {"level": 0.8})
+
+
+def test_simulated_policies_find_the_best_price():
+    """The standard error of the regrets over 8 runs is below 3."""
+    model = make_shop()
+    env = gb.Environment(model, THETA, noise=gb.BernoulliNoise())
+    result = gb.simulate(env, [gb.IDS(), gb.UCB1()], horizon=600, runs=8, checkpoints=2)
+    regret = result.summary()["regret_mean"]
+    assert regret["IDS"] < 12.0 < regret["UCB1"]
+    best = model.best_arms(THETA)[0]
+    pulls = result.dataset["pulls"].sel(policy="IDS").values.sum(axis=0)
+    assert int(np.argmax(pulls)) == best
+
+
+def test_the_truth_may_be_another_vector_model():
+    model = make_shop()
+    other = gb.VectorModel(
+        "level - slope*arm", PRICES, domain={"level": (0.5, 0.9), "slope": (0.01, 0.05)}
+    )
+    numbers = {"level": 0.6, "slope": 0.05}
+    env = gb.Environment(model, truth=other, truth_theta=numbers, noise=gb.BernoulliNoise())
+    assert env.true_means() == pytest.approx(other.means(numbers))
+    assert env.to_dict()["truth"]["theta"] == numbers

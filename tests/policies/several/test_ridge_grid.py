@@ -1,0 +1,117 @@
+"""The ridge grid against nested quadrature, from a handful of rewards to a million."""
+
+import math
+
+import numpy as np
+import pytest
+from oracles.several import reference
+
+import globalbandits as gb
+from globalbandits.policies.shared import ridge_posterior
+from globalbandits.policies.shared.ridge_posterior import numbers, probabilities_of_best
+from globalbandits.statistics import no_statistics
+
+PRICES = np.linspace(1.0, 4.0, 8)
+
+
+def logit(level, slope, price):
+    return 1.0 / (1.0 + np.exp(slope * price - level))
+
+
+def exponential(level, slope, price):
+    return level * np.exp(-slope * price)
+
+
+def power(level, slope, price):
+    return level * price**-slope
+
+
+MODELS = {
+    "logit": (logit, {"level": (-1.0, 4.0), "slope": (0.25, 3.0)}),
+    "exponential": (exponential, {"level": (0.2, 1.0), "slope": (0.2, 1.2)}),
+    "power": (power, {"level": (0.15, 0.95), "slope": (0.3, 4.0)}),
+}
+
+
+def make_model(name):
+    mean, domain = MODELS[name]
+    return gb.VectorModel(
+        mean, PRICES.tolist(), domain=domain, value=lambda sold, price: (price - 0.5) * sold
+    )
+
+
+def draw_statistics(model, n_rewards, rng, *, best_only):
+    """Rewards of a policy that plays the best arm, or all arms alike."""
+    theta = model.from_unit(rng.random(2))
+    means = model.means(theta)
+    counts = np.full(model.n_arms, max(1, n_rewards // model.n_arms))
+    if best_only:
+        counts[:] = round(2 * math.log(n_rewards))
+        counts[model.best_arms(theta)[0]] = n_rewards
+    stats = no_statistics(model.n_arms)
+    stats.counts[:] = counts
+    stats.sums[:] = rng.binomial(counts, means)
+    stats.squares[:] = stats.sums
+    stats.total[0] = counts.sum()
+    return stats
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("best_only", [True, False])
+def test_the_posterior_is_that_of_a_dense_grid(name, best_only):
+    model = make_model(name)
+    setup = ridge_posterior.build(model, "IDS")
+    rng = np.random.default_rng(3)
+    state = ridge_posterior.init(setup)
+    for n_rewards in (10, 100, 1_000, 10_000, 1_000_000):
+        stats = draw_statistics(model, n_rewards, rng, best_only=best_only)
+        ridge_posterior.rebuild(setup, stats, state)
+        posterior = state.posterior
+        n = int(posterior.grid.n_points[0])
+        weights = posterior.weights[:n] / posterior.weights[:n].sum()
+        means = weights @ posterior.grid.means[:n]
+        variances = weights @ (posterior.grid.means[:n] - means) ** 2
+        dense = reference(
+            lambda x, y: model.means(model.from_unit(np.stack([x, y], axis=-1))),
+            lambda m: (PRICES - 0.5) * m,
+            stats.counts.astype(float),
+            stats.sums,
+        )
+        assert posterior.grid.n_ridges[0] == 1
+        assert np.max(np.abs(means - dense.means) / np.sqrt(dense.variances)) < 0.05
+        assert np.max(np.abs(np.log(variances / dense.variances))) < 0.1
+        best = probabilities_of_best(posterior)
+        assert 0.5 * np.abs(best - dense.best).sum() < 0.03
+        estimate, _ = numbers(setup, stats, state)
+        assert model.to_unit(estimate) == pytest.approx(dense.point, abs=0.01)
+
+
+def test_a_prior_is_that_of_the_dense_grid():
+    model = make_model("logit")
+    setup = ridge_posterior.build(model, "IDS", ((1.0, 0.2), (1.5, 0.1)))
+    state = ridge_posterior.init(setup)
+    means, deviations = numbers(setup, no_statistics(model.n_arms), state)
+    assert means == pytest.approx([1.0, 1.5], abs=0.002)
+    assert deviations == pytest.approx([0.2, 0.1], rel=0.01)
+
+
+def test_a_second_mode_starts_a_second_ridge():
+    """Means that rise and fall: the same rewards fit at both sides."""
+    model = gb.VectorModel(
+        lambda a, b, arm: 0.5 + 0.4 * np.cos(2 * np.pi * a) * arm + 0.05 * b,
+        [0.2, 0.6, 1.0],
+        domain={"a": (0.0, 1.0), "b": (0.0, 1.0)},
+    )
+    setup = ridge_posterior.build(model, "IDS")
+    state = ridge_posterior.init(setup)
+    stats = no_statistics(3)
+    stats.counts[:] = 2_000
+    stats.sums[:] = 2_000 * model.means([0.25, 0.5])
+    stats.total[0] = 6_000
+    ridge_posterior.rebuild(setup, stats, state)
+    posterior = state.posterior
+    assert posterior.grid.n_ridges[0] >= 2
+    n = int(posterior.grid.n_points[0])
+    left = posterior.grid.points[:n, 0] < 0.5
+    weights = posterior.weights[:n]
+    assert weights[left].sum() / weights.sum() == pytest.approx(0.5, abs=0.02)

@@ -1,0 +1,136 @@
+"""A trial in the service: decisions are events, outcomes are corrected, the design is amended."""
+
+import pytest
+
+import globalbandits as gb
+from globalbandits.service.log import Log
+from globalbandits.service.log.append import Outcome
+from globalbandits.service.log.replay import replay
+from globalbandits.service.log.transfer import export_lines, import_lines
+from globalbandits.service.stores import SQLiteStore
+
+SKELETON = [0.05, 0.12, 0.25, 0.40, 0.55, 0.65]
+MODEL = {"family": "dose.power", "arms": SKELETON, "target": 0.25, "domain": [-5.0, 2.0]}
+CRM = {
+    "policy": "limited",
+    "cohort": 3,
+    "inner": {"policy": "grid_plug_in", "cells": 200, "prior_variance": 1.34},
+}
+
+
+@pytest.fixture
+def log():
+    opened = Log(SQLiteStore(":memory:"), snapshot_events=7)
+    opened.create("trial", {"model": MODEL, "policy": CRM, "seed": 1})
+    yield opened
+    opened.close()
+
+
+def treat(log, n):
+    return [log.decide("trial").decision for _ in range(n)]
+
+
+def replayed(log):
+    report = replay(log.store, next(iter(log.store.bandits())))
+    assert report.good, report.wrong
+    return report
+
+
+def test_decisions_are_made_one_after_the_other_and_replayed(log):
+    first = treat(log, 4)
+    assert [row.shown for row in first] == [0, 0, 0, 0]
+    assert [row.version for row in first] == [0, 1, 2, 3]
+    for row in first[:3]:
+        log.reward("trial", row.id, 0.0)
+    second = treat(log, 2)
+    assert [row.shown for row in second] == [1, 1]
+    # A toxicity at the higher dose, and a late report of the lower one.
+    log.reward("trial", second[0].id, 1.0)
+    log.reward("trial", first[3].id, 0.0)
+    assert treat(log, 1)[0].shown <= 1
+    report = replayed(log)
+    assert (report.decisions, report.agree) == (7, 7)
+    assert report.snapshots > 0
+    explained = log.explain("trial", second[1].id)
+    assert explained.choice.shown == 1
+    assert "the cohort on arm 1 has 0 of 3 rewards" in explained.explanation.reason
+
+
+def test_a_repeated_request_is_one_patient(log):
+    one = log.decide("trial", "patient-1")
+    again = log.decide("trial", "patient-1")
+    assert again.replayed
+    assert again.decision == one.decision
+    assert log.bandit("trial").version == 1
+    assert log.bandit("trial").n_open == 1
+
+
+def test_an_outcome_is_corrected(log):
+    rows = treat(log, 3)
+    for row in rows:
+        log.reward("trial", row.id, 0.0)
+    assert log.bandit("trial").learner.explain().choice == 1
+    assert log.retract("trial", rows[1].id).outcome is Outcome.LEARNED
+    learner = log.bandit("trial").learner
+    assert learner.explain().details["cohort"] == [2, 3]
+    assert learner.explain().choice == 0
+    # A repeated report of the retracted value is not the correction.
+    assert log.reward("trial", rows[1].id, 0.0).outcome is Outcome.DUPLICATE
+    assert log.reward("trial", rows[1].id, 1.0).outcome is Outcome.LEARNED
+    assert log.reward("trial", rows[1].id, 1.0).outcome is Outcome.DUPLICATE
+    assert log.reward("trial", rows[1].id, 0.0).outcome is Outcome.CONFLICT
+    assert log.retract("trial", rows[1].id).outcome is Outcome.CONFLICT
+    assert learner.means[0] == pytest.approx(1 / 3)
+    assert learner.explain().choice == 0
+    plain = gb.Learner(learner.policy, learner.model, seed=0)
+    for _ in range(3):
+        plain.decide(0)
+    plain.update([0, 0, 0], [0.0, 0.0, 1.0])
+    assert plain.explain().arms == learner.explain().arms
+    kinds = [event.kind for event in log.store.events(1)]
+    assert kinds[-2:] == ["retraction", "correction"]
+    replayed(log)
+
+
+def test_amendments_are_logged(log):
+    for row in treat(log, 2):
+        log.reward("trial", row.id, 0.0)
+    assert log.bandit("trial").learner.explain().choice == 0
+    log.change("trial", {"policy": CRM | {"cohort": 2}})
+    assert log.bandit("trial").learner.explain().choice == 1
+    log.change("trial", {"model": MODEL | {"arms": [*SKELETON, 0.8]}})
+    assert log.bandit("trial").values[-1] == 0.8
+    row = treat(log, 1)[0]
+    assert row.shown == 1
+    with pytest.raises(gb.GlobalBanditsError, match="arms"):
+        log.change("trial", {"model": MODEL | {"arms": [0.01, *SKELETON]}})
+    replayed(log)
+
+
+def test_limits_of_the_settings_only_restrict_further(log):
+    for row in treat(log, 3):
+        log.reward("trial", row.id, 0.0)
+    log.change("trial", {"limits": [0.25, 0.65]})
+    # The limits of the settings exclude the doses that the design allows.
+    assert treat(log, 1)[0].shown == 1
+
+
+def test_a_cap_on_open_patients_refuses_without_a_trace(log):
+    log.change("trial", {"policy": CRM | {"max_open": 2}})
+    treat(log, 2)
+    with pytest.raises(gb.PolicyError, match="wait for a reward"):
+        log.decide("trial")
+    assert log.bandit("trial").version == 2
+    replayed(log)
+
+
+def test_an_exported_trial_is_the_same(log):
+    for row in treat(log, 4)[:3]:
+        log.reward("trial", row.id, 0.0)
+    log.retract("trial", log.store.decision(next(log.store.events(1)).decision).id)
+    copy = SQLiteStore(":memory:")
+    import_lines(copy, list(export_lines(log.store, log.store.bandits())))
+    other = Log(copy)
+    mine, theirs = (each.bandit("trial").learner.explain() for each in (log, other))
+    assert mine == theirs
+    other.close()
