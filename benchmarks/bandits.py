@@ -24,7 +24,7 @@ from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.records import BanditRow, SettingRow
 
 N_BANDITS = 10_000
-N_USED = 10_000  # memory holds a tenth of the bandits, and all models
+N_USED = 4_500  # more than memory holds; their models stay
 N_REWARDS = 20  # of each bandit that is used
 N_COLD = 200
 POLICIES = ("wagp", "thompson_sampling")
