@@ -1,8 +1,8 @@
 """Ten thousand bandits in one SQLite file: memory of the process, and the time of a cold bandit.
 
 Every bandit has prices of its own, so that no model is shared. The rows are written directly; the
-decisions, rewards and evictions are the log's own. A child process does the work, so that its memory
-is the memory of nothing else.
+decisions, rewards and evictions are the log's own. A child process does the work, so that its
+memory is the memory of nothing else.
 """
 
 import json
@@ -24,7 +24,7 @@ from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.stores.records import BanditRow, SettingRow
 
 N_BANDITS = 10_000
-N_USED = 10_000  # memory holds a tenth of the bandits, and all models
+N_USED = 4_500  # more than memory holds; their models stay
 N_REWARDS = 20  # of each bandit that is used
 N_COLD = 200
 POLICIES = ("wagp", "thompson_sampling")

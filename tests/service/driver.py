@@ -54,7 +54,11 @@ def main(store, ledger, until, replica="0", state=None):
 
     with open(ledger) as file:
         done = Counter(int(line.split()[1]) for line in file if line.startswith("R"))
-    log = insist(lambda: Log(open_store(store), compiled=False, snapshot_events=40))
+    # The only process of a store has room for one of its two bandits: they keep leaving memory.
+    room = 1 if state is None else len(BANDITS)
+    log = insist(
+        lambda: Log(open_store(store), compiled=False, snapshot_events=40, max_loaded=room)
+    )
     for name, spec in BANDITS.items():
         insist(log.create, name, spec)
 

@@ -119,7 +119,7 @@ def test_names_are_names(http, name):
     assert answer.status_code in (404, 405, 422), answer.text
     assert http.get(f"/v1/bandits/{name}/events").status_code in (404, 405)
     assert http.get(f"/v1/decisions/{name}").status_code in (404, 405)
-    assert http.get("/v1/bandits").json() == {"bandits": ["shop"]}
+    assert http.get("/v1/bandits").json() == {"bandits": ["shop"], "next": None}
 
 
 def test_names_that_take_long_to_match(http):

@@ -501,6 +501,13 @@ def test_past_rewards_are_imported_before_the_first_decision(log):
     assert (found.decisions, found.imported, found.agree, found.wrong) == (8, 5, 3, [])
 
 
+def test_a_policy_that_counts_decisions_takes_no_past_rewards(log):
+    limited = {"policy": "limited", "cohort": 3, "inner": {"policy": "thompson_sampling"}}
+    log.create("limited", THOMPSON | {"policy": limited})
+    with pytest.raises(ConflictError, match="policy of limited must not count decisions, got Lim"):
+        log.import_rewards("limited", "a", [(0.4, 1.0)])
+
+
 @pytest.mark.parametrize(
     ("id", "rewards", "message"),
     [

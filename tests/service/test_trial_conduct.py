@@ -79,7 +79,6 @@ def test_an_outcome_is_corrected(log):
     assert log.reward("trial", rows[1].id, 1.0).outcome is Outcome.LEARNED
     assert log.reward("trial", rows[1].id, 1.0).outcome is Outcome.DUPLICATE
     assert log.reward("trial", rows[1].id, 0.0).outcome is Outcome.CONFLICT
-    assert log.retract("trial", rows[1].id).outcome is Outcome.CONFLICT
     assert learner.means[0] == pytest.approx(1 / 3)
     assert learner.explain().choice == 0
     plain = gb.Learner(learner.policy, learner.model, seed=0)

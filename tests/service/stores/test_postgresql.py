@@ -11,7 +11,13 @@ pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 import psycopg
 
 from globalbandits.cli.app import main
-from globalbandits.errors import ConflictError, MissingExtraError, StoreError, StoreUnavailable
+from globalbandits.errors import (
+    ConflictError,
+    MissingExtraError,
+    StoreError,
+    StoreUnavailable,
+    UnknownError,
+)
 from globalbandits.service.log import Log
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import comparable_state, replay
@@ -63,6 +69,35 @@ def all_agree(store):
 
 
 # Two logs
+
+
+def test_one_deletes_and_the_other_follows(pair):
+    first, second = pair
+    first.create("shop", THOMPSON)
+    decision = second.decide("shop", "a").decision
+    first.delete("shop")
+    # The second has the bandit in memory and does not know yet.
+    assert second.reward("shop", decision.id, 0.5).outcome == "unknown"
+    second._find_others()
+    assert (second.names(), second.loaded()) == ([], [])
+    with pytest.raises(UnknownError):
+        second.decide("shop", "b")
+    bandit, new = second.create("shop", WAGP)
+    assert (new, first.decide("shop", "a").decision.bandit) == (True, bandit.row.id)
+    assert first.reward("shop", decision.id, 0.5).outcome == "unknown"
+
+
+def test_a_deletion_reaches_the_others_by_itself(empty):
+    logs = [Log(PostgreSQLStore(empty.address), compiled=False) for _ in range(2)]
+    logs[0].create("shop", WAGP)
+    logs[1].bandit("shop")
+    logs[0].delete("shop")
+    until = time.monotonic() + 30
+    while logs[1].names() or logs[1].loaded():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    for log in logs:
+        log.close()
 
 
 def test_one_decides_the_other_learns(pair):

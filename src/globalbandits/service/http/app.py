@@ -38,6 +38,7 @@ _PAGE = {
     "/page.js": ("page.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
     "/charts.js": ("charts.js", "text/javascript"),
+    "/prices.js": ("prices.js", "text/javascript"),
 }
 # Starlette's router raises only these two errors.
 _ROUTER_DETAILS = {404: "there is nothing at this path", 405: "method must be GET"}

@@ -31,6 +31,7 @@ from globalbandits.model.catalogue.names import (
 from globalbandits.policies.base import registered
 from globalbandits.policies.learner import Explanation
 from globalbandits.service.http.messages import (
+    AdviceOut,
     ArmOut,
     BanditOut,
     BanditsOut,
@@ -107,6 +108,34 @@ DEFAULT_BANDITS, MAX_BANDITS = 100, 1_000  # of one response
 POINTS_PER_CURVE = 81
 _STREAM_SECONDS = 0.5
 _KEEP_ALIVE_SECONDS = 15.0
+# From docs/which-policy.md, for owners of shops. The first one is the default of the page.
+_ADVICE: tuple[tuple[dict[str, Any], str, str], ...] = (
+    (
+        {"policy": "elastic"},
+        "Elastic: if in doubt",
+        "Uses the curves and tests them. Take it unless you are sure that the curves are right.",
+    ),
+    (
+        {"policy": "wagp"},
+        "WAGP: the curves are right",
+        "Learns fastest if the curves are right, and loses for as long as it runs if they are not.",
+    ),
+    (
+        {"policy": "grid_greedy"},
+        "GridGreedy: a few hundred customers or fewer",
+        "Makes the most of few rewards. It believes the curves.",
+    ),
+    (
+        {"policy": "elastic", "drift": True},
+        "Elastic, for customers who change",
+        "As Elastic, for demand that moves over the months. It pays for looking again and again.",
+    ),
+    (
+        {"policy": "independent_gittins"},
+        "IndependentGittins: no curves",
+        "Ignores the curves and learns about each price on its own. It needs far more customers.",
+    ),
+)
 _RETRY_SOON = {"retry-after": "1"}
 
 
@@ -462,12 +491,19 @@ def bandit_out(bandit: Bandit) -> BanditOut:
                 shown=shown[arm],
                 pulls=pulls[arm],
                 mean=None if math.isnan(means[arm]) else means[arm],
+                worth=_worth(learner.model, arm, means[arm]),
             )
             for arm, value in enumerate(bandit.values)
         ],
         settings=settings.to_dict(),
         warnings=warnings_of(settings),
     )
+
+
+def _worth(model: RewardModel, arm: int, mean: float) -> float | None:
+    """What a mean of an arm is worth; None without rewards."""
+    worth = math.nan if math.isnan(mean) else float(model.worth_of(arm, mean))
+    return worth if math.isfinite(worth) else None
 
 
 def warnings_of(settings: Settings) -> list[str]:
@@ -656,7 +692,9 @@ async def show_catalogue(request: ServiceRequest) -> Response:
         )
         for name, family in families().items()
     ]
-    return json_response(CatalogueOut(families=described, policies=sorted(registered())))
+    advice = [AdviceOut(policy=policy, label=label, text=text) for policy, label, text in _ADVICE]
+    content = CatalogueOut(families=described, policies=sorted(registered()), advice=advice)
+    return json_response(content)
 
 
 # Tokens

@@ -129,6 +129,7 @@ class ArmOut(Outgoing):
     shown: int
     pulls: int
     mean: float | None
+    worth: float | None = None  # of the mean: the profit, if the model has a cost
 
 
 class BanditOut(Outgoing):
@@ -363,8 +364,17 @@ class FamilyOut(Outgoing):
     parameters: list[str]
 
 
+class AdviceOut(Outgoing):
+    """A recommended policy, a short label, and when to take it."""
+
+    policy: dict[str, Any]
+    label: str
+    text: str
+
+
 class CatalogueOut(Outgoing):
-    """What a bandit can be made of."""
+    """What a bandit can be made of, and which policies are recommended, the first one first."""
 
     families: list[FamilyOut]
     policies: list[str]
+    advice: list[AdviceOut]

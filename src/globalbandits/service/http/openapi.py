@@ -71,8 +71,8 @@ def _model_schema() -> dict[str, Any]:
         "title": "Model",
         "description": (
             "A reward model, as `model.to_dict()` returns it: a family of the catalogue with arms "
-            "and parameters, or formulas (mean, means), or a table. `x-families` has the parameters "
-            "of each family. POST /v1/models:preview draws a model without storing it."
+            "and parameters, or formulas (mean, means), or a table. `x-families` has the names of "
+            "the parameters of each family. POST /v1/models:preview draws a model without storing."
         ),
         "type": "object",
         "properties": {

@@ -133,6 +133,7 @@ OPERATIONS = (
         (409,),
         "admin",
         BanditIn,
+        max_bytes=MAX_BATCH_BYTES,
     ),
     Operation(
         "PATCH",
@@ -142,6 +143,7 @@ OPERATIONS = (
         (404, 409),
         "admin",
         SettingsIn,
+        max_bytes=MAX_BATCH_BYTES,
     ),
     Operation("DELETE", _BANDIT, handlers.delete_bandit, {200: DeletedOut}, (404,), "admin"),
     Operation(
@@ -206,6 +208,7 @@ OPERATIONS = (
         (),
         "write",
         PreviewIn,
+        max_bytes=MAX_BATCH_BYTES,
     ),
     Operation("GET", "/v1/tokens", handlers.list_tokens, {200: TokensOut}, role="admin"),
     Operation(

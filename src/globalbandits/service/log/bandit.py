@@ -59,7 +59,7 @@ class Bandit:
         anchor: the arm of the last learned reward; None before the first.
         n_open: open decisions. Those whose deadline has passed count until the next recount.
         oldest_open: the time of the oldest open decision at the last recount, in microseconds.
-        last_event_at: the time of the last event; None before the first.
+        last_event_at: the time of the last event but a decision; None before the first.
         recounted_at: when decisions were counted in the store, in seconds of the monotonic clock.
         shown: how often each arm was shown.
         values: the values of the arms as JSON values.
@@ -212,7 +212,8 @@ class Bandit:
             if event.kind != CORRECTION:
                 # Another process may have made the decision; then it is not counted here yet.
                 self.n_open = max(self.n_open - 1, 0)
-        self.last_event_at = event.at
+        if event.kind != DECISION:
+            self.last_event_at = event.at
         self.version += 1
 
     def _change(self, row: SettingRow) -> None:

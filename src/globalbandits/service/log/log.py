@@ -188,8 +188,9 @@ class Log:
                 self.recount(found)
                 if found.last_event_at is None and found.version > 0:
                     # The state is that of a snapshot. The event itself may have been pruned.
-                    for event in list(self.store.events(id, found.version - 1)):
-                        found.last_event_at = event.at
+                    for event in list(self.store.events(id, found.version - 10)):
+                        if event.kind != DECISION:
+                            found.last_event_at = event.at
                 self._keep(found)
         return found
 
@@ -228,7 +229,8 @@ class Log:
         A tenth of the limit goes at once, so that not every load needs a commit of its own.
         """
         n_left = self._max_loaded - self._max_loaded // 10
-        by_use = sorted(list(self._bandits), key=lambda id: self._last_use.get(id, 0))
+        loaded = list(self._bandits)  # a copy, because other threads add bandits
+        by_use = sorted(loaded, key=lambda id: self._last_use.get(id, 0))
         oldest = by_use[: max(len(by_use) - n_left, 0)]
         self._write_snapshots(rows, oldest)
         return oldest
@@ -600,6 +602,11 @@ class Log:
         require(valid, "import_id", rule, import_id, ServiceError)
         require(len(rewards) > 0, "rewards", "not be empty", rewards, ServiceError)
         found = self.bandit(name, tenant)
+        if found.counts_decisions:
+            raise ConflictError(
+                f"policy of {name} must not count decisions, got {found.learner.policy.label}: "
+                "its past decisions are not known"
+            )
         model, id, at = found.learner.model, found.row.id, self.clock.now()
         pairs: list[tuple[int, float]] = []
         for value, reward in rewards:

@@ -152,7 +152,10 @@ class Store(Protocol):
         """When the last deleted bandit of this name was deleted; None if there is none."""
 
     def heads(self) -> dict[int, tuple[int, int]]:
-        """For each bandit that was not deleted its version and the number of its newest settings, read together."""
+        """For each bandit its version and the number of its newest settings, read together.
+
+        Deleted bandits are left out.
+        """
 
     def settings(self, bandit: int) -> list[SettingRow]:
         """The bandit's settings, by number."""

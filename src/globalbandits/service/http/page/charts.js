@@ -66,10 +66,11 @@ function path(xs, ys, x, y) {
 }
 
 // series: [{name, ys}]; band: {low, high}; envelope: ys; marks: [x]; levels: [y]; beside: charts in a row
-export function lines(host, { id, title, xs, series, band, envelope, marks = [], levels = [], xLabel, yLabel, range, beside = 1 }) {
+// dots: [{x, y, title}]; names: texts in place of the numbers of the x axis
+export function lines(host, { id, title, xs, series, band, envelope, marks = [], levels = [], dots = [], names = null, xLabel, yLabel, range, beside = 1 }) {
   const width = Math.max(280, (host.clientWidth || 560) / Math.min(beside, columns(host)));
   const height = 240, left = 48, right = 12, top = 18, bottom = 34;
-  const all = series.flatMap((one) => one.ys).concat(band ? [...band.low, ...band.high] : [], levels);
+  const all = series.flatMap((one) => one.ys).concat(band ? [...band.low, ...band.high] : [], levels, dots.map((dot) => dot.y));
   const [x0, x1] = extent(xs), [y0, y1] = range ?? extent(all);
   const x = (at) => left + ((at - x0) / (x1 - x0)) * (width - left - right);
   const y = (at) => height - bottom - ((at - y0) / (y1 - y0)) * (height - top - bottom);
@@ -78,7 +79,7 @@ export function lines(host, { id, title, xs, series, band, envelope, marks = [],
     svg.append(shape("line", { class: "axis", x1: left, x2: width - right, y1: y(at), y2: y(at) }));
     svg.append(shape("text", { x: left - 6, y: y(at) + 4, "text-anchor": "end" }, fmt(at)));
   }
-  for (const at of ticks(x0, x1)) svg.append(shape("text", { x: x(at), y: height - 16, "text-anchor": "middle" }, fmt(at)));
+  for (const at of names ? xs : ticks(x0, x1)) svg.append(shape("text", { x: x(at), y: height - 16, "text-anchor": "middle" }, names ? names[at] : fmt(at)));
   svg.append(shape("text", { x: width - right, y: height - 2, "text-anchor": "end" }, xLabel));
   svg.append(shape("text", { x: 4, y: 12 }, yLabel));
   if (band) {
@@ -97,11 +98,16 @@ export function lines(host, { id, title, xs, series, band, envelope, marks = [],
       svg.append(shape("text", { x: x(xs[at]), y: y(one.ys[at]) - 5, "text-anchor": "middle" }, one.name));
     }
   });
+  for (const dot of dots) {
+    const made = shape("circle", { class: "dot", cx: x(dot.x), cy: y(dot.y), r: 4 });
+    made.append(shape("title", {}, dot.title));
+    svg.append(made);
+  }
   for (const at of marks) if (Number.isFinite(at)) svg.append(shape("line", { class: "mark", x1: x(at), x2: x(at), y1: top, y2: height - bottom }));
   for (const at of levels) svg.append(shape("line", { class: "mark", x1: left, x2: width - right, y1: y(at), y2: y(at) }));
   const heads = [xLabel, ...series.map((one) => one.name), ...(band ? ["low", "high"] : [])];
   const every = Math.max(1, Math.floor(xs.length / 40));
-  const rows = xs.map((at, place) => [at, ...series.map((one) => one.ys[place]), ...(band ? [band.low[place], band.high[place]] : [])])
+  const rows = xs.map((at, place) => [names ? names[at] : at, ...series.map((one) => one.ys[place]), ...(band ? [band.low[place], band.high[place]] : [])])
     .filter((_, place) => place % every === 0 || place === xs.length - 1);
   return figure(id, title, svg, heads, rows);
 }

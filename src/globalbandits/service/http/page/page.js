@@ -1,5 +1,6 @@
 // The page: what the service's own API tells, drawn. Nothing here knows more than any other client.
 import { bars, el, fmt, lines, table } from "/charts.js";
+import { best, uploaded, words, worthByArm } from "/prices.js";
 
 const $ = (id) => document.getElementById(id);
 const KEY = "globalbandits.token"; // for this tab only
@@ -69,8 +70,10 @@ function failed(error, host) {
   if (host) put(host, el("p", { class: "error" }, error.message));
 }
 
+const PER_PAGE = 20;
+
 async function names() {
-  const { bandits } = await api("GET", "/v1/bandits");
+  const { bandits } = await api("GET", `/v1/bandits?limit=${PER_PAGE}`);
   const here = decodeURIComponent(location.hash.split("/")[2] ?? "");
   put($("bandits"), ...bandits.map((name) => {
     const link = el("a", { href: `#/bandit/${encodeURIComponent(name)}` }, name);
@@ -80,29 +83,42 @@ async function names() {
   return bandits;
 }
 
-async function showList() {
+async function showList(search = "", after = "") {
   const mine = show("list-view");
   put($("list"), el("p", {}, "Loading …"));
+  $("search").value = search;
+  $("search-form").addEventListener("submit", (event) => { event.preventDefault(); showList($("search").value.trim()); });
   try {
-    const found = await names();
-    const all = await Promise.all(found.slice(0, 100).map((name) => api("GET", `/v1/bandits/${name}`)));
+    await names();
+    const query = new URLSearchParams({ search, after, limit: PER_PAGE });
+    const { bandits: found, next } = await api("GET", `/v1/bandits?${query}`);
+    const all = await Promise.all(found.map((name) => api("GET", `/v1/bandits/${encodeURIComponent(name)}`)));
     if (!isNow(mine)) return;
     say("connected");
+    if (!all.length && search) {
+      put($("list"), el("p", {}, "No name has this text in it."));
+      return;
+    }
     if (!all.length) {
       put($("list"), el("p", {}, "There is no bandit yet."), el("p", {}, el("a", { href: "#/new" }, "Create the first one"), " from the catalogue of curves."));
       return;
     }
-    const made = table("All bandits", ["name", "policy", "mode", "rewards", "open", "estimate"],
+    const made = table(next || after || search ? "Bandits" : "All bandits", ["name", "policy", "mode", "rewards", "open", "estimate"],
       all.map((one) => [one.name, one.policy, one.mode, one.version, one.open, one.estimate]));
     made.querySelectorAll("tbody tr").forEach((row, place) => {
       const name = all[place].name;
       put(row.firstChild, el("a", { href: `#/bandit/${encodeURIComponent(name)}` }, name));
     });
     put($("list"), made);
+    if (next) {
+      const more = el("button", { type: "button" }, "Next page");
+      more.addEventListener("click", () => showList(search, next));
+      $("list").append(more);
+    }
   } catch (error) {
     if (!isNow(mine)) return;
     failed(error, $("list"));
-    if (error.status === 0) setTimeout(() => isNow(mine) && showList(), 2000);
+    if (error.status === 0) setTimeout(() => isNow(mine) && showList(search, after), 2000);
   }
 }
 
@@ -121,21 +137,30 @@ function described() {
 
 async function showNew() {
   const mine = show("new-view");
+  let file = null; // an uploaded model, and perhaps its policy
   try {
     await names();
-    const { families, policies } = await api("GET", "/v1/catalogue");
+    const { families, policies, advice } = await api("GET", "/v1/catalogue");
     if (!isNow(mine)) return;
     say("connected");
     put($("family"), ...families.map((one) => el("option", { value: one.family }, one.family)));
     $("family").value = "demand.linear_power";
-    put($("policy"), ...policies.map((name) => el("option", { value: name }, name)));
-    $("policy").value = "wagp";
+    const option = (policy, text) => el("option", { value: JSON.stringify(policy) }, text);
+    put($("policy"),
+      el("optgroup", { label: "Recommended" }, ...advice.map((one) => option(one.policy, one.label))),
+      el("optgroup", { label: "All others" }, ...policies.filter((name) => !advice.some((one) => one.policy.policy === name)).map((name) => option({ policy: name }, name))));
+    const advise = () => {
+      $("policy-hint").textContent = file?.policy ? "The policy is that of the file."
+        : advice.find((one) => JSON.stringify(one.policy) === $("policy").value)?.text ?? "For experts: see the page on policies in the documentation.";
+    };
+    $("policy").addEventListener("input", advise);
+    advise();
     const draw = async () => {
       if (!isNow(mine)) return;
       const family = families.find((one) => one.family === $("family").value);
       $("parameters-hint").textContent = `${family.summary} Parameters: ${family.parameters.join(", ")}.`;
       try {
-        const drawn = await api("POST", "/v1/models:preview", { model: described() });
+        const drawn = await api("POST", "/v1/models:preview", { model: file?.model ?? described() });
         if (!isNow(mine)) return;
         document.querySelector("#new-form .error").textContent = "";
         drawCurves($("preview"), drawn, null);
@@ -149,6 +174,19 @@ async function showNew() {
     for (const id of ["family", "arms", "parameters"]) {
       $(id).addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(draw, 250); });
     }
+    $("upload").addEventListener("change", async () => {
+      const chosen = $("upload").files[0];
+      try { file = chosen ? uploaded(await chosen.text()) : null; } catch (error) {
+        file = null;
+        $("upload").value = "";
+        document.querySelector("#new-form .error").textContent = error.message;
+        return;
+      }
+      for (const id of ["family", "arms", "parameters"]) $(id).disabled = file !== null;
+      $("policy").disabled = Boolean(file?.policy);
+      advise();
+      await draw();
+    });
     await draw();
   } catch (error) {
     failed(error, $("preview"));
@@ -156,7 +194,7 @@ async function showNew() {
   }
   $("new-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const body = { model: described(), policy: { policy: $("policy").value } };
+    const body = { model: file?.model ?? described(), policy: file?.policy ?? JSON.parse($("policy").value) };
     if ($("incumbent").value.trim()) body.incumbent = asArm($("incumbent").value.trim());
     try {
       await api("PUT", `/v1/bandits/${encodeURIComponent($("name").value)}`, body);
@@ -194,6 +232,32 @@ function drawCurves(host, drawn, estimate) {
   }));
 }
 
+// The main picture: what each price earns, with a band, and what was observed.
+function drawProfit(curves, bandit, interval, theta) {
+  const said = words(bandit.settings.model);
+  $("profit-title").textContent = `What each ${said.arm} is worth`;
+  if (!interval || !Number.isFinite(theta) || interval.low === null) {
+    put($("profit"), el("p", {}, interval ? "The rewards do not follow the curves, so the curves say nothing. See the table of what was observed." : "Without rewards nothing can be said."));
+    return;
+  }
+  const rows = worthByArm(curves, theta, interval.low, interval.high);
+  const numeric = rows.every((one) => typeof one.value === "number");
+  const order = numeric ? [...rows].sort((a, b) => a.value - b.value) : rows;
+  const xs = order.map((one, place) => (numeric ? one.value : place));
+  const place = new Map(order.map((one, index) => [one.arm, xs[index]]));
+  const dots = bandit.arms.filter((arm) => arm.pulls > 0 && arm.worth !== null)
+    .map((arm) => ({ x: place.get(arm.arm), y: arm.worth, title: `${fmt(arm.value)}: ${fmt(arm.worth)} observed, ${arm.pulls} times` }));
+  const top = best(rows);
+  const rest = top.others.length ? ` It is not certain: ${top.others.map(fmt).join(", ")} may be as good.` : " No other can be as good (95%).";
+  put($("profit"), lines($("profit"), {
+    id: "profit", xs, names: numeric ? null : order.map((one) => fmt(one.value)),
+    series: [{ name: "expected", ys: order.map((one) => one.mid) }],
+    band: { low: order.map((one) => one.low), high: order.map((one) => one.high) }, dots,
+    xLabel: said.arm, yLabel: said.worth,
+    title: `Best ${said.arm} as far as is known: ${fmt(top.value)}, with a ${said.worth} of about ${fmt(top.mid)}.${rest} Line: expected; band: what the rewards allow; circles: observed.`,
+  }));
+}
+
 function drawShares(bandit, latest) {
   const shown = bandit.arms.reduce((sum, arm) => sum + arm.shown, 0);
   if (!shown) { put($("shares"), el("p", {}, "No decision yet.")); return; }
@@ -209,11 +273,11 @@ function drawShares(bandit, latest) {
   }));
 }
 
-function drawNow(said) {
+function drawNow(said, used) {
   const arm = said.arms[said.choice];
-  const heads = ["arm", "rewards", "mean", "by the model", "worth"];
+  const heads = [used.arm, "rewards", "observed mean", "expected mean", used.worth];
   put($("now"), el("p", { class: "big" }, fmt(arm.value)), el("p", {}, said.reason),
-    table("What it knows of each arm", heads, said.arms.map((one) => [one.value, one.pulls, one.mean, one.model_mean, one.worth])));
+    table(`What it knows of each ${used.arm}`, heads, said.arms.map((one) => [one.value, one.pulls, one.mean, one.model_mean, one.worth])));
 }
 
 function drawHistory(history) {
@@ -239,17 +303,18 @@ function drawHistory(history) {
   }));
 }
 
-function drawEvidence({ evidence, as_of }) {
+function drawEvidence({ evidence, as_of }, used) {
   const { contenders, model, drift, earnings, region } = evidence;
+  $("earnings-title").textContent = `Against ${used.incumbent === "today's price" ? "" : "the "}${used.incumbent}`;
   const left = new Set(contenders.arms);
-  put($("contenders"), el("p", {}, contenders.text), table("Can the arm be best?", ["arm", "can be best", "p-value"],
+  put($("contenders"), el("p", {}, contenders.text), table(`Can the ${used.arm} be best?`, [used.arm, "can be best", "p-value"],
     contenders.values.map((value, arm) => [value, left.has(arm) ? "yes" : "no", contenders.p_values?.[arm] ?? null])));
   put($("verdict"), el("p", { class: model.refuted ? "error" : "good" }, model.refuted ? "Refuted: the rewards do not follow these curves." : "Nothing speaks against the curves."), el("p", {}, model.text));
   if (region) put($("drift"), el("p", {}, region.text));
   else put($("drift"), el("p", { class: drift.alarm ? "error" : "good" }, drift.alarm ? "Alarm: the unknown number has changed." : "No change found."), el("p", {}, drift.text));
   put($("earnings"), ...(earnings
     ? [el("p", { class: "big" }, fmt(earnings.amount)), el("p", {}, `between ${fmt(earnings.low)} and ${fmt(earnings.high)}`), el("p", {}, earnings.text)]
-    : [el("p", {}, "No arm is named as the one in use before (setting: incumbent).")]));
+    : [el("p", {}, `Say which ${used.arm} was in use before, and the comparison is here (setting: incumbent).`)]));
   for (const id of ["contenders", "verdict", "drift", "earnings"]) $(id).append(el("p", { class: "hint" }, `as of ${as_of} rewards`));
 }
 
@@ -264,20 +329,23 @@ async function showBandit(name) {
   const base = `/v1/bandits/${encodeURIComponent(name)}`;
   $("title").textContent = name;
   document.title = `${name} · globalbandits`;
-  let curves = null, bandit = null, latest = null, theta = null;
+  let curves = null, bandit = null, latest = null, theta = null, interval = null, used = words({});
 
   const facts = () => {
     $("facts").textContent = `${bandit.policy}, ${bandit.mode}; ${bandit.version} rewards learned, ${bandit.open} decisions open; estimate ${named(bandit.estimate)}.`;
+    used = words(bandit.settings.model);
+    put($("warnings"), ...(bandit.warnings ?? []).map((text) => el("p", { class: "error" }, text)));
     drawShares(bandit, latest);
+    if (curves) drawProfit(curves, bandit, interval, theta ?? bandit.estimate);
     // Policies that estimate nothing: where the evidence stands.
     if (curves) drawCurves($("curves"), curves, bandit.estimate ?? theta);
   };
   const parts = [
     [async () => { curves = await api("GET", `${base}/curves`); $("range").textContent = `A number from ${fmt(curves.reward_range[0])} to ${fmt(curves.reward_range[1])}.`; facts(); }, "curves", Infinity],
-    [async () => drawNow((await api("GET", `${base}/explanation`)).explanation), "now", 1000],
+    [async () => drawNow((await api("GET", `${base}/explanation`)).explanation, used), "now", 1000],
     [async () => { latest = (await api("GET", `${base}/decisions?limit=100`)).decisions; drawLatest(latest); drawShares(bandit, latest); }, "latest", 1000],
-    [async () => { const found = await api("GET", `${base}/history`); if (found) { drawHistory(found); theta = found.points.at(-1)?.theta ?? null; } return found && found.version === (found.points.at(-1)?.version ?? 0); }, "history", 1500],
-    [async () => { const found = await api("GET", `${base}/evidence`); if (found) drawEvidence(found); return found && found.as_of === found.version; }, "contenders", 1500],
+    [async () => { const found = await api("GET", `${base}/history`); if (found) { drawHistory(found); const last = found.points.at(-1); theta = last?.theta ?? null; interval = last ?? null; if (isNow(mine)) facts(); } return found && found.version === (found.points.at(-1)?.version ?? 0); }, "history", 1500],
+    [async () => { const found = await api("GET", `${base}/evidence`); if (found) drawEvidence(found, used); return found && found.as_of === found.version; }, "contenders", 1500],
   ].map(([load, host, every]) => ({ load, host, every, at: -Infinity, busy: false, due: true }));
 
   const refresh = async () => {
