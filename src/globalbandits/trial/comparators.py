@@ -133,7 +133,9 @@ class BOIN(_IntervalDesign):
     def boundaries(self, target: float) -> tuple[float, float]:
         """Return the rates at or below which the dose is raised, and at or above which lowered."""
         low, high = self.low * target, min(self.high * target, 1.0 - 1e-12)
-        up = math.log((1 - low) / (1 - target)) / math.log(target * (1 - low) / (low * (1 - target)))
+        up = math.log((1 - low) / (1 - target)) / math.log(
+            target * (1 - low) / (low * (1 - target))
+        )
         down = math.log((1 - target) / (1 - high)) / math.log(
             high * (1 - target) / (target * (1 - high))
         )
