@@ -19,7 +19,7 @@ from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
 from globalbandits.policies.structured.grid_plug_in import GridPlugIn
 from globalbandits.policies.wrappers.limited import Limited
-from globalbandits.simulation import simulate
+from globalbandits.simulation.simulate import simulate
 from globalbandits.statistics import Statistics, count
 from globalbandits.trial.comparators import NO_DOSE, Rule, ThreePlusThree, benchmark
 
@@ -222,7 +222,9 @@ class Design:
                     },
                     index=pd.Index(self.doses, name="dose"),
                 )
-        return pd.concat(frames, names=["scenario", "design"])
+        table = pd.concat(frames, names=["scenario", "design"])
+        table.index = _in_given_order(table.index)
+        return table
 
     def summary(
         self,
@@ -235,9 +237,9 @@ class Design:
         """Return one row per scenario and design.
 
         ``correct``: recommends the dose nearest to the target, or no dose if the lowest rate is
-        above the limit of the stopping rule (the target without one). ``above``: recommends a dose above that one.
-        ``overdosed``: the share of patients treated above it. Then DLTs, recommendations of no
-        dose, and the mean and percentiles of the number of patients.
+        above the limit of the stopping rule (the target without one). ``above``: recommends a dose
+        above that one. ``overdosed``: the share of patients treated above it. Then DLTs,
+        recommendations of no dose, and the mean and percentiles of the number of patients.
         """
         import pandas as pd
 
@@ -261,8 +263,9 @@ class Design:
                 for share in _PERCENTILES:
                     row[f"patients_{share}"] = float(np.percentile(found.patients, share))
                 rows[name, label] = row
-        table = pd.DataFrame.from_dict(rows, orient="index")
-        table.index = pd.MultiIndex.from_tuples(rows, names=["scenario", "design"])
+        table = pd.DataFrame(list(rows.values()))
+        index = pd.MultiIndex.from_tuples(rows, names=["scenario", "design"])
+        table.index = _in_given_order(index)
         return table
 
     def _with(self, comparators: "Mapping[str, Design] | None") -> "dict[str, Design]":
@@ -297,8 +300,9 @@ class Design:
     def _treat(self, parts: Parts, given: int, events: int) -> None:
         """Treat a cohort with a policy, and report its outcomes."""
         rules, setup, stats, state = parts
-        for _ in range(self.cohort if rules.decide is not None else 0):
-            rules.decide(setup, stats, state, given)
+        if rules.decide is not None:
+            for _ in range(self.cohort):
+                rules.decide(setup, stats, state, given)
         for number in range(self.cohort):
             outcome = float(number < events)
             count(stats, given, outcome)
@@ -372,6 +376,17 @@ class Design:
 
     def _label(self, index: int) -> str:
         return "stop" if index == NO_DOSE else self.doses[index]
+
+
+def _in_given_order(index: "pd.MultiIndex") -> "pd.MultiIndex":
+    """Return an index whose levels are ordered as given, so that rows are found without a search."""
+    import pandas as pd
+
+    columns = [index.get_level_values(name).tolist() for name in index.names]
+    return pd.MultiIndex.from_arrays(
+        [pd.Categorical(column, list(dict.fromkeys(column)), ordered=True) for column in columns],
+        names=index.names,
+    )
 
 
 def crm(
