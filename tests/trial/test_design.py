@@ -161,7 +161,7 @@ def test_simulated_characteristics_agree_with_the_oracle():
     design = gb.trial.crm(SKELETON, 0.25, doses=LABELS)
     found = design.simulate(STEEP, runs=runs, seed=4)
     plain = PlainCRM(SKELETON, 0.25, n_points=301)
-    chosen, treated = play(plain, STEEP, runs, 12, 3, np.random.default_rng(8))
+    chosen, _ = play(plain, STEEP, runs, 12, 3, np.random.default_rng(8))
     shares = np.array([(chosen == dose).mean() for dose in range(6)])
     middle = 0.5 * (shares + found.selected)
     assert np.all(np.abs(shares - found.selected) <= 4 * np.sqrt(2 * middle * (1 - middle) / runs))

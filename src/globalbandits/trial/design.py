@@ -223,7 +223,7 @@ class Design:
                     index=pd.Index(self.doses, name="dose"),
                 )
         table = pd.concat(frames, names=["scenario", "design"])
-        table.index = _in_given_order(table.index)
+        table.index = _in_given_order(table.index, ["scenario", "design", "dose"])
         return table
 
     def summary(
@@ -264,8 +264,8 @@ class Design:
                     row[f"patients_{share}"] = float(np.percentile(found.patients, share))
                 rows[name, label] = row
         table = pd.DataFrame(list(rows.values()))
-        index = pd.MultiIndex.from_tuples(rows, names=["scenario", "design"])
-        table.index = _in_given_order(index)
+        names = ["scenario", "design"]
+        table.index = _in_given_order(pd.MultiIndex.from_tuples(rows, names=names), names)
         return table
 
     def _with(self, comparators: "Mapping[str, Design] | None") -> "dict[str, Design]":
@@ -378,15 +378,13 @@ class Design:
         return "stop" if index == NO_DOSE else self.doses[index]
 
 
-def _in_given_order(index: "pd.MultiIndex") -> "pd.MultiIndex":
-    """Return an index whose levels are ordered as given, so that rows are found without a search."""
+def _in_given_order(index: "pd.Index[Any]", names: list[str]) -> "pd.MultiIndex":
+    """Return an index whose levels are ordered as given, so that pandas need not search rows."""
     import pandas as pd
 
-    columns = [index.get_level_values(name).tolist() for name in index.names]
-    return pd.MultiIndex.from_arrays(
-        [pd.Categorical(column, list(dict.fromkeys(column)), ordered=True) for column in columns],
-        names=index.names,
-    )
+    columns = [index.get_level_values(name).tolist() for name in names]
+    levels = [pd.Categorical(each, list(dict.fromkeys(each)), ordered=True) for each in columns]
+    return pd.MultiIndex.from_arrays(levels, names=names)
 
 
 def crm(
