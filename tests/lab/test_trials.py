@@ -97,6 +97,15 @@ SPEC = {
 }
 
 
+def test_likely_mistakes_are_named():
+    assert load_trial().remarks == ()
+    model = {"family": "dose.power", "arms": [0.3, 0.1]}
+    scenarios = {"a": [0.1, 0.3], "turning": [0.3, 0.1]}
+    first, second = parse_trial(SPEC | {"model": model, "scenarios": scenarios}).remarks
+    assert first.startswith("the doses are in descending order")
+    assert second == "scenario 'turning': the true rate falls from one dose to the next"
+
+
 def test_a_small_trial():
     seen = []
     played = play_trial(parse_trial(SPEC), runs=5, tick=seen.append)

@@ -60,5 +60,7 @@ def trial(
             tick=lambda name: status.update(literal(f"playing {name}")),
         )
     print_trial(played, console)
+    for remark in chosen.remarks:
+        console.print(f"note: {remark}", markup=False, soft_wrap=True)
     if plot is not None:
         console.print(f"The figure: {draw_trial(played, plot)}", markup=False, soft_wrap=True)

@@ -8,6 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.environments import BernoulliNoise, Environment
@@ -48,6 +50,16 @@ class Trial:
     designs: Mapping[str, Policy]
     worlds: Mapping[str, Environment]
     stop: StopWhen | None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Warnings about inputs that are allowed but may be mistakes."""
+        turning = [
+            f"scenario {name!r}: the true rate falls from one dose to the next"
+            for name, world in self.worlds.items()
+            if np.any(np.diff(world.true_means()) < 0.0)
+        ]
+        return (*self.model.remarks, *turning)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
