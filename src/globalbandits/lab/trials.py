@@ -24,7 +24,17 @@ from globalbandits.simulation.sweeps.spec import within
 if TYPE_CHECKING:
     import pandas as pd
 
-_KEYS = {"target", "decisions", "runs", "more_than", "model", "stop", "designs", "scenarios"}
+_KEYS = {
+    "target",
+    "decisions",
+    "runs",
+    "more_than",
+    "doses",
+    "model",
+    "stop",
+    "designs",
+    "scenarios",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +46,7 @@ class Trial:
         decisions: number of decisions (patients) of each run.
         runs: number of runs of each scenario.
         more_than: a run with more decisions above the target than this counts as exceeded.
+        doses: labels of the doses.
         model: the model of the designs.
         designs: policies by name.
         worlds: environments by the name of their scenario.
@@ -46,6 +57,7 @@ class Trial:
     decisions: int
     runs: int
     more_than: float
+    doses: tuple[str, ...]
     model: RewardModel
     designs: Mapping[str, Policy]
     worlds: Mapping[str, Environment]
@@ -78,15 +90,21 @@ class Played:
             others = result.characteristics(
                 target=self.trial.target, more_than=self.trial.more_than
             ).drop(columns="none", errors="ignore")
-            frames[name] = pd.concat([result.selection(), others], axis=1)
+            frames[name] = pd.concat([self.selection(name), others], axis=1)
         return pd.concat(frames, names=["scenario", "design"])
+
+    def selection(self, scenario: str) -> "pd.DataFrame":
+        """Return the shares of recommended doses by design, with the labels of the doses."""
+        shares = self.results[scenario].selection()
+        shares.columns = [*self.trial.doses, *shares.columns[len(self.trial.doses) :]]
+        return shares
 
     def shares(self) -> dict[str, FloatArray]:
         """Return the shares of recommended arms by "scenario: design"."""
         return {
             f"{name}: {design}": shares.to_numpy()
-            for name, result in self.results.items()
-            for design, shares in result.selection().iterrows()
+            for name in self.results
+            for design, shares in self.selection(name).iterrows()
         }
 
 
@@ -137,6 +155,7 @@ def parse_trial(content: Mapping[str, Any]) -> Trial:
         decisions=decisions,
         runs=as_integer("runs", content.get("runs", 10_000), 1, ScenarioError),
         more_than=as_float("more_than", content.get("more_than", decisions // 3), ScenarioError),
+        doses=_parse_doses(content.get("doses"), model),
         model=model,
         designs=designs,
         worlds=worlds,
@@ -152,6 +171,15 @@ def _parse_model(content: object, target: float) -> RewardModel:
     options = {"target": target} | dict(content)
     with within("model", content):
         return build_family(options.pop("family"), options.pop("arms"), options)
+
+
+def _parse_doses(content: object, model: RewardModel) -> tuple[str, ...]:
+    if content is None:
+        return tuple(f"dose {number}" for number in range(1, model.n_arms + 1))
+    right = isinstance(content, list) and len({str(label) for label in content}) == model.n_arms
+    require(right, "doses", f"be {model.n_arms} different labels", content, ScenarioError)
+    assert isinstance(content, list)
+    return tuple(str(label) for label in content)
 
 
 def _parse_stop(content: object, model: RewardModel) -> StopWhen | None:
