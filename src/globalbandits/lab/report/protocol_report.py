@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def write_protocol(
     comparators["BOIN"] = _comparator(trial, BOIN())
     comparators["3+3"] = _comparator(trial, ThreePlusThree())
     scenarios = {name: world.true_means().tolist() for name, world in trial.worlds.items()}
-    options = {"runs": n_runs, "seed": seed, "comparators": comparators}
+    options: dict[str, Any] = {"runs": n_runs, "seed": seed, "comparators": comparators}
     names = {"design": next(iter(designs))}
     summary = first.summary(scenarios, **options).rename(index=names)
     details = first.characteristics(scenarios, **options).rename(index=names)
@@ -63,7 +63,7 @@ def write_protocol(
         designs=_design_list(designs),
         error=f"{50.0 / np.sqrt(n_runs):.2f}",
         summary=_summary_table(summary),
-        scenarios="\n".join(_scenario(name, details.xs(name)) for name in scenarios),
+        scenarios="\n".join(_scenario(name, _part(details, name)) for name in scenarios),
         pathways="\n".join(
             f"<h3>{escape(name)}</h3>{_frame(design.pathways(_PATHWAY_COHORTS))}"
             for name, design in designs.items()
@@ -120,27 +120,33 @@ def _design_list(designs: Mapping[str, Design]) -> str:
 def _summary_table(summary: "pd.DataFrame") -> str:
     head = ["scenario", "design", "correct, %", "above, %", "overdosed, %", "DLTs", "none, %"]
     rows = []
-    for (scenario, design), row in summary.iterrows():
+    for index, row in summary.iterrows():
+        assert isinstance(index, tuple)
         shares = [f"{100 * row[name]:.1f}" for name in ("correct", "above", "overdosed")]
         percentiles = "/".join(f"{row[f'patients_{share}']:.0f}" for share in (10, 50, 90))
         rest = [f"{row['events']:.1f}", f"{100 * row['none']:.1f}"]
-        rows.append([scenario, design, *shares, *rest, f"{row['patients']:.1f} ({percentiles})"])
+        rows.append([*index, *shares, *rest, f"{row['patients']:.1f} ({percentiles})"])
     return table([*head, "patients"], rows)
 
 
 def _scenario(name: str, details: "pd.DataFrame") -> str:
     """Return a scenario's selection, patients and DLTs by dose, and the benchmark."""
     designs = list(dict.fromkeys(details.index.get_level_values("design")))
-    first = details.xs(designs[0])
+    first = _part(details, designs[0])
     doses = [str(label) for label in first.index]
     rows = [["true rate", *(f"{rate:.2f}" for rate in first["rate"])]]
     rows.append(["benchmark: recommended, %", *(f"{100 * x:.1f}" for x in first["benchmark"])])
     for design in designs:
-        one = details.xs(design)
+        one = _part(details, design)
         rows.append([f"{design}: recommended, %", *(f"{100 * x:.1f}" for x in one["selected"])])
         rows.append([f"{design}: patients", *(f"{x:.1f}" for x in one["treated"])])
         rows.append([f"{design}: DLTs", *(f"{x:.1f}" for x in one["events"])])
     return f"<h3>{escape(name)}</h3>{table(['dose', *doses], rows)}"
+
+
+def _part(details: "pd.DataFrame", name: str) -> "pd.DataFrame":
+    """Return the rows of one name on the first level."""
+    return details.xs(name, level=0)  # type: ignore[return-value]
 
 
 def _frame(frame: "pd.DataFrame") -> str:
