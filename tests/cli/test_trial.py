@@ -17,7 +17,7 @@ def test_the_example(capsys, monkeypatch, tmp_path):
     figure = tmp_path / "shares.png"
     assert run(["trial", "--runs", "20", "--plot", str(figure)]) == 0
     out = capsys.readouterr().out
-    for text in ("as guessed: recommended arm, % of 20 runs", "all too toxic", "CRM", "WAGP"):
+    for text in ("as guessed: recommended dose, % of 20 runs", "all too toxic", "CRM", "WAGP"):
         assert text in out
     assert "exceeded: % of runs with more than 12" in " ".join(out.split())
     assert "…" not in out  # nothing is cut at 80 columns
@@ -32,10 +32,12 @@ def test_arms_stand_below_one_another_where_they_are_many(capsys, monkeypatch, t
     file = tmp_path / "many.toml"
     text, _, _ = example_text().partition("[scenarios]")
     text = text.replace("[0.05, 0.12, 0.25, 0.40, 0.55, 0.65]", str(doses))
+    labels = [f"{dose:g}" for dose in doses]
+    text = text.replace('["5 mg", "10 mg", "20 mg", "40 mg", "60 mg", "80 mg"]', str(labels))
     file.write_text(f"{text}[scenarios]\nas_guessed = {doses}\n", encoding="utf-8")
     assert run(["trial", str(file), "--runs", "5"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["arm", "true", "mean", "CRM", "WAGP"] in lines
+    assert ["dose", "true", "rate", "CRM", "WAGP"] in lines
     assert [line[:2] for line in lines if len(line) == 4][-30:] == [
         [f"{dose:g}", f"{dose:.2f}"] for dose in doses
     ]
@@ -58,6 +60,7 @@ def test_a_file_of_ones_own(capsys, tmp_path):
         (["trial", "--runs", "0"], "runs must be at least 1, got 0"),
         (["trial", "--seed", "-1"], "seed must"),
         (["trial", "--plot", "x.docx"], "docx"),
+        (["trial", "--report", "x.pdf"], "report must be a file named *.html, got 'x.pdf'"),
     ],
 )
 def test_what_cannot_be_is_one_line(arguments, message, capsys):
@@ -75,3 +78,10 @@ def test_names_in_brackets_are_words(capsys, tmp_path):
     out = capsys.readouterr().out
     assert "CRM [/old]" in out
     assert "a [/b] [red]" in out
+
+
+def test_a_report(capsys, tmp_path):
+    page = tmp_path / "protocol.html"
+    assert run(["trial", "--runs", "5", "--report", str(page)]) == 0
+    assert "The report: " in capsys.readouterr().out
+    assert "Dose-transition pathways" in page.read_text("utf-8")

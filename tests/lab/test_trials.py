@@ -5,6 +5,7 @@ import pytest
 
 import globalbandits as gb
 from benchmarks.overlapping_trials import SCENARIOS, play_overlapping
+from globalbandits.lab.report.protocol_report import designs_of, write_protocol
 from globalbandits.lab.report.trial_tables import draw_trial
 from globalbandits.lab.trials import load_trial, parse_trial, play_trial
 from tests.oracles.crm import PlainCRM, play
@@ -77,13 +78,13 @@ def test_the_example_says_what_it_should(tmp_path):
     played = play_trial(load_trial(), runs=300)
     table = played.table()
     assert table.shape == (10, 6 + 1 + 5)
-    shares = table[[*SKELETON, "none"]]
+    shares = table[[*load_trial().doses, "none"]]
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     toxic = table.loc["all too toxic", "CRM"]
     assert toxic["none"] > 0.8
     assert toxic["decisions"] < 20
     right = table.loc["as guessed", "CRM"]
-    assert right["correct"] == right[0.25] > 0.5
+    assert right["correct"] == right["20 mg"] > 0.5
     assert right["above"] < 0.3
     assert draw_trial(played, tmp_path / "shares.png").stat().st_size > 10_000
 
@@ -95,6 +96,15 @@ SPEC = {
     "designs": {"one": {"policy": "wagp"}},
     "scenarios": {"a": [0.1, 0.3]},
 }
+
+
+def test_likely_mistakes_are_named():
+    assert load_trial().remarks == ()
+    model = {"family": "dose.power", "arms": [0.3, 0.1]}
+    scenarios = {"a": [0.1, 0.3], "turning": [0.3, 0.1]}
+    first, second = parse_trial(SPEC | {"model": model, "scenarios": scenarios}).remarks
+    assert first.startswith("the doses are in descending order")
+    assert second == "scenario 'turning': the true rate falls from one dose to the next"
 
 
 def test_a_small_trial():
@@ -131,6 +141,7 @@ def test_a_small_trial():
         ({"scenarios": [1]}, "scenarios must be a table with at least one entry"),
         ({"scenarios": {"a": [0.1]}}, r"truth must be 2 means, one per arm, got \[0.1\]"),
         ({"scenarios": {"a": [0.1, 1.2]}}, r"reward range \[0, 1\], got 1.2"),
+        ({"doses": ["a", "a"]}, "doses must be 2 different labels, got"),
         ({"stop": 3}, "stop must have keys among"),
         ({"stop": {"below": 3}}, "stop must have keys among"),
         ({"stop": {"above": 3}}, "above must lie in the reward range"),
@@ -143,6 +154,20 @@ def test_a_small_trial():
 def test_a_file_that_cannot_be_is_refused(change, message):
     with pytest.raises(gb.GlobalBanditsError, match=message):
         parse_trial(SPEC | change)
+
+
+def test_the_report_has_what_a_protocol_contains(tmp_path):
+    trial = load_trial()
+    page = write_protocol(trial, tmp_path / "protocol.html", runs=40).read_text("utf-8")
+    for text in ("20 mg", "as guessed", "benchmark: recommended", "3+3: DLTs", "BOIN: patients"):
+        assert text in page
+    # All pathways of three cohorts of each design, until a stop.
+    n_pathways = sum(len(each.pathways(3)) for each in designs_of(trial).values())
+    assert page.count('<th scope="row">5 mg</th>') >= n_pathways > 60
+    again = write_protocol(trial, tmp_path / "again.html", runs=40)
+    assert again.read_text("utf-8") == page
+    other = parse_trial(SPEC | {"doses": ["a < b", "c"]})
+    assert "a &lt; b" in write_protocol(other, tmp_path / "other.html", runs=5).read_text("utf-8")
 
 
 def test_what_is_missing_is_named(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from globalbandits.policies import UCBC, Learner
+from globalbandits.policies import UCBC, Learner, Limited
 from tests.policies.families import TRUTH, beta_reward, model_of
 from tests.policies.valued import EVERY
 
@@ -41,6 +41,11 @@ def digest(policy):
 @pytest.mark.parametrize("policy", SETTLED, ids=lambda policy: policy.kind)
 def test_decisions_are_the_recorded_ones(policy):
     assert digest(policy) == KINDS[policy.kind]
+
+
+def test_limits_in_both_directions_decide_as_before_decisions_counted():
+    """One decision at a time: steps from the last decision are steps from the last reward."""
+    assert digest(Limited(largest_step=1)) == "36a5426e3ec3eef7"
 
 
 if __name__ == "__main__":

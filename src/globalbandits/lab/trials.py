@@ -8,6 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.environments import BernoulliNoise, Environment
@@ -22,7 +24,17 @@ from globalbandits.simulation.sweeps.spec import within
 if TYPE_CHECKING:
     import pandas as pd
 
-_KEYS = {"target", "decisions", "runs", "more_than", "model", "stop", "designs", "scenarios"}
+_KEYS = {
+    "target",
+    "decisions",
+    "runs",
+    "more_than",
+    "doses",
+    "model",
+    "stop",
+    "designs",
+    "scenarios",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +46,7 @@ class Trial:
         decisions: number of decisions (patients) of each run.
         runs: number of runs of each scenario.
         more_than: a run with more decisions above the target than this counts as exceeded.
+        doses: labels of the doses.
         model: the model of the designs.
         designs: policies by name.
         worlds: environments by the name of their scenario.
@@ -44,10 +57,21 @@ class Trial:
     decisions: int
     runs: int
     more_than: float
+    doses: tuple[str, ...]
     model: RewardModel
     designs: Mapping[str, Policy]
     worlds: Mapping[str, Environment]
     stop: StopWhen | None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Warnings about inputs that are allowed but may be mistakes."""
+        turning = [
+            f"scenario {name!r}: the true rate falls from one dose to the next"
+            for name, world in self.worlds.items()
+            if np.any(np.diff(world.true_means()) < 0.0)
+        ]
+        return (*self.model.remarks, *turning)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,15 +90,21 @@ class Played:
             others = result.characteristics(
                 target=self.trial.target, more_than=self.trial.more_than
             ).drop(columns="none", errors="ignore")
-            frames[name] = pd.concat([result.selection(), others], axis=1)
+            frames[name] = pd.concat([self.selection(name), others], axis=1)
         return pd.concat(frames, names=["scenario", "design"])
+
+    def selection(self, scenario: str) -> "pd.DataFrame":
+        """Return the shares of recommended doses by design, with the labels of the doses."""
+        shares = self.results[scenario].selection()
+        shares.columns = [*self.trial.doses, *shares.columns[len(self.trial.doses) :]]
+        return shares
 
     def shares(self) -> dict[str, FloatArray]:
         """Return the shares of recommended arms by "scenario: design"."""
         return {
             f"{name}: {design}": shares.to_numpy()
-            for name, result in self.results.items()
-            for design, shares in result.selection().iterrows()
+            for name in self.results
+            for design, shares in self.selection(name).iterrows()
         }
 
 
@@ -125,6 +155,7 @@ def parse_trial(content: Mapping[str, Any]) -> Trial:
         decisions=decisions,
         runs=as_integer("runs", content.get("runs", 10_000), 1, ScenarioError),
         more_than=as_float("more_than", content.get("more_than", decisions // 3), ScenarioError),
+        doses=_parse_doses(content.get("doses"), model),
         model=model,
         designs=designs,
         worlds=worlds,
@@ -144,6 +175,15 @@ def _parse_model(content: object, target: float) -> RewardModel:
         require(isinstance(model, RewardModel), "model", rule, model, ScenarioError)
         assert isinstance(model, RewardModel)
         return model
+
+
+def _parse_doses(content: object, model: RewardModel) -> tuple[str, ...]:
+    if content is None:
+        return tuple(f"dose {number}" for number in range(1, model.n_arms + 1))
+    right = isinstance(content, list) and len({str(label) for label in content}) == model.n_arms
+    require(right, "doses", f"be {model.n_arms} different labels", content, ScenarioError)
+    assert isinstance(content, list)
+    return tuple(str(label) for label in content)
 
 
 def _parse_stop(content: object, model: RewardModel) -> StopWhen | None:

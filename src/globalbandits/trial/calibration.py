@@ -32,7 +32,7 @@ def skeleton(
         intercept: of the logistic model `gb.dose.skeleton_logistic`; None for `gb.dose.power`.
 
     >>> [round(rate, 3) for rate in skeleton(0.05, 0.25, mtd=3, n=5)]
-    [0.084, 0.157, 0.25, 0.354, 0.46]
+    [0.084, 0.157, 0.25, 0.355, 0.46]
     """
     target = as_fraction("target", target, ModelError)
     halfwidth = as_positive("halfwidth", halfwidth, ModelError)

@@ -19,7 +19,7 @@ NO_DOSE = -1
 
 
 class Rule(Protocol):
-    """A rule of escalation. Arrays have shape (trial, dose), except ``dose``, which has (trial,)."""
+    """A rule of escalation. Arrays have shape (trial, dose); ``dose`` has shape (trial,)."""
 
     def next_dose(
         self, treated: IntArray, events: IntArray, dose: IntArray, target: float
@@ -133,12 +133,9 @@ class BOIN(_IntervalDesign):
     def boundaries(self, target: float) -> tuple[float, float]:
         """Return the rates at or below which the dose is raised, and at or above which lowered."""
         low, high = self.low * target, min(self.high * target, 1.0 - 1e-12)
-        up = math.log((1 - low) / (1 - target)) / math.log(
-            target * (1 - low) / (low * (1 - target))
-        )
-        down = math.log((1 - target) / (1 - high)) / math.log(
-            high * (1 - target) / (target * (1 - high))
-        )
+        # Equation 4 of Liu and Yuan (2015).
+        up = math.log((1 - low) / (1 - target)) / (_log_odds(target) - _log_odds(low))
+        down = math.log((1 - target) / (1 - high)) / (_log_odds(high) - _log_odds(target))
         return up, down
 
     def steps(self, n: IntArray, y: IntArray, target: float) -> IntArray:
@@ -173,7 +170,7 @@ class Keyboard(_IntervalDesign):
         first = target - self.half_width
         n_below = math.floor(first / width + 1e-9)
         n_above = math.floor((1.0 - first - width) / width + 1e-9)
-        return first + width * np.arange(-n_below, n_above + 1)
+        return np.asarray(first + width * np.arange(-n_below, n_above + 1), np.float64)
 
     def steps(self, n: IntArray, y: IntArray, target: float) -> IntArray:
         """Return 1, 0 or -1 for a dose with ``y`` DLTs in ``n`` patients."""
@@ -184,7 +181,11 @@ class Keyboard(_IntervalDesign):
         a, b = 1.0 + y[..., np.newaxis], 1.0 + (n - y)[..., np.newaxis]
         strongest = (betainc(a, b, upper) - betainc(a, b, lower)).argmax(axis=-1)
         aim = int(np.abs(lower + self.half_width - target).argmin())
-        return np.sign(aim - strongest)
+        return np.asarray(np.sign(aim - strongest), np.int64)
+
+
+def _log_odds(rate: float) -> float:
+    return math.log(rate / (1.0 - rate))
 
 
 def isotonic_rates(treated: IntArray, events: IntArray) -> FloatArray:

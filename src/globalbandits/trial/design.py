@@ -1,5 +1,6 @@
 """`Design`: a dose-finding design, simulated, tabulated and followed along its pathways."""
 
+import copy
 import dataclasses
 import itertools
 import math
@@ -12,12 +13,14 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_fraction, as_integer, require
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import PolicyError
-from globalbandits.evidence.stop_rules import TOO_HIGH
+from globalbandits.evidence.stop_rules import TOO_HIGH, reason_to_stop
 from globalbandits.model import RewardModel, dose
 from globalbandits.policies import Learner, Policy, StopWhen
+from globalbandits.policies.base import Rules
 from globalbandits.policies.structured.grid_plug_in import GridPlugIn
 from globalbandits.policies.wrappers.limited import Limited
-from globalbandits.simulation import simulate
+from globalbandits.simulation.simulate import simulate
+from globalbandits.statistics import Statistics, count
 from globalbandits.trial.comparators import NO_DOSE, Rule, ThreePlusThree, benchmark
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ PRIOR_VARIANCE = 1.34
 _PERCENTILES = (10, 50, 90)
 
 Path = tuple[tuple[int, int], ...]  # the dose and the number of DLTs of every cohort
+Parts = tuple[Rules, Any, Statistics, Any]  # rules, setup, statistics and state of a policy
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -218,7 +222,9 @@ class Design:
                     },
                     index=pd.Index(self.doses, name="dose"),
                 )
-        return pd.concat(frames, names=["scenario", "design"])
+        table = pd.concat(frames, names=["scenario", "design"])
+        table.index = _in_given_order(table.index, ["scenario", "design", "dose"])
+        return table
 
     def summary(
         self,
@@ -231,9 +237,9 @@ class Design:
         """Return one row per scenario and design.
 
         ``correct``: recommends the dose nearest to the target, or no dose if the lowest rate is
-        above the limit of the stopping rule (the target without one). ``above``: recommends a dose above that one.
-        ``overdosed``: the share of patients treated above it. Then DLTs, recommendations of no
-        dose, and the mean and percentiles of the number of patients.
+        above the limit of the stopping rule (the target without one). ``above``: recommends a dose
+        above that one. ``overdosed``: the share of patients treated above it. Then DLTs,
+        recommendations of no dose, and the mean and percentiles of the number of patients.
         """
         import pandas as pd
 
@@ -257,8 +263,9 @@ class Design:
                 for share in _PERCENTILES:
                     row[f"patients_{share}"] = float(np.percentile(found.patients, share))
                 rows[name, label] = row
-        table = pd.DataFrame.from_dict(rows, orient="index")
-        table.index = pd.MultiIndex.from_tuples(rows, names=["scenario", "design"])
+        table = pd.DataFrame(list(rows.values()))
+        names = ["scenario", "design"]
+        table.index = _in_given_order(pd.MultiIndex.from_tuples(rows, names=names), names)
         return table
 
     def _with(self, comparators: "Mapping[str, Design] | None") -> "dict[str, Design]":
@@ -279,10 +286,10 @@ class Design:
             as_integer(f"cohorts[{place}] dose", given, 0, PolicyError, maximum=self.n_doses - 1)
             as_integer(f"cohorts[{place}] DLTs", events, 0, PolicyError, maximum=self.cohort)
         if isinstance(self.rule, Policy):
-            learner = self.learner()
+            parts = self.learner().parts
             for given, events in history:
-                self._treat(learner, given, events)
-            return self._next_of(learner)
+                self._treat(parts, given, events)
+            return self._next_of(parts)
         treated, events_of = np.zeros((2, 1, self.n_doses), np.int64)
         for given, events in history:
             treated[0, given] += self.cohort
@@ -290,18 +297,24 @@ class Design:
         last = np.array([history[-1][0]])
         return int(self.rule.next_dose(treated, events_of, last, self.target)[0])
 
-    def _treat(self, learner: Learner, given: int, events: int) -> None:
-        """Treat a cohort and report its outcomes."""
-        for _ in range(self.cohort):
-            learner.decide(given)
-        outcomes = [1.0] * events + [0.0] * (self.cohort - events)
-        learner.update([given] * self.cohort, outcomes)
+    def _treat(self, parts: Parts, given: int, events: int) -> None:
+        """Treat a cohort with a policy, and report its outcomes."""
+        rules, setup, stats, state = parts
+        if rules.decide is not None:
+            for _ in range(self.cohort):
+                rules.decide(setup, stats, state, given)
+        for number in range(self.cohort):
+            outcome = float(number < events)
+            count(stats, given, outcome)
+            rules.update(setup, stats, state, given, outcome)
 
-    def _next_of(self, learner: Learner) -> int:
-        """Return the next dose of a learner; `NO_DOSE` if the trial stops."""
-        if self.stop is not None and learner.should_stop(self.stop) is not None:
+    def _next_of(self, parts: Parts) -> int:
+        """Return the next dose of a policy; `NO_DOSE` if the trial stops."""
+        rules, setup, stats, state = parts
+        assert self.model is not None
+        if self.stop is not None and reason_to_stop(self.stop.setup(self.model), stats) > 0:
             return NO_DOSE
-        return learner.select(record=False)
+        return int(rules.select(setup, stats, state, np.random.default_rng(0)))
 
     def decision_table(self, cohorts: Iterable[tuple[int, int]] = ()) -> "pd.DataFrame":
         """Return the decision for every number of DLTs in the next cohort.
@@ -330,7 +343,8 @@ class Design:
 
         cohorts = as_integer("cohorts", cohorts, 1, PolicyError, maximum=6)
         rows = []
-        for path, following in self._paths((), self.start, cohorts):
+        parts = self.learner().parts if isinstance(self.rule, Policy) else None
+        for path, following in self._paths((), self.start, cohorts, parts):
             row: dict[str, Any] = {}
             for number, step in itertools.zip_longest(range(1, cohorts + 1), path):
                 row[f"dose_{number}"] = "" if step is None else self.doses[step[0]]
@@ -341,7 +355,7 @@ class Design:
         return table.astype(numbers)
 
     def _paths(
-        self, path: Path, given: int, n_left: int, state: dict[str, Any] | None = None
+        self, path: Path, given: int, n_left: int, parts: Parts | None
     ) -> Iterator[tuple[Path, int]]:
         """Return all pathways from a path on, and the dose after each.
 
@@ -352,21 +366,25 @@ class Design:
             return
         for events in range(self.cohort + 1):
             longer = (*path, (given, events))
-            if isinstance(self.rule, Policy):
-                assert self.model is not None
-                learner = (
-                    self.learner()
-                    if state is None
-                    else Learner.restore(self.rule, self.model, state)
-                )
-                self._treat(learner, given, events)
-                after = learner.state() if n_left > 1 else None
-                yield from self._paths(longer, self._next_of(learner), n_left - 1, after)
+            if parts is None:
+                yield from self._paths(longer, self.next_dose(longer), n_left - 1, None)
             else:
-                yield from self._paths(longer, self.next_dose(longer), n_left - 1)
+                rules, setup, stats, state = parts
+                after = (rules, setup, *copy.deepcopy((stats, state)))
+                self._treat(after, given, events)
+                yield from self._paths(longer, self._next_of(after), n_left - 1, after)
 
     def _label(self, index: int) -> str:
         return "stop" if index == NO_DOSE else self.doses[index]
+
+
+def _in_given_order(index: "pd.Index[Any]", names: list[str]) -> "pd.MultiIndex":
+    """Return an index whose levels are ordered as given, so that pandas need not search rows."""
+    import pandas as pd
+
+    columns = [index.get_level_values(name).tolist() for name in names]
+    levels = [pd.Categorical(each, list(dict.fromkeys(each)), ordered=True) for each in columns]
+    return pd.MultiIndex.from_arrays(levels, names=names)
 
 
 def crm(

@@ -20,14 +20,15 @@ def print_trial(played: Played, console: "Console") -> None:
     console.print(_achieved(played))
     fewest = min(result.dataset.sizes["run"] for result in played.results.values())
     console.print(
-        f"correct: recommends a best arm. above: % of decisions on arms above {trial.target:g}. "
+        f"correct: recommends a best dose, or none where the lowest is too toxic. "
+        f"above: % of patients on doses above {trial.target:g}. "
         f"exceeded: % of runs with more than {trial.more_than:g} of them. "
         f"Standard error of a share: at most {50.0 / fewest**0.5:.2f} %.\n"
     )
     for name, result in played.results.items():
-        title = f"{name}: recommended arm, % of {result.dataset.sizes['run']:,} runs"
+        title = f"{name}: recommended dose, % of {result.dataset.sizes['run']:,} runs"
         means = trial.worlds[name].true_means().tolist()
-        console.print(_recommended(title, means, result.selection(), console))
+        console.print(_recommended(title, means, played.selection(name), console))
 
 
 def _achieved(played: Played) -> "Table":
@@ -54,14 +55,14 @@ def _recommended(
     cells = [[f"{100 * share:.1f}" for share in row] for row in shares.to_numpy().tolist()]
     lines = [
         ["design", *map(str, shares.columns)],
-        ["true mean", *true],
+        ["true rate", *true],
         *([str(design), *row] for design, row in zip(shares.index, cells, strict=True)),
     ]
     side_by_side = text_table(lines[0], lines[1:], title=title, wrap=False)
     if side_by_side.__rich_measure__(console, console.options).maximum <= console.width:
         return side_by_side
     turned = [list(row) for row in zip(*lines, strict=True)]
-    return text_table(["arm", *turned[0][1:]], turned[1:], title=title, wrap=False)
+    return text_table(["dose", *turned[0][1:]], turned[1:], title=title, wrap=False)
 
 
 def draw_trial(played: Played, path: "str | os.PathLike[str]") -> Path:
@@ -69,6 +70,6 @@ def draw_trial(played: Played, path: "str | os.PathLike[str]") -> Path:
     from globalbandits.plots.bars import share_figure
     from globalbandits.plots.style import save_figure
 
-    arms = [drawn_label(arm) for arm in next(iter(played.results.values())).selection().columns]
+    arms = [drawn_label(arm) for arm in played.selection(next(iter(played.results))).columns]
     panels = {drawn_label(name): shares for name, shares in played.shares().items()}
     return save_figure(share_figure(panels, arms, ylabel="% of runs"), path)
