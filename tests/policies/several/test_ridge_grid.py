@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from oracles.several import reference
 
 import globalbandits as gb
 from globalbandits.policies.shared import ridge_posterior
 from globalbandits.policies.shared.ridge_posterior import numbers, probabilities_of_best
 from globalbandits.statistics import no_statistics
+from tests.oracles.several import reference
 
 PRICES = np.linspace(1.0, 4.0, 8)
 

@@ -75,6 +75,7 @@ class Grid(NamedTuple):
     points: FloatArray  # (max_points, 2) in the unit square
     log_areas: FloatArray  # (max_points,) of the part of the square that a point represents
     means: FloatArray  # (max_points, n_arms)
+    sides: FloatArray  # (max_points, 4) the sides of that part: across x, y, along x, y
     frames: FloatArray  # (MAX_RIDGES, 4) mode x, y and the strong direction
     edges: FloatArray  # (MAX_RIDGES, n_slices + 1) of the slices, along the weak direction
     spans: FloatArray  # (MAX_RIDGES, n_slices, 2) ends of the slices, along the strong direction
@@ -95,6 +96,7 @@ def no_grid(box: Box) -> Grid:
         points=np.zeros((most, 2)),
         log_areas=np.zeros(most),
         means=np.zeros((most, n_arms)),
+        sides=np.zeros((most, 4)),
         frames=np.zeros((MAX_RIDGES, 4)),
         edges=np.zeros((MAX_RIDGES, box.n_slices + 1)),
         spans=np.zeros((MAX_RIDGES, box.n_slices, 2)),
@@ -587,10 +589,12 @@ def lay_slice(
     step = 1
     while step < n_steps - 1 and path[step, 0] < abs(along):
         step += 1
-    place = 0.0
+    place, drift = 0.0, 0.0
     if n_steps > 1:
-        share = (abs(along) - path[step - 1, 0]) / max(path[step, 0] - path[step - 1, 0], 1e-300)
-        place = path[step - 1, 1] + share * (path[step, 1] - path[step - 1, 1])
+        drift = (path[step, 1] - path[step - 1, 1]) / max(path[step, 0] - path[step - 1, 0], 1e-300)
+        place = path[step - 1, 1] + (abs(along) - path[step - 1, 0]) * drift
+    if along < 0.0:
+        drift = -drift
     line = (x, y, ux, uy)
     climb_chord(box, density, grid, line, ends, place)
     place, top, slope = grid.across[0], grid.across[1], grid.across[2]
@@ -613,6 +617,10 @@ def lay_slice(
         grid.n_points[0] = point + 1
         grid.points[point, 0], grid.points[point, 1] = px, py
         grid.log_areas[point] = log_area
+        grid.sides[point, 0], grid.sides[point, 1] = gap * ux, gap * uy
+        # The next slice continues where the ridge goes.
+        grid.sides[point, 2] = width * (drift * ux - uy)
+        grid.sides[point, 3] = width * (drift * uy + ux)
         means_at(box.nodes, px, py, grid.basis, grid.means[point])
     return float(top)
 

@@ -26,6 +26,7 @@ from globalbandits.policies.shared.ridge_grid import (
     build_box,
     lay_grid,
     log_prior,
+    means_at,
     no_density,
     no_grid,
 )
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from globalbandits.model import VectorModel
 
 N_SLICES, N_INNER = 41, 9
+N_ACROSS, N_ALONG = 4, 2  # pieces of the part of the square that a point represents
 # The number of rewards grows by this factor from one fit to the next.
 FIT_GROWTH = 1.1
 MAX_NUMBERS = 2  # unknown numbers of a model
@@ -56,7 +58,9 @@ class Posterior(NamedTuple):
     odds: FloatArray  # (n_arms, max_points) log(m / (1 - m))
     rests: FloatArray  # (n_arms, max_points) log(1 - m)
     worths: FloatArray  # (max_points, n_arms) what a decision is worth
-    best: IntArray  # (max_points,) the arm that is worth most
+    # (max_points, N_ACROSS * N_ALONG) the arm that is worth most in each piece of the part of the
+    # square that the point represents. Regions of arms are often smaller than such a part.
+    best: IntArray
     logs: FloatArray  # (max_points,)
     weights: FloatArray  # (max_points,) not normalised
     mass: FloatArray  # (1,) sum of the weights
@@ -132,7 +136,7 @@ def no_posterior(setup: Setup) -> Posterior:
         odds=np.zeros((n_arms, most)),
         rests=np.zeros((n_arms, most)),
         worths=np.zeros((most, n_arms)),
-        best=np.zeros(most, np.int64),
+        best=np.zeros((most, N_ACROSS * N_ALONG), np.int64),
         logs=np.zeros(most),
         weights=np.zeros(most),
         mass=np.zeros(1),
@@ -188,17 +192,32 @@ def fit(setup: Setup, state: State) -> None:
             density.entropies[arm] = negative_entropy(density.own[arm])
     lay_grid(setup.box, density, grid)
     for point in range(grid.n_points[0]):
-        best = 0
         for arm in range(n_arms):
             mean = grid.means[point, arm]
             rest = math.log(1.0 - mean)
             posterior.rests[arm, point] = rest
             posterior.odds[arm, point] = math.log(mean) - rest
-            worth = worth_of(setup.tables, arm, mean)
-            posterior.worths[point, arm] = worth
-            if worth > posterior.worths[point, best]:
-                best = arm
-        posterior.best[point] = best
+            posterior.worths[point, arm] = worth_of(setup.tables, arm, mean)
+        for piece in range(posterior.best.shape[1]):
+            posterior.best[point, piece] = best_in_piece(setup, grid, point, piece)
+
+
+def best_in_piece(setup: Setup, grid: Grid, point: int, piece: int) -> int:
+    """Return the arm that is worth most in the middle of a piece of a point's part."""
+    across = (piece % N_ACROSS + 0.5) / N_ACROSS - 0.5
+    along = (piece // N_ACROSS + 0.5) / N_ALONG - 0.5
+    means = grid.rows[0]
+    x = grid.points[point, 0] + across * grid.sides[point, 0] + along * grid.sides[point, 2]
+    y = grid.points[point, 1] + across * grid.sides[point, 1] + along * grid.sides[point, 3]
+    x, y = min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
+    means_at(setup.box.nodes, x, y, grid.basis, means)
+    best = 0
+    largest = -math.inf
+    for arm in range(means.shape[0]):
+        worth = worth_of(setup.tables, arm, means[arm])
+        if worth > largest:
+            best, largest = arm, worth
+    return best
 
 
 def weigh(setup: Setup, stats: Statistics, posterior: Posterior) -> None:
@@ -238,14 +257,18 @@ def average_worths(posterior: Posterior, values: FloatArray) -> None:
 
 
 def draw_best(posterior: Posterior, rng: np.random.Generator) -> int:
-    """Draw a point from the posterior, and return its best arm."""
+    """Draw a piece of a point's part from the posterior, and return its best arm."""
     left = rng.random() * posterior.mass[0]
     point = 0
     last = posterior.grid.n_points[0] - 1
     while point < last and left >= posterior.weights[point]:
         left -= posterior.weights[point]
         point += 1
-    return int(posterior.best[point])
+    n = posterior.best.shape[1]
+    piece = 0
+    while piece < n - 1 and n * left >= (piece + 1) * posterior.weights[point]:
+        piece += 1
+    return int(posterior.best[point, piece])
 
 
 def no_single_estimate(setup: Setup, stats: Statistics, state: State) -> float:
@@ -268,6 +291,7 @@ def numbers(setup: Setup, stats: Statistics, state: Any) -> tuple[FloatArray, Fl
 def probabilities_of_best(posterior: Posterior) -> FloatArray:
     """Return the posterior probability of each arm that it is worth most. Not compiled."""
     n, n_arms = int(posterior.grid.n_points[0]), posterior.worths.shape[1]
-    weights = posterior.weights[:n]
-    shares = np.bincount(posterior.best[:n], weights, minlength=n_arms)
+    best = posterior.best[:n]
+    weights = np.repeat(posterior.weights[:n], best.shape[1])
+    shares = np.bincount(best.ravel(), weights, minlength=n_arms)
     return np.asarray(shares / weights.sum())

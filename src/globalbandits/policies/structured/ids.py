@@ -283,14 +283,25 @@ def plan_several(state: Any) -> None:
             state.parts[winner, arm] = 0.0
     top = 0.0
     for point in range(posterior.grid.n_points[0]):
-        weight, winner = weights[point], posterior.best[point]
-        if weight < _MIN_POINT_WEIGHT:
+        if weights[point] < _MIN_POINT_WEIGHT:
             continue
-        state.shares[winner] += weight
-        top += weight * posterior.worths[point, winner]
-        part, row = state.parts[winner], means[point]
-        for arm in range(n):
-            part[arm] += weight * row[arm]
+        best, row = posterior.best[point], means[point]
+        n_pieces = best.shape[0]
+        largest = posterior.worths[point, 0]
+        for arm in range(1, n):
+            largest = max(largest, posterior.worths[point, arm])
+        top += weights[point] * largest
+        piece = 0
+        while piece < n_pieces:
+            winner, share = best[piece], 1
+            while piece + share < n_pieces and best[piece + share] == winner:
+                share += 1
+            piece += share
+            weight = weights[point] * share / n_pieces
+            state.shares[winner] += weight
+            part = state.parts[winner]
+            for arm in range(n):
+                part[arm] += weight * row[arm]
     for winner in range(n):
         if state.shares[winner] > 0.0:
             for arm in range(n):
