@@ -69,8 +69,10 @@ def _experiment(name: str, shown: str, **options: float) -> Figure:
     )  # fmt: skip
 
 
-def _elastic(quote: str, stated: float, se: float, theta: float, **options: float) -> Figure:
-    policy = gb.Elastic(horizon=10_000, **options)
+def _elastic(
+    quote: str, stated: float, se: float, theta: float, caution: float | None = None
+) -> Figure:
+    policy = gb.Elastic(horizon=10_000, caution=caution)
     return Figure("elastic.md", quote, stated, se, lambda: _regret(policy, theta, 10_000))
 
 

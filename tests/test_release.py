@@ -60,3 +60,15 @@ def test_every_dependency_is_explained():
 def test_files_of_the_source_package_exist():
     for path in PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]:
         assert (ROOT / path.lstrip("/")).exists(), path
+
+
+def test_the_conda_recipe_requires_what_the_package_does():
+    text = (ROOT / "deploy" / "conda" / "recipe.yaml").read_text("utf-8")
+    assert re.search(r'version: "(.*)"', text)[1] == __version__
+    found = set(re.findall(r"^        - ([\w-]+) >=([\d.]+)$", text, re.MULTILINE))
+    own = PROJECT["project"]
+    wanted = {lowest(one) for one in own["dependencies"] + own["optional-dependencies"]["lab"]}
+    # conda's package "matplotlib" adds a desktop toolkit to this one.
+    wanted = {(name.replace("matplotlib", "matplotlib-base"), bound) for name, bound in wanted}
+    tools = {("python", "3.11"), ("hatchling", "1.24")}
+    assert found == wanted | tools

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks._fit_endogenous import PRICES, draw_rows, three_prices, usual_price
 from globalbandits.fitting import fit, histories
 from globalbandits.fitting.assessment import forecast, scores
 from globalbandits.fitting.assessment.endogeneity import (
@@ -18,8 +19,6 @@ from globalbandits.fitting.estimation.offered_arms import arm_scale
 from globalbandits.fitting.estimation.population import GRID, normal_weights, shifted
 from tests.fitting.panels import COLUMNS, coin_panel, panel_of
 
-PRICES = np.array(histories.PRICES)
-
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch):
@@ -30,37 +29,6 @@ def _fast(monkeypatch):
 
     monkeypatch.setattr(scores, "N_FOLDS", 2)
     monkeypatch.setattr(forecast, "candidate_policies", few)
-
-
-def demand(levels):
-    """Mean sales of stores: they differ in the level, and all sell less at a higher price."""
-    return 1 / (1 + np.exp(-(1.5 + levels[:, None] - 0.66 * (PRICES - 5))))
-
-
-def rows(counts, means, rng):
-    group, arm = (np.repeat(index.ravel(), counts.ravel()) for index in np.indices(counts.shape))
-    sold = (rng.random(group.size) < means[group, arm]).astype(float)
-    return {"group": group, "arm": PRICES[arm], "reward": sold}
-
-
-def three_prices(seed, each=40):
-    """60 stores with three neighbouring prices each, higher ones where demand is high."""
-    rng = np.random.default_rng(seed)
-    levels = rng.normal(0.0, 2.0, 60)
-    centre = np.clip(np.round(3 + 0.85 * levels + rng.normal(0, 0.3, 60)), 1, 5).astype(int)
-    counts = np.zeros((60, 7), np.int64)
-    for step in (-1, 0, 1):
-        counts[np.arange(60), centre + step] = each
-    return rows(counts, demand(levels), rng), demand(rng.normal(0.0, 2.0, 4_000))
-
-
-def usual_price(seed):
-    """60 stores whose usual price follows their demand; other prices are rare."""
-    rng = np.random.default_rng(seed)
-    levels = rng.normal(0.0, 1.5, 60)
-    chance = np.exp(-0.5 * ((np.arange(7) - 3 - 1.5 * levels[:, None]) / 0.6) ** 2)
-    counts = np.array([rng.multinomial(140, row / row.sum()) for row in chance])
-    return rows(counts, demand(levels), rng), demand(rng.normal(0.0, 1.5, 4_000))
 
 
 def examined(history):
@@ -168,7 +136,7 @@ def test_prices_and_doses_have_a_direction(options, name, direction):
 def test_demand_that_rises_with_the_price_is_said(direction, text):
     rng = np.random.default_rng(2)
     rising = 1 / (1 + np.exp(-(rng.normal(0, 0.7, (30, 1)) + 0.3 * (PRICES - 5))))
-    history = rows(np.full((30, 7), 20), rising, rng)
+    history = draw_rows(np.full((30, 7), 20), rising, rng)
     found, panel, scale = examined(history)
     said = wrong_direction(found, fit_shared(panel, scale), panel.arms, direction)
     assert said.startswith(text)
