@@ -16,20 +16,21 @@ COHORT, N_COHORTS = 3, 12
 def plain_crm(truth: FloatArray, skeleton: FloatArray, target: float, n_trials: int) -> IntArray:
     """Recommended doses of a continual reassessment method in NumPy, all trials at once."""
     rng = np.random.default_rng(0)
-    thetas = np.linspace(-2.0, 2.0, 201)
+    thetas = np.linspace(-5.0, 2.2, 201)
     rates = skeleton[:, np.newaxis] ** np.exp(thetas)
     log_yes, log_no = np.log(rates), np.log1p(-rates)
-    prior = np.exp(-0.5 * (thetas / 1.34) ** 2)
+    prior = np.exp(-0.5 * thetas**2 / 1.34)
     treated, events = np.zeros((2, n_trials, skeleton.size))
     rows, dose = np.arange(n_trials), np.zeros(n_trials, np.int64)
     for _ in range(N_COHORTS):
         treated[rows, dose] += COHORT
-        events[rows, dose] += rng.binomial(COHORT, truth[dose])
+        new = rng.binomial(COHORT, truth[dose])
+        events[rows, dose] += new
         logs = events @ log_yes + (treated - events) @ log_no
         weights = np.exp(logs - logs.max(axis=1, keepdims=True)) * prior
         theta = weights @ thetas / weights.sum(axis=1)
         wanted = np.abs(skeleton ** np.exp(theta)[:, np.newaxis] - target).argmin(axis=1)
-        dose = np.clip(wanted, np.maximum(dose - 1, 0), dose + 1)
+        dose = np.minimum(wanted, dose + (new / COHORT < target))
     return dose
 
 

@@ -127,6 +127,12 @@ class GridPolicy(Policy):
         for name, value in (("prior", prior), ("prior_sd", None), ("prior_variance", None)):
             object.__setattr__(self, name, value)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The specification as a plain dict; ``prior`` holds the prior, however it was given."""
+        plain = super().to_dict()
+        del plain["prior_sd"], plain["prior_variance"]
+        return plain
+
     @property
     def rules(self) -> Rules:  # type: ignore[override]
         """The rules of the likelihood. With ``"beta"`` a learner can neither forget nor merge."""

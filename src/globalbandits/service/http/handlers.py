@@ -500,7 +500,7 @@ def bandit_out(bandit: Bandit) -> BanditOut:
     )
 
 
-def _worth(model: RewardModel, arm: int, mean: float) -> float | None:
+def _worth(model: AnyModel, arm: int, mean: float) -> float | None:
     """What a mean of an arm is worth; None without rewards."""
     worth = math.nan if math.isnan(mean) else float(model.worth_of(arm, mean))
     return worth if math.isfinite(worth) else None

@@ -66,7 +66,7 @@ def decision_tables(store: Store, bandits: Sequence[BanditRow]) -> Iterator[Any]
             yield pa.Table.from_pylist(
                 [
                     {"tenant": row.tenant, "bandit": row.name, "arm": values[decision.shown]}
-                    | _columns(decision, events.get(decision.id, {}), times)
+                    | _columns(decision, events.get(decision.id, ()), times)
                     for decision in rows
                 ],
                 schema,
@@ -74,7 +74,7 @@ def decision_tables(store: Store, bandits: Sequence[BanditRow]) -> Iterator[Any]
 
 
 def _columns(
-    decision: Decision, events: Mapping[str, StoredEvent], times: Mapping[int, int]
+    decision: Decision, events: Sequence[StoredEvent], times: Mapping[int, int]
 ) -> dict[str, Any]:
     state = decision_state(events)
     learned = learned_event(events) if state in (State.REWARDED, State.DEFAULTED) else None
@@ -94,18 +94,17 @@ def _columns(
 
 
 def _arms(store: Store, row: BanditRow) -> Sequence[Any]:
-    """The values of a bandit's arms, which never change."""
+    """The values of a bandit's arms by its newest settings."""
     model, _ = Settings.from_log(store.settings(row.id)[-1].body).build()
-    return model.arms
+    return tuple(model.arms)
 
 
-def _events(
-    store: Store, row: BanditRow
-) -> tuple[dict[str, dict[str, StoredEvent]], dict[int, int]]:
-    """A bandit's events by decision and kind, and their times by number."""
-    events: dict[str, dict[str, StoredEvent]] = {}
+def _events(store: Store, row: BanditRow) -> tuple[dict[str, list[StoredEvent]], dict[int, int]]:
+    """A bandit's events by decision, in order, and their times by number."""
+    events: dict[str, list[StoredEvent]] = {}
     times = {}
     for event in store.events(row.id, upto=row.version):
-        events.setdefault(event.decision, {})[event.kind] = StoredEvent(event.value, event.seq)
+        stored = StoredEvent(event.kind, event.value, event.seq)
+        events.setdefault(event.decision, []).append(stored)
         times[event.seq] = event.at
     return events, times
