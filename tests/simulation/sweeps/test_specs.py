@@ -84,7 +84,7 @@ BAD_MEANING = [
     ("model/domain", [1, 0], "model.domain must have low < high"),
     ("model", {"file": "none.json"}, "model: .*none.json cannot be read: No such file"),
     ("model", {"object": "nothing_here:x"}, "model.object: nothing_here cannot be loaded"),
-    ("model", {"object": "math:pi"}, "model.object must name a RewardModel, got 'math:pi'"),
+    ("model", {"object": "math:pi"}, "model.object must name a RewardModel or a VectorModel"),
     ("environment/theta", 7, r"environment.theta must lie in the domain \[0, 1\], got 7"),
     ("environment/theta", GONE, "environment: theta must be given where there is no truth"),
     ("environment/bias", {"kind": "uniform", "size": -1}, "environment.bias.size must be at least"),
