@@ -140,7 +140,7 @@ class BanditOut(Outgoing):
     settings_number: int
     mode: Mode
     policy: str
-    estimate: float | None
+    estimate: float | dict[str, float] | None
     open: int
     created_at: str
     arms: list[ArmOut]
