@@ -20,6 +20,7 @@ function shape(tag, attributes = {}, text = null) {
 
 export function fmt(value) {
   if (value === null || value === undefined) return "–";
+  if (typeof value === "object") return Object.entries(value).map(([name, one]) => `${name} ${fmt(one)}`).join(", ");
   if (typeof value !== "number") return String(value);
   return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
 }
