@@ -58,7 +58,8 @@ def test_all_at_once(history, tmp_path, capsys, monkeypatch):
     for text in ("12 groups, 7 arms, 840 rewards (0 or 1)", "Verdict", "Lost in a new group",
                  "History is observational"):  # fmt: skip
         assert text in " ".join(shown.out.split())
-    assert [line.split(":")[0] for line in shown.err.splitlines()] == ["model", "page", "figure"]
+    written = [line.split(":")[0] for line in shown.err.splitlines()]
+    assert written == ["model", "policy", "page", "figure"]
     assert "<svg" in files[2].read_text()
     assert "What is lost in a new group" in files[1].read_text()
 
