@@ -35,7 +35,9 @@ FAMILIES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "linear": lambda level, slope, price: level - slope * price,
     "dose": lambda level, slope, dose: expit(level + np.exp(slope) * np.log(dose)),
     "emax": lambda level, slope, dose: level * dose**1.5 / (slope**1.5 + dose**1.5),
-    "cloglog": lambda level, slope, dose: 1.0 - np.exp(-np.exp(level + np.exp(slope) * np.log(dose))),
+    "cloglog": lambda level, slope, dose: (
+        1.0 - np.exp(-np.exp(level + np.exp(slope) * np.log(dose)))
+    ),
 }
 
 

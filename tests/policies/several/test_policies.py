@@ -90,7 +90,9 @@ REFUSING = [
 
 @pytest.mark.parametrize("policy", REFUSING, ids=lambda policy: policy.label)
 def test_policies_of_one_number_say_what_to_take_instead(policy):
-    with pytest.raises(PolicyError, match=r"one unknown number .* level, slope: take Elastic or IDS"):
+    with pytest.raises(
+        PolicyError, match=r"one unknown number .* level, slope: take Elastic or IDS"
+    ):
         gb.Learner(policy, make_shop())
 
 

@@ -378,9 +378,7 @@ def lay_ridge(
     return highest
 
 
-def find_mode(
-    box: Box, density: Density, grid: Grid, x: float, y: float
-) -> tuple[float, float]:
+def find_mode(box: Box, density: Density, grid: Grid, x: float, y: float) -> tuple[float, float]:
     """Return the mode near a point, by Fisher scoring inside the square; `local` is set there."""
     local = grid.local
     derive_at(box, density, grid, x, y)

@@ -93,9 +93,7 @@ def limit(inner: Rules) -> Rules:
             fits = 0 <= last < setup.tables.n_arms and 0 < streak <= int(stats.counts[last])
         return fits and resume_inside(inner, setup.inner, stats, state.inner)
 
-    def numbers(
-        setup: Setup, stats: Statistics, state: State
-    ) -> tuple[FloatArray, FloatArray]:
+    def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
         """The inner policy's estimates of several numbers."""
         assert inner.numbers is not None
         return inner.numbers(setup.inner, stats, state.inner)
