@@ -48,6 +48,7 @@ class Box(NamedTuple):
     prior: FloatArray  # (5,) mean x, y and precision xx, xy, yy of a normal prior; 0 if uniform
     n_slices: int
     n_inner: int  # points of a slice
+    monotone: bool  # whether every mean is monotone in every number, so that modes are rare
 
 
 class Density(NamedTuple):
@@ -267,6 +268,7 @@ def derive_at(box: Box, density: Density, grid: Grid, x: float, y: float) -> Non
 def lay_grid(box: Box, density: Density, grid: Grid) -> None:
     """Lay the points of a density."""
     cell = scan_coarse(box, density, grid)
+    seen_best = grid.seen[cell]
     grid.n_points[0] = 0
     grid.n_ridges[0] = 0
     top = NEVER
@@ -274,7 +276,10 @@ def lay_grid(box: Box, density: Density, grid: Grid) -> None:
         x, y = cell_middle(cell)
         top = max(top, lay_ridge(box, density, grid, ridge, x, y))
         grid.n_ridges[0] = ridge + 1
-        cell = best_uncovered(grid, top - MODE_NATS)
+        # A narrow mode lies between the coarse cells. Its nearest cell is compared with the best
+        # cell, which has the same handicap.
+        least = top - MODE_NATS if box.monotone else seen_best - MODE_NATS
+        cell = best_uncovered(grid, least)
         if cell < 0:
             break
 
@@ -684,4 +689,5 @@ def build_box(
         prior=np.zeros(5) if prior is None else prior,
         n_slices=n_slices,
         n_inner=n_inner,
+        monotone=tables.monotone,
     )
