@@ -166,9 +166,8 @@ class Elastic(Policy):
         require(right, "arm_errors", rule, self.arm_errors, PolicyError)
         share = min(1.0, (self.horizon or LONG_HORIZON) / LONG_HORIZON)
         weights = self.prior or default_weights(share)
-        several = isinstance(model, VectorModel)
         prior: Any
-        if several:
+        if isinstance(model, VectorModel):
             require_few_numbers(model, "Elastic")
             rule = "be False for a model with several unknown numbers"
             require(not self.drift, "drift", rule, self.drift, PolicyError)
@@ -184,7 +183,7 @@ class Elastic(Policy):
         caution = (
             3.0 * DEFAULT_EXCEPTION_PROBABILITY * share if self.caution is None else self.caution
         )
-        kind: Any = several_rules.Setup if several else Setup
+        kind: Any = several_rules.Setup if isinstance(model, VectorModel) else Setup
         return kind(
             tables=model.tables,
             prior=prior,

@@ -156,7 +156,8 @@ class GridPolicy(Policy):
         """The model's curves on the box of its unknown numbers."""
         rule = "be 'bernoulli' for a model with several unknown numbers"
         require(self.likelihood == "bernoulli", "likelihood", rule, self.likelihood, PolicyError)
-        return ridge_posterior.build(model, type(self).__name__, self.prior)
+        prior: Any = self.prior
+        return ridge_posterior.build(model, type(self).__name__, prior)
 
     def details(self, setup: Any, stats: Statistics, state: Any) -> dict[str, Any]:
         """With several unknown numbers, the probability of each arm that it is worth most."""
