@@ -56,7 +56,7 @@ class MABWiserPolicy:
     def predict_expectations(self) -> dict[Any, float]:
         """Return the expected reward of each arm."""
         theta = self.learner.estimate
-        means = self.learner.means if theta is None else self.model.means(theta)
+        means = self.learner.means if theta is None else self.learner.model.means(theta)
         return dict(zip(self.arms, map(float, means), strict=True))
 
 

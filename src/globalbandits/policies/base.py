@@ -121,8 +121,11 @@ class Policy(Specification):
     # True for a policy that by design does not rank arms by what they are worth.
     ignores_value: ClassVar[bool] = False
 
-    def setup(self, model: "AnyModel") -> Setup:
-        """Constants and tables this policy needs for one model; raises if it cannot run."""
+    def setup(self, model: Any) -> Setup:
+        """Constants and tables this policy needs for one model; raises if it cannot run.
+
+        The model is a `RewardModel`, a `VectorModel` or a `RegionalModel`.
+        """
         raise NotImplementedError
 
     def rules_of(self, setup: Setup) -> Rules:

@@ -166,9 +166,9 @@ class Elastic(Policy):
         require(right, "arm_errors", rule, self.arm_errors, PolicyError)
         share = min(1.0, (self.horizon or LONG_HORIZON) / LONG_HORIZON)
         weights = self.prior or default_weights(share)
-        several = isinstance(model, VectorModel)
+        kind: Any = several_rules.Setup if isinstance(model, VectorModel) else Setup
         prior: Any
-        if several:
+        if isinstance(model, VectorModel):
             require_few_numbers(model, "Elastic")
             rule = "be False for a model with several unknown numbers"
             require(not self.drift, "drift", rule, self.drift, PolicyError)
@@ -184,7 +184,6 @@ class Elastic(Policy):
         caution = (
             3.0 * DEFAULT_EXCEPTION_PROBABILITY * share if self.caution is None else self.caution
         )
-        kind: Any = several_rules.Setup if several else Setup
         return kind(
             tables=model.tables,
             prior=prior,

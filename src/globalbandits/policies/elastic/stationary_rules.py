@@ -10,6 +10,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
+from globalbandits.policies import base
 from globalbandits.policies.elastic.arm_index import update_index
 from globalbandits.policies.elastic.curve_posterior import (
     Fit,
@@ -105,7 +106,7 @@ def update(setup: Setup, stats: Statistics, state: Posterior, arm: int, reward: 
         update_index_if_old(setup, stats, state, arm)
 
 
-def update_index_if_old(setup: Setup, stats: Statistics, state: Posterior, arm: int) -> None:
+def update_index_if_old(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
     """Update the index of a played arm if it has 1 % more rewards than at the last update."""
     if is_old(state.renewed.counts[arm], stats.counts[arm]):
         note_renewal(state.renewed, stats, arm)
@@ -137,7 +138,7 @@ def refit(setup: Setup, state: Posterior, rounds: float) -> None:
     set_horizons(setup, state, rounds)
 
 
-def set_horizons(setup: Setup, state: Posterior, rounds: float) -> None:
+def set_horizons(setup: base.Setup, state: base.State, rounds: float) -> None:
     """Set how far indices and tests look ahead after this number of rounds."""
     total = float(state.fitted.total[0])
     state.horizons[0] = total + 1.0

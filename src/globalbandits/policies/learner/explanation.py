@@ -114,7 +114,7 @@ class Explanation:
 
 def explain(
     policy: Policy,
-    model: RewardModel,
+    model: Any,
     setup: Setup,
     stats: Statistics,
     state: State,

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
 
 class Learner:
@@ -97,7 +97,7 @@ class Learner:
     def __init__(
         self,
         policy: Policy,
-        model: "RewardModel",
+        model: "AnyModel",
         *,
         seed: int | np.random.Generator | None = None,
         compiled: bool | None = None,
@@ -105,7 +105,7 @@ class Learner:
         if not isinstance(policy, Policy):
             raise PolicyError(f"policy must be a policy such as WAGP(), got {policy!r}")
         self._policy = policy
-        self._model = model
+        self._model: Any = model
         self._setup = policy.setup(model)
         self._rules = policy.rules_of(self._setup)
         self._state = self._rules.init(self._setup)
@@ -216,7 +216,7 @@ class Learner:
                 return int(self._rules.recommend(*parts, self._rng))
             theta = float(self._rules.estimate(*parts))
             if not np.isnan(theta):
-                return self._model.best_arms(theta)[0]
+                return int(self._model.best_arms(theta)[0])
             known = {row.arm: row.worth for row in self.explain().arms if row.worth is not None}
         rule = "have a reward before an arm is recommended"
         require(len(known) > 0, "learner", rule, self, PolicyError)
@@ -360,7 +360,7 @@ class Learner:
         return self._policy
 
     @property
-    def model(self) -> "RewardModel":
+    def model(self) -> Any:
         """The reward model."""
         return self._model
 
@@ -383,7 +383,7 @@ class Learner:
             counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
         units = np.full(counts.shape, np.nan)
         np.divide(sums, counts, out=units, where=counts > 0)
-        return low + (high - low) * units
+        return np.asarray(low + (high - low) * units)
 
     @property
     def estimate(self) -> float | dict[str, float] | None:
@@ -471,7 +471,7 @@ class Learner:
     def restore(
         cls,
         policy: Policy,
-        model: "RewardModel",
+        model: "AnyModel",
         state: "Mapping[str, Any]",
         *,
         rebase: bool = False,
@@ -551,7 +551,7 @@ class Learner:
         state, compiled = self.state(), self._calls.compiled
         return Learner.restore(policy, self._model, state, rebase=True, compiled=compiled)
 
-    def with_model(self, model: "RewardModel") -> "Learner":
+    def with_model(self, model: "AnyModel") -> "Learner":
         """Return a learner with another cost or target, or more arms, and the same rewards.
 
         Arms are matched by their values. The curves of common arms must be the same.

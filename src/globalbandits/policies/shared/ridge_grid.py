@@ -375,7 +375,7 @@ def lay_ridge(
     for piece in range(box.n_slices):
         n_steps = n_right if grid.edges[ridge, piece] + grid.edges[ridge, piece + 1] > 0 else n_left
         highest = max(highest, lay_slice(box, density, grid, ridge, piece, n_steps))
-    return highest
+    return float(highest)
 
 
 def find_mode(box: Box, density: Density, grid: Grid, x: float, y: float) -> tuple[float, float]:

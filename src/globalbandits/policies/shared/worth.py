@@ -6,6 +6,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables, evaluate, largest_value
+from globalbandits.model.vector_tables import VectorTables
 
 # The largest of several indices, ties at random.
 #
@@ -77,7 +78,7 @@ TIE_BREAKER = 1e-9
 _BISECTIONS = 40
 
 
-def worth_of(tables: Tables, arm: int, mean: float) -> float:
+def worth_of(tables: Tables | VectorTables, arm: int, mean: float) -> float:
     """Return what a decision for the arm is worth if its mean is ``mean``.
 
     >>> from globalbandits.model import demand
@@ -91,7 +92,7 @@ def worth_of(tables: Tables, arm: int, mean: float) -> float:
     return evaluate(tables.value, arm, mean)
 
 
-def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
+def worth_within(tables: Tables | VectorTables, arm: int, low: float, high: float) -> float:
     """Return the most a decision for the arm can be worth if its mean lies in [low, high].
 
     The intervals of several arms may contain the peak of a value, such as a target. Their largest

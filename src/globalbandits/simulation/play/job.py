@@ -20,8 +20,6 @@ from globalbandits.environments.population import Population
 from globalbandits.evidence.histogram import DEFAULT_BINS
 from globalbandits.evidence.stop_rules import Stop
 from globalbandits.model import RegionalModel, VectorModel
-from globalbandits.model.tables import Tables
-from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
 
@@ -33,7 +31,7 @@ class Job:
     policies: tuple[Policy, ...]
     setups: tuple[Any, ...]  # one per policy
     names: tuple[str, ...]
-    tables: Tables | VectorTables
+    tables: Any  # Tables, or VectorTables of a model with several unknown numbers
     reward_range: tuple[float, float]
     worth_scale: float  # length of the range of worth
     arms: tuple[Any, ...]
