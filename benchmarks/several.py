@@ -7,6 +7,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,16 @@ FAMILIES: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+def closeness(target: float, mean: Any, arm: Any) -> Any:
+    """Minus the distance of a response from the target."""
+    return -abs(mean - target)
+
+
+def margin(cost: float, top: float, mean: Any, arm: Any) -> Any:
+    """Profit, relative to the margin of the highest price."""
+    return (arm - cost) / (top - cost) * mean
+
+
 @dataclasses.dataclass(frozen=True)
 class World:
     """A model of two numbers, and the family of its curves."""
@@ -60,9 +71,7 @@ def random_world(rng: np.random.Generator) -> World:
             arms = np.exp(np.linspace(-np.log(rng.uniform(4, 20)), 0, n)) * top
             target = rng.uniform(0.2, 0.35)
             box = {"level": (-4.0, 0.5), "slope": (float(np.log(0.4)), float(np.log(3.0)))}
-
-            def value(mean: Any, arm: Any, target: float = target) -> Any:
-                return -abs(mean - target)
+            value: Any = partial(closeness, target)
         else:
             n = int(rng.integers(5, 13))
             top = rng.uniform(2.0, 5.0)

@@ -13,7 +13,7 @@ is not finite never becomes an index.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def value_of(tables: Tables, arm: int, unit_mean: float) -> float:
     return evaluate(tables.value, arm, unit_mean)
 
 
-def largest_value(tables: Tables, arm: int, low: float, high: float) -> float:
+def largest_value(tables: Any, arm: int, low: float, high: float) -> float:
     """Return the largest worth of a decision for an arm whose mean lies in [low, high].
 
     The largest value lies at a peak inside the interval or at one of its ends.

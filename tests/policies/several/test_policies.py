@@ -36,7 +36,10 @@ def play(learner, n, seed=0):
 
 @pytest.mark.parametrize("policy", [gb.IDS(), gb.Elastic()], ids=lambda policy: policy.label)
 def test_the_contract_holds(policy):
-    gb.testing.check_policy(policy, make_shop())
+    # Plain Python takes minutes. Learners use compiled code that is in memory.
+    model = make_shop()
+    gb.Learner(policy, model, compiled=True)
+    gb.testing.check_policy(policy, model)
 
 
 @pytest.mark.parametrize("policy", SEVERAL, ids=lambda policy: policy.label)
@@ -103,7 +106,7 @@ def test_three_numbers_are_refused():
         domain={"top": (0.6, 0.9), "level": (0.1, 0.5), "slope": (0.1, 0.6)},
     )
     for policy in (gb.IDS(), gb.Elastic()):
-        with pytest.raises(PolicyError, match=r"one or two unknown numbers .* top, level, slope"):
+        with pytest.raises(PolicyError, match=r"one or two unknown numbers .* 'top, level, slope'"):
             gb.Learner(policy, model)
 
 
@@ -145,15 +148,13 @@ def test_an_environment_has_named_numbers():
 
 
 def test_simulated_policies_find_the_best_price():
-    """The standard error of the regrets over 8 runs is below 3."""
+    """Regret over 8 runs, with four standard errors of the paired difference to UCB1."""
     model = make_shop()
     env = gb.Environment(model, THETA, noise=gb.BernoulliNoise())
     result = gb.simulate(env, [gb.IDS(), gb.UCB1()], horizon=600, runs=8, checkpoints=2)
-    regret = result.summary()["regret_mean"]
-    assert regret["IDS"] < 12.0 < regret["UCB1"]
-    best = model.best_arms(THETA)[0]
-    pulls = result.dataset["pulls"].sel(policy="IDS").values.sum(axis=0)
-    assert int(np.argmax(pulls)) == best
+    regret = result.dataset["regret"].isel(time=-1)
+    gain = regret.sel(policy="UCB1").values - regret.sel(policy="IDS").values
+    assert gain.mean() > 4.0 * gain.std(ddof=1) / np.sqrt(len(gain))
 
 
 def test_the_truth_may_be_another_vector_model():

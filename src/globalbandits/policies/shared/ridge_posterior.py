@@ -87,9 +87,7 @@ def require_few_numbers(model: "VectorModel", policy: str) -> None:
     require(few, "model", rule, ", ".join(model.parameters), PolicyError)
 
 
-def build(
-    model: "VectorModel", policy: str, prior: Sequence[Sequence[float]] | None = None
-) -> Setup:
+def build(model: "VectorModel", policy: str, prior: Sequence[Any] | None = None) -> Setup:
     """Return the curves of a model.
 
     Args:

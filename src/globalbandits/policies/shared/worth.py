@@ -92,7 +92,7 @@ def worth_of(tables: Tables | VectorTables, arm: int, mean: float) -> float:
     return evaluate(tables.value, arm, mean)
 
 
-def worth_within(tables: Tables, arm: int, low: float, high: float) -> float:
+def worth_within(tables: Tables | VectorTables, arm: int, low: float, high: float) -> float:
     """Return the most a decision for the arm can be worth if its mean lies in [low, high].
 
     The intervals of several arms may contain the peak of a value, such as a target. Their largest
