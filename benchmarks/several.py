@@ -84,9 +84,7 @@ def random_world(rng: np.random.Generator) -> World:
                 "logit": {"level": (-1.0, 4.0), "slope": (1.0 / top, 3.0)},
             }[family]
 
-            def value(  # type: ignore[misc]
-                mean: Any, arm: Any, cost: float = cost, top: float = top
-            ) -> Any:
+            def value(mean: Any, arm: Any, cost: float = cost, top: float = top) -> Any:
                 return (arm - cost) / (top - cost) * mean
 
         model = gb.VectorModel(FAMILIES[family], arms.tolist(), domain=box, value=value)
