@@ -64,7 +64,7 @@ COUNTER = itertools.count()
             },
             "bias must be None with a population that has shifts, got UniformBias",
         ),
-        ({"theta": gb.Population(interval=(0, 99))}, r"interval must lie in the domain \[0, 1.5\]"),
+        ({"theta": gb.Population(interval=(0, 99))}, r"interval must lie in the domain \[0, 5"),
         ({"theta": gb.Population(samples=[0.4, 9.0])}, "samples must lie in the domain .* got 9.0"),
         (
             {"theta": gb.Population(samples=[0.4], shifts=[[0.1]])},

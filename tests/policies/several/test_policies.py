@@ -1,6 +1,7 @@
 """Policies of models with several unknown numbers."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ def play(learner, n, seed=0):
     return chosen
 
 
+@pytest.mark.skipif("GLOBALBANDITS_SOAK" not in os.environ, reason="minutes: make soak")
 @pytest.mark.parametrize("policy", [gb.IDS(), gb.Elastic()], ids=lambda policy: policy.label)
 def test_the_contract_holds(policy):
     # Plain Python takes minutes. Learners use compiled code that is in memory.
