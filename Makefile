@@ -84,7 +84,7 @@ release: $(TOOLS) extras ## build both packages into dist/, check what they say 
 	$(BIN)/pyroma --min=8 .
 
 pictures: $(TOOLS) ## draw the pictures of README and the site again, into docs/images
-	$(BIN)/python docs/_ext/pictures.py README.md docs/about/gallery.md docs/howto/browser.md
+	$(BIN)/python docs/_ext/pictures.py README.md docs/about/gallery.md docs/howto/browser.md docs/howto/browser.md
 
 serve: $(READY) ## the decision service on this machine, with an example bandit, in results/example.db
 	@mkdir -p results

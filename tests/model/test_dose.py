@@ -75,7 +75,7 @@ def test_a_domain_for_the_whole_normal_prior_may_have_flat_ends(name):
 
 def test_remarks_name_likely_mistakes():
     assert dose.power([0.1, 0.2], target=0.25).remarks == ()
-    (remark,) = dose.power([0.1, 0.2]).remarks
+    remark, _ = dose.power([0.1, 0.2]).remarks
     assert remark.startswith("no target: the dose with the largest response is best")
     (remark,) = dose.power([0.4, 0.2, 0.1], target=0.25).remarks
     assert remark.startswith("the doses are in descending order")

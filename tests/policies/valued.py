@@ -41,7 +41,7 @@ def shop():
 @cache
 def trial():
     """Side effects are observed, and a rate of 30 % is best; the parameter to play it at."""
-    return dose.logistic([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], target=0.3), 0.55
+    return dose.logistic([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], domain=(0.0, 1.0), target=0.3), 0.55
 
 
 @cache

@@ -8,7 +8,6 @@ from globalbandits.service.log.append import Outcome
 from globalbandits.service.log.replay import replay
 from globalbandits.service.log.transfer import export_lines, import_lines
 from globalbandits.service.stores import SQLiteStore
-from globalbandits.service.stores.migrations import migrations
 
 SKELETON = [0.05, 0.12, 0.25, 0.40, 0.55, 0.65]
 MODEL = {"family": "dose.power", "arms": SKELETON, "target": 0.25, "domain": [-5.0, 2.0]}
@@ -134,21 +133,3 @@ def test_an_exported_trial_is_the_same(log):
     mine, theirs = (each.bandit("trial").learner.explain() for each in (log, other))
     assert mine == theirs
     other.close()
-
-
-def test_a_log_from_before_decisions_were_events_is_kept(tmp_path):
-    path = tmp_path / "log.db"
-    old = Log(SQLiteStore(path, steps=migrations()[:2]))
-    old.create("shop", {"model": MODEL, "policy": {"policy": "wagp"}, "seed": 3})
-    ids = [old.decide("shop").decision.id for _ in range(3)]
-    for id in ids:
-        old.reward("shop", id, 0.0)
-    events = list(old.store.events(1))
-    old.close()
-    store = SQLiteStore(path)
-    assert list(store.events(1)) == events
-    new = Log(store)
-    new.create("trial", {"model": MODEL, "policy": CRM, "seed": 1})
-    assert treat(new, 2)[1].version == 1
-    assert new.bandit("shop").version == 3
-    new.close()

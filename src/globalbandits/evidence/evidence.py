@@ -40,7 +40,7 @@ from globalbandits.evidence.statements import (
     worth_bounds,
 )
 from globalbandits.evidence.vector_inference import Cover, VectorInference
-from globalbandits.model import VectorModel
+from globalbandits.model import RewardModel, VectorModel
 from globalbandits.statistics import Statistics, are_possible, assign
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-    from globalbandits.model import AnyModel, RewardModel
+    from globalbandits.model import AnyModel
 
 
 MIN_OBSERVATIONS_AT_END = 30  # with fewer, an estimate at the end of the domain means nothing
@@ -154,7 +154,7 @@ class Evidence:
         last witness.
         """
         # For several unknown numbers the search takes milliseconds: only the present value is kept.
-        if self._tally.clock % self._tally.every or isinstance(self._model, VectorModel):
+        if self._tally.clock % self._tally.every or not isinstance(self._model, RewardModel):
             return
         enough = max(self._peak, SMALLEST_PEAK)
         if not math.isnan(self._witness):

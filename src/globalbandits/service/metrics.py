@@ -148,7 +148,7 @@ def bandit_facts(bandit: Bandit, reading: EvidenceReading | None, now: int) -> B
         _age(bandit.oldest_open, now),
         _age(bandit.last_event_at, now),
         None if reading is None else evidence["model"]["refuted"],
-        None if reading is None else evidence["drift"]["alarm"],
+        evidence.get("drift", {}).get("alarm"),
         {bound: earnings.get(bound) for bound in ("amount", "low", "high") if earnings},
     )
 

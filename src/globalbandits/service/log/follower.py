@@ -81,7 +81,9 @@ class Follower:
 
     def _poll(self) -> None:
         heads = self._store.heads()
-        if heads.keys() != self._known:
+        # A bandit may be created, loaded here and deleted between two polls.
+        gone = not self._bandits.keys() <= heads.keys()
+        if gone or heads.keys() != self._known:
             self._found_others()
             self._known = set(heads)
         behind = {
