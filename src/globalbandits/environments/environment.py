@@ -74,7 +74,8 @@ class Environment:
     def __post_init__(self) -> None:
         """Check every part against the model."""
         if self.noise is _DEFAULT_NOISE:
-            sales = isinstance(self.model, RewardModel) and self.model.observes_sales
+            one_or_several = isinstance(self.model, RewardModel | VectorModel)
+            sales = one_or_several and self.model.observes_sales
             object.__setattr__(self, "noise", _BERNOULLI if sales else _BETA)
         if isinstance(self.model, RegionalModel):
             self._check_groups(self.model)

@@ -243,6 +243,12 @@ class VectorModel:
         return self._values.range
 
     @property
+    def observes_sales(self) -> bool:
+        """Whether a reward is the purchase of one customer, 0 or 1: a family with a cost."""
+        family = self._family or {}
+        return "cost" in family or family.get("observe") == "sales"
+
+    @property
     def valued(self) -> bool:
         """Whether the worth of a decision differs from its mean reward."""
         return self._value is not None

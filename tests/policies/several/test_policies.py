@@ -159,6 +159,13 @@ def test_simulated_policies_find_the_best_price():
     assert gain.mean() > 4.0 * gain.std(ddof=1) / np.sqrt(len(gain))
 
 
+def test_rewards_of_a_shop_are_sales():
+    shop = gb.demand.exponential(PRICES, cost=1.5, level=(0.02, 0.2))
+    theta = {"level": 0.05, "slope": 0.2}
+    assert gb.Environment(shop, theta).noise == gb.BernoulliNoise()
+    assert gb.Environment(make_shop(), THETA).noise == gb.BetaNoise()
+
+
 def test_the_truth_may_be_another_vector_model():
     model = make_shop()
     other = gb.VectorModel(

@@ -207,7 +207,7 @@ class ArmFunctions:
         if self._values.size == 0 or isinstance(joint, Expression):
             # A formula always broadcasts over numbers.
             return self._values.size > 0
-        table = _try(joint, probes.shape, probes, self._values[:, np.newaxis])
+        table = call_with_arrays(joint, probes.shape, probes, self._values[:, np.newaxis])
         if table is None:
             return False
         n_arms = len(functions)
@@ -223,7 +223,7 @@ class ArmFunctions:
         if isinstance(self._joint, Expression):
             return self._joint(arguments, self._values[arms])
         if self._joint is not None:
-            values = _try(self._joint, shape, arguments, self._values[arms])
+            values = call_with_arrays(self._joint, shape, arguments, self._values[arms])
             if values is not None:
                 return values
         flat_arms = np.broadcast_to(arms, shape).ravel()
@@ -352,7 +352,9 @@ def _as_number(found: Any, argument: float, name: str) -> float:
     return float(array.item())
 
 
-def _try(function: Function, shape: tuple[int, ...], *arguments: Any) -> FloatArray | None:
+def call_with_arrays(
+    function: Function, shape: tuple[int, ...], *arguments: Any
+) -> FloatArray | None:
     """Call a function with arrays; return None if it raises or returns another shape.
 
     After a failure the function is called with single numbers, which locates the error.
@@ -371,7 +373,7 @@ def _call_at_once(function: Function, arguments: FloatArray, name: str) -> Float
     """Call a function with an array, or with single numbers if that fails."""
     if arguments.size == 0:
         return np.empty(0)
-    values = _try(function, arguments.shape, arguments)
+    values = call_with_arrays(function, arguments.shape, arguments)
     return _call_singly(function, arguments, name) if values is None else values
 
 
@@ -379,7 +381,7 @@ def _as_vectorised(function: Function, probes: FloatArray, name: str) -> Functio
     """Return the function if it maps arrays elementwise, else a loop over it."""
     one_at_a_time = partial(_call_singly, function, name=name)
     expected = one_at_a_time(probes)
-    values = _try(function, probes.shape, probes)
+    values = call_with_arrays(function, probes.shape, probes)
     if values is None or not np.allclose(values, expected, rtol=1e-12, atol=0.0, equal_nan=True):
         return one_at_a_time
     return partial(_call_at_once, function, name=name)

@@ -8,6 +8,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.errors import ModelError
+from globalbandits.model.analysis.functions import call_with_arrays
 from globalbandits.model.formulas import Expression
 
 # Points at which single calls and calls with arrays are compared.
@@ -94,10 +95,12 @@ class BoxMeans:
         if self._numbers is None:
             return None
         arguments = [thetas[:, axis, None] for axis in range(thetas.shape[1])]
-        return _try(self._mean, (len(thetas), len(self._arms)), *arguments, self._numbers)
+        return call_with_arrays(
+            self._mean, (len(thetas), len(self._arms)), *arguments, self._numbers
+        )
 
     def _one_arm(self, thetas: FloatArray, arm: int) -> FloatArray | None:
-        return _try(self._mean, (len(thetas),), *thetas.T, self._arms[arm])
+        return call_with_arrays(self._mean, (len(thetas),), *thetas.T, self._arms[arm])
 
     def _one_by_one(self, thetas: FloatArray, arm: int) -> FloatArray:
         name = f"mean of arm {self._arms[arm]!r}"
@@ -134,17 +137,3 @@ class BoxMeans:
 
 def _same(found: FloatArray, expected: FloatArray) -> bool:
     return bool(np.allclose(found, expected, rtol=1e-12, atol=0.0, equal_nan=True))
-
-
-def _try(
-    function: Callable[..., Any], shape: tuple[int, ...], *arguments: Any
-) -> FloatArray | None:
-    """Call a function with arrays; return None if it raises or returns another shape."""
-    try:
-        with np.errstate(all="ignore"):
-            found = function(*arguments)
-            # Copy the array, because the user's function may change its own later.
-            values = np.array(found, dtype=float)
-    except Exception:
-        return None
-    return None if found is None or values.shape != shape else values

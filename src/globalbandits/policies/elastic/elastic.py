@@ -198,10 +198,11 @@ class Elastic(Policy):
     def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Give the index and the expected size of the curves' errors."""
         shown = self._deciding(state)
-        scale = float(shown.fit.scale_weights @ setup.prior.scales)
+        # A size is the standard deviation at mean 1/2, where one unit is four units of log-odds.
+        scale = 4.0 * float(shown.fit.scale_weights @ setup.prior.scales)
         return (
             f"largest index: {float(np.max(shown.indices)):.6g} on {unit_scale(setup.tables)}, "
-            f"the curves being off by {scale:.2g} (posterior mean of the standard deviation)"
+            f"the curves being off by {scale:.2g} in log-odds (posterior mean of the size)"
         )
 
     def details(self, setup: Any, stats: Statistics, state: Any) -> dict[str, Any]:
