@@ -50,11 +50,14 @@ from .errors import SweepError as SweepError
 from .errors import UnknownError as UnknownError
 from .evidence import ConfidenceSet as ConfidenceSet
 from .evidence import Contenders as Contenders
+from .evidence import DecisionLog as DecisionLog
 from .evidence import Earnings as Earnings
 from .evidence import Evidence as Evidence
 from .evidence import Interval as Interval
 from .evidence import ModelEvidence as ModelEvidence
+from .evidence import OffPolicyEstimate as OffPolicyEstimate
 from .evidence import evidence_from_log as evidence_from_log
+from .evidence import off_policy as off_policy
 from .fitting import Fit as Fit
 from .fitting import fit as fit
 from .fitting import histories as histories

@@ -16,26 +16,41 @@ OneBandit = Annotated[
 ]
 
 
-def replay(db: Database, bandit: OneBandit = None) -> None:
+def replay(
+    db: Database,
+    bandit: OneBandit = None,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities", help="Derive and store the probabilities of decisions without one."
+        ),
+    ] = False,
+    draws: Annotated[
+        int, typer.Option(min=1, help="Draws for a probability that is not exact.")
+    ] = 2_000,
+) -> None:
     """Rebuild every state from the log, recompute every decision, and count how many agree.
 
-    The exit code is 1 if a decision differs or the log is inconsistent. A server may be running.
+    The exit code is 1 if a decision differs or the log is inconsistent. A server may be running,
+    but not on an SQLite file with --probabilities, which writes.
 
     [bold]Examples[/bold]
 
       globalbandits replay shop.db
 
       globalbandits replay shop.db --bandit shop
+
+      globalbandits replay shop.db --probabilities
     """
     from globalbandits.service.log.replay import replay as replay_one
     from globalbandits.service.stores import open_store
 
-    store = open_store(db, read_only=True)
+    store = open_store(db, read_only=not probabilities)
     good = True
     try:
         store.check()
         for row in _chosen(store, bandit):
-            found = replay_one(store, row)
+            found = replay_one(store, row, probability_draws=draws if probabilities else None)
             good &= found.good
             print(
                 f"{found.name}: {found.version} events, {found.decisions} decisions, "
@@ -49,6 +64,10 @@ def replay(db: Database, bandit: OneBandit = None) -> None:
                 print(f"  {found.foreign} of other versions of globalbandits come out otherwise")
             for line in found.wrong:
                 print(f"  {line}")
+            if probabilities:
+                with store.transaction() as rows:
+                    rows.set_probabilities(found.probabilities)
+                print(f"  {len(found.probabilities)} probabilities were derived and stored")
     finally:
         store.close()
     if not good:

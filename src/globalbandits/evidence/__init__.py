@@ -13,6 +13,7 @@ theta in [..., 1] (confidence 0.95, 2 observations)
 """
 
 from globalbandits.evidence.evidence import Evidence, evidence_from_log
+from globalbandits.evidence.off_policy import DecisionLog, OffPolicyEstimate, off_policy
 from globalbandits.evidence.statements import (
     ConfidenceSet,
     Contenders,
@@ -25,10 +26,13 @@ from globalbandits.evidence.statements import (
 __all__ = [
     "ConfidenceSet",
     "Contenders",
+    "DecisionLog",
     "Drift",
     "Earnings",
     "Evidence",
     "Interval",
     "ModelEvidence",
+    "OffPolicyEstimate",
     "evidence_from_log",
+    "off_policy",
 ]

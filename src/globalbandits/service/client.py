@@ -37,6 +37,7 @@ with needs_extra("client"):
         RewardOut,
         RewardsOut,
         SettingsOut,
+        WeightsOut,
     )
 
 RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
@@ -297,6 +298,11 @@ class _Calls:
     def explanation(self, name: str) -> Call[ExplanationOut]:
         """The explanation of the choice that the policy would make now."""
         return Call("GET", _path("bandits", name, "explanation"), ExplanationOut)
+
+    @_Endpoint
+    def weights(self, name: str) -> Call[WeightsOut]:
+        """The probability of each arm to be shown next."""
+        return Call("GET", _path("bandits", name, "weights"), WeightsOut)
 
     @_Endpoint
     def evidence(self, name: str) -> Call[EvidenceOut | None]:

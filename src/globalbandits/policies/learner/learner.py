@@ -224,30 +224,41 @@ class Learner:
         >>> print(learner.probabilities())
         0.7: 0.925, 0.5: 0.025, 0.6: 0.025, 0.8: 0.025 (exact)
         """
-        may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
         draws = as_integer("draws", draws, 1, PolicyError)
         if rng is not None:
             require_generator(rng)
         with self._lock:
-            if may is not None:
-                may = self._within_limits(may)
-            values = self._exact_probabilities(may)
-            exact = values is not None
-            if values is None:
-                values = self._drawn_probabilities(may, draws, rng)
-            return Probabilities(
-                values=values,
-                arms=tuple(self._model.arms),
-                exact=exact,
-                draws=0 if exact else draws,
-            )
+            exact = self.exact_probabilities(allowed=allowed)
+            if exact is not None:
+                return exact
+            may = self._offered(allowed)
+            values = self._drawn_probabilities(may, draws, rng)
+            return Probabilities(values=values, arms=self._arms, exact=False, draws=draws)
 
-    def _exact_probabilities(self, may: list[int] | None) -> FloatArray | None:
-        n_arms = self._model.n_arms
-        chances = self._policy.probabilities(self._setup, self._stats, self._state)
-        if chances is None:
-            return follow_draws(lambda rng: self._choose(rng, may), n_arms)
-        return chances if may is None else self._replaced(chances, may)
+    def exact_probabilities(
+        self, *, allowed: "Iterable[int] | None" = None
+    ) -> Probabilities | None:
+        """Return what `probabilities` returns if it is exact, and None otherwise."""
+        with self._lock:
+            may = self._offered(allowed)
+            chances = self._policy.probabilities(self._setup, self._stats, self._state)
+            if chances is None:
+                chances = follow_draws(lambda rng: self._choose(rng, may), self._model.n_arms)
+            elif may is not None:
+                chances = self._replaced(chances, may)
+            if chances is None:
+                return None
+            return Probabilities(values=chances, arms=self._arms, exact=True)
+
+    @property
+    def _arms(self) -> tuple[Any, ...]:
+        return tuple(self._model.arms)
+
+    def _offered(self, allowed: "Iterable[int] | None") -> list[int] | None:
+        """Return the allowed arms that the policy's limits allow too; None for all arms."""
+        if allowed is None:
+            return None
+        return self._within_limits(as_allowed(allowed, self._model.n_arms))
 
     def _drawn_probabilities(
         self, may: list[int] | None, draws: int, rng: np.random.Generator | None

@@ -30,6 +30,7 @@ from globalbandits.model.catalogue.names import (
 )
 from globalbandits.policies.base import registered
 from globalbandits.policies.learner import Explanation
+from globalbandits.policies.learner.probabilities import DEFAULT_DRAWS
 from globalbandits.service.http.messages import (
     AdviceOut,
     ArmOut,
@@ -60,6 +61,8 @@ from globalbandits.service.http.messages import (
     TokenOut,
     TokensOut,
     WaitOut,
+    WeightOut,
+    WeightsOut,
 )
 from globalbandits.service.http.request import (
     EVENTS,
@@ -206,6 +209,7 @@ def decision_out(bandit: Bandit, decision: Decision, replayed: bool) -> Decision
         decided_at=as_text(decision.at),
         deadline=None if decision.deadline is None else as_text(decision.deadline),
         replayed=replayed,
+        probability=decision.probability,
     )
 
 
@@ -525,6 +529,26 @@ async def explain(request: ServiceRequest) -> Response:
     bandit = await request.bandit()
     explanation = _explanation(await asyncio.to_thread(bandit.explain, "d:next"))
     return json_response(ExplanationOut(version=bandit.version, explanation=explanation))
+
+
+async def show_weights(request: ServiceRequest) -> Response:
+    """The probability of each arm to be shown next, for a system that draws arms itself."""
+    bandit = await request.bandit()
+    draws = bandit.settings.probability_draws or DEFAULT_DRAWS
+    found, version, number = await asyncio.to_thread(bandit.probabilities, draws)
+    weights = [
+        WeightOut(arm=arm, value=value, probability=probability)
+        for arm, (value, probability) in enumerate(zip(bandit.values, found, strict=True))
+    ]
+    return json_response(
+        WeightsOut(
+            version=version,
+            settings_number=number,
+            exact=found.exact,
+            draws=found.draws,
+            weights=weights,
+        )
+    )
 
 
 async def show_evidence(request: ServiceRequest) -> Response:

@@ -34,6 +34,7 @@ class SettingsIn(Incoming, rename=None):
     deadline_seconds: Annotated[float, Meta(gt=0, le=316224000)] | UnsetType | None = UNSET
     default_reward: float | UnsetType | None = UNSET
     late: Late | UnsetType = UNSET
+    probability_draws: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType | None = UNSET
 
 
 class BanditIn(SettingsIn):
@@ -170,7 +171,10 @@ class SettingsOut(Outgoing):
 
 
 class DecisionOut(Outgoing):
-    """A decision: show `value`, and send the reward with `decision_id`."""
+    """A decision: show `value`, and send the reward with `decision_id`.
+
+    ``probability`` is that of the shown arm, or null if it was not computed.
+    """
 
     decision_id: str
     bandit: str
@@ -183,6 +187,7 @@ class DecisionOut(Outgoing):
     decided_at: str
     deadline: str | None
     replayed: bool
+    probability: float | None = None
 
 
 class RewardOut(Outgoing):
@@ -252,6 +257,24 @@ class EvidenceOut(Outgoing):
     version: int
     age_seconds: float
     evidence: dict[str, Any]
+
+
+class WeightOut(Outgoing):
+    """An arm, and the probability that it is shown next."""
+
+    arm: int
+    value: Arm
+    probability: float
+
+
+class WeightsOut(Outgoing):
+    """The probabilities of the arms now; exact, or shares of so many draws."""
+
+    version: int
+    settings_number: int
+    exact: bool
+    draws: int
+    weights: list[WeightOut]
 
 
 class WaitOut(Outgoing):

@@ -39,6 +39,7 @@ from globalbandits.service.http.messages import (
     TokenIn,
     TokensOut,
     WaitOut,
+    WeightsOut,
 )
 from globalbandits.service.http.request import (
     EVENTS,
@@ -167,6 +168,7 @@ OPERATIONS = (
         query=(("why", bool),),
     ),
     Operation("GET", f"{_BANDIT}/explanation", handlers.explain, {200: ExplanationOut}, (404,)),
+    Operation("GET", f"{_BANDIT}/weights", handlers.show_weights, {200: WeightsOut}, (404,)),
     Operation(
         "GET",
         f"{_BANDIT}/evidence",

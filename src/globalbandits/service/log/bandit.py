@@ -1,5 +1,6 @@
 """A bandit in memory: the state after a number of its events. It does not access the store."""
 
+import dataclasses
 import hashlib
 import json
 import threading
@@ -7,10 +8,12 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from globalbandits._rewards import as_unit, nearest
 from globalbandits._version import __version__
 from globalbandits.errors import StoreError
-from globalbandits.policies.learner import Explanation, Learner
+from globalbandits.policies.learner import Explanation, Learner, Probabilities
 from globalbandits.service.log.request_rng import RequestGenerators
 from globalbandits.service.log.settings import (
     Settings,
@@ -35,7 +38,8 @@ from globalbandits.statistics import may_hold
 class Choice(NamedTuple):
     """The arm that the policy chose, the arm to show, the reason, and the state it came from.
 
-    ``why`` is ``policy``, ``limits``, ``step``, ``held back`` or ``shadow``.
+    ``why`` is ``policy``, ``limits``, ``step``, ``held back`` or ``shadow``. ``probability`` is
+    that of the arm to show, or None if it was not computed.
     """
 
     chosen: int
@@ -43,6 +47,7 @@ class Choice(NamedTuple):
     why: str
     version: int
     settings: int
+    probability: float | None = None
 
 
 class Bandit:
@@ -82,6 +87,9 @@ class Bandit:
         self.learner = Learner(policy, model, seed=row.seed, compiled=compiled)
         self.values: list[Any] = []
         self.shown: list[int] = []
+        # The probabilities of the arms, and the version, settings and draws that they are of.
+        self._probabilities: Probabilities | None = None
+        self._probabilities_of: tuple[int, int, int | None] = (-1, -1, None)
         self._use_settings(first.number, settings)
 
     @property
@@ -122,7 +130,49 @@ class Bandit:
         with self.lock:
             chosen = self.learner.select(rng=self._generators.request_rng(key), record=False)
             shown, why = self._show(chosen, key)
-            return Choice(chosen, shown, why, self.version, self.number)
+            found = self._shown_probabilities(self.settings.probability_draws)
+            probability = None if found is None else found.of_chosen(shown)
+            return Choice(chosen, shown, why, self.version, self.number, probability)
+
+    def probabilities(self, draws: int) -> tuple[Probabilities, int, int]:
+        """The probability of each arm to be shown next, the version, and the settings' number.
+
+        Args:
+            draws: how often to draw from a policy whose probabilities are not exact.
+        """
+        with self.lock:
+            found = self._shown_probabilities(draws)
+            assert found is not None
+            return found, self.version, self.number
+
+    def _shown_probabilities(self, draws: int | None) -> Probabilities | None:
+        """The probabilities of arms to be shown; None if they are not exact and ``draws`` is None.
+
+        They depend on the state and the settings alone, so they are kept until either changes.
+        """
+        state = self.version, self.number, draws
+        if self._probabilities_of != state:
+            self._probabilities = self._compute_probabilities(draws)
+            self._probabilities_of = state
+        return self._probabilities
+
+    def _compute_probabilities(self, draws: int | None) -> Probabilities | None:
+        chosen = self.learner.exact_probabilities()
+        if chosen is None:
+            if draws is None:
+                return None
+            rng = self._generators.request_rng(f"v:{self.version}:{self.number}", "probabilities")
+            chosen = self.learner.probabilities(draws=draws, rng=rng)
+        shown = np.zeros(len(chosen))
+        for arm in np.flatnonzero(chosen.values).tolist():
+            shown[self._within_limits(arm)[0]] += chosen.values[arm]
+        if self._incumbent is not None:
+            settings = self.settings
+            share = 1.0 if settings.mode == "shadow" else settings.held_back
+            shown *= 1.0 - share
+            shown[self._incumbent] += share
+        exact = chosen.exact or self.settings.mode == "shadow"
+        return dataclasses.replace(chosen, values=shown, exact=exact)
 
     def _show(self, chosen: int, key: str) -> tuple[int, str]:
         """The arm to show for a choice, and the reason."""
@@ -135,6 +185,11 @@ class Bandit:
                 drawn = self._generators.request_rng(key, "held back").random()
                 if drawn < held_back:
                     return self._incumbent, "held back"
+        return self._within_limits(chosen)
+
+    def _within_limits(self, chosen: int) -> tuple[int, str]:
+        """The nearest arm that limits and the largest step allow, and the reason."""
+        settings = self.settings
         allowed = range(self.learner.model.n_arms) if self._allowed is None else self._allowed
         limits = self.learner.admissible()
         if limits is not None:

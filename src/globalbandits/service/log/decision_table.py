@@ -26,7 +26,8 @@ def decision_tables(store: Store, bandits: Sequence[BanditRow]) -> Iterator[Any]
     """The decisions of some bandits as tables of PyArrow; the first one is always there.
 
     The columns are ``tenant``, ``bandit``, ``decision`` (its id), ``request_id``, ``arm`` (the
-    value of the shown arm), ``shown`` and ``chosen`` (indices of arms), ``version``, ``settings``,
+    value of the shown arm), ``shown`` and ``chosen`` (indices of arms), ``probability`` (of the
+    shown arm, missing if it was not computed), ``version``, ``settings``,
     ``decided_at``, ``deadline``, ``state`` (open, rewarded, defaulted or retracted), ``reward``
     and ``reported_at``. The last two are missing unless the state is rewarded or defaulted. Arms
     are numbers if those of all bandits are, and texts otherwise.
@@ -48,6 +49,7 @@ def decision_tables(store: Store, bandits: Sequence[BanditRow]) -> Iterator[Any]
             "arm": pa.float64() if are_numbers else pa.string(),
             "shown": pa.int32(),
             "chosen": pa.int32(),
+            "probability": pa.float64(),
             "version": pa.int64(),
             "settings": pa.int32(),
             "decided_at": time,
@@ -83,6 +85,7 @@ def _columns(
         "request_id": decision.request_id,
         "shown": decision.shown,
         "chosen": decision.chosen,
+        "probability": decision.probability,
         "version": decision.version,
         "settings": decision.settings,
         "decided_at": decision.at,

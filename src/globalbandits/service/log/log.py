@@ -513,9 +513,9 @@ class Log:
         choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
         seconds = bandit.settings_at(choice.settings).deadline_seconds
         deadline = None if seconds is None else at + round(seconds * 1e6)
-        chosen, shown, _, version, settings = choice
+        chosen, shown, _, version, settings, probability = choice
         made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
-        return Decision(*made, self._writer_id, at, deadline)
+        return Decision(*made, self._writer_id, at, deadline, probability)
 
     def existing_decision(self, bandit: Bandit, request_id: str | None) -> DecisionResult:
         """The stored decision of a request to a paused bandit.

@@ -57,6 +57,7 @@ class ReplayReport:
         foreign: decisions of other versions of the library whose recomputed arms differ.
         differ: decisions of this version of the library whose recomputed arms differ.
         imported: decisions that were imported, which no policy made.
+        probabilities: those of the shown arms, by id, of decisions that agree and have none.
         snapshots: snapshots that equal the recomputed state.
         wrong: one line per fault; at most twenty about decisions.
     """
@@ -72,6 +73,7 @@ class ReplayReport:
     differ: int = 0
     imported: int = 0
     snapshots: int = 0
+    probabilities: dict[str, float] = dataclasses.field(default_factory=dict)
     wrong: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -80,13 +82,21 @@ class ReplayReport:
         return self.differ == 0 and not self.wrong
 
 
-def replay(store: Store, row: BanditRow, *, compiled: bool | None = None) -> ReplayReport:
+def replay(
+    store: Store,
+    row: BanditRow,
+    *,
+    compiled: bool | None = None,
+    probability_draws: int | None = None,
+) -> ReplayReport:
     """Rebuild every state of a bandit and recompute every decision.
 
     Args:
         store: the store of the log.
         row: the bandit.
         compiled: as in `Learner`.
+        probability_draws: derive the probabilities of decisions that have none, with this many
+            draws where they are not exact; None derives none.
     """
     settings = store.settings(row.id)
     bandit = load_start(store, row, settings, compiled=compiled)
@@ -108,6 +118,9 @@ def replay(store: Store, row: BanditRow, *, compiled: bool | None = None) -> Rep
         choice = bandit.choose(decision.key)
         if (choice.chosen, choice.shown) == (decision.chosen, decision.shown):
             report.agree += 1
+            if probability_draws is not None and decision.probability is None:
+                found, _, _ = bandit.probabilities(probability_draws)
+                report.probabilities[decision.id] = found.of_chosen(decision.shown)
         elif decision.writer in same_library:
             report.differ += 1
             if len(report.wrong) < _MAX_FAULTS:

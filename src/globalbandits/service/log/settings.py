@@ -24,6 +24,7 @@ from globalbandits.policies.base import Policy
 
 MODES = ("live", "shadow", "paused")
 LATE_RULES = ("accept", "refuse")
+MAX_PROBABILITY_DRAWS = 100_000
 MAX_DEADLINE_SECONDS = 10 * 366 * 86_400.0
 
 
@@ -59,6 +60,8 @@ class Settings:
         default_reward: the reward that is learned if none was reported by the deadline.
         late: whether a reward after the deadline is learned (``accept``) or refused (``refuse``)
             if no default was learned.
+        probability_draws: how often to draw from a policy whose probabilities are not exact, once
+            per version; None logs only exact ones.
     """
 
     model: Mapping[str, Any]
@@ -71,6 +74,7 @@ class Settings:
     deadline_seconds: float | None = None
     default_reward: float | None = None
     late: str = "accept"
+    probability_draws: int | None = None
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> "Settings":
@@ -126,6 +130,9 @@ class Settings:
         allowed_arms(model, self.limits)
         if self.largest_step is not None:
             as_integer("largest_step", self.largest_step, 1, ServiceError, maximum=MOST_ARMS)
+        if self.probability_draws is not None:
+            draws, most = self.probability_draws, MAX_PROBABILITY_DRAWS
+            as_integer("probability_draws", draws, 1, ServiceError, maximum=most)
         if self.deadline_seconds is not None:
             as_positive("deadline_seconds", self.deadline_seconds, ServiceError)
             rule = f"be at most {MAX_DEADLINE_SECONDS:.0f}"

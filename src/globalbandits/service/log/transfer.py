@@ -182,6 +182,8 @@ class _Importer:
             raise StoreError(f"writer must be one of those above, got {row.writer}")
         for arm in (row.chosen, row.shown):
             self._check_arm(row.bandit, arm)
+        if row.probability is not None and not 0.0 < row.probability <= 1.0:
+            raise StoreError(f"probability must lie in (0, 1], got {row.probability!r}")
         self._decisions.append(row._replace(writer=self._writers[row.writer]))
 
     def _take_event(self, row: Event) -> None:
@@ -212,6 +214,10 @@ class _Importer:
 def _as_row(kind: type[_Row], data: dict[str, Any]) -> _Row:
     """Build a row from a dict and check the type of every field."""
     types = kind.__annotations__
+    # Exports of older versions end before the fields that were added since.
+    for name in list(types)[len(data) :]:
+        if name in kind._field_defaults:  # type: ignore[attr-defined]
+            data[name] = kind._field_defaults[name]  # type: ignore[attr-defined]
     if list(data) != list(types):
         raise StoreError(f"must have the fields {', '.join(types)}, got {', '.join(data)}")
     for name, wanted in types.items():

@@ -51,6 +51,9 @@ class Transaction(Protocol):
         A decision whose request id the bandit already has is skipped.
         """
 
+    def set_probabilities(self, probabilities: Mapping[str, float]) -> None:
+        """Store derived probabilities of decisions, by id, where there are none yet."""
+
     def decisions_by_request(
         self, requests: Sequence[tuple[int, str]]
     ) -> dict[tuple[int, str], Decision]:

@@ -56,6 +56,7 @@ _ARRAY_TYPES: dict[Any, str] = {
     float: "double precision[]",
     str: "text[]",
     int | None: "bigint[]",
+    float | None: "double precision[]",
     str | None: "text[]",
 }
 

@@ -59,6 +59,7 @@ class Decision(NamedTuple):
     writer: int
     at: int
     deadline: int | None
+    probability: float | None = None  # of the shown arm; None if it was not computed
 
     @property
     def key(self) -> str:

@@ -220,6 +220,11 @@ class SQLTransaction:
     def add_decisions(self, rows: Sequence[Decision]) -> int:
         return self._add("decisions", rows, _SKIP_KNOWN_REQUESTS)
 
+    def set_probabilities(self, probabilities: Mapping[str, float]) -> None:
+        sql = "UPDATE decisions SET probability = ? WHERE id = ? AND probability IS NULL"
+        for id, probability in probabilities.items():
+            self._run(sql, (probability, id))
+
     def add_events(self, rows: Sequence[Event]) -> None:
         self._add("events", rows)
 
