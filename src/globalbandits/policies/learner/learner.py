@@ -18,7 +18,6 @@ from globalbandits._rewards import (
     as_unit,
     given_arm,
     is_batch,
-    nearest,
 )
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
@@ -36,7 +35,7 @@ from globalbandits.evidence import (
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
-from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
     Explanation,
@@ -157,22 +156,23 @@ class Learner:
 
         Args:
             rng: a generator to draw from instead of the learner's own.
-            allowed: the arms that may be played this time. A choice outside is replaced by the
-                nearest allowed arm in the arms' order, by the lower one of two. The limits of the
-                policy apply as well.
+            allowed: the arms that may be played this time, by index. The policy chooses the best
+                of them. Its limits apply as well.
             record: False if the decision is counted later, by `decide`.
 
         Raises:
-            PolicyError: if the policy's limits allow no arm now.
-            RewardError: if they allow none of ``allowed``.
+            PolicyError: if the policy's limits allow no arm now, or if the policy cannot choose
+                among some of the arms.
+            RewardError: if the limits allow none of ``allowed``.
         """
-        may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
+        offered = self._offered(allowed)
         if rng is not None:
             require_generator(rng)
         with self._lock:
-            if may is not None:
-                may = self._within_limits(may)
-            if rng is None:
+            if offered is not None:
+                self._check_limits(offered)
+                arm = self._choose_among(offered, self._rng if rng is None else rng)
+            elif rng is None:
                 arm = self._calls.choose()
             else:
                 arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
@@ -182,11 +182,21 @@ class Learner:
                         f"max_open must leave an arm to play, got {self._policy.label} with all "
                         "arms within the limits at their maximum: wait for a reward"
                     )
-                arm = arm if may is None else nearest(arm, may)
                 if record:
                     self._count_decision(arm)
-                return arm
-        return arm if may is None else nearest(arm, may)
+        return arm
+
+    def _offered(self, allowed: "Iterable[int] | None") -> IntArray | None:
+        """Return the arms that can be played, in increasing order; None for all of them."""
+        if allowed is None:
+            return None
+        arms = as_allowed(allowed, self._model.n_arms)
+        return None if len(arms) == self._model.n_arms else np.array(arms)
+
+    def _choose_among(self, offered: IntArray, rng: np.random.Generator) -> int:
+        """Return the policy's choice among some arms. Compiled code has no such call."""
+        choose = require_masks(self._policy, self._rules)
+        return int(choose(self._setup, self._stats, self._state, offered, rng))
 
     def decide(self, arm: int) -> None:
         """Count a decision for an arm that was not made by `select`, or not counted by it.
@@ -222,15 +232,13 @@ class Learner:
         require(len(known) > 0, "learner", rule, self, PolicyError)
         return max(known, key=lambda arm: known[arm])
 
-    def _within_limits(self, may: list[int]) -> list[int]:
-        """Return the allowed arms that the policy's limits allow too."""
+    def _check_limits(self, offered: IntArray) -> None:
+        """Raise a RewardError if the policy's limits exclude all these arms."""
         limits = self._policy.admissible(self._setup, self._stats, self._state)
-        if limits is None:
-            return may
-        left = [arm for arm in may if arm in limits]
-        rule = f"have an arm within the limits, which are {limits}"
-        require(len(left) > 0, "allowed", rule, may, RewardError)
-        return left
+        if limits is not None:
+            rule = f"have an arm within the limits, which are {limits}"
+            inside = bool(np.isin(offered, limits).any())
+            require(inside, "allowed", rule, offered.tolist(), RewardError)
 
     def _count_decision(self, arm: int) -> None:
         assert self._rules.decide is not None
