@@ -219,9 +219,10 @@ class ModelEvidence(Statement):
         largest = ""
         if self.peak_log_e_value > max(self.log_e_value, 0.0):
             largest = f", at its largest {_e_value_text(self.peak_log_e_value)}"
+        seen = counted(self.n_observations, "observation")
         return (
             f"e-value {_e_value_text(self.log_e_value)} against the model{largest} "
-            f"(p {self.p_value:.3g}, least refuted {where}{end}, {counted(self.n_observations, 'observation')})"
+            f"(p {self.p_value:.3g}, least refuted {where}{end}, {seen})"
         )
 
     def explain(self) -> str:

@@ -104,4 +104,4 @@ def _least_if_convex(
         at_left - np.maximum(at_low - at_left, 0.0) * _GOLDEN_SECTION,
         at_right - np.maximum(at_high - at_right, 0.0) * _GOLDEN_SECTION,
     )
-    return np.minimum(outer, inner)
+    return np.asarray(np.minimum(outer, inner))
