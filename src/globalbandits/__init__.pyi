@@ -73,6 +73,7 @@ from .policies import ArmReport as ArmReport
 from .policies import Explanation as Explanation
 from .policies import Learner as Learner
 from .policies import Policy as Policy
+from .policies import Probabilities as Probabilities
 from .policies import Rules as Rules
 from .policies import StopWhen as StopWhen
 from .policies import register as register

@@ -159,6 +159,13 @@ class Policy(Specification):
         """The arms that the policy's limits allow now; None if it has no limits."""
         return None
 
+    def probabilities(self, setup: Setup, stats: Statistics, state: State) -> FloatArray | None:
+        """The probability of each arm to be chosen by `select`, in closed form.
+
+        None if there is none: a learner then follows the draws of `select`, or repeats them.
+        """
+        return None
+
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The policy's own numbers behind `reason`, by name."""
         return {}

@@ -43,6 +43,11 @@ from globalbandits.policies.learner.explanation import (
     explain,
     show_estimate,
 )
+from globalbandits.policies.learner.probabilities import (
+    DEFAULT_DRAWS,
+    Probabilities,
+    follow_draws,
+)
 from globalbandits.policies.learner.saved_state import (
     Lineage,
     Record,
@@ -124,6 +129,8 @@ class Learner:
         soft_counts = self._evidence.soft_counts
         live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
         self._calls = Calls(self._policy, live, self._evidence, compiled)
+        # Those of `probabilities`, made when they are first needed.
+        self._draw_calls: Calls | None = None
 
     def __repr__(self) -> str:
         """The policy, the numbers of arms and observations, and the estimate."""
@@ -171,20 +178,10 @@ class Learner:
         with self._lock:
             if offered is not None:
                 self._check_limits(offered)
-                arm = self._choose_among(offered, self._rng if rng is None else rng)
-            elif rng is None:
-                arm = self._calls.choose()
-            else:
-                arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
-            if self._rules.decide is not None:
-                if arm < 0:
-                    raise PolicyError(
-                        f"max_open must leave an arm to play, got {self._policy.label} with all "
-                        "arms within the limits at their maximum: wait for a reward"
-                    )
-                if record:
-                    self._count_decision(arm)
-        return arm
+            arm = self._choose(rng, offered)
+            if record and self._rules.decide is not None:
+                self._count_decision(arm)
+            return arm
 
     def _offered(self, allowed: "Iterable[int] | None") -> IntArray | None:
         """Return the arms that can be played, in increasing order; None for all of them."""
@@ -193,10 +190,94 @@ class Learner:
         arms = as_allowed(allowed, self._model.n_arms)
         return None if len(arms) == self._model.n_arms else np.array(arms)
 
-    def _choose_among(self, offered: IntArray, rng: np.random.Generator) -> int:
-        """Return the policy's choice among some arms. Compiled code has no such call."""
-        choose = require_masks(self._policy, self._rules)
-        return int(choose(self._setup, self._stats, self._state, offered, rng))
+    def _choose(self, rng: Any, offered: IntArray | None) -> int:
+        """Return the arm to play next, drawn from ``rng``, or from the learner's own generator."""
+        parts = self._setup, self._stats, self._state
+        if offered is not None:
+            # Compiled code has no call of this rule.
+            choose = require_masks(self._policy, self._rules)
+            arm = int(choose(*parts, offered, self._rng if rng is None else rng))
+        elif rng is None:
+            arm = self._calls.choose()
+        else:
+            arm = int(self._rules.select(*parts, rng))
+        if arm < 0:
+            raise PolicyError(
+                f"max_open must leave an arm to play, got {self._policy.label} with all "
+                "arms within the limits at their maximum: wait for a reward"
+            )
+        return arm
+
+    def probabilities(
+        self,
+        *,
+        allowed: "Iterable[int] | None" = None,
+        draws: int = DEFAULT_DRAWS,
+        rng: np.random.Generator | None = None,
+    ) -> Probabilities:
+        """Return the probability of each arm to be chosen next. The learner does not change.
+
+        The numbers are exact for a policy that draws nothing, breaks ties at random, explores with
+        a given probability, or has a closed form (`GridThompson`). For other policies they are
+        shares of independent draws.
+
+        Args:
+            allowed: the arms that may be played this time, as in `select`.
+            draws: how often to draw if the numbers are not exact.
+            rng: the generator of these draws. By default one of their own, so that equal states
+                have equal numbers.
+
+        >>> from globalbandits.model import RewardModel
+        >>> from globalbandits.policies import EpsilonGreedy
+        >>> model = RewardModel(lambda theta, p: p * (1 - p * theta), [0.5, 0.6, 0.7, 0.8])
+        >>> learner = Learner(EpsilonGreedy(epsilon=0.1), model, seed=7)
+        >>> learner.update([0, 1, 2, 3], [0.2, 0.3, 0.5, 0.4])
+        >>> print(learner.probabilities())
+        0.7: 0.925, 0.5: 0.025, 0.6: 0.025, 0.8: 0.025 (exact)
+        """
+        offered = self._offered(allowed)
+        draws = as_integer("draws", draws, 1, PolicyError)
+        if rng is not None:
+            require_generator(rng)
+        with self._lock:
+            if offered is not None:
+                self._check_limits(offered)
+            values = self._exact_probabilities(offered)
+            exact = values is not None
+            if values is None:
+                values = self._drawn_probabilities(offered, draws, rng)
+            return Probabilities(
+                values=values,
+                arms=tuple(self._model.arms),
+                exact=exact,
+                draws=0 if exact else draws,
+            )
+
+    def _exact_probabilities(self, offered: IntArray | None) -> FloatArray | None:
+        chances = None
+        if offered is None:
+            chances = self._policy.probabilities(self._setup, self._stats, self._state)
+        if chances is None:
+            return follow_draws(lambda rng: self._choose(rng, offered), self._model.n_arms)
+        return chances
+
+    def _drawn_probabilities(
+        self, offered: IntArray | None, draws: int, rng: np.random.Generator | None
+    ) -> FloatArray:
+        seed = 0 if rng is None else int(rng.integers(2**63))
+        fresh = generator(Stream.PROBABILITIES, seed)
+        if offered is not None:
+            chosen = [self._choose(fresh, offered) for _ in range(draws)]
+        else:
+            if self._draw_calls is None:
+                # The same rules on the same arrays, with a generator of their own.
+                soft_counts = self._evidence.soft_counts
+                live = Live(self._setup, self._stats, self._state, fresh, soft_counts)
+                known = self._calls.compiled if self._calls.is_compiled else False
+                self._draw_calls = Calls(self._policy, live, self._evidence, known)
+            self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
+            chosen = [self._draw_calls.choose() for _ in range(draws)]
+        return np.bincount(chosen, minlength=self._model.n_arms) / draws
 
     def decide(self, arm: int) -> None:
         """Count a decision for an arm that was not made by `select`, or not counted by it.
@@ -707,6 +788,11 @@ class Calls:
     def is_compiled(self) -> bool:
         """Whether the rules are compiled."""
         return self._call is not None
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator that `choose` draws from."""
+        return self._live.rng
 
     def choose(self) -> int:
         """Return the arm to play next."""

@@ -5,16 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits._types import IntArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.base import register
-from globalbandits.policies.shared import ridge_posterior
+from globalbandits.policies.shared import grid, ridge_posterior
 from globalbandits.policies.shared.grid import (
     Setup,
     draw_theta,
 )
-from globalbandits.policies.shared.ridge_posterior import draw_best, draw_point
+from globalbandits.policies.shared.ridge_posterior import (
+    draw_best,
+    draw_point,
+    probabilities_of_best,
+)
 from globalbandits.policies.shared.worth import choose_best_offered, choose_offered
 from globalbandits.policies.structured.grid_policy import (
     GridPolicy,
@@ -66,6 +70,23 @@ def select_among(
     return choose_best_offered(setup.tables, theta, offered, rng)
 
 
+def masses_of_best(setup: Setup, posterior: grid.State) -> FloatArray:
+    """Return the posterior mass of each arm's regions; arms that tie share it. Not compiled."""
+    envelope, n_arms = setup.tables.envelope, setup.tables.n_arms
+    first, last = posterior.window
+    weights = posterior.weights[first : last + 1]
+    thetas, points = setup.thetas[first : last + 1], envelope.breakpoints
+    # `find_cell` for all thetas at once: even numbers are breakpoints, odd ones lie between.
+    below = np.clip(np.searchsorted(points, thetas, side="right") - 1, 0, len(points) - 1)
+    cells = np.minimum(2 * below + (thetas > points[below]), 2 * (len(points) - 1))
+    masses = np.zeros(n_arms)
+    for cell, mass in enumerate(np.bincount(cells, weights)):
+        best = envelope.arms[envelope.starts[cell] : envelope.starts[cell + 1]]
+        if mass > 0.0:
+            masses[best] += mass / len(best)
+    return np.asarray(masses / weights.sum())
+
+
 @register("grid_thompson")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GridThompson(GridPolicy):
@@ -100,6 +121,12 @@ class GridThompson(GridPolicy):
         ridge_posterior.resume,
         select_several_among,
     )
+
+    def probabilities(self, setup: Any, stats: Statistics, state: Any) -> FloatArray:
+        """Return the posterior mass of the cells in which each arm is best."""
+        if isinstance(setup.tables, VectorTables):
+            return probabilities_of_best(state.posterior)
+        return masses_of_best(setup, state.posterior)
 
     def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Give the interval of the posterior."""
