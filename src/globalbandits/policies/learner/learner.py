@@ -18,7 +18,6 @@ from globalbandits._rewards import (
     as_unit,
     given_arm,
     is_batch,
-    nearest,
 )
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
@@ -36,7 +35,7 @@ from globalbandits.evidence import (
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
-from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
     Explanation,
@@ -164,38 +163,50 @@ class Learner:
 
         Args:
             rng: a generator to draw from instead of the learner's own.
-            allowed: the arms that may be played this time. A choice outside is replaced by the
-                nearest allowed arm in the arms' order, by the lower one of two. The limits of the
-                policy apply as well.
+            allowed: the arms that may be played this time, by index. The policy chooses the best
+                of them. Its limits apply as well.
             record: False if the decision is counted later, by `decide`.
 
         Raises:
-            PolicyError: if the policy's limits allow no arm now.
-            RewardError: if they allow none of ``allowed``.
+            PolicyError: if the policy's limits allow no arm now, or if the policy cannot choose
+                among some of the arms.
+            RewardError: if the limits allow none of ``allowed``.
         """
-        may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
+        offered = self._offered(allowed)
         if rng is not None:
             require_generator(rng)
         with self._lock:
-            if may is not None:
-                may = self._within_limits(may)
-            arm = self._choose(rng, may)
+            if offered is not None:
+                self._check_limits(offered)
+            arm = self._choose(rng, offered)
             if record and self._rules.decide is not None:
                 self._count_decision(arm)
             return arm
 
-    def _choose(self, rng: Any, may: list[int] | None) -> int:
+    def _offered(self, allowed: "Iterable[int] | None") -> IntArray | None:
+        """Return the arms that can be played, in increasing order; None for all of them."""
+        if allowed is None:
+            return None
+        arms = as_allowed(allowed, self._model.n_arms)
+        return None if len(arms) == self._model.n_arms else np.array(arms)
+
+    def _choose(self, rng: Any, offered: IntArray | None) -> int:
         """Return the arm to play next, drawn from ``rng``, or from the learner's own generator."""
-        if rng is None:
+        parts = self._setup, self._stats, self._state
+        if offered is not None:
+            # Compiled code has no call of this rule.
+            choose = require_masks(self._policy, self._rules)
+            arm = int(choose(*parts, offered, self._rng if rng is None else rng))
+        elif rng is None:
             arm = self._calls.choose()
         else:
-            arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
+            arm = int(self._rules.select(*parts, rng))
         if arm < 0:
             raise PolicyError(
                 f"max_open must leave an arm to play, got {self._policy.label} with all "
                 "arms within the limits at their maximum: wait for a reward"
             )
-        return arm if may is None else nearest(arm, may)
+        return arm
 
     def probabilities(
         self,
@@ -231,54 +242,44 @@ class Learner:
             exact = self.exact_probabilities(allowed=allowed)
             if exact is not None:
                 return exact
-            may = self._offered(allowed)
-            values = self._drawn_probabilities(may, draws, rng)
-            return Probabilities(values=values, arms=self._arms, exact=False, draws=draws)
+            values = self._drawn_probabilities(self._offered(allowed), draws, rng)
+            arms = tuple(self._model.arms)
+            return Probabilities(values=values, arms=arms, exact=False, draws=draws)
 
     def exact_probabilities(
         self, *, allowed: "Iterable[int] | None" = None
     ) -> Probabilities | None:
         """Return what `probabilities` returns if it is exact, and None otherwise."""
+        offered = self._offered(allowed)
         with self._lock:
-            may = self._offered(allowed)
-            chances = self._policy.probabilities(self._setup, self._stats, self._state)
+            chances = None
+            if offered is not None:
+                self._check_limits(offered)
+            else:
+                chances = self._policy.probabilities(self._setup, self._stats, self._state)
             if chances is None:
-                chances = follow_draws(lambda rng: self._choose(rng, may), self._model.n_arms)
-            elif may is not None:
-                chances = self._replaced(chances, may)
+                chances = follow_draws(lambda rng: self._choose(rng, offered), self._model.n_arms)
             if chances is None:
                 return None
-            return Probabilities(values=chances, arms=self._arms, exact=True)
-
-    @property
-    def _arms(self) -> tuple[Any, ...]:
-        return tuple(self._model.arms)
-
-    def _offered(self, allowed: "Iterable[int] | None") -> list[int] | None:
-        """Return the allowed arms that the policy's limits allow too; None for all arms."""
-        if allowed is None:
-            return None
-        return self._within_limits(as_allowed(allowed, self._model.n_arms))
+            return Probabilities(values=chances, arms=tuple(self._model.arms), exact=True)
 
     def _drawn_probabilities(
-        self, may: list[int] | None, draws: int, rng: np.random.Generator | None
+        self, offered: IntArray | None, draws: int, rng: np.random.Generator | None
     ) -> FloatArray:
         seed = 0 if rng is None else int(rng.integers(2**63))
         fresh = generator(Stream.PROBABILITIES, seed)
-        if self._draw_calls is None:
-            # The same rules on the same arrays, with a generator of their own.
-            live = Live(self._setup, self._stats, self._state, fresh, self._evidence.soft_counts)
-            known = self._calls.compiled if self._calls.is_compiled else False
-            self._draw_calls = Calls(self._policy, live, self._evidence, known)
-        self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
-        chosen = [self._draw_calls.choose() for _ in range(draws)]
-        shares = np.bincount(chosen, minlength=self._model.n_arms) / draws
-        return shares if may is None else self._replaced(shares, may)
-
-    def _replaced(self, chances: FloatArray, may: list[int]) -> FloatArray:
-        """Return the probabilities after each arm was replaced by the nearest allowed one."""
-        shown = [nearest(arm, may) for arm in range(len(chances))]
-        return np.bincount(shown, chances, minlength=len(chances)).astype(np.float64)
+        if offered is not None:
+            chosen = [self._choose(fresh, offered) for _ in range(draws)]
+        else:
+            if self._draw_calls is None:
+                # The same rules on the same arrays, with a generator of their own.
+                soft_counts = self._evidence.soft_counts
+                live = Live(self._setup, self._stats, self._state, fresh, soft_counts)
+                known = self._calls.compiled if self._calls.is_compiled else False
+                self._draw_calls = Calls(self._policy, live, self._evidence, known)
+            self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
+            chosen = [self._draw_calls.choose() for _ in range(draws)]
+        return np.bincount(chosen, minlength=self._model.n_arms) / draws
 
     def decide(self, arm: int) -> None:
         """Count a decision for an arm that was not made by `select`, or not counted by it.
@@ -314,15 +315,13 @@ class Learner:
         require(len(known) > 0, "learner", rule, self, PolicyError)
         return max(known, key=lambda arm: known[arm])
 
-    def _within_limits(self, may: list[int]) -> list[int]:
-        """Return the allowed arms that the policy's limits allow too."""
+    def _check_limits(self, offered: IntArray) -> None:
+        """Raise a RewardError if the policy's limits exclude all these arms."""
         limits = self._policy.admissible(self._setup, self._stats, self._state)
-        if limits is None:
-            return may
-        left = [arm for arm in may if arm in limits]
-        rule = f"have an arm within the limits, which are {limits}"
-        require(len(left) > 0, "allowed", rule, may, RewardError)
-        return left
+        if limits is not None:
+            rule = f"have an arm within the limits, which are {limits}"
+            inside = bool(np.isin(offered, limits).any())
+            require(inside, "allowed", rule, offered.tolist(), RewardError)
 
     def _count_decision(self, arm: int) -> None:
         assert self._rules.decide is not None
