@@ -7,6 +7,8 @@ from . import testing as testing
 from . import theory as theory
 from . import trial as trial
 from ._version import __version__ as __version__
+from .counterfactuals import WhatIf as WhatIf
+from .counterfactuals import what_if as what_if
 from .environments import worlds as worlds
 from .environments.arcsine import ArcsineBetaNoise as ArcsineBetaNoise
 from .environments.bias import Bias as Bias
