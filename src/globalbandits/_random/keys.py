@@ -28,6 +28,7 @@ class Stream(IntEnum):
     REQUEST = 6
     POPULATION = 7
     WORLD = 8
+    DELAY = 9
 
 
 def key_words(stream: Stream, seed: int, run: int) -> list[int]:
