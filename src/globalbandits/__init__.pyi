@@ -13,6 +13,7 @@ from .environments.bias import Bias as Bias
 from .environments.bias import FixedBias as FixedBias
 from .environments.bias import UniformBias as UniformBias
 from .environments.delay import Delay as Delay
+from .environments.delay import DelayRules as DelayRules
 from .environments.delay import FixedDelay as FixedDelay
 from .environments.delay import GeometricDelay as GeometricDelay
 from .environments.delay import UniformDelay as UniformDelay
@@ -77,6 +78,7 @@ from .policies import ArmReport as ArmReport
 from .policies import Explanation as Explanation
 from .policies import Learner as Learner
 from .policies import Policy as Policy
+from .policies import Probabilities as Probabilities
 from .policies import Rules as Rules
 from .policies import StopWhen as StopWhen
 from .policies import register as register

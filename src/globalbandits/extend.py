@@ -33,8 +33,13 @@ from globalbandits.policies.base import Policy, Rules, stateless
 from globalbandits.policies.shared.index import Setup as TablesOnly
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.policies.shared.worth import (
+    choose_any,
+    choose_best_offered,
+    choose_bound_offered,
     choose_by_worth,
     choose_largest,
+    choose_offered,
+    is_offered,
     worth_of,
     worth_within,
 )
@@ -79,14 +84,19 @@ __all__ = [
     "are_part",
     "assign",
     "check_policy",
+    "choose_any",
+    "choose_best_offered",
+    "choose_bound_offered",
     "choose_by_worth",
     "choose_in_cell",
     "choose_largest",
+    "choose_offered",
     "clear",
     "count",
     "evaluate",
     "find_cell",
     "gradients_at",
+    "is_offered",
     "means_at",
     "no_estimate",
     "no_statistics",

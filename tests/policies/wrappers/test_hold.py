@@ -83,10 +83,21 @@ def test_explain_says_why_an_arm_is_held():
     explained = learner.explain()
     assert "moved from arm 5: arm 2 is held until decision 11, this is 2" in str(explained)
     assert explained.details["next_change"] == 11
-    assert learner.admissible() == [2]
     down = gb.Learner(gb.Hold(gb.FixedArm(5), only_down=True, start=2), MODEL, seed=1)
     down.select()
     assert "only arms below arm 2 may follow" in str(down.explain())
+
+
+def test_an_arm_that_cannot_be_played_is_replaced():
+    learner = gb.Learner(gb.Hold(gb.FixedArm(5), every=10, start=2), MODEL, seed=1)
+    assert learner.select(allowed=[0, 2, 5]) == 2
+    assert learner.select(allowed=[0, 2, 5]) == 2
+    assert learner.select(allowed=[0, 5]) == 5
+    assert learner.explain().details["changes"] == 1
+    assert learner.select(allowed=[0, 2, 5]) == 5
+    down = gb.Learner(gb.Hold(gb.FixedArm(5), only_down=True, start=4), MODEL, seed=1)
+    assert [down.select(allowed=[1, 3, 4, 5]), down.select(allowed=[1, 3, 5])] == [4, 3]
+    assert [down.select(), down.select(allowed=[5, 6])] == [3, 5]
 
 
 def test_saved_forgotten_and_moved_to_other_arms():

@@ -62,7 +62,7 @@ class State(NamedTuple):
 def hold(inner: Rules) -> Rules:
     """Hold the choices of a policy's rules."""
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
-    inner_rebuild = inner.rebuild
+    inner_rebuild, inner_among = inner.rebuild, inner.select_among
 
     def init(setup: Setup) -> State:
         """No decision yet."""
@@ -82,6 +82,26 @@ def hold(inner: Rules) -> Rules:
             return here
         wanted = int(inner_select(setup.inner, stats, state.inner, rng))
         return here if setup.only_down and 0 <= here < wanted else wanted
+
+    def select_among(
+        setup: Setup,
+        stats: Statistics,
+        state: State,
+        offered: IntArray,
+        rng: np.random.Generator,
+    ) -> int:
+        """Choose as `select` does; if the arm that is held is not offered, change it."""
+        here = int(state.arm[0])
+        kept = setup.start if here < 0 else here
+        lower = -1
+        for i in range(offered.shape[0]):
+            if offered[i] <= here:
+                lower = int(offered[i])
+            if offered[i] == kept and (here < 0 or not may_change(setup, state)):
+                return kept
+        wanted = int(inner_among(setup.inner, stats, state.inner, offered, rng))  # type: ignore[misc]
+        # Without a lower arm that is offered, a higher one must follow.
+        return lower if setup.only_down and lower >= 0 and wanted > here else wanted
 
     def decide(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
         """Count a decision, and a change if it is for another arm."""
@@ -121,6 +141,7 @@ def hold(inner: Rules) -> Rules:
         resume=resume,
         decide=decide,
         numbers=None if inner.numbers is None else numbers,
+        select_among=None if inner_among is None else select_among,
     )
 
 
@@ -155,6 +176,8 @@ class Hold(WrapperPolicy):
 
     A learner counts each `select` as a decision. Rewards are learned as they come, by the inner
     policy. A learner can forget and be merged if the inner policy can; the arm that is held stays.
+    If that arm cannot be played (``select(allowed=...)``), the inner policy chooses another one,
+    which counts as a change.
 
     Args:
         inner: the policy whose choices are held; may be given by position. It must not count
@@ -239,8 +262,8 @@ class Hold(WrapperPolicy):
             state.decided[0] = int(np.asarray(kept["decided"]).item())
             state.changes[0] = int(np.asarray(kept["changes"]).item())
 
-    def admissible(self, setup: Setup, stats: Statistics, state: State) -> list[int]:
-        """Return the arms that the next decision may be for."""
+    def _may_follow(self, setup: Setup, state: State) -> list[int]:
+        """Return the arms that the next decision may be for, if all can be played."""
         here = int(state.arm[0])
         if here < 0 and setup.start >= 0:
             return [setup.start]
@@ -255,7 +278,7 @@ class Hold(WrapperPolicy):
         """Say why another arm than the inner policy's is played."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules_of(setup.inner).select(setup.inner, stats, state.inner, rng))
-        if wanted in self.admissible(setup, stats, state):
+        if wanted in self._may_follow(setup, state):
             return inside
         return moved_twice(inside, f"moved from arm {wanted}: {self._why(setup, state)}")
 
