@@ -297,6 +297,17 @@ def draw_best(posterior: Posterior, rng: np.random.Generator) -> int:
     return int(posterior.best[point, piece])
 
 
+def draw_point(posterior: Posterior, rng: np.random.Generator) -> int:
+    """Draw a point of the grid from the posterior."""
+    left = rng.random() * posterior.mass[0]
+    point = 0
+    last = posterior.grid.n_points[0] - 1
+    while point < last and left >= posterior.weights[point]:
+        left -= posterior.weights[point]
+        point += 1
+    return point
+
+
 def no_single_estimate(setup: Setup, stats: Statistics, state: State) -> float:
     """Return nan: the estimate has several numbers, see `numbers`."""
     return math.nan
