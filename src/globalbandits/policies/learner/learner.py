@@ -274,7 +274,7 @@ class Learner:
             if self._draw_calls is None:
                 # The same rules on the same arrays, with a generator of their own.
                 soft_counts = self._evidence.soft_counts
-                live = Live(self._setup, self._stats, self._state, fresh, soft_counts)
+                live = Live(self._setup, self._stats, self._state, fresh, soft_counts, self._state)
                 known = self._calls.compiled if self._calls.is_compiled else False
                 self._draw_calls = Calls(self._policy, live, self._evidence, known)
             self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
