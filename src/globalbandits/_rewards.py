@@ -58,11 +58,15 @@ def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) ->
 
 
 def as_allowed(allowed: Any, n_arms: int) -> list[int]:
-    """Check a non-empty collection of arm indices."""
+    """Check a non-empty collection of arm indices; return them in increasing order, each once.
+
+    >>> as_allowed({3, 1}, 4)
+    [1, 3]
+    """
     given = list(allowed) if isinstance(allowed, Set) else allowed
     arms = as_list("allowed", given, "be indices of arms", RewardError)
     require(len(arms) > 0, "allowed", "leave at least one arm", allowed, RewardError)
-    return [as_arm("allowed", arm, n_arms) for arm in arms]
+    return sorted({as_arm("allowed", arm, n_arms) for arm in arms})
 
 
 def nearest(arm: int, allowed: Sequence[int]) -> int:
