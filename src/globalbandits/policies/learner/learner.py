@@ -3,6 +3,7 @@
 import threading
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,7 +78,7 @@ class Learner:
 
     Several decisions may be open at once. Rewards may arrive late, in any order, one by one or in
     batches. `select` changes only the random generator, except for a policy that counts decisions
-    (`Limited`). Threads may share a learner: calls run one after the other.
+    (`Limited`, `Hold`). Threads may share a learner: calls run one after the other.
 
     Args:
         policy: a policy such as ``WAGP()``.
@@ -117,8 +118,9 @@ class Learner:
         self._evidence = Evidence(model, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
         self._lineage = Lineage.new()
-        # Decisions and rewards in their order, if the policy counts decisions.
+        # Decisions and rewards in their order, if the policy's state depends on it.
         self._record = Record()
+        self._keeps_record = self._rules.decide is not None and self._rules.rebuild is None
         # Increases whenever rewards are learned, forgotten or merged.
         self._version = 0
         self._lock = threading.RLock()
@@ -127,7 +129,7 @@ class Learner:
     def _set_compiled(self, compiled: bool | None) -> None:
         """Set up the calls of the rules. Repeat this after replacing a part of the learner."""
         soft_counts = self._evidence.soft_counts
-        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
+        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts, self._state)
         self._calls = Calls(self._policy, live, self._evidence, compiled)
         # Those of `probabilities`, made when they are first needed.
         self._draw_calls: Calls | None = None
@@ -158,8 +160,8 @@ class Learner:
     ) -> int:
         """Return the index of the arm to play next.
 
-        A policy that counts decisions (`Limited`) counts this one. Use `explain` to look at the
-        next choice without deciding.
+        A policy that counts decisions (`Limited`, `Hold`) counts this one. Use `explain` to look at
+        the next choice without deciding.
 
         Args:
             rng: a generator to draw from instead of the learner's own.
@@ -274,7 +276,7 @@ class Learner:
             if self._draw_calls is None:
                 # The same rules on the same arrays, with a generator of their own.
                 soft_counts = self._evidence.soft_counts
-                live = Live(self._setup, self._stats, self._state, fresh, soft_counts)
+                live = Live(self._setup, self._stats, self._state, fresh, soft_counts, self._state)
                 known = self._calls.compiled if self._calls.is_compiled else False
                 self._draw_calls = Calls(self._policy, live, self._evidence, known)
             self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
@@ -284,7 +286,7 @@ class Learner:
     def decide(self, arm: int) -> None:
         """Count a decision for an arm that was not made by `select`, or not counted by it.
 
-        Only a policy that counts decisions (`Limited`) is changed.
+        Only a policy that counts decisions (`Limited`, `Hold`) is changed.
         """
         index = as_arm("arm", arm, self._model.n_arms)
         with self._lock:
@@ -307,7 +309,7 @@ class Learner:
             parts = self._setup, self._stats, self._state
             if self._rules.recommend is not None:
                 return int(self._rules.recommend(*parts, self._rng))
-            theta = float(self._rules.estimate(*parts))
+            theta = float(self._rules.estimate(*parts[:2], self._latest))
             if not np.isnan(theta):
                 return int(self._model.best_arms(theta)[0])
             known = {row.arm: row.worth for row in self.explain().arms if row.worth is not None}
@@ -326,10 +328,14 @@ class Learner:
     def _count_decision(self, arm: int) -> None:
         assert self._rules.decide is not None
         self._rules.decide(self._setup, self._stats, self._state, arm)
-        self._record.add(arm, None)
+        if self._keeps_record:
+            self._record.add(arm, None)
 
     def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
         """Return the estimate, every arm's statistics, and the next choice with its reason.
+
+        The estimate follows from all rewards. Choice, reason and details are those of the policy's
+        last fit, if it fits on a schedule.
 
         Args:
             rng: the generator that `select` would draw from. It is copied, not changed.
@@ -339,7 +345,8 @@ class Learner:
             require_generator(rng)
         with self._lock:
             drawn = self._rng if rng is None else rng
-            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
+            parts = self._setup, self._stats, self._state, self._latest
+            return explain(self._policy, self._model, *parts, drawn)
 
     def should_stop(self, rule: StopWhen) -> str | None:
         """Return the reason to stop now ("too high", "one contender", "decisions"), or None."""
@@ -375,7 +382,7 @@ class Learner:
         with self._lock:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
-                if self._rules.decide is not None:
+                if self._keeps_record:
                     self._record.add(index, unit)
                 self._version += 1
 
@@ -481,16 +488,22 @@ class Learner:
     def estimate(self) -> float | dict[str, float] | None:
         """Estimate of the parameter; None before any reward, or if the policy has no estimate.
 
-        A dict by name for a `VectorModel`.
+        A dict by name for a `VectorModel`. The estimate follows from the statistics alone: a policy
+        that decides by a fit to most of the rewards (`Elastic`) is fitted to all of them here.
         """
         with self._lock:
             if self._rules.numbers is not None:
                 if self.n_observations == 0:
                     return None
-                means, _ = self._rules.numbers(self._setup, self._stats, self._state)
+                means, _ = self._rules.numbers(self._setup, self._stats, self._latest)
                 return dict(zip(self._model.parameters, means.tolist(), strict=True))
-            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
+            theta = float(self._rules.estimate(self._setup, self._stats, self._latest))
         return None if np.isnan(theta) else theta
+
+    @property
+    def _latest(self) -> State:
+        """The state after a fit to all rewards. Decisions use `_state`, which has fewer fits."""
+        return self._calls.latest(self._version)
 
     @property
     def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
@@ -546,7 +559,7 @@ class Learner:
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs, as a dict that can be written as JSON."""
         with self._lock:
-            record = {} if self._rules.decide is None else {"record": self._record.encode()}
+            record = {"record": self._record.encode()} if self._keeps_record else {}
             return record | {
                 "format": saved_state.FORMAT,
                 "version": saved_state.VERSION,
@@ -598,7 +611,7 @@ class Learner:
         check_same(self._model, state["model"])
         saved = decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
-        if self._rules.decide is not None:
+        if self._keeps_record:
             self._record = Record.decode(state.get("record"), self._stats)
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
@@ -611,13 +624,15 @@ class Learner:
             raise PolicyError(
                 f"{self._policy.label} cannot take over rewards: their order matters to it"
             )
-        saved_state.decode_policy(state["policy"])
+        policy = saved_state.decode_policy(state["policy"])
         n_arms = len(saved_arms(state["model"]))
         old = decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
         rows = match_arms(self._model, state["model"], old)
         if rebuild is not None:
             statistics.assign(self._stats, move(old, rows))
             rebuild(self._setup, self._stats, self._state)
+            if policy == self._policy:
+                self._policy.carry_over(self._setup, self._state, state["kept"], rows)
         else:
             self._record = Record.decode(state["record"], old).moved(rows)
             self._replay()
@@ -727,8 +742,9 @@ def require_generator(rng: object) -> None:
 # The calls of a policy's rules. Compiled code has one entry point for decisions and rewards, so
 # that a learner needs one compiled function.
 
-# Given in place of an arm: asks for a decision.
+# Given in place of an arm: ask for a decision, or for a fit to all rewards.
 CHOOSE = -1
+REFIT = -2
 
 
 class Live(NamedTuple):
@@ -739,24 +755,38 @@ class Live(NamedTuple):
     state: State
     rng: np.random.Generator
     histogram: Histogram
+    latest: State  # receives fits that no decision uses; the state itself until the first one
 
 
 @cache
 def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
     """Return the entry point of a policy's rules."""
     select, update = rules.select, rules.update
+    fits_on_schedule, rebuild = _fits_on_schedule(rules), rules.rebuild or _rebuild_nothing
 
     def live(learner: Live, arm: int, reward: float) -> int:
-        """Learn a reward on the unit scale, or return the next arm if ``arm`` is CHOOSE."""
+        """Learn a reward on the unit scale, or do what CHOOSE and REFIT ask for."""
         setup, stats, state = learner.setup, learner.stats, learner.state
         if arm == CHOOSE:
             return int(select(setup, stats, state, learner.rng))
+        if fits_on_schedule and arm == REFIT:
+            rebuild(setup, stats, learner.latest)
+            return arm
         count(stats, arm, reward)
         update(setup, stats, state, arm, reward)
         add(learner.histogram, arm, reward, 1.0)
         return arm
 
     return live
+
+
+def _fits_on_schedule(rules: Rules) -> bool:
+    """Whether a state may be a fit to fewer rewards than the statistics have."""
+    return rules.rebuild is not None and rules.resume is not None
+
+
+def _rebuild_nothing(setup: Setup, stats: Statistics, state: State) -> None:
+    pass
 
 
 class Calls:
@@ -778,13 +808,19 @@ class Calls:
         self.compiled = compiled
         self._live = live
         self._evidence = evidence
-        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        self._name = type(policy).__name__
         self._rules = policy.rules_of(live.setup)
-        loop, name = live_loop(self._rules), type(policy).__name__
-        if compiled is None:
-            self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
-        elif compiled:
-            self._call = Engine().bind(loop, name, (live,), CHOOSE, 0.0, keeps_lock=True)
+        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        self._latest_version = -1
+        self._bind()
+
+    def _bind(self) -> None:
+        loop = live_loop(self._rules)
+        if self.compiled is None:
+            self._call = Engine().bind_known(loop, (self._live,), CHOOSE, 0.0)
+        elif self.compiled:
+            data = (self._live,)
+            self._call = Engine().bind(loop, self._name, data, CHOOSE, 0.0, keeps_lock=True)
 
     @property
     def is_compiled(self) -> bool:
@@ -800,7 +836,7 @@ class Calls:
         """Return the arm to play next."""
         if self._call is not None:
             return self._call(CHOOSE, 0.0)
-        setup, stats, state, rng, _ = self._live
+        setup, stats, state, rng, *_ = self._live
         return int(self._rules.select(setup, stats, state, rng))
 
     def learn(self, arm: int, unit: float) -> None:
@@ -809,7 +845,24 @@ class Calls:
             self._call(arm, unit)
             self._evidence.tick()
             return
-        setup, stats, state, _, _ = self._live
+        setup, stats, state, *_ = self._live
         count(stats, arm, unit)
         self._rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)
+
+    def latest(self, version: int) -> State:
+        """Return the state after a fit to all rewards, which change with the version."""
+        if not _fits_on_schedule(self._rules):
+            return self._live.state
+        if self._live.latest is self._live.state:
+            # Few learners are asked for estimates, so the memory is taken on the first request.
+            self._live = self._live._replace(latest=deepcopy(self._live.state))
+            self._bind()
+        if version != self._latest_version:
+            if self._call is not None:
+                self._call(REFIT, 0.0)
+            else:
+                assert self._rules.rebuild is not None
+                self._rules.rebuild(self._live.setup, self._live.stats, self._live.latest)
+            self._latest_version = version
+        return self._live.latest
