@@ -20,7 +20,7 @@ from globalbandits.errors import EvidenceError
 
 PRICES = [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 N_DECISIONS = 500
-N_MARKETS = 199
+N_MARKETS = 119
 WRITERS: tuple[gb.Policy, ...] = (
     gb.EpsilonGreedy(epsilon=0.5),
     gb.Uniform(),
@@ -98,13 +98,21 @@ class Tally:
         )
 
 
-def measure(n_logs: int, error: float) -> None:
-    """Print the tallies of one kind of world."""
-    model = gb.demand.exponential(PRICES, cost=1.5)
-    free = {name: Tally() for name in FIXED}
-    based = {name: Tally() for name in POLICIES}
-    ratios, n_refuted, n_drift = [], 0, 0
-    for seed, means in enumerate(true_markets(model, n_logs, error, 7)):
+class World:
+    """The tallies of one kind of world."""
+
+    def __init__(self, error: float) -> None:
+        self.model = gb.demand.exponential(PRICES, cost=1.5)
+        self.error = error
+        self.free = {name: Tally() for name in FIXED}
+        self.based = {name: Tally() for name in POLICIES}
+        self.ratios: list[float] = []
+        self.n_logs = self.n_refuted = self.n_drift = 0
+
+    def add(self, seed: int, means: FloatArray) -> None:
+        """Write a log in a market, and ask about every policy."""
+        model = self.model
+        self.n_logs += 1
         truths = dict(zip(POLICIES, fresh_runs(model, means, seed), strict=True))
         log = write_log(model, means, seed)
         widths = {}
@@ -112,31 +120,44 @@ def measure(n_logs: int, error: float) -> None:
             try:
                 found = gb.off_policy(log, pi)
             except EvidenceError:
-                free[name].n_refused += 1
+                self.free[name].n_refused += 1
                 continue
-            free[name].add(found.low, found.high, float(pi @ worth_of_means(model, means)))
+            self.free[name].add(found.low, found.high, float(pi @ worth_of_means(model, means)))
             widths[name] = N_DECISIONS * found.width
         try:
             answer = gb.what_if(log, POLICIES, markets=N_MARKETS, seed=seed)
         except EvidenceError:
-            n_drift += 1
-            for tally in based.values():
+            self.n_drift += 1
+            for tally in self.based.values():
                 tally.n_refused += 1
-            continue
-        n_refuted += answer.refuted
+            return
+        self.n_refuted += answer.refuted
         for name, truth in truths.items():
             low, high = answer.interval(name)
-            based[name].add(low, high, truth)
+            self.based[name].add(low, high, truth)
             if name in widths:
-                ratios.append((high - low) / widths[name])
-    print(f"\n{n_logs} logs of {N_DECISIONS} decisions, errors of {error:g} in log-odds")
-    for name, tally in free.items():
-        print(f"  model-free  {name:8s} {tally} per decision")
-    for name, tally in based.items():
-        print(f"  model-based {name:8s} {tally} in {N_DECISIONS} decisions")
-    quantiles = np.quantile(ratios, [0.1, 0.5, 0.9])
-    print("  width model-based / model-free: 10 %, 50 %, 90 %:", quantiles.round(3).tolist())
-    print(f"  curves refuted in {n_refuted} logs, drift alarms in {n_drift}", flush=True)
+                self.ratios.append((high - low) / widths[name])
+
+    def show(self) -> None:
+        """Print all tallies."""
+        size = f"{self.n_logs} logs of {N_DECISIONS} decisions"
+        print(f"\n{size}, errors of {self.error:g} in log-odds")
+        for name, tally in self.free.items():
+            print(f"  model-free  {name:8s} {tally} per decision")
+        for name, tally in self.based.items():
+            print(f"  model-based {name:8s} {tally} in {N_DECISIONS} decisions")
+        quantiles = np.quantile(self.ratios, [0.1, 0.5, 0.9]).round(3).tolist()
+        print("  width model-based / model-free, 10 %, 50 %, 90 %:", quantiles)
+        print(f"  curves refuted in {self.n_refuted}, drift alarms in {self.n_drift}", flush=True)
+
+
+def measure(n_logs: int, error: float) -> None:
+    """Print the tallies of one kind of world after every hundred logs."""
+    world = World(error)
+    for seed, means in enumerate(true_markets(world.model, n_logs, error, 7)):
+        world.add(seed, means)
+        if world.n_logs % 100 == 0 or world.n_logs == n_logs:
+            world.show()
 
 
 def main() -> None:

@@ -126,6 +126,7 @@ from .policies.wrappers.limited import Limited as Limited
 from .policies.wrappers.safe import Safe as Safe
 from .service.client import AsyncClient as AsyncClient
 from .service.client import Client as Client
+from .service.log.decision_log import read_log as read_log
 from .simulation import SimulationResult as SimulationResult
 from .simulation import SweepResult as SweepResult
 from .simulation import Watch as Watch

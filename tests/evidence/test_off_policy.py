@@ -193,7 +193,7 @@ def test_two_numbers():
     [
         ({"probabilities": [0.5]}, r"probabilities must have the shape \(2,\) or \(2, 4\)"),
         ({"probabilities": [0.5, 1.5]}, r"probabilities must lie in \[0, 1\], got 1.5"),
-        ({"probabilities": [0.5, math.nan]}, r"probabilities must lie in \[0, 1\], got nan"),
+        ({"probabilities": [0.5, math.inf]}, r"probabilities must lie in \[0, 1\], got inf"),
         ({"probabilities": [0.5, 0.0]}, "probabilities must be above 0 for the arm"),
         ({"probabilities": [[0.5, 0.4, 0, 0]] * 2}, "probabilities must sum to 1 in each row"),
         ({"probabilities": ["a", "b"]}, "probabilities must be numbers"),
@@ -218,6 +218,15 @@ def test_a_wrong_log_is_refused(given, words):
 def test_a_wrong_policy_is_refused(greedy, policy, words):
     with pytest.raises(EvidenceError, match=words):
         off_policy(greedy, policy)
+
+
+def test_decisions_of_unknown_probability_are_left_out(greedy):
+    half = greedy.probabilities.copy()
+    half[:300] = math.nan
+    log = DecisionLog(SHOP, arms=greedy.arms, rewards=greedy.rewards, probabilities=half)
+    found, later = off_policy(log, PI), off_policy(part(greedy, 300, 600), PI)
+    assert (found.n_used, found.n_decisions) == (300, 600)
+    assert (found.low, found.dr) == (later.low, later.dr)
 
 
 def test_what_cannot_be_estimated_is_said():

@@ -78,6 +78,7 @@ def core():
     assert_missing(learner.plot_worth, "lab")
     assert_missing(lambda: gb.Client, "client")
     assert_missing(lambda: __import__("globalbandits.adapters.gym"), "gym")
+    assert_missing(lambda: __import__("globalbandits.adapters.openfeature"), "openfeature")
     done = run_program("--version")
     assert done.returncode == 2, done
     assert done.stderr == f"error: typer must be installed: {command('lab')}\n", done
@@ -188,7 +189,21 @@ def gym():
     assert "regret" in env.step(0)[4]
 
 
-USES = {use.__name__: use for use in (core, lab, serve, client, postgres, files, cluster, gym)}
+def openfeature():
+    """A flag of a service that does not answer has its default value."""
+    from openfeature import api
+    from openfeature.evaluation_context import EvaluationContext
+
+    import globalbandits as gb
+    from globalbandits.adapters.openfeature import GlobalBanditsProvider
+
+    api.set_provider(GlobalBanditsProvider(gb.Client("http://127.0.0.1:9", total=0.0)))
+    visitor = EvaluationContext(targeting_key="visitor-17")
+    assert api.get_client().get_float_value("shop", 4.99, visitor) == 4.99
+
+
+_ALL_USES = (core, lab, serve, client, postgres, files, cluster, gym, openfeature)
+USES = {use.__name__: use for use in _ALL_USES}
 
 if __name__ == "__main__":
     USES[sys.argv[1]]()

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+import globalbandits as gb
 from globalbandits.cli.app import main
 from globalbandits.errors import StoreError
 from globalbandits.service.log import Log
@@ -157,6 +158,33 @@ def test_decisions_and_weights_over_http():
         drawn = http.get("/v1/bandits/dice/weights").json()
         assert (drawn["exact"], drawn["draws"]) == (False, 2_000)
         assert http.get("/v1/bandits/nobody/weights").status_code == 404
+
+
+def test_the_log_of_a_bandit_for_estimates(tmp_path):
+    path = tmp_path / "log.db"
+    log = Log(SQLiteStore(path), compiled=False)
+    log.create("shop", GREEDY)
+    log.create("dice", THOMPSON)
+    log.import_rewards("shop", "before", [(ARMS[0], 0.2)])
+    teach(log, "shop", 8)
+    teach(log, "dice", 3)
+    gone = log.decide("shop").decision
+    log.reward("shop", gone.id, 0.4)
+    log.retract("shop", gone.id)
+    log.decide("shop")
+    (row,) = [row for row in log.store.bandits() if row.name == "shop"]
+    stored = list(log.store.decisions(row.id))[:9]
+    log.close()
+    found = gb.read_log(str(path), "shop")
+    assert found.arms.tolist() == [decision.shown for decision in stored]
+    assert found.rewards.tolist() == [0.2, *((n % 5) / 10 for n in range(8))]
+    assert np.isnan(found.probabilities[0]).all()
+    shown = found.probabilities[np.arange(1, 9), found.arms[1:]]
+    assert shown == pytest.approx([decision.probability for decision in stored[1:]])
+    drawn = gb.read_log(str(path), "dice", draws=20)
+    assert drawn.probabilities.shape == (3,)
+    with pytest.raises(gb.UnknownError, match="bandit must be one of dice, shop, got None"):
+        gb.read_log(str(path))
 
 
 def test_a_deterministic_policy_shows_its_arm_with_certainty(log):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from globalbandits._version import __version__
-from globalbandits.cli.arguments import file_model, parse_value
+from globalbandits.cli.arguments import file_model
+from globalbandits.cli.log_files import arm_index, read_rows
 from globalbandits.cli.output import as_json
 from globalbandits.errors import EvidenceError
 
@@ -70,11 +71,11 @@ def advise(
         played, rewards = exported.arms, exported.rewards
         if file is not None:
             places = [str(value) for value in exported.model.arms]
-            played = [_index("arm", places[each], model.arms) for each in played]
+            played = [arm_index("arm", places[each], model.arms) for each in played]
     else:
         model = file_model("model.json" if file is None else file)
-        played, rewards = _read(log, arm, reward, model.arms)
-    today = None if baseline is None else _index("baseline", baseline, model.arms)
+        played, rewards = read_rows(log, arm, reward, model.arms)
+    today = None if baseline is None else arm_index("baseline", baseline, model.arms)
     evidence = evidence_from_log(model, played, rewards)
     facts, statements = _advice(evidence, today, confidence)
     if json:
@@ -203,46 +204,3 @@ def _read_export(path: Path, bandit: str | None) -> _Export:
         raise EvidenceError(f"log must have a reward, got none of {row.name!r} in {path}")
     arms, rewards = zip(*learned.values(), strict=True)
     return _Export(model, list(arms), list(rewards))
-
-
-def _read(
-    path: Path, arm: str, reward: str, arms: tuple[Any, ...]
-) -> tuple[list[int], list[float]]:
-    """Return the indices of arms and the rewards, row by row."""
-    import pandas as pd
-
-    from globalbandits.plots.labels import escape_controls
-
-    try:
-        header = [str(name) for name in pd.read_csv(path, nrows=0).columns]
-        for column in (arm, reward):
-            if column not in header:
-                shown = escape_controls(", ".join(header))
-                raise EvidenceError(f"log must have a column {column!r}, has: {shown}")
-        frame = pd.read_csv(path, usecols=[arm, reward], dtype=str, keep_default_na=False)
-    except EvidenceError:
-        raise
-    except (OSError, ValueError) as error:
-        why = escape_controls(str(error).strip())
-        raise EvidenceError(f"log must be a readable CSV file, got {path}: {why}") from None
-    if frame.empty:
-        raise EvidenceError(f"log must have a row for every decision, got none in {path}")
-    numbers = pd.to_numeric(frame[reward], errors="coerce")
-    if numbers.isna().any():
-        row = int(numbers.isna().to_numpy().argmax())
-        found = frame[reward].iloc[row]
-        raise EvidenceError(f"{reward} in row {row + 1} must be a number, got {found!r}")
-    codes, texts = pd.factorize(frame[arm])
-    first = {code: row for row, code in reversed(list(enumerate(codes.tolist())))}
-    known = [
-        _index(f"{arm} in row {first[code] + 1}", text, arms) for code, text in enumerate(texts)
-    ]
-    return [known[code] for code in codes], numbers.astype(float).tolist()
-
-
-def _index(name: str, text: str, arms: tuple[Any, ...]) -> int:
-    """Return the index of the arm with this label or number."""
-    from globalbandits._rewards import index_of
-
-    written = [str(value) for value in arms]
-    return written.index(text) if text in written else index_of(parse_value(text), arms, name)

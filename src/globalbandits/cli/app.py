@@ -19,6 +19,7 @@ from globalbandits.cli.show import compare, show
 from globalbandits.cli.simulate import simulate, spec
 from globalbandits.cli.trial import trial
 from globalbandits.cli.warm import warm
+from globalbandits.cli.what_if import what_if
 from globalbandits.errors import GlobalBanditsError
 
 # One function per command. The heavy imports of a command are inside its function.
@@ -26,6 +27,7 @@ COMMANDS = (
     reproduce,
     analyze,
     advise,
+    what_if,
     league,
     simulate,
     spec,
@@ -41,7 +43,8 @@ COMMANDS = (
     prune,
     warm,
 )
-NAMES = {"import_log": "import"}  # `import` is a keyword, so the function has another name
+# `import` is a keyword, so the function has another name.
+NAMES = {"import_log": "import", "what_if": "what-if"}
 
 app = typer.Typer(
     no_args_is_help=True,

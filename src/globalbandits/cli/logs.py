@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from globalbandits.service.log.replay import ReplayReport
     from globalbandits.service.stores import Store
     from globalbandits.service.stores.records import BanditRow
 
@@ -65,13 +66,23 @@ def replay(
             for line in found.wrong:
                 print(f"  {line}")
             if probabilities:
-                with store.transaction() as rows:
-                    rows.set_probabilities(found.probabilities)
-                print(f"  {len(found.probabilities)} probabilities were derived and stored")
+                print(f"  {_store_probabilities(store, row, found)} probabilities were derived")
     finally:
         store.close()
     if not good:
         raise typer.Exit(1)
+
+
+def _store_probabilities(store: "Store", row: "BanditRow", found: "ReplayReport") -> int:
+    """Store the probabilities of decisions that have none, and return their number."""
+    missing = {
+        decision.id: found.probabilities[decision.id].of_chosen(decision.shown)
+        for decision in store.decisions(row.id)
+        if decision.probability is None and decision.id in found.probabilities
+    }
+    with store.transaction() as rows:
+        rows.set_probabilities(missing)
+    return len(missing)
 
 
 def export(

@@ -59,7 +59,8 @@ class DecisionLog:
         rewards: the reward of each decision.
         probabilities: the probability that the shown arm had; or one row per decision with the
             probabilities of all arms, as `Learner.probabilities` returns them. The rows make
-            intervals narrower. None if they are not known.
+            intervals narrower. Decisions whose probabilities are nan are left out of estimates.
+            None if no probabilities are known.
         arm_values: the values of the arms, such as prices, instead of their indices.
 
     >>> import globalbandits as gb
@@ -96,12 +97,12 @@ class DecisionLog:
         rule = f"have the shape ({n},) or ({n}, {n_arms})"
         fits = found.shape in ((n,), (n, n_arms))
         require(fits, "probabilities", rule, found.shape, EvidenceError)
-        bad = ~((found >= 0.0) & (found <= 1.0 + _TOLERANCE))
+        bad = ~np.isnan(found) & ~((found >= 0.0) & (found <= 1.0 + _TOLERANCE))
         shown = found if found.ndim == 1 else found[np.arange(n), arms]
         bad_value = float(found[bad][0]) if bad.any() else 0.0
         require(not bad.any(), "probabilities", "lie in [0, 1]", bad_value, EvidenceError)
         rule = "be above 0 for the arm that was shown"
-        require(bool((shown > 0.0).all()), "probabilities", rule, 0.0, EvidenceError)
+        require(not (shown <= 0.0).any(), "probabilities", rule, 0.0, EvidenceError)
         if found.ndim == 2:
             sums = found.sum(axis=1)
             wrong = np.abs(sums - 1.0) > _TOLERANCE * n_arms
@@ -300,7 +301,7 @@ def _supported(chances: FloatArray, arms: IntArray, pi: FloatArray) -> BoolArray
         return np.asarray((chances[:, pi > 0.0] > 0.0).all(axis=1))
     only = np.count_nonzero(pi) == 1
     certain = chances >= 1.0 - 1e-12
-    return np.asarray(~certain | (only & (pi[arms] > 0.0)))
+    return np.asarray(~np.isnan(chances) & (~certain | (only & (pi[arms] > 0.0))))
 
 
 def _require_exploration(log: DecisionLog, pi: FloatArray, shown: IntArray) -> None:

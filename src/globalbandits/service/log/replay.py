@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from globalbandits._version import __version__
 from globalbandits.errors import GlobalBanditsError, StoreError
-from globalbandits.policies.learner import Explanation
+from globalbandits.policies.learner import Explanation, Probabilities
 from globalbandits.service.log.bandit import Bandit, Choice
 from globalbandits.service.log.load import load, load_start
 from globalbandits.service.log.settings import Settings
@@ -57,7 +57,7 @@ class ReplayReport:
         foreign: decisions of other versions of the library whose recomputed arms differ.
         differ: decisions of this version of the library whose recomputed arms differ.
         imported: decisions that were imported, which no policy made.
-        probabilities: those of the shown arms, by id, of decisions that agree and have none.
+        probabilities: of all arms, by the id of each decision that agrees, if they were asked for.
         snapshots: snapshots that equal the recomputed state.
         wrong: one line per fault; at most twenty about decisions.
     """
@@ -73,7 +73,7 @@ class ReplayReport:
     differ: int = 0
     imported: int = 0
     snapshots: int = 0
-    probabilities: dict[str, float] = dataclasses.field(default_factory=dict)
+    probabilities: dict[str, Probabilities] = dataclasses.field(default_factory=dict)
     wrong: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -95,7 +95,7 @@ def replay(
         store: the store of the log.
         row: the bandit.
         compiled: as in `Learner`.
-        probability_draws: derive the probabilities of decisions that have none, with this many
+        probability_draws: derive the probabilities of the arms at each decision, with this many
             draws where they are not exact; None derives none.
     """
     settings = store.settings(row.id)
@@ -118,9 +118,8 @@ def replay(
         choice = bandit.choose(decision.key)
         if (choice.chosen, choice.shown) == (decision.chosen, decision.shown):
             report.agree += 1
-            if probability_draws is not None and decision.probability is None:
-                found, _, _ = bandit.probabilities(probability_draws)
-                report.probabilities[decision.id] = found.of_chosen(decision.shown)
+            if probability_draws is not None:
+                report.probabilities[decision.id], _, _ = bandit.probabilities(probability_draws)
         elif decision.writer in same_library:
             report.differ += 1
             if len(report.wrong) < _MAX_FAULTS:
