@@ -30,6 +30,7 @@ class Stream(IntEnum):
     WORLD = 8
     PROBABILITIES = 9
     MARKET = 10
+    DELAY = 11
 
 
 def key_words(stream: Stream, seed: int, run: int) -> list[int]:

@@ -129,14 +129,17 @@ def test_wrappers_follow_the_policy_inside():
     assert min(found) > 0.1 / 5
 
 
-def test_allowed_arms_take_the_place_of_others():
+def test_probabilities_among_the_allowed_arms():
     learner = Learner(Uniform(), SHOP, seed=0)
-    assert learner.probabilities(allowed=[1, 4])[:] == pytest.approx([0, 0.6, 0, 0, 0.4])
-    thompson = Learner(GridThompson(), SHOP, seed=0)
-    whole = thompson.probabilities()
+    assert learner.probabilities(allowed=[1, 4])[:] == pytest.approx([0, 0.5, 0, 0, 0.5])
+    thompson = Learner(GridThompson(cells=500), SHOP, seed=0)
     some = thompson.probabilities(allowed=[2, 4])
-    assert some[:] == pytest.approx([0, 0, sum(whole[:4]), 0, whole[4]])
-    assert whole[3] > 0.1
+    low, high = SHOP.domain
+    worths = SHOP.worth(low + (high - low) * (np.arange(500) + 0.5) / 500)
+    expected = np.mean(worths[:, 2] > worths[:, 4])
+    error = 4 * math.sqrt(expected * (1 - expected) / some.draws)
+    assert some[:] == pytest.approx([0, 0, expected, 0, 1 - expected], abs=error)
+    assert 0.1 < expected < 0.9
     with pytest.raises(RewardError, match="allowed must"):
         learner.probabilities(allowed=[])
 

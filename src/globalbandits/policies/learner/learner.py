@@ -18,7 +18,6 @@ from globalbandits._rewards import (
     as_unit,
     given_arm,
     is_batch,
-    nearest,
 )
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
@@ -36,7 +35,7 @@ from globalbandits.evidence import (
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
-from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
     Explanation,
@@ -78,7 +77,7 @@ class Learner:
 
     Several decisions may be open at once. Rewards may arrive late, in any order, one by one or in
     batches. `select` changes only the random generator, except for a policy that counts decisions
-    (`Limited`). Threads may share a learner: calls run one after the other.
+    (`Limited`, `Hold`). Threads may share a learner: calls run one after the other.
 
     Args:
         policy: a policy such as ``WAGP()``.
@@ -118,8 +117,9 @@ class Learner:
         self._evidence = Evidence(model, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
         self._lineage = Lineage.new()
-        # Decisions and rewards in their order, if the policy counts decisions.
+        # Decisions and rewards in their order, if the policy's state depends on it.
         self._record = Record()
+        self._keeps_record = self._rules.decide is not None and self._rules.rebuild is None
         # Increases whenever rewards are learned, forgotten or merged.
         self._version = 0
         self._lock = threading.RLock()
@@ -159,43 +159,55 @@ class Learner:
     ) -> int:
         """Return the index of the arm to play next.
 
-        A policy that counts decisions (`Limited`) counts this one. Use `explain` to look at the
-        next choice without deciding.
+        A policy that counts decisions (`Limited`, `Hold`) counts this one. Use `explain` to look at
+        the next choice without deciding.
 
         Args:
             rng: a generator to draw from instead of the learner's own.
-            allowed: the arms that may be played this time. A choice outside is replaced by the
-                nearest allowed arm in the arms' order, by the lower one of two. The limits of the
-                policy apply as well.
+            allowed: the arms that may be played this time, by index. The policy chooses the best
+                of them. Its limits apply as well.
             record: False if the decision is counted later, by `decide`.
 
         Raises:
-            PolicyError: if the policy's limits allow no arm now.
-            RewardError: if they allow none of ``allowed``.
+            PolicyError: if the policy's limits allow no arm now, or if the policy cannot choose
+                among some of the arms.
+            RewardError: if the limits allow none of ``allowed``.
         """
-        may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
+        offered = self._offered(allowed)
         if rng is not None:
             require_generator(rng)
         with self._lock:
-            if may is not None:
-                may = self._within_limits(may)
-            arm = self._choose(rng, may)
+            if offered is not None:
+                self._check_limits(offered)
+            arm = self._choose(rng, offered)
             if record and self._rules.decide is not None:
                 self._count_decision(arm)
             return arm
 
-    def _choose(self, rng: Any, may: list[int] | None) -> int:
+    def _offered(self, allowed: "Iterable[int] | None") -> IntArray | None:
+        """Return the arms that can be played, in increasing order; None for all of them."""
+        if allowed is None:
+            return None
+        arms = as_allowed(allowed, self._model.n_arms)
+        return None if len(arms) == self._model.n_arms else np.array(arms)
+
+    def _choose(self, rng: Any, offered: IntArray | None) -> int:
         """Return the arm to play next, drawn from ``rng``, or from the learner's own generator."""
-        if rng is None:
+        parts = self._setup, self._stats, self._state
+        if offered is not None:
+            # Compiled code has no call of this rule.
+            choose = require_masks(self._policy, self._rules)
+            arm = int(choose(*parts, offered, self._rng if rng is None else rng))
+        elif rng is None:
             arm = self._calls.choose()
         else:
-            arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
+            arm = int(self._rules.select(*parts, rng))
         if arm < 0:
             raise PolicyError(
                 f"max_open must leave an arm to play, got {self._policy.label} with all "
                 "arms within the limits at their maximum: wait for a reward"
             )
-        return arm if may is None else nearest(arm, may)
+        return arm
 
     def probabilities(
         self,
@@ -224,17 +236,17 @@ class Learner:
         >>> print(learner.probabilities())
         0.7: 0.925, 0.5: 0.025, 0.6: 0.025, 0.8: 0.025 (exact)
         """
-        may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
+        offered = self._offered(allowed)
         draws = as_integer("draws", draws, 1, PolicyError)
         if rng is not None:
             require_generator(rng)
         with self._lock:
-            if may is not None:
-                may = self._within_limits(may)
-            values = self._exact_probabilities(may)
+            if offered is not None:
+                self._check_limits(offered)
+            values = self._exact_probabilities(offered)
             exact = values is not None
             if values is None:
-                values = self._drawn_probabilities(may, draws, rng)
+                values = self._drawn_probabilities(offered, draws, rng)
             return Probabilities(
                 values=values,
                 arms=tuple(self._model.arms),
@@ -242,37 +254,36 @@ class Learner:
                 draws=0 if exact else draws,
             )
 
-    def _exact_probabilities(self, may: list[int] | None) -> FloatArray | None:
-        n_arms = self._model.n_arms
-        chances = self._policy.probabilities(self._setup, self._stats, self._state)
+    def _exact_probabilities(self, offered: IntArray | None) -> FloatArray | None:
+        chances = None
+        if offered is None:
+            chances = self._policy.probabilities(self._setup, self._stats, self._state)
         if chances is None:
-            return follow_draws(lambda rng: self._choose(rng, may), n_arms)
-        return chances if may is None else self._replaced(chances, may)
+            return follow_draws(lambda rng: self._choose(rng, offered), self._model.n_arms)
+        return chances
 
     def _drawn_probabilities(
-        self, may: list[int] | None, draws: int, rng: np.random.Generator | None
+        self, offered: IntArray | None, draws: int, rng: np.random.Generator | None
     ) -> FloatArray:
         seed = 0 if rng is None else int(rng.integers(2**63))
         fresh = generator(Stream.PROBABILITIES, seed)
-        if self._draw_calls is None:
-            # The same rules on the same arrays, with a generator of their own.
-            live = Live(self._setup, self._stats, self._state, fresh, self._evidence.soft_counts)
-            known = self._calls.compiled if self._calls.is_compiled else False
-            self._draw_calls = Calls(self._policy, live, self._evidence, known)
-        self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
-        chosen = [self._draw_calls.choose() for _ in range(draws)]
-        shares = np.bincount(chosen, minlength=self._model.n_arms) / draws
-        return shares if may is None else self._replaced(shares, may)
-
-    def _replaced(self, chances: FloatArray, may: list[int]) -> FloatArray:
-        """Return the probabilities after each arm was replaced by the nearest allowed one."""
-        shown = [nearest(arm, may) for arm in range(len(chances))]
-        return np.bincount(shown, chances, minlength=len(chances)).astype(np.float64)
+        if offered is not None:
+            chosen = [self._choose(fresh, offered) for _ in range(draws)]
+        else:
+            if self._draw_calls is None:
+                # The same rules on the same arrays, with a generator of their own.
+                soft_counts = self._evidence.soft_counts
+                live = Live(self._setup, self._stats, self._state, fresh, soft_counts)
+                known = self._calls.compiled if self._calls.is_compiled else False
+                self._draw_calls = Calls(self._policy, live, self._evidence, known)
+            self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
+            chosen = [self._draw_calls.choose() for _ in range(draws)]
+        return np.bincount(chosen, minlength=self._model.n_arms) / draws
 
     def decide(self, arm: int) -> None:
         """Count a decision for an arm that was not made by `select`, or not counted by it.
 
-        Only a policy that counts decisions (`Limited`) is changed.
+        Only a policy that counts decisions (`Limited`, `Hold`) is changed.
         """
         index = as_arm("arm", arm, self._model.n_arms)
         with self._lock:
@@ -303,20 +314,19 @@ class Learner:
         require(len(known) > 0, "learner", rule, self, PolicyError)
         return max(known, key=lambda arm: known[arm])
 
-    def _within_limits(self, may: list[int]) -> list[int]:
-        """Return the allowed arms that the policy's limits allow too."""
+    def _check_limits(self, offered: IntArray) -> None:
+        """Raise a RewardError if the policy's limits exclude all these arms."""
         limits = self._policy.admissible(self._setup, self._stats, self._state)
-        if limits is None:
-            return may
-        left = [arm for arm in may if arm in limits]
-        rule = f"have an arm within the limits, which are {limits}"
-        require(len(left) > 0, "allowed", rule, may, RewardError)
-        return left
+        if limits is not None:
+            rule = f"have an arm within the limits, which are {limits}"
+            inside = bool(np.isin(offered, limits).any())
+            require(inside, "allowed", rule, offered.tolist(), RewardError)
 
     def _count_decision(self, arm: int) -> None:
         assert self._rules.decide is not None
         self._rules.decide(self._setup, self._stats, self._state, arm)
-        self._record.add(arm, None)
+        if self._keeps_record:
+            self._record.add(arm, None)
 
     def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
         """Return the estimate, every arm's statistics, and the next choice with its reason.
@@ -365,7 +375,7 @@ class Learner:
         with self._lock:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
-                if self._rules.decide is not None:
+                if self._keeps_record:
                     self._record.add(index, unit)
                 self._version += 1
 
@@ -536,7 +546,7 @@ class Learner:
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs, as a dict that can be written as JSON."""
         with self._lock:
-            record = {} if self._rules.decide is None else {"record": self._record.encode()}
+            record = {"record": self._record.encode()} if self._keeps_record else {}
             return record | {
                 "format": saved_state.FORMAT,
                 "version": saved_state.VERSION,
@@ -588,7 +598,7 @@ class Learner:
         check_same(self._model, state["model"])
         saved = decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
-        if self._rules.decide is not None:
+        if self._keeps_record:
             self._record = Record.decode(state.get("record"), self._stats)
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
@@ -601,13 +611,15 @@ class Learner:
             raise PolicyError(
                 f"{self._policy.label} cannot take over rewards: their order matters to it"
             )
-        saved_state.decode_policy(state["policy"])
+        policy = saved_state.decode_policy(state["policy"])
         n_arms = len(saved_arms(state["model"]))
         old = decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
         rows = match_arms(self._model, state["model"], old)
         if rebuild is not None:
             statistics.assign(self._stats, move(old, rows))
             rebuild(self._setup, self._stats, self._state)
+            if policy == self._policy:
+                self._policy.carry_over(self._setup, self._state, state["kept"], rows)
         else:
             self._record = Record.decode(state["record"], old).moved(rows)
             self._replay()

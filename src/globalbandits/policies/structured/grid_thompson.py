@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.base import register
@@ -14,7 +14,12 @@ from globalbandits.policies.shared.grid import (
     Setup,
     draw_theta,
 )
-from globalbandits.policies.shared.ridge_posterior import draw_best, probabilities_of_best
+from globalbandits.policies.shared.ridge_posterior import (
+    draw_best,
+    draw_point,
+    probabilities_of_best,
+)
+from globalbandits.policies.shared.worth import choose_best_offered, choose_offered
 from globalbandits.policies.structured.grid_policy import (
     GridPolicy,
     State,
@@ -34,11 +39,35 @@ def select_several(
     return draw_best(state.posterior, rng)
 
 
+def select_several_among(
+    setup: ridge_posterior.Setup,
+    stats: Statistics,
+    state: ridge_posterior.State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best offered arm at a point drawn from the posterior of several numbers."""
+    point = draw_point(state.posterior, rng)
+    return choose_offered(state.posterior.worths[point], offered, rng)
+
+
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Return the best arm at a parameter drawn from the posterior."""
     envelope = setup.tables.envelope
     theta = draw_theta(setup, state.posterior, rng)
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best offered arm at a parameter drawn from the posterior."""
+    theta = draw_theta(setup, state.posterior, rng)
+    return choose_best_offered(setup.tables, theta, offered, rng)
 
 
 def masses_of_best(setup: Setup, posterior: grid.State) -> FloatArray:
@@ -83,13 +112,14 @@ class GridThompson(GridPolicy):
     {'policy': 'grid_thompson', 'likelihood': 'bernoulli', 'cells': 2000, 'prior': None}
     """
 
-    variants = posterior_variants(select)
+    variants = posterior_variants(select, select_among)
     several = several_numbers(
         ridge_posterior.init,
         select_several,
         ridge_posterior.update,
         ridge_posterior.rebuild,
         ridge_posterior.resume,
+        select_several_among,
     )
 
     def probabilities(self, setup: Any, stats: Statistics, state: Any) -> FloatArray:

@@ -69,6 +69,7 @@ class State(NamedTuple):
 def limit(inner: Rules) -> Rules:
     """Apply limits to the rules of a policy."""
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
+    inner_among = inner.select_among
 
     def init(setup: Setup) -> State:
         """No decision yet."""
@@ -91,6 +92,34 @@ def limit(inner: Rules) -> Rules:
         while arm >= setup.low and n_open(state, arm) >= setup.max_open:
             arm -= 1
         return arm if arm >= setup.low else -1
+
+    def select_among(
+        setup: Setup,
+        stats: Statistics,
+        state: State,
+        offered: IntArray,
+        rng: np.random.Generator,
+    ) -> int:
+        """Return the inner policy's offered arm, or the nearest offered arm within the limits.
+
+        Of two arms at the same distance the lower one is taken. The result is -1 if no offered
+        arm is within the limits.
+        """
+        wanted = int(inner_among(setup.inner, stats, state.inner, offered, rng))  # type: ignore[misc]
+        low, high = lowest(setup, state), highest(setup, stats, state)
+        best = -1
+        for i in range(offered.shape[0]):
+            arm = int(offered[i])
+            nearer = best < 0 or abs(arm - wanted) < abs(best - wanted)
+            if nearer and low <= arm <= high and n_open(state, arm) < setup.max_open:
+                best = arm
+        if best < 0:
+            # As in `select`, an arm below the limits is played if those within them are full.
+            for i in range(offered.shape[0]):
+                arm = int(offered[i])
+                if setup.low <= arm < low and n_open(state, arm) < setup.max_open:
+                    best = arm
+        return best
 
     def decide(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
         """Count a decision."""
@@ -149,6 +178,7 @@ def limit(inner: Rules) -> Rules:
         decide=decide,
         recommend=recommend,
         numbers=None if inner.numbers is None else numbers,
+        select_among=None if inner_among is None else select_among,
     )
 
 
