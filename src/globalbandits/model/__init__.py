@@ -5,6 +5,7 @@ from globalbandits.model.catalogue import (
     demand,
     dose,
 )
+from globalbandits.model.context_model import ContextModel
 from globalbandits.model.files import load_model
 from globalbandits.model.formulas import Expression
 from globalbandits.model.regional import RegionalModel
@@ -13,6 +14,7 @@ from globalbandits.model.vector_model import AnyModel, VectorModel
 
 __all__ = [
     "AnyModel",
+    "ContextModel",
     "Expression",
     "Holder",
     "Region",
