@@ -29,6 +29,8 @@ class Stream(IntEnum):
     POPULATION = 7
     WORLD = 8
     PROBABILITIES = 9
+    # 10 is that of delays.
+    OFFER = 11
     MARKET = 10
 
 
