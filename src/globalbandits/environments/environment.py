@@ -123,7 +123,7 @@ class Environment:
 
     def _check_cells(self, model: ContextModel) -> None:
         """Check the parts against the model of the cells."""
-        truth = self.truth
+        truth: Any = self.truth
         rule = "be an array of shape (contexts, arms), or a model with the same contexts"
         if isinstance(truth, ContextModel):
             same = truth.contexts == model.contexts and truth.arms == model.arms
@@ -251,8 +251,8 @@ class Environment:
         With contexts the shape is (n_contexts, n_arms).
         """
         if isinstance(self.model, ContextModel):
-            means = self.of_cells.true_means(shifts)
-            return means.reshape(self.model.n_contexts, self.model.n_arms)
+            cells = self.of_cells.true_means(shifts)
+            return cells.reshape(self.model.n_contexts, self.model.n_arms)
         if self.truth is None:
             rule = "be one number for these means"
             known = isinstance(self.theta, float | tuple)

@@ -37,7 +37,7 @@ class OfferLaw(NamedTuple):
     @property
     def n_uniforms(self) -> int:
         """Uniform numbers that a round needs."""
-        return int(self.chances.size > 1) + self.available.shape[1]
+        return int(self.chances.size > 1) + int(self.available.shape[1])
 
     @property
     def always_all(self) -> bool:

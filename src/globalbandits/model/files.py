@@ -26,7 +26,6 @@ from globalbandits.model.catalogue.objectives import (
     Benefit,
     Profit,
 )
-from globalbandits.model.context_model import ContextModel
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import expand_grid
 from globalbandits.model.reward_model import RewardModel
@@ -127,7 +126,8 @@ def build_model(description: object) -> AnyModel:
     known = type(version) is int and version == VERSION
     require(known, "version", f"be {VERSION}, the version this package reads", version, ModelError)
     if "contexts" in content:
-        return _from_contexts(content, form)
+        in_contexts: AnyModel = _from_contexts(content, form)
+        return in_contexts
     if form == "family":
         return _from_family(content)
     if isinstance(content.get("domain"), Mapping):
@@ -225,7 +225,7 @@ def _ordered_box(content: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return {name: domain[name] for name in names}
 
 
-def _from_contexts(content: dict[str, Any], form: str) -> ContextModel:
+def _from_contexts(content: dict[str, Any], form: str) -> Any:
     """Build a model whose mean, a formula, also depends on a context."""
     rule = "be given as mean, one formula, where there are contexts"
     require(form == "mean", "model", rule, form, ModelError)
@@ -259,8 +259,7 @@ def _from_contexts(content: dict[str, Any], form: str) -> ContextModel:
     _check_steps("mean", formulas, n_cells)
     kind: Any = VectorModel if several else RewardModel
     given = {key: content[key] for key in options if key in content}
-    found: ContextModel = kind(content["mean"], arms, domain, contexts=contexts, **given)
-    return found
+    return kind(content["mean"], arms, domain, contexts=contexts, **given)
 
 
 def _from_formulas(content: dict[str, Any]) -> RewardModel:
@@ -423,7 +422,7 @@ def describe_vector(model: VectorModel) -> dict[str, Any]:
     }
 
 
-def save(model: AnyModel, path: str | PathLike[str]) -> None:
+def save(model: Any, path: str | PathLike[str]) -> None:
     """Write the description to a JSON file. The file is replaced atomically."""
     check_model_path(path)
     text = json.dumps(model.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)

@@ -228,7 +228,7 @@ class RewardModel:
         named = as_arms(range(n_arms) if arms is None else arms)
         rule = f"have {n_arms} values, one per function"
         require(len(named) == n_arms, "arms", rule, len(named), ModelError)
-        model = cls.__new__(cls)
+        model: RewardModel = cls.__new__(cls)
         model._build(
             named,
             domain,
@@ -287,7 +287,7 @@ class RewardModel:
         chosen = span if domain is None else as_span("domain", domain)
         rule = f"lie within the table's parameters, [{span[0]:g}, {span[1]:g}]"
         require(span[0] <= chosen[0] and chosen[1] <= span[1], "domain", rule, domain, ModelError)
-        model = cls.__new__(cls)
+        model: RewardModel = cls.__new__(cls)
         model._build(
             as_arms(range(n_arms)) if named is None else named,
             chosen,

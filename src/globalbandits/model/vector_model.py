@@ -758,7 +758,7 @@ class VectorModel:
         return state | {"_seen": seen}
 
 
-AnyModel = RewardModel | VectorModel | ContextModel
+AnyModel = RewardModel | VectorModel
 
 
 def as_box(domain: object) -> Box:

@@ -113,4 +113,4 @@ def best_offered(
     if len(available) == 1 and bool(available.all()):
         return np.asarray(shaped.max(axis=2)[rows, contexts])
     here = shaped[rows, contexts]
-    return np.where(available, here, -np.inf).max(axis=1)
+    return np.asarray(np.where(available, here, -np.inf).max(axis=1))

@@ -389,7 +389,7 @@ class World:
         """Score decisions against the best offered arm, if some arms cannot always be played."""
         if self._offer_stream is None:
             return
-        unused = {
+        unused: dict[str, Any] = {
             "by_step": True,
             "worth": np.zeros(0),
             "nominal_worth": np.zeros(0),
