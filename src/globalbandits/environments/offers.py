@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
-from globalbandits._validation import as_float, require, show
+from globalbandits._validation import as_float, require
 from globalbandits.errors import ScenarioError
 
 # Smallest chance of the arm that is available most often. Rarer offers need a schedule.
@@ -95,7 +95,7 @@ def _as_contexts(contexts: Any, names: Sequence[str]) -> tuple[FloatArray, IntAr
             for name in names
         ]
         right = min(shares) >= 0.0 and abs(sum(shares) - 1.0) <= 1e-6
-        require(right, "contexts", "have shares that sum to 1", show(contexts), ScenarioError)
+        require(right, "contexts", "have shares that sum to 1", contexts, ScenarioError)
         return np.array(shares) / sum(shares), none
     rule = f"be a dict of shares, or names in turn, of {known}"
     listed = isinstance(contexts, Sequence) and not isinstance(contexts, str) and len(contexts) > 0
@@ -116,7 +116,7 @@ def _with_available(law: OfferLaw, available: Any) -> OfferLaw:
         array = np.empty(0, object)
     if array.dtype == np.bool_:
         fits = array.ndim == 2 and array.shape[1] == law.n_arms and array.shape[0] > 0
-        require(fits, "available", rule, show(available), ScenarioError)
+        require(fits, "available", rule, available, ScenarioError)
         empty = np.flatnonzero(~array.any(axis=1))
         where = f"row {empty[0]}" if empty.size else None
         require(where is None, "available", "have an arm in every row", where, ScenarioError)
@@ -126,13 +126,13 @@ def _with_available(law: OfferLaw, available: Any) -> OfferLaw:
         (law.n_arms,),
         (law.n_contexts, law.n_arms),
     )
-    require(fits, "available", rule, show(available), ScenarioError)
+    require(fits, "available", rule, available, ScenarioError)
     chances = np.broadcast_to(array.astype(float), (law.n_contexts, law.n_arms)).copy()
     inside = bool(((chances >= 0.0) & (chances <= 1.0)).all())
-    require(inside, "available", "be chances in [0, 1]", show(available), ScenarioError)
+    require(inside, "available", "be chances in [0, 1]", available, ScenarioError)
     often = bool((chances.max(axis=1) >= MIN_CHANCE).all())
     least = f"have a chance of at least {MIN_CHANCE} in every context"
-    require(often, "available", least, show(available), ScenarioError)
+    require(often, "available", least, available, ScenarioError)
     return law._replace(available=chances)
 
 
@@ -145,12 +145,10 @@ def as_available_arms(found: Any, n_arms: int, time: int) -> BoolArray:
     else:
         right = array.ndim == 1 and array.dtype.kind in "iu" and array.size > 0
         right = right and bool(((array >= 0) & (array < n_arms)).all())
-        require(right, "available", rule, show(found), ScenarioError)
+        require(right, "available", rule, found, ScenarioError)
         row = np.zeros(n_arms, np.bool_)
         row[array] = True
-    require(
-        bool(row.any()), "available", f"leave an arm at time {time}", show(found), ScenarioError
-    )
+    require(bool(row.any()), "available", f"leave an arm at time {time}", found, ScenarioError)
     return row
 
 

@@ -439,8 +439,8 @@ class Learner:
 
     def _first_cells(self, context: "str | Sequence[str] | None", n: int) -> list[int]:
         """Return the first cell of the context of each of ``n`` rewards."""
-        if context is None or isinstance(context, str):
-            return [self._first_cell(context)] * n
+        if not is_batch(context):
+            return [self._first_cell(context)] * n  # type: ignore[arg-type]
         names = as_list("context", context, "be a name, or a sequence of names", RewardError)
         require(len(names) == n, "context", f"have {n} names", len(names), RewardError)
         return [self._first_cell(name) for name in names]
