@@ -1,4 +1,4 @@
-"""What authors of policies, noises, drifts, biases, model families and stores need.
+"""What authors of policies, noises, drifts, biases, delays, model families and stores need.
 
 Names in this module are stable; the modules behind it may move. Every function that reads
 `Tables`, `VectorTables` or `Statistics` is in the subset of Python that Numba compiles, so the
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from globalbandits._registry import register
 from globalbandits.environments.bias import Bias
+from globalbandits.environments.delay import Delay, DelayRules
 from globalbandits.environments.drift import Drift, DriftRules
 from globalbandits.environments.noise import Noise, NoiseRules
 from globalbandits.errors import ModelError, PolicyError, ScenarioError, StoreError
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Bias",
     "Curves",
+    "Delay",
+    "DelayRules",
     "Drift",
     "DriftRules",
     "Envelope",

@@ -29,9 +29,9 @@ class Stream(IntEnum):
     POPULATION = 7
     WORLD = 8
     PROBABILITIES = 9
-    # 10 is that of delays.
-    OFFER = 11
     MARKET = 10
+    DELAY = 11
+    OFFER = 12
 
 
 def key_words(stream: Stream, seed: int, run: int) -> list[int]:

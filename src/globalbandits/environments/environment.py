@@ -1,4 +1,4 @@
-"""`Environment`: a model at its true parameter, with noise, drift, bias or another truth."""
+"""`Environment`: a model at its true parameter, with noise, drift, bias, delay or another truth."""
 
 import dataclasses
 import math
@@ -10,6 +10,7 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.environments.bias import Bias
+from globalbandits.environments.delay import Delay
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.noise import BernoulliNoise, BetaNoise, Noise
 from globalbandits.environments.offers import OfferLaw, as_offer_law, describe_offers
@@ -55,6 +56,8 @@ class Environment:
             True and False per arm are taken in turn and repeat. A function of the time, counted
             from 1, returns one such row, or indices of arms. Some arm is always left. Regret is
             against the best arm that can be played.
+        delay: how many rounds after its decision a reward becomes known, such as
+            ``GeometricDelay(200)``; None if every reward is known before the next decision.
 
     >>> import globalbandits as gb
     >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
@@ -81,6 +84,7 @@ class Environment:
     truth_theta: float | Mapping[str, float] | tuple[float, ...] | None = None
     contexts: Mapping[str, float] | Sequence[str] | None = None
     available: Any = None
+    delay: Delay | None = None
 
     def __post_init__(self) -> None:
         """Check every part against the model."""
@@ -115,6 +119,9 @@ class Environment:
             both = isinstance(self.theta, Population) and self.theta.shifts is not None
             rule = "be None with a population that has shifts"
             require(not both, "bias", rule, self.bias, ScenarioError)
+        if self.delay is not None:
+            _check_part("delay", self.delay, Delay)
+            self.delay.parameters(self.model.n_arms)
         if self.truth is None:
             none = self.truth_theta is None
             require(none, "truth_theta", "come with a truth", self.truth_theta, ScenarioError)
@@ -294,6 +301,8 @@ class Environment:
             whole["truth"] = describe(self.model, self.truth, self.truth_theta)
         if self.offers is not None:
             whole |= describe_offers(self.offers, ())
+        if self.delay is not None:
+            whole["delay"] = self.delay.to_dict()
         return whole
 
     def _best_cells(self) -> list[int]:

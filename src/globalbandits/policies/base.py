@@ -7,12 +7,13 @@ subset of Python that Numba compiles, and the spec class.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from globalbandits import _registry
 from globalbandits._registry import Specification, register
 from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import require
 from globalbandits.errors import PolicyError
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.statistics import Statistics
@@ -28,6 +29,7 @@ __all__ = [
     "register",
     "registered",
     "require_masks",
+    "require_no_contexts",
     "require_one_number",
     "stateless",
 ]
@@ -58,7 +60,7 @@ class Rules(NamedTuple):
         rebuild: ``rebuild(setup, stats, state)``: derive the whole state from the statistics,
             overwriting what it holds. A learner uses it to forget, merge, restart and be
             restored. None if the order of rewards matters: then a learner can neither forget nor
-            be merged, and the whole state is saved.
+            be merged, and the whole state is saved. Fields that follow from decisions stay.
         kept: fields of the state that are saved because the statistics do not determine every
             bit of them, such as sums with rounding errors or numbers of the last fit. A restored
             state is rebuilt, then these fields are read. Without `resume` each of them must
@@ -67,8 +69,8 @@ class Rules(NamedTuple):
             fields if `rebuild` is None). It derives the other fields, and returns False if no
             learner with these statistics can have the kept ones. Plain Python, not compiled.
         decide: ``decide(setup, stats, state, arm)``: count a decision, for a policy whose limits
-            count decisions and not only rewards. The learner then keeps the order of decisions and
-            rewards, and forgets a reward by recomputing the state from the others.
+            count decisions and not only rewards. Without `rebuild` the learner then keeps the order
+            of decisions and rewards, and forgets a reward by recomputing the state from the others.
         recommend: ``recommend(setup, stats, state, rng) -> arm``: the arm to recommend at the end
             of a run; the choice of `select` by default.
         numbers: ``numbers(setup, stats, state) -> (means, deviations)``: the estimates of a model
@@ -135,6 +137,9 @@ class Policy(Specification):
     compiled: ClassVar[bool] = True  # False: the simulator calls the rules as plain Python
     # True for a policy that by design does not rank arms by what they are worth.
     ignores_value: ClassVar[bool] = False
+    # For a policy that counts decisions: whether it also counts those that show another arm than
+    # its choice, such as the decisions of a control group.
+    counts_control: ClassVar[bool] = True
 
     def setup(self, model: Any) -> Setup:
         """Constants and tables this policy needs for one model; raises if it cannot run.
@@ -158,6 +163,18 @@ class Policy(Specification):
     def admissible(self, setup: Setup, stats: Statistics, state: State) -> list[int] | None:
         """The arms that the policy's limits allow now; None if it has no limits."""
         return None
+
+    def carry_over(
+        self, setup: Setup, state: State, kept: Mapping[str, Any], rows: list[int | None]
+    ) -> None:
+        """Take over what a saved state of this policy holds about decisions, under other arms.
+
+        Args:
+            setup: the setup for the new model.
+            state: the new state, rebuilt from the rewards.
+            kept: the kept fields of the saved state.
+            rows: the saved arm of each arm of the new model; None for a new arm.
+        """
 
     def probabilities(self, setup: Setup, stats: Statistics, state: State) -> FloatArray | None:
         """The probability of each arm to be chosen by `select`, in closed form.
@@ -192,6 +209,13 @@ def require_one_number(model: "AnyModel", policy: str) -> None:
             f"model must have one unknown number for {policy}, got a VectorModel of "
             f"{', '.join(model.parameters)}: take Elastic or IDS, or model.fixed(...)"
         )
+
+
+def require_no_contexts(model: "AnyModel", policy: str) -> None:
+    """Raise a PolicyError for a model whose arms are the cells of several contexts."""
+    n_contexts = model.tables.n_contexts
+    rule = f"have no contexts for {policy}, whose limits are about one sequence of arms"
+    require(n_contexts == 1, "model", rule, f"{n_contexts} contexts", PolicyError)
 
 
 def require_masks(policy: Policy, rules: Rules) -> SelectAmong:

@@ -221,3 +221,15 @@ def test_a_new_best_price_costs_little(policy):
             lost += gaps[arm]
         losses.append(lost)
     assert np.mean(losses) <= 2.0
+
+
+def test_policies_with_limits_refuse_contexts():
+    for policy in (gb.Limited(gb.WAGP()), gb.Hold(gb.WAGP(), every=5)):
+        with pytest.raises(gb.PolicyError, match="model must have no contexts for"):
+            gb.Learner(policy, MODEL, seed=1)
+
+
+def test_a_fixed_arm_is_the_same_in_every_context():
+    learner = gb.Learner(gb.FixedArm(2), MODEL, seed=1)
+    assert [learner.select(context=name) for name in MODEL.contexts] == [2, 2]
+    assert learner.select(context="weekend", allowed=[0, 1]) == 1

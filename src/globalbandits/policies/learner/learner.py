@@ -80,7 +80,7 @@ class Learner:
 
     Several decisions may be open at once. Rewards may arrive late, in any order, one by one or in
     batches. `select` changes only the random generator, except for a policy that counts decisions
-    (`Limited`). Threads may share a learner: calls run one after the other.
+    (`Limited`, `Hold`). Threads may share a learner: calls run one after the other.
 
     Args:
         policy: a policy such as ``WAGP()``.
@@ -126,8 +126,9 @@ class Learner:
         self._evidence = Evidence(self._cells, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
         self._lineage = Lineage.new()
-        # Decisions and rewards in their order, if the policy counts decisions.
+        # Decisions and rewards in their order, if the policy's state depends on it.
         self._record = Record()
+        self._keeps_record = self._rules.decide is not None and self._rules.rebuild is None
         # Increases whenever rewards are learned, forgotten or merged.
         self._version = 0
         self._lock = threading.RLock()
@@ -171,8 +172,8 @@ class Learner:
     ) -> int:
         """Return the index of the arm to play next.
 
-        A policy that counts decisions (`Limited`) counts this one. Use `explain` to look at the
-        next choice without deciding.
+        A policy that counts decisions (`Limited`, `Hold`) counts this one. Use `explain` to look at
+        the next choice without deciding.
 
         Args:
             context: the name of the present context, for a model with contexts.
@@ -315,7 +316,7 @@ class Learner:
     def decide(self, arm: int, *, context: str | None = None) -> None:
         """Count a decision for an arm that was not made by `select`, or not counted by it.
 
-        Only a policy that counts decisions (`Limited`) is changed.
+        Only a policy that counts decisions (`Limited`, `Hold`) is changed.
         """
         index = self._first_cell(context) + as_arm("arm", arm, self._model.n_arms)
         with self._lock:
@@ -361,7 +362,8 @@ class Learner:
     def _count_decision(self, arm: int) -> None:
         assert self._rules.decide is not None
         self._rules.decide(self._setup, self._stats, self._state, arm)
-        self._record.add(arm, None)
+        if self._keeps_record:
+            self._record.add(arm, None)
 
     def explain(
         self,
@@ -433,7 +435,7 @@ class Learner:
         with self._lock:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
-                if self._rules.decide is not None:
+                if self._keeps_record:
                     self._record.add(index, unit)
                 self._version += 1
 
@@ -644,7 +646,7 @@ class Learner:
         """Return all that `restore` needs, as a dict that can be written as JSON."""
         with self._lock:
             record: dict[str, Any] = {}
-            if self._rules.decide is not None:
+            if self._keeps_record:
                 record["record"] = self._record.encode()
             if self._withdrawn:
                 record["withdrawn"] = list(self.withdrawn)
@@ -701,7 +703,7 @@ class Learner:
         check_same(self._cells, state["model"])
         saved = decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
-        if self._rules.decide is not None:
+        if self._keeps_record:
             self._record = Record.decode(state.get("record"), self._stats)
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._cells, state["evidence"], statistics=self._stats)
@@ -714,13 +716,15 @@ class Learner:
             raise PolicyError(
                 f"{self._policy.label} cannot take over rewards: their order matters to it"
             )
-        saved_state.decode_policy(state["policy"])
+        policy = saved_state.decode_policy(state["policy"])
         n_arms = len(saved_arms(state["model"]))
         old = decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
         rows = match_arms(self._cells, state["model"], old)
         if rebuild is not None:
             statistics.assign(self._stats, move(old, rows))
             rebuild(self._setup, self._stats, self._state)
+            if policy == self._policy:
+                self._policy.carry_over(self._setup, self._state, state["kept"], rows)
         else:
             self._record = Record.decode(state["record"], old).moved(rows)
             self._replay()

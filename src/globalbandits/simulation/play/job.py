@@ -13,6 +13,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.environments import Environment
 from globalbandits.environments.bias import Bias
+from globalbandits.environments.delay import Delay
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.environment import worth_of_means
 from globalbandits.environments.noise import Noise
@@ -54,11 +55,18 @@ class Job:
     stop: Stop | None = None  # the rule that ends runs early
     offers: OfferLaw | None = None  # what can be played when; None if everything always can
     n_contexts: int = 0  # 0 for a model without contexts
+    delay: Delay | None = None
+    batch: int = 1  # decisions that are made without each other's rewards
 
     @property
     def n_arms(self) -> int:
         """Number of arms."""
         return len(self.means)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a reward may become known after the next decision."""
+        return self.delay is not None or self.batch > 1
 
     @property
     def is_biased(self) -> bool:
@@ -86,6 +94,7 @@ def make_job(
     *,
     evidence: bool = False,
     stop: StopWhen | None = None,
+    batch: int = 1,
 ) -> Job:
     """Make the job of an environment and its policies."""
     offers, n_contexts = env.offers, len(env.context_names)
@@ -126,6 +135,8 @@ def make_job(
         stop=None if stop is None else stop.setup(model),
         offers=offers,
         n_contexts=n_contexts,
+        delay=env.delay,
+        batch=batch,
     )
 
 
