@@ -10,6 +10,7 @@ from globalbandits.model.files import load_model
 from globalbandits.model.formulas import Expression
 from globalbandits.model.regional import RegionalModel
 from globalbandits.model.reward_model import Region, RewardModel
+from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_model import AnyModel, VectorModel
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "ContextModel",
     "Expression",
     "Holder",
+    "NormalPrior",
     "Region",
     "RegionalModel",
     "RewardModel",
