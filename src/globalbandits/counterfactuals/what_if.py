@@ -232,8 +232,9 @@ def what_if(
     """
     evidence, stats = _evidence_of(log)
     model = evidence.model
-    rule = "have one market, not one per group of arms"
-    require(not isinstance(model, RegionalModel), "model", rule, model, EvidenceError)
+    rule = "have one market, not one per group of arms or per context"
+    single = not isinstance(model, RegionalModel) and getattr(model, "contexts", None) is None
+    require(single, "model", rule, model, EvidenceError)
     n = int(stats.total[0])
     require(n > 0, "log", "have at least one reward", 0, EvidenceError)
     confidence = as_fraction("confidence", confidence, EvidenceError)
