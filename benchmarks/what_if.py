@@ -1,6 +1,7 @@
 """How often the intervals of `off_policy` and `what_if` miss, and how wide they are.
 
     python -m benchmarks.what_if 1000
+    python -m benchmarks.what_if markets 500
 
 Every log has a theta of its own, drawn from the domain, and is written by EpsilonGreedy,
 Uniform or GridThompson in turn. For each log five policies are asked about.
@@ -15,8 +16,11 @@ import numpy as np
 
 import globalbandits as gb
 from globalbandits._types import FloatArray
+from globalbandits.counterfactuals.markets import market_posterior
+from globalbandits.counterfactuals.what_if import ranked_interval
 from globalbandits.environments.environment import worth_of_means
 from globalbandits.errors import EvidenceError
+from globalbandits.statistics import count_many, no_statistics
 
 PRICES = [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 N_DECISIONS = 500
@@ -160,8 +164,35 @@ def measure(n_logs: int, error: float) -> None:
             world.show()
 
 
+def measure_markets(n_logs: int, error: float) -> None:
+    """Print how often intervals of fixed policies from draws of markets miss. Nothing is played."""
+    model = gb.demand.exponential(PRICES, cost=1.5)
+    rng = np.random.default_rng(3)
+    tallies = {name: Tally() for name in FIXED}
+    for number in range(n_logs):
+        means = model.means(rng.uniform(*model.domain))
+        odds = np.log(means) - np.log1p(-means) + error * rng.standard_normal(6)
+        means = 1.0 / (1.0 + np.exp(-odds))
+        # In every second log two prices have half of the decisions and two have hardly any.
+        shares = np.full(6, 1 / 6) if number % 2 == 0 else [0.02, 0.02, 0.06, 0.1, 0.3, 0.5]
+        arms = rng.integers(6, size=500) if number % 2 == 0 else rng.choice(6, 500, p=shares)
+        stats = no_statistics(6)
+        count_many(stats, arms, (rng.random(500) < means[arms]).astype(float))
+        worths = worth_of_means(model, market_posterior(model, stats).draw(399, rng))
+        for name, pi in FIXED.items():
+            low, high = ranked_interval(worths @ pi, 0.95)
+            tallies[name].add(low, high, float(pi @ worth_of_means(model, means)))
+    print(f"\n{n_logs} logs of 500 decisions, errors of {error:g} in log-odds, markets alone")
+    for name, tally in tallies.items():
+        print(f"  {name:8s} {tally} per decision", flush=True)
+
+
 def main() -> None:
     """Measure worlds; the arguments are the number of logs and the errors, all by default."""
+    if sys.argv[1:2] == ["markets"]:
+        for error in ERRORS:
+            measure_markets(int(sys.argv[2]), error)
+        return
     n_logs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     for error in [float(text) for text in sys.argv[2:]] or ERRORS:
         measure(n_logs, error)
