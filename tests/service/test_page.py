@@ -37,7 +37,7 @@ def page(browser):
     """A page that may say nothing wrong to the console."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.on("console", lambda said: _note(page, said))
@@ -210,7 +210,7 @@ def test_it_can_be_read_by_everybody(browser, scheme, width):
         viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
     )
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)
     with serving(SQLiteStore(":memory:"), OPTIONS) as (service, url):
         service.log.create("shop", WAGP | {"model": MODEL, "incumbent": 0.5})
         learned(service.log, 120)
