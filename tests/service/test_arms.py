@@ -48,7 +48,7 @@ def test_arms_are_added_and_withdrawn_and_rewards_stay(log):
     log.change("shop", {"arms": [*ARMS, 0.65, 0.9]})
     assert not bandit.settings.withdrawn
     assert bandit.learner.withdrawn == ()
-    report = replay(log.store, log.store.bandit(bandit.row.tenant, "shop"), compiled=False)
+    report = replay(log.store, log.store.bandit(bandit.row.id), compiled=False)
     assert report.good
     assert report.agree == report.decisions == 34
 
@@ -67,7 +67,7 @@ def test_decisions_are_replayed_exactly_across_changes_of_arms(log):
         if n % change_every == change_every - 1:
             offered = [*offered[1:], next(extra)]
             log.change("shop", {"arms": offered})
-    row = log.store.bandit(log.bandit("shop").row.tenant, "shop")
+    row = log.store.bandit(log.bandit("shop").row.id)
     report = replay(log.store, row, compiled=False)
     assert report.wrong == []
     assert report.differ == report.foreign == report.gone == 0

@@ -159,8 +159,8 @@ class Settings:
         incumbent = arm_index(model, self.incumbent)
         rule = "be an arm that is not withdrawn"
         require(incumbent not in gone, "incumbent", rule, self.incumbent, ServiceError)
-        within = allowed_arms(model, self.limits)
-        left = within is None or not set(within) <= gone
+        shown = allowed_arms(model, self.limits)
+        left = shown is None or not set(shown) <= gone
         require(left, "limits", "leave an arm that is not withdrawn", self.limits, ServiceError)
         if self.largest_step is not None:
             as_integer("largest_step", self.largest_step, 1, ServiceError, maximum=MOST_ARMS)
