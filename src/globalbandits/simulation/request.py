@@ -81,6 +81,8 @@ def make_request(
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
     if stop is not None:
         require(isinstance(stop, StopWhen), "stop", "be a StopWhen", stop, SimulationError)
+        rule = "have no at_recommended, at_any or precision; designs of gb.trial support them"
+        require(stop.is_compiled, "stop", rule, stop, SimulationError)
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence, stop=stop)
     return Request(env=env, job=job, runs=runs, first_run=first_run, stop=stop)

@@ -1,5 +1,6 @@
 """`Learner`: a policy that decides and learns online, one decision and one reward at a time."""
 
+import copy
 import threading
 import warnings
 from collections.abc import Callable
@@ -35,7 +36,7 @@ from globalbandits.evidence import (
 )
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
-from globalbandits.evidence.stop_rules import reason_to_stop
+from globalbandits.evidence.stop_rules import reason_to_stop, reasons_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
@@ -163,7 +164,7 @@ class Learner:
             record: False if the decision is counted later, by `decide`.
 
         Raises:
-            PolicyError: if the policy's limits allow no arm now.
+            PolicyError: if the policy's limits or its overdose control allow no arm now.
             RewardError: if they allow none of ``allowed``.
         """
         may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
@@ -176,12 +177,10 @@ class Learner:
                 arm = self._calls.choose()
             else:
                 arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
+            if arm < 0:
+                why = self._policy.no_arm(self._setup, self._stats, self._state)
+                raise PolicyError(f"{self._policy.label} allows no arm now: {why}")
             if self._rules.decide is not None:
-                if arm < 0:
-                    raise PolicyError(
-                        f"max_open must leave an arm to play, got {self._policy.label} with all "
-                        "arms within the limits at their maximum: wait for a reward"
-                    )
                 arm = arm if may is None else nearest(arm, may)
                 if record:
                     self._count_decision(arm)
@@ -251,10 +250,18 @@ class Learner:
             return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
 
     def should_stop(self, rule: StopWhen) -> str | None:
-        """Return the reason to stop now ("too high", "one contender", "decisions"), or None."""
+        """Return the reason to stop now, such as "too high", or None; see `StopWhen`."""
         require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
         with self._lock:
-            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
+            parts = self._setup, self._stats, self._state
+            stop = rule.setup(self._model)
+            if rule.is_compiled:
+                return REASONS.get(reason_to_stop(stop, self._stats))
+            following = int(self._rules.select(*parts, copy.deepcopy(self._rng)))
+            counts = self._stats.counts[np.newaxis].astype(np.float64)
+            sums = self._stats.sums[np.newaxis]
+            found = reasons_to_stop(stop, counts, sums, np.array([following]))
+            return REASONS.get(int(found[0]))
 
     # Learning.
 
