@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_fraction, as_integer, require
+from globalbandits._validation import as_floats, as_fraction, as_integer, require
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import PolicyError
 from globalbandits.evidence.stop_rules import TOO_HIGH, Stop, reasons_to_stop
@@ -18,7 +18,7 @@ from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
 from globalbandits.policies.learner.stop_when import REASONS
 from globalbandits.policies.wrappers.limited import Limited
-from globalbandits.simulation.simulate import simulate
+from globalbandits.simulation.simulate import require_all_runs, simulate
 from globalbandits.statistics import Statistics, count
 from globalbandits.trial.cohort_rule import CohortRule
 from globalbandits.trial.comparators import (
@@ -32,6 +32,7 @@ from globalbandits.trial.tite import TITE, as_patients
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 _PERCENTILES = (10, 50, 90)
 _MAX_ENTRIES = 4_000_000  # numbers in memory at once: trials times cells
@@ -54,6 +55,7 @@ class Outcomes:
     treated: FloatArray  # mean number of patients
     events: FloatArray  # mean number of DLTs
     patients: IntArray  # (run,) patients of each trial
+    above_target: IntArray  # (run,) patients on doses whose rate is above the target
     reasons: dict[str, float]  # why trials ended, and the share of trials
 
 
@@ -149,7 +151,7 @@ class Design:
 
     def simulate(self, truth: Sequence[float], *, runs: int = 2_000, seed: int = 0) -> Outcomes:
         """Simulate trials with these true rates of the doses."""
-        rates = self._as_rates(truth)
+        rates = self.as_rates(truth)
         runs = as_integer("runs", runs, 1, PolicyError)
         if isinstance(self.rule, TITE):
             return self._simulate_tite(self.rule, rates, runs, seed)
@@ -158,8 +160,9 @@ class Design:
         assert isinstance(self.rule, Policy)
         return self._simulate_policy(self.rule, rates, runs, seed)
 
-    def _as_rates(self, truth: Sequence[float]) -> FloatArray:
-        rates = np.asarray(truth, np.float64)
+    def as_rates(self, truth: Sequence[float]) -> FloatArray:
+        """Check the true rates of the doses."""
+        rates = np.asarray(as_floats("truth", truth, PolicyError))
         good = rates.shape == (self.n_doses,) and bool(np.all((rates >= 0) & (rates <= 1)))
         require(good, "truth", f"be {self.n_doses} rates, one per dose", truth, PolicyError)
         return rates
@@ -176,7 +179,7 @@ class Design:
             checkpoints=[self.patients],
             stop=self.stop,
         )
-        data = result.dataset
+        data = require_all_runs(result, runs).dataset
         choice, treated = data["choice"].values[0], data["pulls"].values[0]
         codes = np.zeros(runs, np.int64)
         if self.stop is not None:
@@ -243,6 +246,7 @@ class Design:
             # The expectation given the patients: it has no further sampling error.
             events=mean * rates,
             patients=treated.sum(axis=1),
+            above_target=treated[:, rates > self.target].sum(axis=1),
             reasons={
                 name: share
                 for code, name in ENDS.items()
@@ -270,12 +274,12 @@ class Design:
         frames = {}
         for name, truth in scenarios.items():
             bound = benchmark(truth, self.target, self.patients, runs=runs, seed=seed)
-            places, (_, first) = np.arange(self.n_doses), self._best(self._as_rates(truth))
+            places, (_, first) = np.arange(self.n_doses), self.best_dose(self.as_rates(truth))
             for label, design in self._with(comparators).items():
                 found = design.simulate(truth, runs=runs, seed=seed)
                 frames[name, label] = pd.DataFrame(
                     {
-                        "rate": self._as_rates(truth),
+                        "rate": self.as_rates(truth),
                         "selected": found.selected,
                         "treated": found.treated,
                         "overdosed": np.where(places >= first, found.treated, 0.0),
@@ -308,10 +312,10 @@ class Design:
 
         rows = {}
         for name, truth in scenarios.items():
-            rates = self._as_rates(truth)
+            rates = self.as_rates(truth)
             for label, design in self._with(comparators).items():
                 found = design.simulate(truth, runs=runs, seed=seed)
-                best, first = self._best(rates)
+                best, first = self.best_dose(rates)
                 row = {
                     "correct": found.none if first == 0 else float(found.selected[best]),
                     "above": float(found.selected[first:].sum()),
@@ -329,7 +333,7 @@ class Design:
         table.index = _in_given_order(pd.MultiIndex.from_tuples(rows, names=names), names)
         return table
 
-    def _best(self, rates: FloatArray) -> tuple[int, int]:
+    def best_dose(self, rates: FloatArray) -> tuple[int, int]:
         """Return the best dose, and the first dose above it; 0 if all doses are too toxic."""
         best = int(np.abs(rates - self.target).argmin())
         limit = None if self.stop is None else self.stop.above
@@ -427,12 +431,8 @@ class Design:
         """
         import pandas as pd
 
-        cohorts = as_integer("cohorts", cohorts, 1, PolicyError, maximum=6)
-        rule = "be a rule of cohorts"
-        require(not isinstance(self.rule, TITE), "rule", rule, self.rule, PolicyError)
         rows = []
-        parts = self.learner().parts if self._cohorts is None else None
-        for path, following in self._paths((), self.start, cohorts, parts):
+        for path, following in self._all_paths(cohorts):
             row: dict[str, Any] = {}
             for number, step in itertools.zip_longest(range(1, cohorts + 1), path):
                 row[f"dose_{number}"] = "" if step is None else self.doses[step[0]]
@@ -441,6 +441,20 @@ class Design:
         table = pd.DataFrame(rows)
         numbers = {f"events_{number}": "Int64" for number in range(1, cohorts + 1)}
         return table.astype(numbers)
+
+    def plot_pathways(self, cohorts: int = 3, *, title: str = "") -> "Figure":
+        """Draw all dose-transition pathways of the first cohorts as a tree."""
+        from globalbandits.plots.pathway_tree import pathway_tree
+
+        return pathway_tree(self._all_paths(cohorts), self.doses, title)
+
+    def _all_paths(self, cohorts: int) -> list[tuple[Path, int]]:
+        """Return all pathways of the first cohorts, and the dose after each."""
+        cohorts = as_integer("cohorts", cohorts, 1, PolicyError, maximum=6)
+        rule = "be a rule of cohorts"
+        require(not isinstance(self.rule, TITE), "rule", rule, self.rule, PolicyError)
+        parts = self.learner().parts if self._cohorts is None else None
+        return list(self._paths((), self.start, cohorts, parts))
 
     def _paths(
         self, path: Path, given: int, n_left: int, parts: Parts | None

@@ -36,7 +36,7 @@ from globalbandits.evidence import (
 )
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
-from globalbandits.evidence.stop_rules import reason_to_stop, reasons_to_stop
+from globalbandits.evidence.stop_rules import Stop, reason_to_stop, reasons_to_stop
 from globalbandits.policies.base import Policy, Rules, Setup, State
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
@@ -116,6 +116,7 @@ class Learner:
         self._lineage = Lineage.new()
         # Decisions and rewards in their order, if the policy counts decisions.
         self._record = Record()
+        self._stops: dict[StopWhen, Stop] = {}
         # Increases whenever rewards are learned, forgotten or merged.
         self._version = 0
         self._lock = threading.RLock()
@@ -254,7 +255,9 @@ class Learner:
         require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
         with self._lock:
             parts = self._setup, self._stats, self._state
-            stop = rule.setup(self._model)
+            if rule not in self._stops:
+                self._stops[rule] = rule.setup(self._model)
+            stop = self._stops[rule]
             if rule.is_compiled:
                 return REASONS.get(reason_to_stop(stop, self._stats))
             following = int(self._rules.select(*parts, copy.deepcopy(self._rng)))
@@ -271,6 +274,7 @@ class Learner:
         reward: "float | ArrayLike | None" = None,
         *,
         arm_value: Any = None,
+        decision: str | None = None,
     ) -> None:
         """Learn one reward of an arm, or a batch of rewards. After an error nothing is learned.
 
@@ -279,6 +283,8 @@ class Learner:
             reward: the reward in the model's units, or a sequence of the same length.
             arm_value: the arm's value, such as its price, instead of its index; or a sequence
                 of values.
+            decision: the name of the decision, such as a patient's number, by which `forget` finds
+                the reward; for a single reward and a policy that counts decisions.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=is_batch(reward))
@@ -292,7 +298,7 @@ class Learner:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
                 if self._rules.decide is not None:
-                    self._record.add(index, unit)
+                    self._record.add(index, unit, decision)
                 self._version += 1
 
     def forget(
@@ -302,6 +308,7 @@ class Learner:
         *,
         arm_value: Any = None,
         number: int | None = None,
+        decision: str | None = None,
     ) -> None:
         """Undo one earlier `update` with the same arm and reward.
 
@@ -316,6 +323,7 @@ class Learner:
             arm_value: the arm's value, such as its price, instead of its index.
             number: the observation's number, counted from 1. Without it the search for drift
                 starts over, and a policy that counts decisions forgets the last such reward.
+            decision: the name of the decision, as in `update`; for a policy that counts decisions.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=False)
@@ -329,7 +337,9 @@ class Learner:
         unit = as_unit("reward", reward, self._model.reward_range)
         with self._lock:
             self._check_observed(index, unit, reward)
-            place = None if rebuild is not None else self._record.find(index, unit, number)
+            place = (
+                None if rebuild is not None else self._record.find(index, unit, number, decision)
+            )
             self._evidence.unnote(index, unit, number)
             if rebuild is not None:
                 statistics.uncount(self._stats, index, unit)

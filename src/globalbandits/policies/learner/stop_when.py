@@ -1,7 +1,7 @@
 """`StopWhen`: a rule that ends a trial before its last decision."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -229,6 +229,15 @@ class StopWhen:
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a plain dict."""
         return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_dict(given: object) -> "StopWhen":
+        """Return the rule of a plain dict; the inverse of `to_dict`."""
+        known = {field.name for field in dataclasses.fields(StopWhen)}
+        fits = isinstance(given, Mapping) and given.keys() <= known
+        require(fits, "stop", f"have keys among {', '.join(sorted(known))}", given, PolicyError)
+        assert isinstance(given, Mapping)
+        return StopWhen(**given)
 
 
 def is_marginal(given: object) -> bool:

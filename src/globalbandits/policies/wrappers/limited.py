@@ -16,7 +16,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
-from globalbandits.model.tables import Tables, evaluate
+from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.shared.worth import worth_of
@@ -39,7 +39,7 @@ MIN_REWARDS_TO_ELIMINATE = 3
 class Setup(NamedTuple):
     """The model's tables, the inner policy's setup, and the limits."""
 
-    tables: Tables
+    tables: Any  # of a model with one unknown number or several
     inner: Any
     largest_step_up: int
     largest_step_down: int
@@ -486,7 +486,7 @@ class Limited(WrapperPolicy):
         if first_eliminated(setup, stats) <= setup.low:
             return f"arm {setup.low}, the lowest, is eliminated; stop"
         if not self.admissible(setup, stats, state):
-            return "all arms within the limits have max_open decisions without a reward; wait"
+            return "all arms within the limits have max_open decisions without a reward; wait for a reward"
         return super().no_arm(setup, stats, state)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from globalbandits.model import AnyModel
 from globalbandits.model.files import MOST_ARMS
 from globalbandits.model.files import build_model as model_from_data
 from globalbandits.policies.base import Policy
+from globalbandits.policies.learner import StopWhen
 
 MODES = ("live", "shadow", "paused")
 LATE_RULES = ("accept", "refuse")
@@ -59,6 +60,8 @@ class Settings:
         default_reward: the reward that is learned if none was reported by the deadline.
         late: whether a reward after the deadline is learned (``accept``) or refused (``refuse``)
             if no default was learned.
+        stop: a stopping rule as a dict, see `StopWhen`. Once it applies, no new decisions are made,
+            but rewards are still learned and can be corrected.
     """
 
     model: Mapping[str, Any]
@@ -71,6 +74,7 @@ class Settings:
     deadline_seconds: float | None = None
     default_reward: float | None = None
     late: str = "accept"
+    stop: Mapping[str, Any] | None = None
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> "Settings":
@@ -115,6 +119,8 @@ class Settings:
         """
         model, policy = self.build()
         policy.setup(model)
+        if self.stop is not None:
+            StopWhen.from_dict(self.stop).setup(model)
         for name, allowed in (("mode", MODES), ("late", LATE_RULES)):
             require_known(name, getattr(self, name), allowed, ServiceError)
         share = as_float("held_back", self.held_back, ServiceError)
