@@ -12,6 +12,11 @@ from .environments.arcsine import ArcsineBetaNoise as ArcsineBetaNoise
 from .environments.bias import Bias as Bias
 from .environments.bias import FixedBias as FixedBias
 from .environments.bias import UniformBias as UniformBias
+from .environments.delay import Delay as Delay
+from .environments.delay import DelayRules as DelayRules
+from .environments.delay import FixedDelay as FixedDelay
+from .environments.delay import GeometricDelay as GeometricDelay
+from .environments.delay import UniformDelay as UniformDelay
 from .environments.drift import Drift as Drift
 from .environments.drift import DriftRules as DriftRules
 from .environments.drift import GivenPath as GivenPath
@@ -62,6 +67,7 @@ from .lab.league import Scenario as Scenario
 from .lab.league import Standings as Standings
 from .lab.league import league as league
 from .model import Holder as Holder
+from .model import NormalPrior as NormalPrior
 from .model import Region as Region
 from .model import RegionalModel as RegionalModel
 from .model import RewardModel as RewardModel
@@ -73,6 +79,7 @@ from .policies import ArmReport as ArmReport
 from .policies import Explanation as Explanation
 from .policies import Learner as Learner
 from .policies import Policy as Policy
+from .policies import Probabilities as Probabilities
 from .policies import Rules as Rules
 from .policies import StopWhen as StopWhen
 from .policies import register as register
@@ -111,6 +118,7 @@ from .policies.structured.ucb_s import UCBS as UCBS
 from .policies.windows.discounted_ucb import DiscountedUCB as DiscountedUCB
 from .policies.windows.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
 from .policies.wrappers.guarded import Guarded as Guarded
+from .policies.wrappers.hold import Hold as Hold
 from .policies.wrappers.limited import Limited as Limited
 from .policies.wrappers.safe import Safe as Safe
 from .service.client import AsyncClient as AsyncClient

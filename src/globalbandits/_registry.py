@@ -1,4 +1,4 @@
-"""The registry of specifications: policies, noises, drifts and biases, by family and kind.
+"""The registry of specifications: policies, noises, drifts, biases and delays, by family and kind.
 
 A specification is a frozen dataclass. Registration gives it a kind, the short text that names
 it in dicts, spec files, saved states and messages of the service.
@@ -28,6 +28,7 @@ _FAMILIES = {
     "noise": Family("kind", True, ScenarioError, {}),
     "drift": Family("kind", True, ScenarioError, {}),
     "bias": Family("kind", True, ScenarioError, {}),
+    "delay": Family("kind", True, ScenarioError, {}),
 }
 
 
@@ -53,7 +54,7 @@ class Specification:
     def from_dict(cls, spec: str | Mapping[str, Any]) -> Self:
         """The specification that a plain dict describes; the inverse of `to_dict`.
 
-        A noise, a drift or a bias may also be given by its kind alone.
+        A noise, a drift, a bias or a delay may also be given by its kind alone.
 
         >>> from globalbandits.environments import Noise
         >>> Noise.from_dict("beta")
@@ -84,7 +85,7 @@ _S = TypeVar("_S", bound=type[Specification])
 
 
 def register(kind: str) -> Callable[[_S], _S]:
-    """Class decorator: let a policy, noise, drift or bias be named by ``kind``."""
+    """Class decorator: let a policy, noise, drift, bias or delay be named by ``kind``."""
 
     def add(added: _S) -> _S:
         family = _FAMILIES[added.family]

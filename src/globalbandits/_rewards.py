@@ -48,7 +48,9 @@ def index_of(value: Any, arms: tuple[Any, ...], name: str = "arm_value") -> int:
 def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) -> Any:
     """The index of the arm with a user-facing value, or the indices for a batch of values."""
     if arm is not None:
-        raise RewardError(f"arm_value must not be given beside arm, got {arm_value!r} and {arm!r}")
+        raise RewardError(
+            f"arm_value must not be given together with arm, got {arm_value!r} and {arm!r}"
+        )
     if not many:
         return index_of(arm_value, arms)
     require(is_batch(arm_value), "arm_value", "be as many as the rewards", arm_value, RewardError)
@@ -56,11 +58,15 @@ def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) ->
 
 
 def as_allowed(allowed: Any, n_arms: int) -> list[int]:
-    """Check a non-empty collection of arm indices."""
+    """Check a non-empty collection of arm indices; return them in increasing order, each once.
+
+    >>> as_allowed({3, 1}, 4)
+    [1, 3]
+    """
     given = list(allowed) if isinstance(allowed, Set) else allowed
     arms = as_list("allowed", given, "be indices of arms", RewardError)
     require(len(arms) > 0, "allowed", "leave at least one arm", allowed, RewardError)
-    return [as_arm("allowed", arm, n_arms) for arm in arms]
+    return sorted({as_arm("allowed", arm, n_arms) for arm in arms})
 
 
 def nearest(arm: int, allowed: Sequence[int]) -> int:

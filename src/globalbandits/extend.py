@@ -1,4 +1,4 @@
-"""What authors of policies, noises, drifts, biases, model families and stores need.
+"""What authors of policies, noises, drifts, biases, delays, model families and stores need.
 
 Names in this module are stable; the modules behind it may move. Every function that reads
 `Tables`, `VectorTables` or `Statistics` is in the subset of Python that Numba compiles, so the
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from globalbandits._registry import register
 from globalbandits.environments.bias import Bias
+from globalbandits.environments.delay import Delay, DelayRules
 from globalbandits.environments.drift import Drift, DriftRules
 from globalbandits.environments.noise import Noise, NoiseRules
 from globalbandits.errors import ModelError, PolicyError, ScenarioError, StoreError
@@ -32,8 +33,13 @@ from globalbandits.policies.base import Policy, Rules, stateless
 from globalbandits.policies.shared.index import Setup as TablesOnly
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.policies.shared.worth import (
+    choose_any,
+    choose_best_offered,
+    choose_bound_offered,
     choose_by_worth,
     choose_largest,
+    choose_offered,
+    is_offered,
     worth_of,
     worth_within,
 )
@@ -54,6 +60,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Bias",
     "Curves",
+    "Delay",
+    "DelayRules",
     "Drift",
     "DriftRules",
     "Envelope",
@@ -76,14 +84,19 @@ __all__ = [
     "are_part",
     "assign",
     "check_policy",
+    "choose_any",
+    "choose_best_offered",
+    "choose_bound_offered",
     "choose_by_worth",
     "choose_in_cell",
     "choose_largest",
+    "choose_offered",
     "clear",
     "count",
     "evaluate",
     "find_cell",
     "gradients_at",
+    "is_offered",
     "means_at",
     "no_estimate",
     "no_statistics",

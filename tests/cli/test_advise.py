@@ -3,11 +3,17 @@
 import json
 import math
 import random
+import time
+from contextlib import closing
 
 import pytest
 
 import globalbandits as gb
 from globalbandits.cli import main
+from globalbandits.service.log import Log
+from globalbandits.service.log.retention import prune
+from globalbandits.service.log.transfer import export_lines
+from globalbandits.service.stores import SQLiteStore
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 
@@ -93,50 +99,85 @@ def test_after_a_refutation_the_rewards_advise(run, shop):
     assert (said["arm"], said["worth"], said["refuted"]) == (8.0, 6.5, True)
 
 
-EXPORT = [
-    {"type": "log", "format": "globalbandits.log", "version": 1, "library": "0"},
-    {"type": "bandit", "id": 7, "tenant": "t", "name": "shop", "seed": 1, "version": 4, "at": 0},
-    {"type": "event", "bandit": 7, "seq": 1, "kind": "reward", "decision": "a", "arm": 1,
-     "value": 1.0, "at": 0},
-    {"type": "event", "bandit": 7, "seq": 2, "kind": "reward", "decision": "b", "arm": 2,
-     "value": 1.0, "at": 0},
-    {"type": "event", "bandit": 7, "seq": 3, "kind": "default", "decision": "c", "arm": 6,
-     "value": 0.0, "at": 0},
-    {"type": "event", "bandit": 7, "seq": 4, "kind": "retraction", "decision": "b", "arm": 2,
-     "value": 1.0, "at": 0},
-]  # fmt: skip
+@pytest.fixture(scope="module")
+def service_log():
+    """A bandit with a control group, a retraction, a correction, a default and a new arm."""
+    log = Log(SQLiteStore(":memory:"), compiled=False)
+    model = gb.demand.exponential(PRICES, cost=1.5).to_dict()
+    spec = {"model": model, "policy": {"policy": "ucb1"}, "incumbent": 3.0, "held_back": 0.5}
+    log.create("shop", spec)
+    shown = []
+    for number, reward in enumerate([1.0, 1.0, 0.0, 1.0]):
+        decision = log.decide("shop", f"request-{number}").decision
+        shown.append(decision.shown)
+        log.reward("shop", decision.id, reward)
+        if number == 1:
+            log.retract("shop", decision.id)
+        if number == 2:
+            log.retract("shop", decision.id)
+            log.reward("shop", decision.id, 1.0)
+    log.change("shop", {"model": model | {"arms": [*PRICES, 9.0]}, "incumbent": 9.0})
+    log.change("shop", {"mode": "shadow"})
+    decision = log.decide("shop", "request-9").decision
+    log.reward("shop", decision.id, 0.0)
+    log.decide("shop", "request-10")
+    assert decision.shown == 7
+    kept = [shown[0], shown[2], shown[3], 7]
+    yield log, kept, [1.0, 1.0, 1.0, 0.0]
+    log.close()
 
 
-def write_export(folder, rows):
-    spec = (folder / "model.json").read_text()
-    lines = [json.dumps(row | {"spec": spec} if row["type"] == "bandit" else row) for row in rows]
-    (folder / "export.ndjson").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def write_export(log, folder):
+    lines = export_lines(log.store, log.store.bandits())
+    (folder / "export.ndjson").write_text("".join(lines), encoding="utf-8")
 
 
-def test_the_export_of_the_service_is_read(run, shop):
-    write_export(shop, EXPORT)
-    said = json.loads(run("export.ndjson", "--baseline", "3", "--json")[1])
-    same = gb.evidence_from_log(gb.load_model(shop / "model.json"), [1, 6], [1.0, 0.0])
-    assert said["interval"]["n_observations"] == 2
+def test_the_export_of_the_service_is_read(run, shop, service_log):
+    log, arms, rewards = service_log
+    write_export(log, shop)
+    said = json.loads(run("export.ndjson", "--baseline", "9", "--json")[1])
+    model = gb.demand.exponential([*PRICES, 9.0], cost=1.5)
+    same = gb.evidence_from_log(model, arms, rewards)
+    assert said["interval"]["n_observations"] == 4
     assert said["interval"]["low"] == same.interval().low
     assert said["earnings"]["model_free"]["n_baseline"] == 1
-    assert run("export.ndjson", "--file", "model.json")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("rows", "options", "message"),
-    [
-        ([*EXPORT, EXPORT[1] | {"id": 8, "name": "two"}], (), "bandit must be given for several"),
-        (EXPORT, ("--bandit", "b"), "bandit must be one of the export's, shop, got 'b'"),
-        (EXPORT[:2], (), "log must have a reward, got none of 'shop'"),
-        ([*EXPORT, {"type": "base", "bandit": 7}], (), "got a pruned bandit 'shop'"),
-    ],
-)
-def test_exports_that_cannot_be_read(run, shop, rows, options, message):
-    write_export(shop, rows)
-    code, _, err = run("export.ndjson", *options)
+    assert said["earnings"]["model_free"]["amount"] == same.earnings(7).model_free.amount
+    code, _, err = run("export.ndjson", "--file", "model.json")  # it lacks the new price
     assert code != 0
-    assert message in " ".join(err.split())
+    assert "arm must be one of the arms 2.0, 3.0" in err
+    assert run("export.ndjson", "--bandit", "shop")[0] == 0
+
+
+def test_exports_that_cannot_be_read(run, shop, service_log, tmp_path):
+    log = service_log[0]
+    write_export(log, shop)
+
+    def fails(*options):
+        code, _, err = run("export.ndjson", *options)
+        assert code != 0
+        return " ".join(err.split())
+
+    assert "bandit must be one of the export's, shop, got 'b'" in fails("--bandit", "b")
+    whole = (shop / "export.ndjson").read_text()
+    (shop / "export.ndjson").write_text(whole[: len(whole) // 2])
+    assert "line " in fails()
+    (shop / "export.ndjson").write_text("{}\n")
+    assert "line 1: must be a JSON object with a type" in fails()
+    with closing(Log(SQLiteStore(tmp_path / "other.db"), compiled=False)) as other:
+        model = gb.demand.exponential(PRICES).to_dict()
+        other.create("one", {"model": model, "policy": {"policy": "wagp"}})
+        write_export(other, shop)
+        assert "log must have a reward, got none of 'one'" in fails()
+        other.create("two", {"model": model, "policy": {"policy": "wagp"}})
+        write_export(other, shop)
+        assert "bandit must be given for several bandits, one, two, got None" in fails()
+        for number in range(3):
+            decision = other.decide("one", str(number)).decision
+            other.reward("one", decision.id, 0.0)
+        row = next(row for row in other.store.bandits() if row.name == "one")
+        prune(other.store, row, time.time_ns() // 1000 + 10**6)
+        write_export(other, shop)
+        assert "log must have all events, got a pruned bandit 'one'" in fails("--bandit", "one")
 
 
 def test_the_figure_has_title_units_and_error_bars(shop):

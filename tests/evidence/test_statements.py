@@ -117,7 +117,9 @@ def test_overwhelming_and_absent_evidence():
     assert (huge.e_value, huge.p_value) == (math.inf, 0.0)
     small = dataclasses.replace(MODEL, log_e_value=-3.0)
     assert small.p_value == 1.0
-    assert dataclasses.replace(DRIFT, log_e_value=5000.0).e_value == math.inf
+    huge = dataclasses.replace(DRIFT, log_e_value=5000.0)
+    assert huge.e_value == math.inf
+    assert "e-value above 1e+300, alpha" in str(huge)
 
 
 @pytest.mark.parametrize("ask", ["interval", "contenders"])

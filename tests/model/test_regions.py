@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
+from globalbandits.model.analysis.refinement import find_minimum
 from globalbandits.model.tables import choose_in_cell, find_cell, suboptimality_distance
 from tests.model.families import PRICES, THREE_ARMS, pricing
 
@@ -250,3 +251,58 @@ def test_means_and_gaps_take_arrays():
     assert np.array_equal(model.means(0.4), PRICES * (1 - PRICES * 0.4) ** 2)
     with pytest.raises(ModelError, match=r"theta must lie in \[0, 1\], got 1.5"):
         model.means([0.5, 1.5])
+
+
+def counted(function):
+    def call(index, places):
+        call.n += 1
+        return function(index, places)
+
+    call.n = 0
+    return call
+
+
+def test_a_search_stops_where_a_convex_function_stays_above_zero():
+    low, high = np.zeros(3), np.ones(3)
+    lift = np.array([0.1, 1e-3, 2.0])
+    bowl = counted(lambda index, x: lift[index] + (x - 0.6) ** 2)
+    ends = lift + 0.36, lift + 0.16
+    _, slow = find_minimum(bowl, low, high)
+    n_slow, bowl.n = bowl.n, 0
+    _, fast = find_minimum(bowl, low, high, at_ends=ends)
+    assert n_slow == 47
+    assert bowl.n < 20
+    assert (fast > 0.0).all()
+    assert (slow > 0.0).all()
+
+
+def test_a_search_finds_every_dip_below_zero():
+    """Dips of all depths and places, some narrower than a thousandth of the bracket."""
+    rng = np.random.default_rng(3)
+    bottom, depth = rng.uniform(0.02, 0.98, 300), 10.0 ** rng.uniform(-13, -2, 300)
+    ends = bottom**2 - depth, (1 - bottom) ** 2 - depth
+    wanted = (ends[0] > 0) & (ends[1] > 0)
+    _, found = find_minimum(
+        lambda index, x: (x - bottom[index]) ** 2 - depth[index],
+        np.zeros(300),
+        np.ones(300),
+        at_ends=ends,
+    )
+    assert wanted.sum() > 250
+    assert (found[wanted] <= 0.0).all()
+
+
+def test_few_evaluations_build_a_model():
+    """The number of calls of the mean decides how long a cold bandit takes."""
+    calls = []
+
+    def mean(theta, price):
+        calls.append(1)
+        return 1.0 / (1.0 + np.exp(theta * price - 2.0))
+
+    prices = [2.0 + 0.37 * place for place in range(12)]
+    model = gb.RewardModel(
+        mean, prices, (0.05, 3.0), value=lambda sold, price: (price - 1.5) * sold
+    )
+    assert len(model.regions) > 3
+    assert len(calls) < 400

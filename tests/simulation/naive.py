@@ -8,10 +8,12 @@ from globalbandits.simulation.play.job import Records
 from globalbandits.statistics import count, no_statistics
 
 
-def naive_records(env, policies, horizon, times, *, runs, seed, first_run=0, evidence=False):
+def naive_records(
+    env, policies, horizon, times, *, runs, seed, first_run=0, evidence=False, batch=1
+):
     """What the simulator should record, from the parts' own functions and NumPy's generators."""
     per_run = [
-        [_play(env, policy, horizon, times, seed, first_run + run) for policy in policies]
+        [_play(env, policy, horizon, times, seed, first_run + run, batch) for policy in policies]
         for run in range(runs)
     ]
 
@@ -35,12 +37,26 @@ def naive_records(env, policies, horizon, times, *, runs, seed, first_run=0, evi
     )
 
 
-def _play(env, policy, horizon, times, seed, run):
+def _delayed(env, arm, reward, u):
+    """Rounds until a reward is known, None for never, and the reward as it is reported."""
+    if env.delay is None:
+        return 0, reward
+    delay = env.delay.rules.draw(env.delay.parameters(env.model.n_arms), arm, u)
+    deadline = env.delay.deadline
+    if deadline is None:
+        return (None if delay < 0 else delay), reward
+    in_time = reward > 0.0 and 0 <= delay <= deadline
+    return (delay, reward) if in_time else (deadline, 0.0)
+
+
+def _play(env, policy, horizon, times, seed, run, batch=1):
     model, noise = env.model, env.noise
     parameters = noise.parameters(model)
     low, high = model.reward_range
     uniforms = generator(Stream.REWARD, seed, run).random(horizon)
     moves = generator(Stream.DRIFT, seed, run).random(horizon)
+    late = generator(Stream.DELAY, seed, run).random(horizon)
+    waiting = []  # (step in which the delay is over, arm, reward), in the order of decisions
     shifts = np.zeros(model.n_arms)
     if env.bias is not None:
         shifts = env.bias.shifts(model.n_arms, generator(Stream.BIAS, seed, run))
@@ -59,9 +75,18 @@ def _play(env, policy, horizon, times, seed, run):
         worth = np.array([float(model.worth_of(k, paid[k])) for k in range(model.n_arms)])
         shape = noise.rules.prepare(parameters, arm, (paid[arm] - low) / (high - low))
         reward = noise.rules.draw(parameters, arm, shape, uniforms[step])
-        count(stats, arm, reward)
-        add(histogram, arm, reward, 1.0)
-        rules.update(setup, stats, state, arm, reward)
+        if rules.decide is not None:
+            rules.decide(setup, stats, state, arm)
+        delay, reward = _delayed(env, arm, reward, late[step])
+        if delay is not None:
+            waiting.append((step + delay, arm, reward))
+        if (step + 1) % batch == 0 or step + 1 == horizon:
+            known = [entry for entry in waiting if entry[0] <= step]
+            waiting = [entry for entry in waiting if entry[0] > step]
+            for _, known_arm, known_reward in known:
+                count(stats, known_arm, known_reward)
+                add(histogram, known_arm, known_reward, 1.0)
+                rules.update(setup, stats, state, known_arm, known_reward)
         pulls[arm] += 1
         regret += worth.max() - worth[arm]
         nominal_regret += model.gaps(theta)[arm]
@@ -77,6 +102,6 @@ def _play(env, policy, horizon, times, seed, run):
         **kept,
         "pulls": pulls,
         "last_suboptimal": last_suboptimal,
-        "choice": int(rules.select(setup, stats, state, rng)),
+        "choice": int((rules.recommend or rules.select)(setup, stats, state, rng)),
         "bias": shifts,
     }

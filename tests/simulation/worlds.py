@@ -34,11 +34,12 @@ def records_of(
     times=20,
     first_run=0,
     evidence=False,
+    batch=1,
 ):
     """Everything that is recorded, without threads."""
     named = {policy.label: policy for policy in policies}
     checkpoints = checkpoint_times(horizon, times)
-    job = make_job(env, named, horizon, checkpoints, seed, evidence=evidence)
+    job = make_job(env, named, horizon, checkpoints, seed, evidence=evidence, batch=batch)
     arena = Arena(job, engine or Engine(), States(seed, first_run, runs), block)
     records = empty_records(job, runs)
     assert arena.play(first_run, runs, records, 0, lambda n_steps: True) == runs

@@ -28,6 +28,9 @@ class Stream(IntEnum):
     REQUEST = 6
     POPULATION = 7
     WORLD = 8
+    PROBABILITIES = 9
+    MARKET = 10
+    DELAY = 11
 
 
 def key_words(stream: Stream, seed: int, run: int) -> list[int]:

@@ -59,6 +59,8 @@ class BanditEnv(gymnasium.Env):  # type: ignore[misc]
             environment,
             ScenarioError,
         )
+        rule = "have no delay: a step returns its reward"
+        require(environment.delay is None, "environment", rule, environment.delay, ScenarioError)
         require(render_mode is None, "render_mode", "be None", render_mode, ScenarioError)
         self.environment = environment
         self.horizon = as_integer("horizon", horizon, 1, ScenarioError)

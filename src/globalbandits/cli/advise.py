@@ -1,7 +1,5 @@
 """``globalbandits advise``: recommend an arm from a log of decisions."""
 
-import json as json_module
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -15,7 +13,7 @@ from globalbandits.errors import EvidenceError
 if TYPE_CHECKING:
     from globalbandits._types import FloatArray
     from globalbandits.evidence import Evidence
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
 
 
 def advise(
@@ -163,56 +161,48 @@ def _observed_advice(evidence: "Evidence") -> "tuple[FloatArray, int | None, str
 class _Export(NamedTuple):
     """The decisions of one exported bandit that have a reward."""
 
-    model: "RewardModel"
+    model: "AnyModel"
     arms: list[int]
     rewards: list[float]
 
 
 def _read_export(path: Path, bandit: str | None) -> _Export:
-    """Read the service's export: one JSON object per line. Retracted rewards are left out."""
-    from globalbandits.model import RewardModel
+    """Read the service's export, as an import would. Retracted rewards are left out."""
+    from globalbandits.service.log.load import kept_snapshot
+    from globalbandits.service.log.settings import Settings
+    from globalbandits.service.log.transfer import import_lines
+    from globalbandits.service.stores import SQLiteStore
+    from globalbandits.service.stores.records import DECISION, RETRACTION
 
-    names: dict[int, str] = {}
-    specs: dict[int, Any] = {}
-    rewards: dict[int, dict[str, tuple[int, float]]] = {}
-    for row in _json_rows(path):
-        kind = row.get("type")
-        if kind == "bandit":
-            names[row["id"]], specs[row["id"]] = row["name"], row["spec"]
-            rewards[row["id"]] = {}
-        elif kind == "base":
-            raise EvidenceError(
-                f"log must have all events, got a pruned bandit {names.get(row['bandit'])!r}"
-            )
-        elif kind == "event" and row["kind"] == "retraction":
-            rewards[row["bandit"]].pop(row["decision"], None)
-        elif kind == "event":
-            rewards[row["bandit"]][row["decision"]] = int(row["arm"]), float(row["value"])
-    known = sorted(names.values())
-    chosen = [id for id, name in names.items() if bandit is None or name == bandit]
-    if len(chosen) != 1:
-        rule = "be one of the export's" if bandit is not None else "be given for several bandits"
-        raise EvidenceError(f"bandit must {rule}, {', '.join(known)}, got {bandit!r}")
-    (id,) = chosen
-    if not rewards[id]:
-        raise EvidenceError(f"log must have a reward, got none of {names[id]!r} in {path}")
-    arms, values = zip(*rewards[id].values(), strict=True)
-    return _Export(RewardModel.from_dict(json_module.loads(specs[id])), list(arms), list(values))
-
-
-def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file with one JSON object per line."""
+    store = SQLiteStore(":memory:")
     try:
         with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                row = json_module.loads(line)
-                if not isinstance(row, dict):
-                    raise EvidenceError(f"log must have a JSON object in line {number}")
-                yield row
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, EvidenceError):
-            raise
+            import_lines(store, lines)
+        rows = store.bandits()
+        chosen = [row for row in rows if bandit is None or row.name == bandit]
+        if len(chosen) != 1:
+            rule = "be one of the export's" if not chosen else "be given for several bandits"
+            known = ", ".join(sorted(row.name for row in rows))
+            raise EvidenceError(f"bandit must {rule}, {known}, got {bandit!r}")
+        row = chosen[0]
+        if kept_snapshot(store, row) is not None:
+            raise EvidenceError(f"log must have all events, got a pruned bandit {row.name!r}")
+        learned: dict[str, tuple[int, float]] = {}
+        for event in store.events(row.id):
+            if event.kind == RETRACTION:
+                learned.pop(event.decision, None)
+            elif event.kind != DECISION:
+                learned[event.decision] = event.arm, event.value
+        # The newest settings have the arms of all earlier ones.
+        model, _ = Settings.from_log(store.settings(row.id)[-1].body).build()
+    except (OSError, UnicodeDecodeError) as error:
         raise EvidenceError(f"log must be a readable export, got {path}: {error}") from None
+    finally:
+        store.close()
+    if not learned:
+        raise EvidenceError(f"log must have a reward, got none of {row.name!r} in {path}")
+    arms, rewards = zip(*learned.values(), strict=True)
+    return _Export(model, list(arms), list(rewards))
 
 
 def _read(

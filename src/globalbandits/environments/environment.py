@@ -1,4 +1,4 @@
-"""`Environment`: a model at its true parameter, with noise, drift, bias or another truth."""
+"""`Environment`: a model at its true parameter, with noise, drift, bias, delay or another truth."""
 
 import dataclasses
 import math
@@ -10,6 +10,7 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_float, require
 from globalbandits.environments.bias import Bias
+from globalbandits.environments.delay import Delay
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.noise import BernoulliNoise, BetaNoise, Noise
 from globalbandits.environments.population import Population
@@ -46,6 +47,8 @@ class Environment:
             arms, an array with a mean per arm, or a function of (time, arm) that returns a mean.
             Times count from 1. Regret is computed from these means.
         truth_theta: the parameter of a truth that is a model; a dict for a `VectorModel`.
+        delay: how many rounds after its decision a reward becomes known, such as
+            ``GeometricDelay(200)``; None if every reward is known before the next decision.
 
     >>> import globalbandits as gb
     >>> model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
@@ -70,6 +73,7 @@ class Environment:
     bias: Bias | None = None
     truth: Truth | None = None
     truth_theta: float | Mapping[str, float] | tuple[float, ...] | None = None
+    delay: Delay | None = None
 
     def __post_init__(self) -> None:
         """Check every part against the model."""
@@ -97,6 +101,9 @@ class Environment:
             both = isinstance(self.theta, Population) and self.theta.shifts is not None
             rule = "be None with a population that has shifts"
             require(not both, "bias", rule, self.bias, ScenarioError)
+        if self.delay is not None:
+            _check_part("delay", self.delay, Delay)
+            self.delay.parameters(self.model.n_arms)
         if self.truth is None:
             none = self.truth_theta is None
             require(none, "truth_theta", "come with a truth", self.truth_theta, ScenarioError)
@@ -226,6 +233,8 @@ class Environment:
         } | {name: None if part is None else part.to_dict() for name, part in parts.items()}
         if self.truth is not None:
             whole["truth"] = describe(self.model, self.truth, self.truth_theta)
+        if self.delay is not None:
+            whole["delay"] = self.delay.to_dict()
         return whole
 
     def _best_arms(self) -> list[int]:

@@ -63,6 +63,11 @@ def _e_value(log_e_value: float) -> float:
     return math.exp(log_e_value) if log_e_value < _MAX_LOG_E_VALUE else math.inf
 
 
+def _e_value_text(log_e_value: float) -> str:
+    """An e-value in words; one beyond the range of floats is a bound, not "inf"."""
+    return f"{_e_value(log_e_value):.3g}" if log_e_value < _MAX_LOG_E_VALUE else "above 1e+300"
+
+
 class Statement:
     """A result with a one-sentence summary (`str`) and an explanation."""
 
@@ -213,10 +218,11 @@ class ModelEvidence(Statement):
         end = f" at the {self.end} end of the domain" if self.end else ""
         largest = ""
         if self.peak_log_e_value > max(self.log_e_value, 0.0):
-            largest = f", at its largest {self.peak_e_value:.3g}"
+            largest = f", at its largest {_e_value_text(self.peak_log_e_value)}"
+        seen = counted(self.n_observations, "observation")
         return (
-            f"e-value {self.e_value:.3g} against the model{largest} (p {self.p_value:.3g}, least "
-            f"refuted {where}{end}, {counted(self.n_observations, 'observation')})"
+            f"e-value {_e_value_text(self.log_e_value)} against the model{largest} "
+            f"(p {self.p_value:.3g}, least refuted {where}{end}, {seen})"
         )
 
     def explain(self) -> str:
@@ -342,7 +348,7 @@ class Drift(Statement):
 
     def __str__(self) -> str:
         seen = counted(self.n_observations, "observation")
-        how = f"e-value {self.e_value:.3g}, alpha {self.alpha:g}, {seen}"
+        how = f"e-value {_e_value_text(self.log_e_value)}, alpha {self.alpha:g}, {seen}"
         if not self.alarm:
             return f"no change found ({how})"
         if self.between is None:
@@ -485,7 +491,8 @@ def earned_without_model(
     bottom, top = model.reward_range
     means = np.divide(statistics.sums, counts, out=np.full(counts.size, 0.5), where=counts > 0)
     spread = np.maximum(statistics.squares - counts * means**2, 0.0)
-    # An arm with a single reward has no spread of its own; a coin's is the largest possible.
+    # An arm with a single reward has no spread of its own. A Bernoulli variance of 1/4 is the
+    # largest possible.
     variance = np.where(counts > 1, spread / np.maximum(counts - 1.0, 1.0), 0.25)
     amount, low, high, noise = 0.0, 0.0, 0.0, 0.0
 

@@ -177,7 +177,7 @@ def parse_trial(content: Mapping[str, Any]) -> Trial:
     first = next(iter(content["scenarios"].values()))
     n_doses = len(first) if isinstance(first, list) else 0
     n_doses = n_doses if model is None else model.n_arms
-    common = {
+    common: dict[str, Any] = {
         "doses": _parse_doses(content.get("doses"), n_doses),
         "target": target,
         "patients": patients,
@@ -239,7 +239,8 @@ def _parse_design(
             return Design(rule=build(**options), **common)
         if stop is not None and "stop" in known:
             options["stop"] = stop
-        return build(**common | options)
+        found: Design = build(**{**common, **options})
+        return found
 
 
 def _parse_model(content: object, target: float) -> AnyModel:

@@ -83,6 +83,8 @@ class Tables(NamedTuple):
     value_slope: FloatArray  # (n_arms,) value at mean 1 minus value at mean 0
     value_offset: FloatArray  # (n_arms,) value at mean 0
     affine_increasing: bool  # whether value is slope * mean + offset, slope > 0, for every arm
+    # Arms are the cells of this number of contexts, all arms of the first context first.
+    n_contexts: int = 1
 
 
 def evaluate(curves: Curves, arm: int, x: float) -> float:

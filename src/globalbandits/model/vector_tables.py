@@ -40,6 +40,7 @@ class VectorTables(NamedTuple):
     value_slope: FloatArray
     value_offset: FloatArray
     affine_increasing: bool
+    n_contexts: int = 1  # as in `Tables`
 
 
 def first_node(x: float, n_nodes: int) -> int:

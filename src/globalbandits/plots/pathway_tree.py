@@ -48,9 +48,9 @@ def pathway_tree(
                 before = rows[start[:-1]]
                 origin = len(start) - 1, 0.5 * (before[0] + before[-1])
                 axes.plot(*zip(origin, place, strict=True), color=QUIET, linewidth=0.7, zorder=1)
-                near = [0.28 * a + 0.72 * b for a, b in zip(origin, place, strict=True)]
+                x, y = (0.28 * a + 0.72 * b for a, b in zip(origin, place, strict=True))
                 box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
-                axes.text(*near, f"{start[-1][1]}", ha="center", va="center", size=6.5, bbox=box)
+                axes.text(x, y, f"{start[-1][1]}", ha="center", va="center", size=6.5, bbox=box)
             dose = following[start]
             face = _STOP_COLOR if dose < 0 else shades(0.15 + 0.6 * dose / max(1, len(doses) - 1))
             label = "stop" if dose < 0 else doses[dose]

@@ -15,13 +15,20 @@ from globalbandits.policies.base import (
     registered,
     stateless,
 )
-from globalbandits.policies.learner import ArmReport, Explanation, Learner, StopWhen
+from globalbandits.policies.learner import (
+    ArmReport,
+    Explanation,
+    Learner,
+    Probabilities,
+    StopWhen,
+)
 
 __all__ = [
     "ArmReport",
     "Explanation",
     "Learner",
     "Policy",
+    "Probabilities",
     "Rules",
     "Setup",
     "State",

@@ -7,12 +7,12 @@ subset of Python that Numba compiles, and the spec class.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from globalbandits import _registry
 from globalbandits._registry import Specification, register
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.errors import PolicyError
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.statistics import Statistics
@@ -27,12 +27,14 @@ __all__ = [
     "State",
     "register",
     "registered",
+    "require_masks",
     "require_one_number",
     "stateless",
 ]
 
 Setup = Any  # a NamedTuple whose first field is `tables`
 State = Any  # a NamedTuple of arrays, changed in place
+SelectAmong = Callable[[Setup, Statistics, State, IntArray, Any], int]  # see `Rules`
 
 
 class NoState(NamedTuple):
@@ -42,9 +44,9 @@ class NoState(NamedTuple):
 class Rules(NamedTuple):
     """The functions of one policy.
 
-    Arguments start with (setup, stats, state). `select`, `update`, `estimate` and `rebuild` are
-    compiled into the simulator's loop; a live learner calls the same functions. Rewards are on
-    the unit scale.
+    Arguments start with (setup, stats, state). `select`, `select_among`, `update`, `estimate` and
+    `rebuild` are compiled into the simulator's loop; a live learner calls the same functions.
+    Rewards are on the unit scale.
 
     Attributes:
         init: ``init(setup) -> state``: the state before any reward. Plain Python, not compiled.
@@ -56,7 +58,7 @@ class Rules(NamedTuple):
         rebuild: ``rebuild(setup, stats, state)``: derive the whole state from the statistics,
             overwriting what it holds. A learner uses it to forget, merge, restart and be
             restored. None if the order of rewards matters: then a learner can neither forget nor
-            be merged, and the whole state is saved.
+            be merged, and the whole state is saved. Fields that follow from decisions stay.
         kept: fields of the state that are saved because the statistics do not determine every
             bit of them, such as sums with rounding errors or numbers of the last fit. A restored
             state is rebuilt, then these fields are read. Without `resume` each of them must
@@ -65,13 +67,17 @@ class Rules(NamedTuple):
             fields if `rebuild` is None). It derives the other fields, and returns False if no
             learner with these statistics can have the kept ones. Plain Python, not compiled.
         decide: ``decide(setup, stats, state, arm)``: count a decision, for a policy whose limits
-            count decisions and not only rewards. The learner then keeps the order of decisions and
-            rewards, and forgets a reward by recomputing the state from the others.
+            count decisions and not only rewards. Without `rebuild` the learner then keeps the order
+            of decisions and rewards, and forgets a reward by recomputing the state from the others.
         recommend: ``recommend(setup, stats, state, rng) -> arm``: the arm to recommend at the end
             of a run; the choice of `select` by default.
         numbers: ``numbers(setup, stats, state) -> (means, deviations)``: the estimates of a model
             with several unknown numbers, and their standard deviations, in the model's units.
             Plain Python, not compiled. None for one unknown number, which `estimate` returns.
+        select_among: ``select_among(setup, stats, state, offered, rng) -> arm``: the choice if
+            only some arms can be played now. ``offered`` holds their indices in increasing order,
+            at least one. It is called only if some arm cannot be played. None for a policy that
+            cannot rank arms; then a learner and the simulator refuse contexts and masks.
     """
 
     init: Callable[[Setup], State]
@@ -84,14 +90,23 @@ class Rules(NamedTuple):
     numbers: Callable[[Setup, Statistics, State], tuple[FloatArray, FloatArray]] | None = None
     decide: Callable[[Setup, Statistics, State, int], None] | None = None
     recommend: Callable[[Setup, Statistics, State, Any], int] | None = None
+    select_among: SelectAmong | None = None
 
 
 def stateless(
     select: Callable[[Setup, Statistics, State, Any], int],
     estimate: Callable[[Setup, Statistics, State], float],
+    select_among: SelectAmong | None = None,
 ) -> Rules:
     """Rules of a policy that decides from the statistics alone."""
-    return Rules(_no_state, select, _update_nothing, estimate, _rebuild_nothing)
+    return Rules(
+        _no_state,
+        select,
+        _update_nothing,
+        estimate,
+        _rebuild_nothing,
+        select_among=select_among,
+    )
 
 
 def _no_state(setup: Setup) -> NoState:
@@ -120,6 +135,9 @@ class Policy(Specification):
     compiled: ClassVar[bool] = True  # False: the simulator calls the rules as plain Python
     # True for a policy that by design does not rank arms by what they are worth.
     ignores_value: ClassVar[bool] = False
+    # For a policy that counts decisions: whether it also counts those that show another arm than
+    # its choice, such as the decisions of a control group.
+    counts_control: ClassVar[bool] = True
 
     def setup(self, model: Any) -> Setup:
         """Constants and tables this policy needs for one model; raises if it cannot run.
@@ -147,6 +165,25 @@ class Policy(Specification):
     def no_arm(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Why `select` returned -1 instead of an arm, and what to do."""
         return "the policy chose none"
+
+    def carry_over(
+        self, setup: Setup, state: State, kept: Mapping[str, Any], rows: list[int | None]
+    ) -> None:
+        """Take over what a saved state of this policy holds about decisions, under other arms.
+
+        Args:
+            setup: the setup for the new model.
+            state: the new state, rebuilt from the rewards.
+            kept: the kept fields of the saved state.
+            rows: the saved arm of each arm of the new model; None for a new arm.
+        """
+
+    def probabilities(self, setup: Setup, stats: Statistics, state: State) -> FloatArray | None:
+        """The probability of each arm to be chosen by `select`, in closed form.
+
+        None if there is none: a learner then follows the draws of `select`, or repeats them.
+        """
+        return None
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The policy's own numbers behind `reason`, by name."""
@@ -178,6 +215,15 @@ def require_one_number(model: "AnyModel", policy: str) -> None:
             f"model must have one unknown number for {policy}, got a VectorModel of "
             f"{', '.join(model.parameters)}: take Elastic or IDS, or model.fixed(...)"
         )
+
+
+def require_masks(policy: Policy, rules: Rules) -> SelectAmong:
+    """Return the rule that chooses among some arms; a PolicyError if the policy has none."""
+    if rules.select_among is None:
+        raise PolicyError(
+            f"{policy.label} cannot choose among some of the arms: its rules have no select_among"
+        )
+    return rules.select_among
 
 
 def describe(policy: Policy) -> dict[str, Any] | str:

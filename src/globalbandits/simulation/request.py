@@ -42,8 +42,10 @@ class Request:
 
     def _spec(self) -> dict[str, Any]:
         """The simulation as plain values."""
-        stop = {} if self.stop is None else {"stop": self.stop.to_dict()}
-        return stop | {
+        options: dict[str, Any] = {} if self.stop is None else {"stop": self.stop.to_dict()}
+        if self.job.batch > 1:
+            options["batch"] = self.job.batch
+        return options | {
             "environment": self.env.to_dict(),
             "policies": {
                 name: describe(policy)
@@ -68,6 +70,7 @@ def make_request(
     first_run: int = 0,
     stop: StopWhen | None = None,
     evidence: bool = False,
+    batch: int = 1,
 ) -> Request:
     """Check the arguments of `simulate` and make its request."""
     named = _policies_by_name(policies)
@@ -83,8 +86,9 @@ def make_request(
         require(isinstance(stop, StopWhen), "stop", "be a StopWhen", stop, SimulationError)
         rule = "have no at_recommended, at_any or precision; designs of gb.trial support them"
         require(stop.is_compiled, "stop", rule, stop, SimulationError)
+    batch = as_integer("batch", batch, 1, SimulationError, maximum=MAX_HORIZON)
     times = checkpoint_times(horizon, checkpoints, spacing)
-    job = make_job(env, named, horizon, times, seed, evidence=evidence, stop=stop)
+    job = make_job(env, named, horizon, times, seed, evidence=evidence, stop=stop, batch=batch)
     return Request(env=env, job=job, runs=runs, first_run=first_run, stop=stop)
 
 

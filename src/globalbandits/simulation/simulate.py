@@ -36,14 +36,15 @@ def simulate(
     first_run: int = 0,
     stop: StopWhen | None = None,
     evidence: bool = False,
+    batch: int = 1,
     progress: bool = False,
 ) -> SimulationResult:
     """Play policies in an environment.
 
     In each run all policies share the uniform numbers behind the rewards, the path of the parameter
     and the bias, so differences between policies are paired. The result depends only on the
-    arguments up to ``spacing``, ``first_run`` and ``stop``. The numbers of a policy do not depend
-    on threads, the executor or the other policies.
+    arguments up to ``spacing``, ``first_run``, ``stop`` and ``batch``. The numbers of a policy do
+    not depend on threads, the executor or the other policies.
 
     Ctrl-C ends the simulation within a second and returns the finished runs with a warning. If no
     run is finished, it raises KeyboardInterrupt.
@@ -67,6 +68,8 @@ def simulate(
         evidence: record the evidence at the checkpoints: the 95 % interval of the parameter, the
             e-value against the model, and which arms can still be best. Each checkpoint of a run
             then takes some milliseconds, so choose few.
+        batch: number of decisions that are made without each other's rewards, as for a price that
+            is set for a day. The rewards of a batch become known together after its last decision.
         progress: show a progress bar.
 
     >>> import globalbandits as gb
@@ -93,6 +96,7 @@ def simulate(
         first_run=first_run,
         stop=stop,
         evidence=evidence,
+        batch=batch,
     )
     job = request.job
     # The first arena compiles everything and warns about rules that cannot be compiled.

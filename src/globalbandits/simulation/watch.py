@@ -129,6 +129,8 @@ def watch(
     if isinstance(env, Environment):
         one = isinstance(env.model, RewardModel)
         require(one, "env", "have a model with one parameter", env.model, SimulationError)
+        rule = "have no delay: a page shows the reward of every round"
+        require(env.delay is None, "env", rule, env.delay, SimulationError)
     rounds = range(1, horizon + 1)
     job = make_request(env, policies, horizon, 1, seed, checkpoints=rounds, evidence=True).job
     arena = Arena(job, Engine(interpreted=True, quiet=True), States(job.seed, run, 1))

@@ -67,9 +67,10 @@ def check_policy(policy: Policy, model: "AnyModel | None" = None) -> None:
     The rules are those of `CONTRACT`. Parameters survive JSON. Decisions depend only on the data
     and the generator. Compiled and interpreted code give the same bits. Forgetting, merging and
     restoring leave no trace. Ties, extreme rewards, one arm and ten thousand arms work. Every
-    decision has an explanation. Arms are ranked by their worth. No reward leads to an access
-    outside an array. A policy may reject a model with a PolicyError that says why, and may set
-    ``ignores_value = True`` if it does not rank arms by worth.
+    decision has an explanation. Arms are ranked by their worth. A choice among some arms is one
+    of them. No reward leads to an access outside an array. A policy may reject a model with a
+    PolicyError that says why, and may set ``ignores_value = True`` if it does not rank arms by
+    worth.
 
     Args:
         policy: the policy, with parameters that suit the model.
@@ -170,6 +171,9 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
     expect(
         _close(fed, rebuilt), f"the estimate after rebuild is {rebuilt!r}, after updates {fed!r}"
     )
+    if rules.decide is not None:
+        # What follows from decisions is not in the statistics, and stays.
+        return
     # `rebuild` must overwrite all numbers of the state.
     for array in arrays_of(state):
         array[...] = math.nan if array.dtype.kind == "f" else 987_654_321
@@ -292,6 +296,30 @@ def value_decides(subject: Subject) -> None:
     )
 
 
+def masks_are_kept(subject: Subject) -> None:
+    """`select_among` returns an offered arm and only looks, or a learner refuses masks by name."""
+    learner, n_arms = subject.learner(), subject.model.n_arms
+    rules, setup, stats, state = learner.parts
+    if rules.select_among is None:
+        _expect_refusal(lambda: learner.select(allowed=[0]), "select(allowed=[0])", "select_among")
+        return
+    rng = np.random.default_rng(11)
+    for n in (0, 1, 9, 40):
+        subject.play(learner, n, seed=n)
+        parts = bounded(setup), bounded(stats), bounded(state)
+        before = [array.copy() for array in arrays_of(stats) + arrays_of(state)]
+        for seed in range(8):
+            size = 1 if seed == 0 else int(rng.integers(1, n_arms + 1))
+            offered = np.sort(rng.permutation(n_arms)[:size])
+            arm = rules.select_among(*parts, bounded(offered), np.random.default_rng(seed))
+            # A policy with limits may find none of the offered arms within them.
+            kept = arm in offered or (arm == -1 and rules.decide is not None)
+            expect(kept, f"select_among gave the arm {arm} for {offered.tolist()}")
+        after = arrays_of(stats) + arrays_of(state)
+        same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True))
+        expect(same, f"select_among changed the state after {learner.n_observations} rewards")
+
+
 def compiled_is_interpreted(subject: Subject) -> None:
     """The simulator's compiled loop and the same loop in plain Python give the same bits."""
     engine = Engine(quiet=True)
@@ -350,6 +378,7 @@ CONTRACT: Mapping[str, Callable[[Subject], None]] = MappingProxyType(
         "any number of arms": any_number_of_arms,
         "explanations are given": explanations_are_given,
         "value decides": value_decides,
+        "masks are kept": masks_are_kept,
         "compiled is interpreted": compiled_is_interpreted,
         "hostile rewards stay inside": hostile_rewards_stay_inside,
     }
@@ -381,12 +410,12 @@ def _expect_same(one: Learner, other: Learner, when: str) -> None:
     expect(choices(one) == choices(other), f"the next choices differ {when}")
 
 
-def _expect_refusal(call: Callable[[], Any], name: str) -> None:
+def _expect_refusal(call: Callable[[], Any], name: str, missing: str = "rebuild") -> None:
     try:
         call()
     except PolicyError:
         return
-    raise Broken(f"{name} must refuse with a PolicyError where rebuild is None")
+    raise Broken(f"{name} must refuse with a PolicyError where {missing} is None")
 
 
 def _records(subject: Subject, engine: Engine) -> Records:

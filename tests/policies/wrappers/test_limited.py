@@ -19,6 +19,10 @@ def wish_for_last(setup, stats, state, rng):
     return setup.tables.n_arms - 1
 
 
+def wish_for_last_offered(setup, stats, state, offered, rng):
+    return int(offered[-1])
+
+
 def wish_by_total(setup, stats, state, rng):
     """Up for six rewards, then down."""
     return setup.tables.n_arms - 1 if stats.total[0] < 6 else 0
@@ -26,7 +30,7 @@ def wish_by_total(setup, stats, state, rng):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Eager(gb.Policy):
-    rules = gb.Uniform.rules._replace(select=wish_for_last)
+    rules = gb.Uniform.rules._replace(select=wish_for_last, select_among=wish_for_last_offered)
 
     def setup(self, model):
         return gb.Uniform().setup(model)
@@ -206,7 +210,7 @@ def test_a_cap_on_decisions_without_a_reward():
     assert "arm 0 has 2 decisions without a reward" in learner.explain().reason
     before = learner._record.encode()
     with pytest.raises(
-        gb.PolicyError, match=r"allows no arm now: all arms within the limits have max_open .* wait"
+        gb.PolicyError, match=r"allows no arm now: all arms .* open decisions; wait"
     ):
         learner.select()
     assert learner._record.encode() == before
@@ -440,7 +444,7 @@ def test_one_decision_may_be_restricted():
     assert learner.select(allowed={1}) == 1
     assert learner.select() == 5
     middle = gb.Learner(gb.Limited(Eager(), start=2), MODEL, seed=0)
-    with pytest.raises(gb.RewardError, match=r"within the limits, which are \[2\], got \[3, 1\]"):
+    with pytest.raises(gb.RewardError, match=r"within the limits, which are \[2\], got \[1, 3\]"):
         middle.select(allowed=[3, 1])
     assert middle.select(allowed=[2, 3]) == 2
     middle.update(2, 0.0)

@@ -237,6 +237,7 @@ def _compare(
             ),
             start[suspects],
             stop[suspects],
+            at_ends=(np.abs(gap_start[suspects]), np.abs(gap_stop[suspects])),
         )
         crossed = suspects[dip <= 0.0]
         at, value = dip_at[dip <= 0.0], dip[dip <= 0.0] * np.sign(gap_start[crossed])

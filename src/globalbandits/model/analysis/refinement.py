@@ -8,6 +8,8 @@ from globalbandits._types import BoolArray, FloatArray, IntArray
 
 _MAX_HALVINGS = 64
 _GOLDEN_SECTION = 0.5 * (np.sqrt(5.0) - 1.0)
+# A minimum above this share of the smallest value found so far does not reach 0.
+_CLEARLY_POSITIVE = 0.25
 
 
 def bisect(
@@ -39,10 +41,12 @@ def find_minimum(
     high: FloatArray,
     n_steps: int = 45,
     floor: float = 0.0,
+    at_ends: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Search each bracket by golden sections; return place and value of the smallest value.
 
-    The search in a bracket stops at the first value below ``floor``.
+    The search in a bracket stops at the first value below ``floor``. If the values at the ends of
+    the brackets are given, it also stops where a convex function would stay well above 0.
     """
     low, high = low.copy(), high.copy()
     index = np.arange(low.size)
@@ -51,12 +55,20 @@ def find_minimum(
     at_left, at_right = value(index, left), value(index, right)
     place = np.where(at_left <= at_right, left, right)
     best = np.minimum(at_left, at_right)
+    if at_ends is not None:
+        at_low, at_high = at_ends[0].copy(), at_ends[1].copy()
     for _ in range(n_steps):
-        index = np.flatnonzero(best >= floor)
+        searched = best >= floor
+        if at_ends is not None:
+            least = _least_if_convex(at_low, at_left, at_right, at_high)
+            searched &= least < _CLEARLY_POSITIVE * best
+        index = np.flatnonzero(searched)
         if index.size == 0:
             break
         smaller_left = at_left[index] <= at_right[index]
         go_left, go_right = index[smaller_left], index[~smaller_left]
+        if at_ends is not None:
+            at_high[go_left], at_low[go_right] = at_right[go_left], at_left[go_right]
         high[go_left], right[go_left], at_right[go_left] = (
             right[go_left],
             left[go_left],
@@ -75,3 +87,21 @@ def find_minimum(
         better = found < best[index]
         place[index[better]], best[index[better]] = probe[better], found[better]
     return place, best
+
+
+def _least_if_convex(
+    at_low: FloatArray, at_left: FloatArray, at_right: FloatArray, at_high: FloatArray
+) -> FloatArray:
+    """Return a lower bound of convex functions from their values at the golden sections.
+
+    A convex function lies above the line through two of its points, outside of these points.
+    """
+    outer = np.minimum(
+        at_left - np.maximum(at_right - at_left, 0.0) / _GOLDEN_SECTION,
+        at_right - np.maximum(at_left - at_right, 0.0) / _GOLDEN_SECTION,
+    )
+    inner = np.maximum(
+        at_left - np.maximum(at_low - at_left, 0.0) * _GOLDEN_SECTION,
+        at_right - np.maximum(at_high - at_right, 0.0) * _GOLDEN_SECTION,
+    )
+    return np.asarray(np.minimum(outer, inner))

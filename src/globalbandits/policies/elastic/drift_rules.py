@@ -25,7 +25,7 @@ from globalbandits.policies.elastic.stationary_rules import (
 )
 from globalbandits.policies.shared.gittins import largest_of
 from globalbandits.policies.shared.refits import next_fit
-from globalbandits.policies.shared.worth import choose_largest
+from globalbandits.policies.shared.worth import choose_largest, choose_offered
 from globalbandits.statistics import Statistics, count
 
 WINDOW_ROUNDS = (0.0, 1000.0, 200.0)  # W of each posterior; 0 never forgets
@@ -91,6 +91,21 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     if state.deciding[0] == 1:
         return choose_largest(state.slow.posterior.indices, rng)
     return choose_largest(state.fast.posterior.indices, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest index in the view that decides, ties at random."""
+    if state.deciding[0] == 0:
+        return choose_offered(state.still.posterior.indices, offered, rng)
+    if state.deciding[0] == 1:
+        return choose_offered(state.slow.posterior.indices, offered, rng)
+    return choose_offered(state.fast.posterior.indices, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:

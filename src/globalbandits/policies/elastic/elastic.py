@@ -28,6 +28,7 @@ from globalbandits.policies.elastic.stationary_rules import (
     rebuild,
     resume,
     select,
+    select_among,
     update,
 )
 from globalbandits.policies.shared.noise_variance import DIFFERENT_ARMS
@@ -47,13 +48,23 @@ LONG_HORIZON = 1e4
 # Factor of the index's bonus in the shortest games; it rises to 1 at the long horizon.
 SHORTEST_GAME_BONUS = 0.5
 
-_STATIONARY_RULES = Rules(init, select, update, estimate, rebuild, ("fitted", "renewed"), resume)
+_STATIONARY_RULES = Rules(
+    init,
+    select,
+    update,
+    estimate,
+    rebuild,
+    ("fitted", "renewed"),
+    resume,
+    select_among=select_among,
+)
 _DRIFTING_RULES = Rules(
     drift_rules.init,
     drift_rules.select,
     drift_rules.update,
     drift_rules.estimate,
     resume=drift_rules.resume,
+    select_among=drift_rules.select_among,
 )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.elastic.curve_posterior import (
@@ -22,6 +22,7 @@ from globalbandits.policies.elastic.curve_posterior import (
     guess_means,
     no_fit,
 )
+from globalbandits.policies.shared.gittins import largest_of
 from globalbandits.policies.shared.noise_variance import (
     SIMILAR_ARMS,
     Noise,
@@ -50,6 +51,7 @@ class Setup(NamedTuple):
     tables: Tables
     prior: Prior
     pooling: Pooling
+    arms: IntArray  # (n_arms,) all arms
 
 
 class State(NamedTuple):
@@ -71,14 +73,33 @@ def init(setup: Setup) -> State:
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Draw the errors' size, the parameter and every arm's error; return the best arm."""
+    return largest_of(draw_worths(setup, stats, state, setup.arms, rng))
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Draw as `select` does; return the best offered arm."""
+    values = draw_worths(setup, stats, state, offered, rng)
+    return int(offered[largest_of(values)])
+
+
+def draw_worths(
+    setup: Setup, stats: Statistics, state: State, arms: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """Draw the errors' size, the parameter and the errors of some arms; return their worths."""
     scale = draw(state.fit.scale_weights, state.fit.scale_weights.shape[0], rng)
     window = state.fit.windows[scale]
     block = draw(state.fit.weights[scale], window[3], rng)
     cell = window[0] + block * window[1] + int(rng.random() * block_size(window, block))
     common = setup.prior.scales[scale] * setup.prior.scales[scale]
-    best = 0
-    largest = -math.inf
-    for arm in range(stats.counts.shape[0]):
+    worths = np.empty(arms.shape[0])
+    for i in range(arms.shape[0]):
+        arm = int(arms[i])
         value = setup.prior.means[cell, arm]
         if common > 0.0:
             error = common * state.fit.sketch.factors[arm]
@@ -89,11 +110,8 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
                 value += trust * (stats.sums[arm] / stats.counts[arm] - value)
                 rest = trust * noise
             value += math.sqrt(rest) * rng.standard_normal()
-        value = worth_of(setup.tables, arm, value)
-        if value > largest:
-            best = arm
-            largest = value
-    return best
+        worths[i] = worth_of(setup.tables, arm, value)
+    return worths
 
 
 def draw(weights: FloatArray, n_weights: int, rng: np.random.Generator) -> int:
@@ -174,7 +192,16 @@ class RandomEffectsThompson(Policy):
 
     prior: tuple[float, ...] | None = None
 
-    rules = Rules(init, select, update, estimate, rebuild, kept=("fitted",), resume=resume)
+    rules = Rules(
+        init,
+        select,
+        update,
+        estimate,
+        rebuild,
+        kept=("fitted",),
+        resume=resume,
+        select_among=select_among,
+    )
 
     def __post_init__(self) -> None:
         """Check the weights."""
@@ -184,7 +211,8 @@ class RandomEffectsThompson(Policy):
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model on a grid."""
         require_one_number(model, "RandomEffectsThompson")
-        return Setup(model.tables, build_prior(model, self.prior or EQUAL_WEIGHTS), SIMILAR_ARMS)
+        prior = build_prior(model, self.prior or EQUAL_WEIGHTS)
+        return Setup(model.tables, prior, SIMILAR_ARMS, np.arange(model.n_arms))
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Give the posterior mean of the parameter."""

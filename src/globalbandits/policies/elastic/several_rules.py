@@ -21,6 +21,7 @@ from globalbandits.policies.elastic.several_posterior import (
 )
 from globalbandits.policies.elastic.stationary_rules import (
     select,
+    select_among,
     set_horizons,
     update_index_if_old,
 )
@@ -144,4 +145,5 @@ RULES = Rules(
     ("fitted", "renewed"),
     resume,
     numbers,
+    select_among=select_among,
 )

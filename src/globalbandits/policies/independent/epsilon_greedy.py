@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -13,12 +14,18 @@ from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     Widths,
     first_unplayed,
+    first_unplayed_offered,
     init_widths,
     no_estimate,
     rebuild_widths,
     update_widths,
 )
-from globalbandits.policies.shared.worth import choose_by_worth, choose_largest
+from globalbandits.policies.shared.worth import (
+    choose_any,
+    choose_bound_offered,
+    choose_by_worth,
+    choose_largest,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -43,6 +50,22 @@ def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Genera
     return choose_by_worth(setup.tables, state.means, 0.0, state.widths, 0.0, rng)
 
 
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: Widths,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the lowest offered arm without a reward; then a random one or the best one."""
+    arm = first_unplayed_offered(stats, offered)
+    if arm >= 0:
+        return arm
+    if rng.random() < setup.epsilon:
+        return choose_any(offered, rng)
+    return choose_bound_offered(setup.tables, state.means, 0.0, state.widths, 0.0, offered, rng)
+
+
 @register("epsilon_greedy")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EpsilonGreedy(Policy):
@@ -61,7 +84,14 @@ class EpsilonGreedy(Policy):
 
     epsilon: float = 0.1
 
-    rules = Rules(init_widths, select, update_widths, no_estimate, rebuild_widths)
+    rules = Rules(
+        init_widths,
+        select,
+        update_widths,
+        no_estimate,
+        rebuild_widths,
+        select_among=select_among,
+    )
 
     def __post_init__(self) -> None:
         """Check epsilon."""

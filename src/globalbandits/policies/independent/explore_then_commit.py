@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits._validation import as_integer
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -57,6 +58,28 @@ def choose_best(setup: Setup, explored: Statistics, rng: np.random.Generator) ->
     return choose_largest(worths, rng)
 
 
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the least explored of the offered arms; once all are explored, the best of them."""
+    explored = state.explored
+    arm = int(offered[0])
+    for i in range(1, offered.shape[0]):
+        if explored.counts[offered[i]] < explored.counts[arm]:
+            arm = int(offered[i])
+    if explored.counts[arm] < setup.plays:
+        return arm
+    worths = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        mean = explored.sums[offered[i]] / setup.plays
+        worths[i] = worth_of(setup.tables, offered[i], mean)
+    return int(offered[choose_largest(worths, rng)])
+
+
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Count the reward if the arm is still being explored."""
     if state.explored.counts[arm] < setup.plays:
@@ -89,7 +112,7 @@ class ExploreThenCommit(Policy):
 
     plays: int = 10
 
-    rules = Rules(init, select, update, no_estimate, resume=resume)
+    rules = Rules(init, select, update, no_estimate, resume=resume, select_among=select_among)
 
     def __post_init__(self) -> None:
         """Check the number of plays."""

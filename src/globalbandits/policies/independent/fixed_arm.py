@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -28,6 +29,21 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     return setup.arm
 
 
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the arm, or the offered one with the nearest index; of two, the lower one."""
+    best = int(offered[0])
+    for i in range(1, offered.shape[0]):
+        if abs(offered[i] - setup.arm) < abs(best - setup.arm):
+            best = int(offered[i])
+    return best
+
+
 @register("fixed_arm")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedArm(Policy):
@@ -42,7 +58,7 @@ class FixedArm(Policy):
 
     arm: int = dataclasses.field(default=0, kw_only=False)
 
-    rules = stateless(select, no_estimate)
+    rules = stateless(select, no_estimate, select_among)
     ignores_value = True
 
     def __post_init__(self) -> None:

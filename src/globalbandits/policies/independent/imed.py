@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.shared.divergence import (
@@ -26,6 +27,7 @@ from globalbandits.policies.shared.noise_variance import (
     surprise,
 )
 from globalbandits.policies.shared.worth import (
+    choose_largest,
     nearest_above,
     nearest_below,
     worth_of,
@@ -126,6 +128,45 @@ def score_learned(setup: Setup, stats: Statistics, state: State) -> None:
         state.indices[arm] = -loss - math.log(stats.counts[arm])
 
 
+def choose(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the least index; the best arm is that of the offered ones."""
+    tables = setup.tables
+    variances = learn_variances(stats) if setup.learned else stats.sums
+    top = -math.inf
+    for i in range(offered.shape[0]):
+        top = max(top, worth_of(tables, offered[i], state.means[offered[i]]))
+    indices = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        arm = int(offered[i])
+        count, mean = stats.counts[arm], state.means[arm]
+        below, above = -1.0, top
+        if tables.valued:
+            below, above = (
+                nearest_below(tables, arm, mean, top),
+                nearest_above(tables, arm, mean, top),
+            )
+        if worth_of(tables, arm, mean) >= top:
+            indices[i] = -math.log(count)
+        elif setup.learned:
+            gap = mean - below if below >= 0.0 else math.inf
+            gap = min(gap, above - mean) if above >= 0.0 else gap
+            indices[i] = -surprise(stats, variances[arm], arm, gap) - math.log(count)
+        else:
+            cross = math.inf
+            for q in (below, above):
+                if q >= 0.0:
+                    log_q, log_rest = log_or_minus_infinity(q), log_or_minus_infinity(1.0 - q)
+                    cross = min(cross, cross_entropy(mean, log_q, log_rest))
+            indices[i] = -state.memo[arm] - count * cross
+    return int(offered[choose_largest(indices, rng)])
+
+
 @register("imed")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IMED(Policy):
@@ -154,7 +195,7 @@ class IMED(Policy):
 
     variance: str = COIN
 
-    rules = index_rules(remember, score)
+    rules = index_rules(remember, score, choose)
 
     def __post_init__(self) -> None:
         """Check the variance."""

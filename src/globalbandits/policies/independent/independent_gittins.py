@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -31,6 +31,7 @@ from globalbandits.policies.shared.refits import (
 )
 from globalbandits.policies.shared.worth import (
     choose_largest,
+    choose_offered,
     unit_scale,
     worth_within,
 )
@@ -75,6 +76,17 @@ def init(setup: Setup) -> State:
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Return the arm with the largest index, ties at random."""
     return choose_largest(state.indices, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest index, ties at random."""
+    return choose_offered(state.indices, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -157,7 +169,16 @@ class IndependentGittins(Policy):
     patience: float = 3.0
     psi: str = "brezzi-lai"
 
-    rules = Rules(init, select, update, no_estimate, rebuild, kept=("fitted",), resume=resume)
+    rules = Rules(
+        init,
+        select,
+        update,
+        no_estimate,
+        rebuild,
+        kept=("fitted",),
+        resume=resume,
+        select_among=select_among,
+    )
 
     def __post_init__(self) -> None:
         """Check every parameter."""

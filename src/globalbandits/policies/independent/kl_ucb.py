@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -21,6 +22,7 @@ from globalbandits.policies.shared.index import (
     index_rules,
 )
 from globalbandits.policies.shared.worth import (
+    choose_largest,
     unit_scale,
     worth_within,
 )
@@ -81,6 +83,26 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
                 log_largest = math.log(1.0 - math.exp(-largest))
 
 
+def choose(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest index."""
+    log_t = math.log(stats.total[0] + 1)
+    budget = log_t + setup.c * math.log(max(1.0, log_t))
+    indices = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        arm = offered[i]
+        indices[i] = upper(stats, state, arm, budget)
+        if setup.tables.valued:
+            high, low = 1.0 - math.exp(-indices[i]), math.exp(-lower(stats, state, arm, budget))
+            indices[i] = worth_within(setup.tables, arm, low, high)
+    return int(offered[choose_largest(indices, rng)])
+
+
 def upper(stats: Statistics, state: State, arm: int, budget: float) -> float:
     """Return -log(1 - q) of the largest q with N kl(mean, q) <= budget."""
     return kl_upper_bound(state.means[arm], state.memo[arm], budget / stats.counts[arm])
@@ -111,7 +133,7 @@ class KLUCB(Policy):
 
     c: float = 0.0
 
-    rules = index_rules(remember, score)
+    rules = index_rules(remember, score, choose)
 
     def __post_init__(self) -> None:
         """Check c."""

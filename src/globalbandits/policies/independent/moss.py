@@ -4,6 +4,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from globalbandits._types import IntArray
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.shared.index import (
     Setup,
@@ -11,7 +14,7 @@ from globalbandits.policies.shared.index import (
     explain,
     index_rules,
 )
-from globalbandits.policies.shared.worth import worth_within
+from globalbandits.policies.shared.worth import choose_largest, worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -27,11 +30,31 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
     """Compute the indices of the next round t."""
     log_t = math.log(stats.total[0] + 1)
     for arm in range(setup.tables.n_arms):
-        excess = log_t - state.memo[arm]
-        mean, width = state.means[arm], 0.0
-        if excess > 0.0:
-            width = math.sqrt(excess) * state.widths[arm]
-        state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
+        state.indices[arm] = index_of(setup, state, arm, log_t)
+
+
+def index_of(setup: Setup, state: State, arm: int, log_t: float) -> float:
+    """Return the index of an arm with rewards."""
+    excess = log_t - state.memo[arm]
+    mean, width = state.means[arm], 0.0
+    if excess > 0.0:
+        width = math.sqrt(excess) * state.widths[arm]
+    return worth_within(setup.tables, arm, mean - width, mean + width)
+
+
+def choose(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest index."""
+    log_t = math.log(stats.total[0] + 1)
+    indices = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        indices[i] = index_of(setup, state, offered[i], log_t)
+    return int(offered[choose_largest(indices, rng)])
 
 
 @register("moss")
@@ -48,7 +71,7 @@ class MOSS(Policy):
     'MOSS'
     """
 
-    rules = index_rules(remember, score)
+    rules = index_rules(remember, score, choose)
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables."""

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, State, register, stateless
 from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     first_unplayed,
+    first_unplayed_offered,
     no_estimate,
 )
 from globalbandits.policies.shared.noise_variance import (
@@ -42,6 +44,34 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     best = 0
     largest = -math.inf
     for arm in range(setup.tables.n_arms):
+        if setup.learned:
+            mean = draw_student(stats, variances[arm], arm, rng)
+        else:
+            mean = draw_beta(stats, arm, rng)
+        value = worth_of(setup.tables, arm, mean)
+        if value > largest:
+            best = arm
+            largest = value
+    return best
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest draw from its posterior."""
+    if setup.learned:
+        arm = first_unplayed_offered(stats, offered)
+        if arm >= 0:
+            return arm
+    variances = learn_variances(stats) if setup.learned else stats.sums
+    best = int(offered[0])
+    largest = -math.inf
+    for i in range(offered.shape[0]):
+        arm = int(offered[i])
         if setup.learned:
             mean = draw_student(stats, variances[arm], arm, rng)
         else:
@@ -91,7 +121,7 @@ class ThompsonSampling(Policy):
 
     variance: str = COIN
 
-    rules = stateless(select, no_estimate)
+    rules = stateless(select, no_estimate, select_among)
 
     def __post_init__(self) -> None:
         """Check the variance."""

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     Setup,
     Widths,
     first_unplayed,
+    first_unplayed_offered,
     init_widths,
     no_estimate,
     rebuild_widths,
@@ -18,6 +20,7 @@ from globalbandits.policies.shared.index import (
     update_widths,
 )
 from globalbandits.policies.shared.worth import (
+    choose_bound_offered,
     choose_by_worth,
     largest_bound,
     unit_scale,
@@ -36,6 +39,21 @@ def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Genera
     return choose_by_worth(setup.tables, state.means, 0.0, state.widths, bonus, rng)
 
 
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: Widths,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the lowest offered arm without a reward, then the largest upper bound."""
+    arm = first_unplayed_offered(stats, offered)
+    if arm >= 0:
+        return arm
+    bonus = ucb1_bonus(stats)
+    return choose_bound_offered(setup.tables, state.means, 0.0, state.widths, bonus, offered, rng)
+
+
 @register("ucb1")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UCB1(Policy):
@@ -52,7 +70,14 @@ class UCB1(Policy):
     {'policy': 'ucb1'}
     """
 
-    rules = Rules(init_widths, select, update_widths, no_estimate, rebuild_widths)
+    rules = Rules(
+        init_widths,
+        select,
+        update_widths,
+        no_estimate,
+        rebuild_widths,
+        select_among=select_among,
+    )
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables."""

@@ -4,6 +4,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from globalbandits._types import IntArray
 from globalbandits.policies.base import Policy, register
 from globalbandits.policies.shared.index import (
     Setup,
@@ -11,7 +14,7 @@ from globalbandits.policies.shared.index import (
     explain,
     index_rules,
 )
-from globalbandits.policies.shared.worth import worth_within
+from globalbandits.policies.shared.worth import choose_largest, worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -28,12 +31,32 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
     """Compute the indices of the next round t."""
     root = math.sqrt(math.log(stats.total[0] + 1))
     for arm in range(setup.tables.n_arms):
-        bonus = root * state.widths[arm]  # sqrt(log t / N)
-        # sqrt(2 log t / N) bounds the error of the variance. The variance of rewards in [0, 1] is
-        # at most 1/4.
-        variance = min(0.25, state.memo[arm] + math.sqrt(2.0) * bonus)
-        mean, width = state.means[arm], bonus * math.sqrt(variance)
-        state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
+        state.indices[arm] = index_of(setup, state, arm, root)
+
+
+def index_of(setup: Setup, state: State, arm: int, root: float) -> float:
+    """Return the index of an arm with rewards."""
+    bonus = root * state.widths[arm]  # sqrt(log t / N)
+    # sqrt(2 log t / N) bounds the error of the variance. The variance of rewards in [0, 1] is at
+    # most 1/4.
+    variance = min(0.25, state.memo[arm] + math.sqrt(2.0) * bonus)
+    mean, width = state.means[arm], bonus * math.sqrt(variance)
+    return worth_within(setup.tables, arm, mean - width, mean + width)
+
+
+def choose(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest index."""
+    root = math.sqrt(math.log(stats.total[0] + 1))
+    indices = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        indices[i] = index_of(setup, state, offered[i], root)
+    return int(offered[choose_largest(indices, rng)])
 
 
 @register("ucb_tuned")
@@ -50,7 +73,7 @@ class UCBTuned(Policy):
     {'policy': 'ucb_tuned'}
     """
 
-    rules = index_rules(remember, score)
+    rules = index_rules(remember, score, choose)
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables."""

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits.policies.base import Policy, State, register, stateless
 from globalbandits.policies.shared.index import (
     Setup,
     no_estimate,
 )
+from globalbandits.policies.shared.worth import choose_any
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -19,6 +21,17 @@ if TYPE_CHECKING:
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Return a random arm."""
     return int(rng.random() * setup.tables.n_arms)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return a random offered arm."""
+    return choose_any(offered, rng)
 
 
 @register("uniform")
@@ -32,7 +45,7 @@ class Uniform(Policy):
     {'policy': 'uniform'}
     """
 
-    rules = stateless(select, no_estimate)
+    rules = stateless(select, no_estimate, select_among)
     ignores_value = True
 
     def setup(self, model: "RewardModel") -> Setup:

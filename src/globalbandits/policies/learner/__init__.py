@@ -2,6 +2,7 @@
 
 from globalbandits.policies.learner.explanation import ArmReport, Explanation
 from globalbandits.policies.learner.learner import Learner
+from globalbandits.policies.learner.probabilities import Probabilities
 from globalbandits.policies.learner.stop_when import StopWhen
 
-__all__ = ["ArmReport", "Explanation", "Learner", "StopWhen"]
+__all__ = ["ArmReport", "Explanation", "Learner", "Probabilities", "StopWhen"]

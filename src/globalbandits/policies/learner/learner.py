@@ -4,6 +4,7 @@ import copy
 import threading
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,6 @@ from globalbandits._rewards import (
     as_unit,
     given_arm,
     is_batch,
-    nearest,
 )
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
@@ -37,13 +37,18 @@ from globalbandits.evidence import (
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import Stop, reason_to_stop, reasons_to_stop
-from globalbandits.policies.base import Policy, Rules, Setup, State
+from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
     Explanation,
     estimated_end,
     explain,
     show_estimate,
+)
+from globalbandits.policies.learner.probabilities import (
+    DEFAULT_DRAWS,
+    Probabilities,
+    follow_draws,
 )
 from globalbandits.policies.learner.saved_state import (
     Lineage,
@@ -74,7 +79,7 @@ class Learner:
 
     Several decisions may be open at once. Rewards may arrive late, in any order, one by one or in
     batches. `select` changes only the random generator, except for a policy that counts decisions
-    (`Limited`). Threads may share a learner: calls run one after the other.
+    (`Limited`, `Hold`). Threads may share a learner: calls run one after the other.
 
     Args:
         policy: a policy such as ``WAGP()``.
@@ -114,9 +119,10 @@ class Learner:
         self._evidence = Evidence(model, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
         self._lineage = Lineage.new()
-        # Decisions and rewards in their order, if the policy counts decisions.
+        # Decisions and rewards in their order, if the policy's state depends on it.
         self._record = Record()
         self._stops: dict[StopWhen, Stop] = {}
+        self._keeps_record = self._rules.decide is not None and self._rules.rebuild is None
         # Increases whenever rewards are learned, forgotten or merged.
         self._version = 0
         self._lock = threading.RLock()
@@ -125,8 +131,10 @@ class Learner:
     def _set_compiled(self, compiled: bool | None) -> None:
         """Set up the calls of the rules. Repeat this after replacing a part of the learner."""
         soft_counts = self._evidence.soft_counts
-        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
+        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts, self._state)
         self._calls = Calls(self._policy, live, self._evidence, compiled)
+        # Those of `probabilities`, made when they are first needed.
+        self._draw_calls: Calls | None = None
 
     def __repr__(self) -> str:
         """The policy, the numbers of arms and observations, and the estimate."""
@@ -154,44 +162,129 @@ class Learner:
     ) -> int:
         """Return the index of the arm to play next.
 
-        A policy that counts decisions (`Limited`) counts this one. Use `explain` to look at the
-        next choice without deciding.
+        A policy that counts decisions (`Limited`, `Hold`) counts this one. Use `explain` to look at
+        the next choice without deciding.
 
         Args:
             rng: a generator to draw from instead of the learner's own.
-            allowed: the arms that may be played this time. A choice outside is replaced by the
-                nearest allowed arm in the arms' order, by the lower one of two. The limits of the
-                policy apply as well.
+            allowed: the arms that may be played this time, by index. The policy chooses the best
+                of them. Its limits apply as well.
             record: False if the decision is counted later, by `decide`.
 
         Raises:
-            PolicyError: if the policy's limits or its overdose control allow no arm now.
-            RewardError: if they allow none of ``allowed``.
+            PolicyError: if the policy's limits or its overdose control allow no arm now, or if the
+                policy cannot choose among some of the arms.
+            RewardError: if the limits allow none of ``allowed``.
         """
-        may = None if allowed is None else as_allowed(allowed, self._model.n_arms)
+        offered = self._offered(allowed)
         if rng is not None:
             require_generator(rng)
         with self._lock:
-            if may is not None:
-                may = self._within_limits(may)
-            if rng is None:
-                arm = self._calls.choose()
-            else:
-                arm = int(self._rules.select(self._setup, self._stats, self._state, rng))
-            if arm < 0:
-                why = self._policy.no_arm(self._setup, self._stats, self._state)
-                raise PolicyError(f"{self._policy.label} allows no arm now: {why}")
-            if self._rules.decide is not None:
-                arm = arm if may is None else nearest(arm, may)
-                if record:
-                    self._count_decision(arm)
-                return arm
-        return arm if may is None else nearest(arm, may)
+            if offered is not None:
+                self._check_limits(offered)
+            arm = self._choose(rng, offered)
+            if record and self._rules.decide is not None:
+                self._count_decision(arm)
+            return arm
+
+    def _offered(self, allowed: "Iterable[int] | None") -> IntArray | None:
+        """Return the arms that can be played, in increasing order; None for all of them."""
+        if allowed is None:
+            return None
+        arms = as_allowed(allowed, self._model.n_arms)
+        return None if len(arms) == self._model.n_arms else np.array(arms)
+
+    def _choose(self, rng: Any, offered: IntArray | None) -> int:
+        """Return the arm to play next, drawn from ``rng``, or from the learner's own generator."""
+        parts = self._setup, self._stats, self._state
+        if offered is not None:
+            # Compiled code has no call of this rule.
+            choose = require_masks(self._policy, self._rules)
+            arm = int(choose(*parts, offered, self._rng if rng is None else rng))
+        elif rng is None:
+            arm = self._calls.choose()
+        else:
+            arm = int(self._rules.select(*parts, rng))
+        if arm < 0:
+            why = self._policy.no_arm(*parts)
+            raise PolicyError(f"{self._policy.label} allows no arm now: {why}")
+        return arm
+
+    def probabilities(
+        self,
+        *,
+        allowed: "Iterable[int] | None" = None,
+        draws: int = DEFAULT_DRAWS,
+        rng: np.random.Generator | None = None,
+    ) -> Probabilities:
+        """Return the probability of each arm to be chosen next. The learner does not change.
+
+        The numbers are exact for a policy that draws nothing, breaks ties at random, explores with
+        a given probability, or has a closed form (`GridThompson`). For other policies they are
+        shares of independent draws.
+
+        Args:
+            allowed: the arms that may be played this time, as in `select`.
+            draws: how often to draw if the numbers are not exact.
+            rng: the generator of these draws. By default one of their own, so that equal states
+                have equal numbers.
+
+        >>> from globalbandits.model import RewardModel
+        >>> from globalbandits.policies import EpsilonGreedy
+        >>> model = RewardModel(lambda theta, p: p * (1 - p * theta), [0.5, 0.6, 0.7, 0.8])
+        >>> learner = Learner(EpsilonGreedy(epsilon=0.1), model, seed=7)
+        >>> learner.update([0, 1, 2, 3], [0.2, 0.3, 0.5, 0.4])
+        >>> print(learner.probabilities())
+        0.7: 0.925, 0.5: 0.025, 0.6: 0.025, 0.8: 0.025 (exact)
+        """
+        offered = self._offered(allowed)
+        draws = as_integer("draws", draws, 1, PolicyError)
+        if rng is not None:
+            require_generator(rng)
+        with self._lock:
+            if offered is not None:
+                self._check_limits(offered)
+            values = self._exact_probabilities(offered)
+            exact = values is not None
+            if values is None:
+                values = self._drawn_probabilities(offered, draws, rng)
+            return Probabilities(
+                values=values,
+                arms=tuple(self._model.arms),
+                exact=exact,
+                draws=0 if exact else draws,
+            )
+
+    def _exact_probabilities(self, offered: IntArray | None) -> FloatArray | None:
+        chances = None
+        if offered is None:
+            chances = self._policy.probabilities(self._setup, self._stats, self._state)
+        if chances is None:
+            return follow_draws(lambda rng: self._choose(rng, offered), self._model.n_arms)
+        return chances
+
+    def _drawn_probabilities(
+        self, offered: IntArray | None, draws: int, rng: np.random.Generator | None
+    ) -> FloatArray:
+        seed = 0 if rng is None else int(rng.integers(2**63))
+        fresh = generator(Stream.PROBABILITIES, seed)
+        if offered is not None:
+            chosen = [self._choose(fresh, offered) for _ in range(draws)]
+        else:
+            if self._draw_calls is None:
+                # The same rules on the same arrays, with a generator of their own.
+                soft_counts = self._evidence.soft_counts
+                live = Live(self._setup, self._stats, self._state, fresh, soft_counts, self._state)
+                known = self._calls.compiled if self._calls.is_compiled else False
+                self._draw_calls = Calls(self._policy, live, self._evidence, known)
+            self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
+            chosen = [self._draw_calls.choose() for _ in range(draws)]
+        return np.bincount(chosen, minlength=self._model.n_arms) / draws
 
     def decide(self, arm: int) -> None:
         """Count a decision for an arm that was not made by `select`, or not counted by it.
 
-        Only a policy that counts decisions (`Limited`) is changed.
+        Only a policy that counts decisions (`Limited`, `Hold`) is changed.
         """
         index = as_arm("arm", arm, self._model.n_arms)
         with self._lock:
@@ -214,7 +307,7 @@ class Learner:
             parts = self._setup, self._stats, self._state
             if self._rules.recommend is not None:
                 return int(self._rules.recommend(*parts, self._rng))
-            theta = float(self._rules.estimate(*parts))
+            theta = float(self._rules.estimate(*parts[:2], self._latest))
             if not np.isnan(theta):
                 return int(self._model.best_arms(theta)[0])
             known = {row.arm: row.worth for row in self.explain().arms if row.worth is not None}
@@ -222,23 +315,25 @@ class Learner:
         require(len(known) > 0, "learner", rule, self, PolicyError)
         return max(known, key=lambda arm: known[arm])
 
-    def _within_limits(self, may: list[int]) -> list[int]:
-        """Return the allowed arms that the policy's limits allow too."""
+    def _check_limits(self, offered: IntArray) -> None:
+        """Raise a RewardError if the policy's limits exclude all these arms."""
         limits = self._policy.admissible(self._setup, self._stats, self._state)
-        if limits is None:
-            return may
-        left = [arm for arm in may if arm in limits]
-        rule = f"have an arm within the limits, which are {limits}"
-        require(len(left) > 0, "allowed", rule, may, RewardError)
-        return left
+        if limits is not None:
+            rule = f"have an arm within the limits, which are {limits}"
+            inside = bool(np.isin(offered, limits).any())
+            require(inside, "allowed", rule, offered.tolist(), RewardError)
 
     def _count_decision(self, arm: int) -> None:
         assert self._rules.decide is not None
         self._rules.decide(self._setup, self._stats, self._state, arm)
-        self._record.add(arm, None)
+        if self._keeps_record:
+            self._record.add(arm, None)
 
     def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
         """Return the estimate, every arm's statistics, and the next choice with its reason.
+
+        The estimate follows from all rewards. Choice, reason and details are those of the policy's
+        last fit, if it fits on a schedule.
 
         Args:
             rng: the generator that `select` would draw from. It is copied, not changed.
@@ -248,7 +343,8 @@ class Learner:
             require_generator(rng)
         with self._lock:
             drawn = self._rng if rng is None else rng
-            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
+            parts = self._setup, self._stats, self._state, self._latest
+            return explain(self._policy, self._model, *parts, drawn)
 
     def should_stop(self, rule: StopWhen) -> str | None:
         """Return the reason to stop now, such as "too high", or None; see `StopWhen`."""
@@ -297,7 +393,7 @@ class Learner:
         with self._lock:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
-                if self._rules.decide is not None:
+                if self._keeps_record:
                     self._record.add(index, unit, decision)
                 self._version += 1
 
@@ -407,16 +503,22 @@ class Learner:
     def estimate(self) -> float | dict[str, float] | None:
         """Estimate of the parameter; None before any reward, or if the policy has no estimate.
 
-        A dict by name for a `VectorModel`.
+        A dict by name for a `VectorModel`. The estimate follows from the statistics alone: a policy
+        that decides by a fit to most of the rewards (`Elastic`) is fitted to all of them here.
         """
         with self._lock:
             if self._rules.numbers is not None:
                 if self.n_observations == 0:
                     return None
-                means, _ = self._rules.numbers(self._setup, self._stats, self._state)
+                means, _ = self._rules.numbers(self._setup, self._stats, self._latest)
                 return dict(zip(self._model.parameters, means.tolist(), strict=True))
-            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
+            theta = float(self._rules.estimate(self._setup, self._stats, self._latest))
         return None if np.isnan(theta) else theta
+
+    @property
+    def _latest(self) -> State:
+        """The state after a fit to all rewards. Decisions use `_state`, which has fewer fits."""
+        return self._calls.latest(self._version)
 
     @property
     def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
@@ -472,7 +574,7 @@ class Learner:
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs, as a dict that can be written as JSON."""
         with self._lock:
-            record = {} if self._rules.decide is None else {"record": self._record.encode()}
+            record = {"record": self._record.encode()} if self._keeps_record else {}
             return record | {
                 "format": saved_state.FORMAT,
                 "version": saved_state.VERSION,
@@ -524,7 +626,7 @@ class Learner:
         check_same(self._model, state["model"])
         saved = decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
-        if self._rules.decide is not None:
+        if self._keeps_record:
             self._record = Record.decode(state.get("record"), self._stats)
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
@@ -537,13 +639,15 @@ class Learner:
             raise PolicyError(
                 f"{self._policy.label} cannot take over rewards: their order matters to it"
             )
-        saved_state.decode_policy(state["policy"])
+        policy = saved_state.decode_policy(state["policy"])
         n_arms = len(saved_arms(state["model"]))
         old = decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
         rows = match_arms(self._model, state["model"], old)
         if rebuild is not None:
             statistics.assign(self._stats, move(old, rows))
             rebuild(self._setup, self._stats, self._state)
+            if policy == self._policy:
+                self._policy.carry_over(self._setup, self._state, state["kept"], rows)
         else:
             self._record = Record.decode(state["record"], old).moved(rows)
             self._replay()
@@ -653,8 +757,9 @@ def require_generator(rng: object) -> None:
 # The calls of a policy's rules. Compiled code has one entry point for decisions and rewards, so
 # that a learner needs one compiled function.
 
-# Given in place of an arm: asks for a decision.
+# Given in place of an arm: ask for a decision, or for a fit to all rewards.
 CHOOSE = -1
+REFIT = -2
 
 
 class Live(NamedTuple):
@@ -665,24 +770,38 @@ class Live(NamedTuple):
     state: State
     rng: np.random.Generator
     histogram: Histogram
+    latest: State  # receives fits that no decision uses; the state itself until the first one
 
 
 @cache
 def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
     """Return the entry point of a policy's rules."""
     select, update = rules.select, rules.update
+    fits_on_schedule, rebuild = _fits_on_schedule(rules), rules.rebuild or _rebuild_nothing
 
     def live(learner: Live, arm: int, reward: float) -> int:
-        """Learn a reward on the unit scale, or return the next arm if ``arm`` is CHOOSE."""
+        """Learn a reward on the unit scale, or do what CHOOSE and REFIT ask for."""
         setup, stats, state = learner.setup, learner.stats, learner.state
         if arm == CHOOSE:
             return int(select(setup, stats, state, learner.rng))
+        if fits_on_schedule and arm == REFIT:
+            rebuild(setup, stats, learner.latest)
+            return arm
         count(stats, arm, reward)
         update(setup, stats, state, arm, reward)
         add(learner.histogram, arm, reward, 1.0)
         return arm
 
     return live
+
+
+def _fits_on_schedule(rules: Rules) -> bool:
+    """Whether a state may be a fit to fewer rewards than the statistics have."""
+    return rules.rebuild is not None and rules.resume is not None
+
+
+def _rebuild_nothing(setup: Setup, stats: Statistics, state: State) -> None:
+    pass
 
 
 class Calls:
@@ -704,24 +823,35 @@ class Calls:
         self.compiled = compiled
         self._live = live
         self._evidence = evidence
-        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        self._name = type(policy).__name__
         self._rules = policy.rules_of(live.setup)
-        loop, name = live_loop(self._rules), type(policy).__name__
-        if compiled is None:
-            self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
-        elif compiled:
-            self._call = Engine().bind(loop, name, (live,), CHOOSE, 0.0, keeps_lock=True)
+        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        self._latest_version = -1
+        self._bind()
+
+    def _bind(self) -> None:
+        loop = live_loop(self._rules)
+        if self.compiled is None:
+            self._call = Engine().bind_known(loop, (self._live,), CHOOSE, 0.0)
+        elif self.compiled:
+            data = (self._live,)
+            self._call = Engine().bind(loop, self._name, data, CHOOSE, 0.0, keeps_lock=True)
 
     @property
     def is_compiled(self) -> bool:
         """Whether the rules are compiled."""
         return self._call is not None
 
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator that `choose` draws from."""
+        return self._live.rng
+
     def choose(self) -> int:
         """Return the arm to play next."""
         if self._call is not None:
             return self._call(CHOOSE, 0.0)
-        setup, stats, state, rng, _ = self._live
+        setup, stats, state, rng, *_ = self._live
         return int(self._rules.select(setup, stats, state, rng))
 
     def learn(self, arm: int, unit: float) -> None:
@@ -730,7 +860,24 @@ class Calls:
             self._call(arm, unit)
             self._evidence.tick()
             return
-        setup, stats, state, _, _ = self._live
+        setup, stats, state, *_ = self._live
         count(stats, arm, unit)
         self._rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)
+
+    def latest(self, version: int) -> State:
+        """Return the state after a fit to all rewards, which change with the version."""
+        if not _fits_on_schedule(self._rules):
+            return self._live.state
+        if self._live.latest is self._live.state:
+            # Few learners are asked for estimates, so the memory is taken on the first request.
+            self._live = self._live._replace(latest=deepcopy(self._live.state))
+            self._bind()
+        if version != self._latest_version:
+            if self._call is not None:
+                self._call(REFIT, 0.0)
+            else:
+                assert self._rules.rebuild is not None
+                self._rules.rebuild(self._live.setup, self._live.stats, self._live.latest)
+            self._latest_version = version
+        return self._live.latest

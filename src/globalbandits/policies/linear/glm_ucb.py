@@ -37,7 +37,10 @@ from globalbandits.policies.linear.least_squares import (
 from globalbandits.policies.linear.least_squares import resume as resume_spread
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.policies.shared.worth import (
+    choose_any,
+    choose_bound_offered,
     choose_by_worth,
+    is_offered,
     largest_bound,
     unit_scale,
 )
@@ -105,6 +108,24 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         return first_unobserved(setup.design, stats)
     widths, factor = state.spread.widths, bonus(setup, stats)
     return choose_by_worth(setup.tables, state.means, 0.0, widths, factor, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """`select` among the offered arms. Any of them, at random, if the design lacks others."""
+    if state.ready[0] == 0:
+        for i in range(setup.design.shape[0]):
+            arm = int(setup.design[i])
+            if stats.counts[arm] == 0 and is_offered(offered, arm):
+                return arm
+        return choose_any(offered, rng)
+    widths, factor = state.spread.widths, bonus(setup, stats)
+    return choose_bound_offered(setup.tables, state.means, 0.0, widths, factor, offered, rng)
 
 
 def bonus(setup: Setup, stats: Statistics) -> float:
@@ -263,7 +284,9 @@ class GLMUCB(FeaturePolicy):
     scale: float = 1.0
     delta: float = 0.05
 
-    rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
+    rules = Rules(
+        init, select, update, no_estimate, rebuild, KEPT, resume, select_among=select_among
+    )
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return features, the arms of the first plays, and the constants of rho."""

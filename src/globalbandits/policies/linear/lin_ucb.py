@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register
 from globalbandits.policies.linear.features import (
@@ -23,6 +23,7 @@ from globalbandits.policies.linear.ridge import (
 )
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.policies.shared.worth import (
+    choose_bound_offered,
     choose_by_worth,
     largest_bound,
     unit_scale,
@@ -47,6 +48,20 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     """Return the arm with the largest upper bound of its prediction."""
     widths, factor = state.spread.widths, setup.width
     return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest upper bound of its prediction."""
+    widths, factor = state.spread.widths, setup.width
+    return choose_bound_offered(
+        setup.tables, state.means, setup.offset, widths, factor, offered, rng
+    )
 
 
 @register("lin_ucb")
@@ -74,7 +89,9 @@ class LinUCB(FeaturePolicy):
 
     delta: float = 0.05
 
-    rules = Rules(init, select, update, no_estimate, rebuild, KEPT, resume)
+    rules = Rules(
+        init, select, update, no_estimate, rebuild, KEPT, resume, select_among=select_among
+    )
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the features and the width."""

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.worth import (
+    choose_any,
     choose_largest,
     choose_upper_bound,
     worth_of,
@@ -55,6 +56,24 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         mean = setup.intercepts[arm] + theta * setup.slopes[arm]
         worths[arm] = worth_of(setup.tables, arm, mean)
     return choose_largest(worths, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best offered arm by its line at the estimate; a random one before any reward."""
+    if stats.total[0] == 0:
+        return choose_any(offered, rng)
+    theta = estimate(setup, stats, state)
+    worths = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        mean = setup.intercepts[offered[i]] + theta * setup.slopes[offered[i]]
+        worths[i] = worth_of(setup.tables, offered[i], mean)
+    return int(offered[choose_largest(worths, rng)])
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -109,7 +128,16 @@ class LinearGreedy(Policy):
     {'policy': 'linear_greedy'}
     """
 
-    rules = Rules(init, select, update, estimate, rebuild, State._fields, resume)
+    rules = Rules(
+        init,
+        select,
+        update,
+        estimate,
+        rebuild,
+        State._fields,
+        resume,
+        select_among=select_among,
+    )
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the least-squares lines of the model's means."""

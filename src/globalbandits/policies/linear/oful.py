@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register, require_one_number
 from globalbandits.policies.linear import ridge
@@ -25,6 +25,7 @@ from globalbandits.policies.linear.ridge import rebuild as rebuild_regression
 from globalbandits.policies.linear.ridge import update as update_regression
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.policies.shared.worth import (
+    choose_bound_offered,
     choose_by_worth,
     largest_bound,
     unit_scale,
@@ -68,6 +69,20 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     """Return the arm with the largest upper bound of its prediction."""
     widths, factor = state.spread.widths, radius(setup, state)
     return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest upper bound of its prediction."""
+    widths, factor = state.spread.widths, radius(setup, state)
+    return choose_bound_offered(
+        setup.tables, state.means, setup.offset, widths, factor, offered, rng
+    )
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -148,7 +163,9 @@ class OFUL(FeaturePolicy):
     ridge: float = 1.0
     delta: float = 0.05
 
-    rules = Rules(init, select, update, no_estimate, rebuild, _KEPT, resume)
+    rules = Rules(
+        init, select, update, no_estimate, rebuild, _KEPT, resume, select_among=select_among
+    )
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the features and the constants on the unit reward scale."""

@@ -37,7 +37,10 @@ from globalbandits.policies.linear.least_squares import (
 from globalbandits.policies.linear.least_squares import resume as resume_spread
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.policies.shared.worth import (
+    choose_any,
+    choose_bound_offered,
     choose_by_worth,
+    is_offered,
     largest_bound,
     unit_scale,
 )
@@ -87,6 +90,26 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         return first_missing(setup, stats)
     widths, factor = state.spread.widths, bonus(setup, stats)
     return choose_by_worth(setup.tables, state.means, setup.offset, widths, factor, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """`select` among the offered arms. Any of them, at random, if other first plays are left."""
+    if state.ready[0] == 0:
+        for i in range(setup.start.shape[0]):
+            arm = int(setup.start[i])
+            if stats.counts[arm] < setup.needed[i] and is_offered(offered, arm):
+                return arm
+        return choose_any(offered, rng)
+    widths, factor = state.spread.widths, bonus(setup, stats)
+    return choose_bound_offered(
+        setup.tables, state.means, setup.offset, widths, factor, offered, rng
+    )
 
 
 def first_missing(setup: Setup, stats: Statistics) -> int:
@@ -169,7 +192,16 @@ class UncertaintyEllipsoid(FeaturePolicy):
     start: tuple[int, ...] | None = None
 
     # The last bits of the kept fields depend on the order of rewards.
-    rules = Rules(init, select, update, no_estimate, rebuild, ("spread", "means"), resume)
+    rules = Rules(
+        init,
+        select,
+        update,
+        no_estimate,
+        rebuild,
+        ("spread", "means"),
+        resume,
+        select_among=select_among,
+    )
 
     def __post_init__(self) -> None:
         """Check features, scale and first plays."""

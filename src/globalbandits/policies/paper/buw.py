@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import (
@@ -19,6 +20,7 @@ from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     Widths,
     first_unplayed,
+    first_unplayed_offered,
     init_widths,
     rebuild_widths,
     ucb1_bonus,
@@ -32,7 +34,11 @@ from globalbandits.policies.shared.weighted_mean import (
     update_estimate,
     weighted_mean,
 )
-from globalbandits.policies.shared.worth import choose_by_worth
+from globalbandits.policies.shared.worth import (
+    choose_best_offered,
+    choose_bound_offered,
+    choose_by_worth,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -70,6 +76,24 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         return choose_by_worth(setup.tables, bounds.means, 0.0, bounds.widths, bonus, rng)
     envelope = setup.tables.envelope
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """`select` among the offered arms: each once, then by UCB1, then by WAGP."""
+    arm = first_unplayed_offered(stats, offered)
+    if arm >= 0:
+        return arm
+    theta = estimate(setup, stats, state)
+    if is_waiting(setup, stats, theta):
+        means, widths, bonus = state.bounds.means, state.bounds.widths, ucb1_bonus(stats)
+        return choose_bound_offered(setup.tables, means, 0.0, widths, bonus, offered, rng)
+    return choose_best_offered(setup.tables, theta, offered, rng)
 
 
 def is_waiting(setup: Setup, stats: Statistics, theta: float) -> bool:
@@ -142,7 +166,7 @@ class BUW(Policy):
 
     scale: float = 1.0
 
-    rules = Rules(init, select, update, estimate, rebuild)
+    rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
 
     def __post_init__(self) -> None:
         """Check the scale."""

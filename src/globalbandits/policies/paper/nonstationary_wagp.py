@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits._validation import as_integer, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -20,6 +21,7 @@ from globalbandits.policies.paper.wagp import estimate as estimate_inner
 from globalbandits.policies.paper.wagp import init as init_inner
 from globalbandits.policies.paper.wagp import rebuild as rebuild_inner
 from globalbandits.policies.paper.wagp import select as select_inner
+from globalbandits.policies.paper.wagp import select_among as select_among_inner
 from globalbandits.policies.paper.wagp import update as update_inner
 from globalbandits.policies.shared.weighted_mean import require_inverses
 from globalbandits.statistics import Statistics, are_part, assign, clear, count, no_statistics
@@ -55,6 +57,17 @@ def init(setup: Setup) -> State:
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """WAGP's choice from the window in use."""
     return select_inner(setup, state.window, state.inner, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """WAGP's choice among the offered arms, from the window in use."""
+    return select_among_inner(setup, state.window, state.inner, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -109,7 +122,7 @@ class NonStationaryWAGP(Policy):
     half_window: int | None = None
     drift_time: float | None = None
 
-    rules = Rules(init, select, update, estimate, resume=resume)
+    rules = Rules(init, select, update, estimate, resume=resume, select_among=select_among)
 
     def __post_init__(self) -> None:
         """Check that one of the two parameters is given."""

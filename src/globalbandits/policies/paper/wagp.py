@@ -40,6 +40,7 @@ from globalbandits.policies.shared.weighted_mean import (
     update_estimate,
     weighted_mean,
 )
+from globalbandits.policies.shared.worth import choose_any, choose_best_offered, is_offered
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -80,6 +81,21 @@ def select(setup: base.Setup, stats: Statistics, state: State, rng: np.random.Ge
         return int(rng.random() * setup.tables.n_arms)
     envelope = setup.tables.envelope
     return choose_in_cell(envelope, find_cell(envelope, estimate(setup, stats, state)), rng)
+
+
+def select_among(
+    setup: base.Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best offered arm at the estimate; any of them before the first reward."""
+    if state.choice[0] >= 0 and is_offered(offered, state.choice[0]):
+        return int(state.choice[0])
+    if stats.total[0] == 0:
+        return choose_any(offered, rng)
+    return choose_best_offered(setup.tables, estimate(setup, stats, state), offered, rng)
 
 
 def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -132,7 +148,7 @@ class WAGP(Policy):
     Value: any. The estimate comes from what is observed, the choice from what arms are worth.
     """
 
-    rules = Rules(init, select, update, estimate, rebuild)
+    rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
 
     def setup(self, model: "RewardModel") -> Setup:
         """The model's tables."""

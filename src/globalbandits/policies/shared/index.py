@@ -43,16 +43,19 @@ class State(NamedTuple):
 def index_rules(
     remember: Callable[[Statistics, Any, int], None],
     score: Callable[[Any, Statistics, Any], None],
+    choose: base.SelectAmong,
 ) -> base.Rules:
     """Return the rules of a policy that plays every arm once, then the largest index.
 
-    Both functions are compiled.
+    All functions are compiled.
 
     Args:
         remember: ``remember(stats, state, arm)`` sets the memo of an arm with rewards, after its
             mean and width are set. It may also change the mean.
         score: ``score(setup, stats, state)`` sets the indices of all arms. It is called only if
             every arm has a reward.
+        choose: ``choose(setup, stats, state, offered, rng)`` returns the offered arm with the
+            largest index. It is called only if every offered arm has a reward.
     """
 
     def update(setup: base.Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -71,7 +74,17 @@ def index_rules(
         if state.played[0] == setup.tables.n_arms:
             score(setup, stats, state)
 
-    return base.Rules(init, select, update, no_estimate, rebuild)
+    def select_among(
+        setup: base.Setup,
+        stats: Statistics,
+        state: State,
+        offered: IntArray,
+        rng: np.random.Generator,
+    ) -> int:
+        arm = first_unplayed_offered(stats, offered)
+        return arm if arm >= 0 else choose(setup, stats, state, offered, rng)
+
+    return base.Rules(init, select, update, no_estimate, rebuild, select_among=select_among)
 
 
 def init_widths(setup: base.Setup) -> Widths:
@@ -132,6 +145,14 @@ def first_unplayed(stats: Statistics) -> int:
     while stats.counts[arm] > 0:
         arm += 1
     return arm
+
+
+def first_unplayed_offered(stats: Statistics, offered: IntArray) -> int:
+    """Return the lowest offered arm without a reward; -1 if all have one."""
+    for i in range(offered.shape[0]):
+        if stats.counts[offered[i]] == 0:
+            return int(offered[i])
+    return -1
 
 
 def ucb1_bonus(stats: Statistics) -> float:

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from globalbandits._types import FloatArray
-from globalbandits.model.tables import Tables, evaluate, largest_value
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.tables import Tables, evaluate, find_cell, largest_value
 from globalbandits.model.vector_tables import VectorTables
 
 # The largest of several indices, ties at random.
@@ -64,6 +64,97 @@ def choose_upper_bound(
                     return arm
                 skip -= 1
     return best
+
+
+# Choosing among some arms. ``offered`` holds their indices in increasing order, at least one.
+
+
+def choose_offered(values: FloatArray, offered: IntArray, rng: np.random.Generator) -> int:
+    """Return the offered arm with the largest value, ties at random; ``values`` has all arms.
+
+    >>> choose_offered(np.array([0.2, 0.7, 0.5]), np.array([0, 2]), np.random.default_rng(0))
+    2
+    """
+    best = int(offered[0])
+    largest = -math.inf
+    n_best = 0
+    for i in range(offered.shape[0]):
+        value = values[offered[i]]
+        best = int(offered[i]) if value > largest else best
+        n_best = 1 if value > largest else n_best + (value == largest)
+        largest = max(largest, value)
+    if n_best > 1:
+        skip = int(rng.random() * n_best)
+        for i in range(offered.shape[0]):
+            if values[offered[i]] == largest:
+                if skip == 0:
+                    return int(offered[i])
+                skip -= 1
+    return best
+
+
+def choose_any(offered: IntArray, rng: np.random.Generator) -> int:
+    """Return a random offered arm."""
+    return int(offered[int(rng.random() * offered.shape[0])])
+
+
+def is_offered(offered: IntArray, arm: int) -> bool:
+    """Whether an arm is offered, by bisection.
+
+    >>> [is_offered(np.array([1, 4]), arm) for arm in range(6)]
+    [False, True, False, False, True, False]
+    """
+    low, high = 0, offered.shape[0]
+    while low < high:
+        probe = (low + high) // 2
+        if offered[probe] < arm:
+            low = probe + 1
+        else:
+            high = probe
+    return bool(low < offered.shape[0] and offered[low] == arm)
+
+
+def choose_best_offered(
+    tables: Tables, theta: float, offered: IntArray, rng: np.random.Generator
+) -> int:
+    """Return the offered arm that is worth most at theta, ties at random."""
+    envelope = tables.envelope
+    cell = find_cell(envelope, theta)
+    start, end = envelope.starts[cell], envelope.starts[cell + 1]
+    n_best = 0
+    for at in range(start, end):
+        n_best += is_offered(offered, envelope.arms[at])
+    if n_best > 0:
+        skip = int(rng.random() * n_best) if n_best > 1 else 0
+        for at in range(start, end):
+            if is_offered(offered, envelope.arms[at]):
+                if skip == 0:
+                    return int(envelope.arms[at])
+                skip -= 1
+    worths = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        worths[i] = evaluate(tables.worth, offered[i], theta)
+    return int(offered[choose_largest(worths, rng)])
+
+
+def choose_bound_offered(
+    tables: Tables,
+    means: FloatArray,
+    shift: float,
+    widths: FloatArray,
+    bonus: float,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm of `choose_by_worth`, which explains the other arguments."""
+    bounds = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        arm = offered[i]
+        if tables.valued:
+            bounds[i] = bound_of(tables, means, shift, widths, bonus, arm)
+        else:
+            bounds[i] = means[arm] + bonus * widths[arm]
+    return int(offered[choose_largest(bounds, rng)])
 
 
 # The worth of arms, given their means or bounds of their means, for models with a value.

@@ -82,8 +82,13 @@ class Posterior(NamedTuple):
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
-    def choose(self, weights: FloatArray) -> IntArray:
-        """Return the best admissible arm of every trial; -1 if overdose control admits none."""
+    def choose(self, weights: FloatArray, offered: IntArray | None = None) -> IntArray:
+        """Return the best admissible arm of every trial; -1 if overdose control admits none.
+
+        Args:
+            weights: from `weights`.
+            offered: the arms to choose from; all by default.
+        """
         n_arms = self.rates.shape[1]
         if self.rule == "plug_in":
             wanted = self._plug_in(weights)
@@ -94,9 +99,11 @@ class Posterior(NamedTuple):
         else:
             assert self.inside is not None
             value = weights @ self.inside
-        if self.over is None:
-            return np.asarray(value.argmax(axis=1))
-        admissible = weights @ self.over < self.risk
+        admissible = np.ones((len(weights), n_arms), np.bool_)
+        if offered is not None:
+            admissible[:, ~np.isin(np.arange(n_arms), offered)] = False
+        if self.over is not None:
+            admissible &= weights @ self.over < self.risk
         best = np.where(admissible, value, -np.inf).argmax(axis=1)
         return np.where(admissible.any(axis=1), best, -1)
 
@@ -135,6 +142,17 @@ def posterior_of(setup: Posterior, stats: Statistics) -> FloatArray:
 def select(setup: Posterior, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Return the best admissible arm; -1 if overdose control admits none."""
     return int(setup.choose(posterior_of(setup, stats))[0])
+
+
+def select_among(
+    setup: Posterior,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best admissible one of the offered arms; -1 if there is none."""
+    return int(setup.choose(posterior_of(setup, stats), offered)[0])
 
 
 def estimate(setup: Posterior, stats: Statistics, state: State) -> float:
@@ -189,7 +207,7 @@ class DoseEscalation(Policy):
     cells: int | None = None
 
     compiled = False
-    rules = stateless(select, estimate)._replace(recommend=select)
+    rules = stateless(select, estimate, select_among)._replace(recommend=select)
     # For several unknown numbers.
     several = rules._replace(numbers=numbers)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies.base import register
 from globalbandits.policies.shared import grid, ridge_posterior
 from globalbandits.policies.shared.grid import (
@@ -21,7 +21,7 @@ from globalbandits.policies.shared.ridge_posterior import average_worths as aver
 from globalbandits.policies.shared.ridge_posterior import rebuild as rebuild_points
 from globalbandits.policies.shared.ridge_posterior import resume as resume_points
 from globalbandits.policies.shared.ridge_posterior import update as update_points
-from globalbandits.policies.shared.worth import choose_largest, unit_scale
+from globalbandits.policies.shared.worth import choose_largest, choose_offered, unit_scale
 from globalbandits.policies.structured.grid_policy import (
     GridPolicy,
     several_numbers,
@@ -50,6 +50,17 @@ def init(setup: Setup) -> State:
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Return the arm with the largest posterior mean of its worth."""
     return choose_largest(state.values, rng)
+
+
+def select_among(
+    setup: Any,
+    stats: Statistics,
+    state: Any,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest posterior mean of its worth."""
+    return choose_offered(state.values, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -151,15 +162,17 @@ class GridGreedy(GridPolicy):
     "GridGreedy(likelihood='beta')"
     """
 
-    variants = variants_of(init, select, update, estimate, rebuild, resume)
-    several = several_numbers(init_several, select, update_several, rebuild_several, resume_several)
+    variants = variants_of(init, select, update, estimate, rebuild, resume, select_among)
+    several = several_numbers(
+        init_several, select, update_several, rebuild_several, resume_several, select_among
+    )
 
     def setup_several(self, model: "VectorModel") -> ridge_posterior.Setup:
         """The model's curves on the box of its unknown numbers, with a warning."""
         if model.n_parameters > 1:
             text = (
-                f"GridGreedy may stay with a wrong arm for ever when {model.n_parameters} numbers "
-                "are unknown; take Elastic or IDS"
+                f"GridGreedy may never leave a wrong arm when {model.n_parameters} numbers are "
+                "unknown; take Elastic or IDS"
             )
             warnings.warn(text, RuntimeWarning, stacklevel=3)
         return super().setup_several(model)

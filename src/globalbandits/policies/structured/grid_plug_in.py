@@ -4,12 +4,14 @@ import dataclasses
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.policies.base import register
 from globalbandits.policies.shared.grid import (
     Setup,
     posterior_mean,
 )
+from globalbandits.policies.shared.worth import choose_best_offered
 from globalbandits.policies.structured.grid_policy import (
     GridPolicy,
     State,
@@ -23,6 +25,18 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     envelope = setup.tables.envelope
     theta = posterior_mean(setup, state.posterior)
     return choose_in_cell(envelope, find_cell(envelope, theta), rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best offered arm at the posterior mean of the parameter."""
+    theta = posterior_mean(setup, state.posterior)
+    return choose_best_offered(setup.tables, theta, offered, rng)
 
 
 @register("grid_plug_in")
@@ -50,7 +64,7 @@ class GridPlugIn(GridPolicy):
     'GridPlugIn(prior=(0.0, 1.5))'
     """
 
-    variants = posterior_variants(select)
+    variants = posterior_variants(select, select_among)
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The posterior mean."""

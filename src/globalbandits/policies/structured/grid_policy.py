@@ -47,17 +47,27 @@ def variants_of(
     estimate: Callable[..., float],
     rebuild: Callable[..., None],
     resume: Callable[..., bool],
+    select_among: Callable[..., int],
 ) -> Variants:
     """Return the rules of a policy whose state has the posterior in the field `posterior`."""
     return Variants(
-        beta=Rules(init, select, update, estimate, resume=resume),
-        bernoulli=Rules(init, select, update, estimate, rebuild, ("posterior",), resume),
+        beta=Rules(init, select, update, estimate, resume=resume, select_among=select_among),
+        bernoulli=Rules(
+            init,
+            select,
+            update,
+            estimate,
+            rebuild,
+            ("posterior",),
+            resume,
+            select_among=select_among,
+        ),
     )
 
 
-def posterior_variants(select: Callable[..., int]) -> Variants:
+def posterior_variants(select: Callable[..., int], select_among: Callable[..., int]) -> Variants:
     """Return the rules of a policy whose state is the posterior alone."""
-    return variants_of(init, select, update, estimate, rebuild, resume)
+    return variants_of(init, select, update, estimate, rebuild, resume, select_among)
 
 
 def several_numbers(
@@ -66,6 +76,7 @@ def several_numbers(
     update: Callable[..., None],
     rebuild: Callable[..., None],
     resume: Callable[..., bool],
+    select_among: Callable[..., int],
 ) -> Rules:
     """Return the rules of a policy whose state has the fields of `ridge_posterior.State`."""
     return Rules(
@@ -77,6 +88,7 @@ def several_numbers(
         ("fitted",),
         resume,
         ridge_posterior.numbers,
+        select_among=select_among,
     )
 
 

@@ -50,6 +50,7 @@ class Setup(NamedTuple):
     runs: IntArray  # (n_runs + 1,) first cell of each run, and the number of cells
     best: IntArray  # (n_runs,) the best arm of the run
     winner: IntArray  # (n_runs,) its position among the arms that are best in some run
+    winners: IntArray  # (n_contexts, n_cells) the best arm of each context, by its place there
 
 
 class State(NamedTuple):
@@ -91,6 +92,73 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     return int(state.pair[1])
 
 
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Draw from the best mixture of two offered arms.
+
+    Regret is against the best offered arm. The gain is about the best arm of the whole context,
+    which may be offered again.
+    """
+    n, n_in_context = offered.shape[0], setup.tables.n_arms // setup.tables.n_contexts
+    winners = setup.winners[offered[0] // n_in_context]
+    weights, window, mass = state.posterior.weights, state.posterior.window, state.posterior.mass[0]
+    shares, parts = np.zeros(n_in_context), np.zeros((n_in_context, n))
+    top = 0.0
+    for cell in range(window[0], window[1] + 1):
+        winner, weight = winners[cell], weights[cell]
+        shares[winner] += weight
+        largest = -math.inf
+        for i in range(n):
+            largest = max(largest, setup.grid.worths[offered[i], cell])
+            parts[winner, i] += weight * setup.means[offered[i], cell]
+        top += weight * largest
+    return draw_offered(state.values, offered, shares, parts, top, mass, rng)
+
+
+def draw_offered(
+    values: FloatArray,
+    offered: IntArray,
+    shares: FloatArray,
+    parts: FloatArray,
+    top: float,
+    mass: float,
+    rng: np.random.Generator,
+) -> int:
+    """Draw an arm of the best mixture of offered arms, from sums over the posterior.
+
+    Args:
+        values: posterior means of all arms' worths.
+        offered: the arms that can be played.
+        shares: weight of the points at which each arm of the context is best.
+        parts: for each of these, the sum of weight * mean of every offered arm there.
+        top: sum of weight * largest worth of an offered arm.
+        mass: sum of the weights.
+        rng: the generator.
+    """
+    n = offered.shape[0]
+    regrets, gains = np.zeros(n), np.zeros(n)
+    for i in range(n):
+        expected = 0.0
+        for winner in range(shares.shape[0]):
+            expected += parts[winner, i] / mass
+        for winner in range(shares.shape[0]):
+            if shares[winner] > 0.0:
+                surprise = parts[winner, i] / shares[winner] - expected
+                gains[i] += shares[winner] / mass * surprise * surprise
+        regret = top / mass - values[offered[i]]
+        regrets[i] = regret if regret > _MIN_REGRET else 0.0
+    pair, chance = np.zeros(2, np.int64), np.ones(1)
+    mix(regrets, gains, pair, chance)
+    if chance[0] >= 1.0 or rng.random() < chance[0]:
+        return int(offered[pair[0]])
+    return int(offered[pair[1]])
+
+
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Update the posterior with one reward, and plan."""
     update_posterior(setup.grid, stats, state.posterior, arm, reward)
@@ -120,7 +188,7 @@ def plan(setup: Setup, state: State) -> None:
     """Compute regrets and gains under the posterior, and the best mixture."""
     average_worths(setup.grid, state.posterior, state.values)
     inform(setup, state)
-    mix(state)
+    mix(state.regrets, state.gains, state.pair, state.chance)
 
 
 def inform(setup: Setup, state: State) -> None:
@@ -167,7 +235,7 @@ def set_regrets_and_gains(state: Any, top: float, mass: float) -> None:
         state.regrets[arm] = regret if regret > _MIN_REGRET else 0.0
 
 
-def mix(state: Any) -> None:
+def mix(regrets: FloatArray, gains: FloatArray, pair: IntArray, chance: FloatArray) -> None:
     """Compute the mixture of two arms that minimises (expected regret)**2 / expected gain.
 
     For a mixture with regret D and gain V, ``D**2 / V`` is the maximum over c of ``2 c D - c**2
@@ -176,33 +244,33 @@ def mix(state: Any) -> None:
     lowest parabola to the right until this has its maximum (one arm) or is crossed by a falling
     one (two arms). Each parabola on the way takes O(K) steps.
     """
-    n = state.regrets.shape[0]
+    n = regrets.shape[0]
     arm = 0
     for other in range(1, n):
-        less = state.regrets[other] < state.regrets[arm]
-        equal = state.regrets[other] == state.regrets[arm]
-        if less or (equal and state.gains[other] > state.gains[arm]):
+        less = regrets[other] < regrets[arm]
+        equal = regrets[other] == regrets[arm]
+        if less or (equal and gains[other] > gains[arm]):
             arm = other
-    state.pair[0] = arm
-    state.pair[1] = arm
-    state.chance[0] = 1.0
+    pair[0] = arm
+    pair[1] = arm
+    chance[0] = 1.0
     while True:
-        regret, gain = state.regrets[arm], state.gains[arm]
+        regret, gain = regrets[arm], gains[arm]
         after, crossing = -1, math.inf
         for other in range(n):
-            if state.gains[other] > gain:
-                at = 2.0 * (state.regrets[other] - regret) / (state.gains[other] - gain)
-                steeper = after >= 0 and at == crossing and state.gains[other] > state.gains[after]
+            if gains[other] > gain:
+                at = 2.0 * (regrets[other] - regret) / (gains[other] - gain)
+                steeper = after >= 0 and at == crossing and gains[other] > gains[after]
                 if at < crossing or steeper:
                     after, crossing = other, at
-        state.pair[0] = arm
+        pair[0] = arm
         if after < 0 or regret <= crossing * gain:
             return
-        surplus = crossing * state.gains[after] - state.regrets[after]
+        surplus = crossing * gains[after] - regrets[after]
         if surplus >= 0.0:
             deficit = regret - crossing * gain
-            state.pair[1] = after
-            state.chance[0] = surplus / (surplus + deficit)
+            pair[1] = after
+            chance[0] = surplus / (surplus + deficit)
             return
         arm = after
 
@@ -269,6 +337,36 @@ def resume_several(setup: ridge_posterior.Setup, stats: Statistics, state: Any) 
     return fits
 
 
+def select_several_among(
+    setup: ridge_posterior.Setup,
+    stats: Statistics,
+    state: Any,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Draw from the best mixture of two offered arms, as `select_among` does."""
+    posterior, n = state.posterior, offered.shape[0]
+    n_in_context = setup.tables.n_arms // setup.tables.n_contexts
+    first = offered[0] // n_in_context * n_in_context
+    shares, parts = np.zeros(n_in_context), np.zeros((n_in_context, n))
+    top = 0.0
+    for point in range(posterior.grid.n_points[0]):
+        weight, worths = posterior.weights[point], posterior.worths[point]
+        if weight < _MIN_POINT_WEIGHT:
+            continue
+        winner = 0
+        for arm in range(1, n_in_context):
+            if worths[first + arm] > worths[first + winner]:
+                winner = arm
+        shares[winner] += weight
+        largest = -math.inf
+        for i in range(n):
+            largest = max(largest, worths[offered[i]])
+            parts[winner, i] += weight * posterior.grid.means[point, offered[i]]
+        top += weight * largest
+    return draw_offered(state.values, offered, shares, parts, top, posterior.mass[0], rng)
+
+
 def plan_several(state: Any) -> None:
     """Compute regrets and gains under the posterior, and the best mixture."""
     posterior = state.posterior
@@ -307,7 +405,7 @@ def plan_several(state: Any) -> None:
             for arm in range(n):
                 state.expected[arm] += state.parts[winner, arm] / mass
     set_regrets_and_gains(state, top, mass)
-    mix(state)
+    mix(state.regrets, state.gains, state.pair, state.chance)
 
 
 @register("ids")
@@ -341,8 +439,10 @@ class IDS(GridPolicy):
     'IDS(cells=500)'
     """
 
-    variants = variants_of(init, select, update, estimate, rebuild, resume)
-    several = several_numbers(init_several, select, update_several, rebuild_several, resume_several)
+    variants = variants_of(init, select, update, estimate, rebuild, resume, select_among)
+    several = several_numbers(
+        init_several, select, update_several, rebuild_several, resume_several, select_several_among
+    )
 
     def setup(self, model: "AnyModel") -> Any:
         """Return the grid's setup, the means, and the runs of cells with the same best arm."""
@@ -352,6 +452,7 @@ class IDS(GridPolicy):
         best = np.argmax(base.worths, axis=0).astype(np.int64)
         starts = np.concatenate(([0], np.flatnonzero(np.diff(best)) + 1))
         _, winner = np.unique(best[starts], return_inverse=True)
+        in_contexts = base.worths.reshape(model.tables.n_contexts, -1, self.cells)
         return Setup(
             tables=model.tables,
             grid=base,
@@ -359,6 +460,7 @@ class IDS(GridPolicy):
             runs=np.concatenate((starts, [self.cells])),
             best=best[starts],
             winner=winner.astype(np.int64),
+            winners=np.argmax(in_contexts, axis=1).astype(np.int64),
         )
 
     def reason(self, setup: Any, stats: Statistics, state: Any) -> str:

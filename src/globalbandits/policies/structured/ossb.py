@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables, choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.divergence import bernoulli_loss
 from globalbandits.policies.shared.weighted_mean import require_inverses
+from globalbandits.policies.shared.worth import choose_any, choose_best_offered
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -65,6 +66,19 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
         return int(rng.random() * setup.tables.n_arms)
     envelope = setup.tables.envelope
     return choose_in_cell(envelope, find_cell(envelope, state.theta[0]), rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best offered arm at the projection; a random one before the first reward."""
+    if stats.total[0] == 0:
+        return choose_any(offered, rng)
+    return choose_best_offered(setup.tables, state.theta[0], offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -242,7 +256,9 @@ class OSSB(Policy):
     {'policy': 'ossb'}
     """
 
-    rules = Rules(init, select, update, estimate, rebuild, ("theta",), resume)
+    rules = Rules(
+        init, select, update, estimate, rebuild, ("theta",), resume, select_among=select_among
+    )
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables."""

@@ -78,6 +78,30 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     return int(setup.best[start])
 
 
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the best offered arm of the best group that has an offered arm."""
+    n_groups = setup.lows.shape[0]
+    indices = np.full(n_groups, -math.inf)
+    for i in range(offered.shape[0]):
+        group = setup.group_of[offered[i]]
+        indices[group] = state.indices[group]
+    group = choose_largest(indices, rng)
+    worths = np.full(offered.shape[0], -math.inf)
+    theta = group_estimate(setup, state, group) if state.plays[group] > 0 else 0.0
+    for i in range(offered.shape[0]):
+        if setup.group_of[offered[i]] == group:
+            worths[i] = 0.0
+            if state.plays[group] > 0:
+                worths[i] = evaluate(setup.tables.worth, offered[i], theta)
+    return int(offered[choose_largest(worths, rng)])
+
+
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
     """Update the estimate of the arm's group, and all indices, which change with time."""
     group = setup.group_of[arm]
@@ -186,7 +210,7 @@ class RegionalUCB(Policy):
 
     alpha: float = 1.0
 
-    rules = Rules(init, select, update, estimate, rebuild)
+    rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
 
     def __post_init__(self) -> None:
         """Check alpha."""

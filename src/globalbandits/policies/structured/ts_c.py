@@ -8,7 +8,9 @@ import math
 
 import numpy as np
 
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies.base import Rules, register
+from globalbandits.policies.shared.index import first_unplayed_offered
 from globalbandits.policies.shared.noise_variance import (
     draw_student,
     learn_variances,
@@ -30,21 +32,64 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
             return arm
     best = -1
     largest = -math.inf
-    scale = math.sqrt(setup.variance)
-    allowed = state.allowed
     variances = learn_variances(stats) if setup.learned else stats.sums
     for arm in range(setup.tables.n_arms):
         if state.indices[arm] == -math.inf:
             continue
-        if setup.learned:
-            mean = draw_student(stats, variances[arm], arm, rng)
-        else:
-            mean = allowed.means[arm] + scale * allowed.widths[arm] * rng.standard_normal()
-        value = worth_of(setup.tables, arm, mean)
+        value = draw_worth(setup, stats, state, variances, arm, rng)
         if best < 0 or value > largest:
             best = arm
             largest = value
     return best
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Do the same with the offered arms; all of them compete if none is competitive."""
+    top = -math.inf
+    for i in range(offered.shape[0]):
+        arm = int(offered[i])
+        top = max(top, state.indices[arm])
+        if state.indices[arm] == math.inf:
+            return arm
+    if top == -math.inf:
+        arm = first_unplayed_offered(stats, offered)
+        if arm >= 0:
+            return arm
+    best = -1
+    largest = -math.inf
+    variances = learn_variances(stats) if setup.learned else stats.sums
+    for i in range(offered.shape[0]):
+        arm = int(offered[i])
+        if state.indices[arm] == -math.inf and top > -math.inf:
+            continue
+        value = draw_worth(setup, stats, state, variances, arm, rng)
+        if best < 0 or value > largest:
+            best = arm
+            largest = value
+    return best
+
+
+def draw_worth(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    variances: FloatArray,
+    arm: int,
+    rng: np.random.Generator,
+) -> float:
+    """Draw the worth of an arm with rewards. The variances are read only if they are learned."""
+    if setup.learned:
+        mean = draw_student(stats, variances[arm], arm, rng)
+    else:
+        width = math.sqrt(setup.variance) * state.allowed.widths[arm]
+        mean = state.allowed.means[arm] + width * rng.standard_normal()
+    return worth_of(setup.tables, arm, mean)
 
 
 @register("ts_c")
@@ -70,7 +115,7 @@ class TSC(ConfidenceSetPolicy):
     alpha: float = 3.0
     variance: float | str = 0.25
 
-    rules = Rules(init, select, update, estimate, rebuild)
+    rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
     log_factor = 2.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:

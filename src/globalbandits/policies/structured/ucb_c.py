@@ -9,8 +9,14 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import find_cell
 from globalbandits.policies.base import Rules, register
+from globalbandits.policies.shared.index import first_unplayed_offered
 from globalbandits.policies.shared.noise_variance import LEARNED
-from globalbandits.policies.shared.worth import choose_largest, worth_within
+from globalbandits.policies.shared.worth import (
+    choose_bound_offered,
+    choose_largest,
+    choose_offered,
+    worth_within,
+)
 from globalbandits.policies.structured import confidence
 from globalbandits.policies.structured.confidence import (
     ConfidenceSetPolicy,
@@ -43,6 +49,25 @@ def init(setup: Setup) -> State:
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
     """Return the arm with the largest index. Competitive arms without a reward come first."""
     return choose_largest(state.indices, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest index; all of them compete if none is competitive."""
+    best = choose_offered(state.indices, offered, rng)
+    if state.indices[best] > -math.inf:
+        return best
+    means, widths = state.allowed.means, state.allowed.widths
+    arm = first_unplayed_offered(stats, offered)
+    if arm >= 0:
+        return arm
+    root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
+    return choose_bound_offered(setup.tables, means, 0.0, widths, root, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -138,7 +163,7 @@ class UCBC(ConfidenceSetPolicy):
     alpha: float = 1.0
     variance: float | str = LEARNED
 
-    rules = Rules(init, select, update, estimate, rebuild)
+    rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
     log_factor = 2.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:

@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 
+from globalbandits._types import IntArray
 from globalbandits.model.tables import choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.shared.worth import choose_largest, worth_within
+from globalbandits.policies.shared.worth import choose_any, choose_largest, worth_within
 from globalbandits.policies.structured.confidence import (
     ConfidenceSetPolicy,
     Setup,
@@ -53,19 +54,41 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     return choose_in_cell(envelope, chosen, rng)
 
 
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm that is worth most somewhere in the set; any if it is empty."""
+    if is_empty(state):
+        return choose_any(offered, rng)
+    worths = np.empty(offered.shape[0])
+    for i in range(offered.shape[0]):
+        worths[i] = largest_worth(setup, state, offered[i])
+    return int(offered[choose_largest(worths, rng)])
+
+
 def choose_within(setup: Setup, state: State, rng: np.random.Generator) -> int:
     """Return the arm that is worth most somewhere in the set, by its means in the set."""
+    worths = np.empty(setup.tables.n_arms)
+    for arm in range(setup.tables.n_arms):
+        worths[arm] = largest_worth(setup, state, arm)
+    return choose_largest(worths, rng)
+
+
+def largest_worth(setup: Setup, state: State, arm: int) -> float:
+    """Return the most an arm is worth in the set. Its mean is monotone in every part."""
     tables = setup.tables
-    worths = np.full(tables.n_arms, -math.inf)
+    largest = -math.inf
     for part in range(0, state.parts.shape[0], 2):
-        if state.parts[part] > state.parts[part + 1]:
-            continue
-        for arm in range(tables.n_arms):
+        if state.parts[part] <= state.parts[part + 1]:
             one = evaluate(tables.mean, arm, state.parts[part])
             other = evaluate(tables.mean, arm, state.parts[part + 1])
             worth = worth_within(tables, arm, min(one, other), max(one, other))
-            worths[arm] = max(worths[arm], worth)
-    return choose_largest(worths, rng)
+            largest = max(largest, worth)
+    return largest
 
 
 @register("ucb_s")
@@ -93,7 +116,7 @@ class UCBS(ConfidenceSetPolicy):
     alpha: float = 3.0
     variance: float | str = 0.25
 
-    rules = Rules(init, select, update, estimate, rebuild)
+    rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
     log_factor = 1.0
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
@@ -15,7 +15,7 @@ from globalbandits.policies.shared.index import (
     NOT_PLAYED,
     no_estimate,
 )
-from globalbandits.policies.shared.worth import choose_by_worth
+from globalbandits.policies.shared.worth import choose_bound_offered, choose_by_worth
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -59,6 +59,21 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     # The last reward counts in full, so the weight is at least 1 up to rounding.
     bonus = 2.0 * math.sqrt(setup.xi * math.log(max(1.0, state.weight[0])))
     return choose_by_worth(setup.tables, state.means, 0.0, state.widths, bonus, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """`select` among the offered arms."""
+    for i in range(offered.shape[0]):
+        if state.widths[offered[i]] == 0.0:
+            return int(offered[i])
+    bonus = 2.0 * math.sqrt(setup.xi * math.log(max(1.0, state.weight[0])))
+    return choose_bound_offered(setup.tables, state.means, 0.0, state.widths, bonus, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -126,7 +141,7 @@ class DiscountedUCB(Policy):
     discount: float = 0.99
     xi: float = 0.6
 
-    rules = Rules(init, select, update, no_estimate, resume=resume)
+    rules = Rules(init, select, update, no_estimate, resume=resume, select_among=select_among)
 
     def __post_init__(self) -> None:
         """Check the discount and xi."""

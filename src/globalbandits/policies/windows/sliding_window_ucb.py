@@ -14,12 +14,13 @@ from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.index import (
     Widths,
     first_unplayed,
+    first_unplayed_offered,
     init_widths,
     no_estimate,
     rebuild_widths,
     update_arm,
 )
-from globalbandits.policies.shared.worth import choose_by_worth
+from globalbandits.policies.shared.worth import choose_bound_offered, choose_by_worth
 from globalbandits.statistics import Statistics, are_part, count, no_statistics, uncount
 
 if TYPE_CHECKING:
@@ -60,6 +61,22 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     span = min(stats.total[0] + 1, setup.window)
     bonus = math.sqrt(setup.xi * math.log(span))
     return choose_by_worth(setup.tables, state.bounds.means, 0.0, state.bounds.widths, bonus, rng)
+
+
+def select_among(
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """`select` among the offered arms."""
+    arm = first_unplayed_offered(state.recent, offered)
+    if arm >= 0:
+        return arm
+    bonus = math.sqrt(setup.xi * math.log(min(stats.total[0] + 1, setup.window)))
+    means, widths = state.bounds.means, state.bounds.widths
+    return choose_bound_offered(setup.tables, means, 0.0, widths, bonus, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -131,7 +148,7 @@ class SlidingWindowUCB(Policy):
     window: int = 1000
     xi: float = 0.6
 
-    rules = Rules(init, select, update, no_estimate, resume=resume)
+    rules = Rules(init, select, update, no_estimate, resume=resume, select_among=select_among)
 
     def __post_init__(self) -> None:
         """Check the window and xi."""

@@ -26,6 +26,7 @@ from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.elastic.elastic import Elastic
 from globalbandits.policies.paper.wagp import WAGP
+from globalbandits.policies.shared.worth import choose_any
 from globalbandits.policies.wrappers.inner_policy import (
     as_policy,
     label_around,
@@ -76,6 +77,7 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
     fallback_select, fallback_update = fallback.select, fallback.update
     fallback_estimate = fallback.estimate
+    inner_among, fallback_among = inner.select_among, fallback.select_among
 
     def init(setup: Setup) -> State:
         """No reward yet."""
@@ -99,6 +101,20 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         if explores(setup.exploration, state.since.total[0], rng.random()):
             return int(rng.random() * setup.tables.n_arms)
         return inner_select(setup.inner, state.since, state.inner, rng)
+
+    def select_among(
+        setup: Setup,
+        stats: Statistics,
+        state: State,
+        offered: IntArray,
+        rng: np.random.Generator,
+    ) -> int:
+        """Choose as `select` does, among the offered arms."""
+        if state.refuted[0] == 1:
+            return fallback_among(setup.fallback, state.since, state.fallback, offered, rng)  # type: ignore[misc]
+        if explores(setup.exploration, state.since.total[0], rng.random()):
+            return choose_any(offered, rng)
+        return inner_among(setup.inner, state.since, state.inner, offered, rng)  # type: ignore[misc]
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
         """Update the policy that plays, and test the model on schedule."""
@@ -141,7 +157,9 @@ def guard(inner: Rules, fallback: Rules) -> Rules:
         playing = refuted or resume_inside(inner, setup.inner, state.since, state.inner)
         return playing and resume_inside(fallback, setup.fallback, known, state.fallback)
 
-    return Rules(init, select, update, estimate, resume=resume)
+    can_mask = inner_among is not None and fallback_among is not None
+    among = select_among if can_mask else None
+    return Rules(init, select, update, estimate, resume=resume, select_among=among)
 
 
 def rebuild_nothing(setup: Any, stats: Statistics, state: Any) -> None:

@@ -76,6 +76,7 @@ def limit(inner: Rules) -> Rules:
     """Apply limits to the rules of a policy."""
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
     inner_recommend = inner.recommend
+    inner_among = inner.select_among
 
     def init(setup: Setup) -> State:
         """No decision yet."""
@@ -99,6 +100,38 @@ def limit(inner: Rules) -> Rules:
         while arm >= setup.low and n_open(state, arm) >= setup.max_open:
             arm -= 1
         return arm if arm >= setup.low else -1
+
+    def select_among(
+        setup: Setup,
+        stats: Statistics,
+        state: State,
+        offered: IntArray,
+        rng: np.random.Generator,
+    ) -> int:
+        """Return the inner policy's offered arm, or the nearest offered arm within the limits.
+
+        Of two arms at the same distance the lower one is taken. The result is -1 if no offered
+        arm is within the limits.
+        """
+        wanted = int(inner_among(setup.inner, stats, state.inner, offered, rng))  # type: ignore[misc]
+        last = first_eliminated(setup, stats) - 1
+        if wanted < 0 or last < setup.low:
+            return -1
+        low, high = lowest(setup, state), min(highest(setup, stats, state), last)
+        low = min(low, high)
+        best = -1
+        for i in range(offered.shape[0]):
+            arm = int(offered[i])
+            nearer = best < 0 or abs(arm - wanted) < abs(best - wanted)
+            if nearer and low <= arm <= high and n_open(state, arm) < setup.max_open:
+                best = arm
+        if best < 0:
+            # As in `select`, an arm below the limits is played if those within them are full.
+            for i in range(offered.shape[0]):
+                arm = int(offered[i])
+                if setup.low <= arm < low and n_open(state, arm) < setup.max_open:
+                    best = arm
+        return best
 
     def decide(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
         """Count a decision."""
@@ -169,6 +202,7 @@ def limit(inner: Rules) -> Rules:
         decide=decide,
         recommend=recommend if inner_recommend is None else recommend_inner,
         numbers=None if inner.numbers is None else numbers,
+        select_among=None if inner_among is None else select_among,
     )
 
 
@@ -243,13 +277,13 @@ def first_eliminated(setup: Setup, stats: Statistics) -> int:
     posterior probability above ``elimination``, under a uniform prior.
     """
     if setup.elimination > 1.0:
-        return setup.tables.n_arms
+        return int(setup.tables.n_arms)
     for arm in range(setup.tables.n_arms):
         if stats.counts[arm] >= MIN_REWARDS_TO_ELIMINATE:
             above = probability_above(stats.counts[arm], stats.sums[arm], setup.target)
             if above > setup.elimination:
                 return arm
-    return setup.tables.n_arms
+    return int(setup.tables.n_arms)
 
 
 def probability_above(n_rewards: int, total: float, target: float) -> float:
@@ -486,7 +520,7 @@ class Limited(WrapperPolicy):
         if first_eliminated(setup, stats) <= setup.low:
             return f"arm {setup.low}, the lowest, is eliminated; stop"
         if not self.admissible(setup, stats, state):
-            return "all arms within the limits have max_open decisions without a reward; wait for a reward"
+            return "all arms within the limits have max_open open decisions; wait for a reward"
         return super().no_arm(setup, stats, state)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:

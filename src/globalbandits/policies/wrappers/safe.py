@@ -85,7 +85,7 @@ class State(NamedTuple):
 def secure(inner: Rules) -> Rules:
     """Add floors and ceilings to the rules of a policy."""
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
-    inner_rebuild = inner.rebuild
+    inner_rebuild, inner_among = inner.rebuild, inner.select_among
 
     def init(setup: Setup) -> State:
         """No reward yet."""
@@ -110,6 +110,21 @@ def secure(inner: Rules) -> Rules:
             # The engine reports an error, because this is not an arm.
             return wanted
         highest = int(state.highest[0])
+        return highest if state.ceilings[wanted] < state.floors[highest] else wanted
+
+    def select_among(
+        setup: Setup,
+        stats: Statistics,
+        state: State,
+        offered: IntArray,
+        rng: np.random.Generator,
+    ) -> int:
+        """Return the inner policy's offered arm, or the one with the largest offered floor."""
+        wanted = int(inner_among(setup.inner, stats, state.inner, offered, rng))  # type: ignore[misc]
+        highest = int(offered[0])
+        for i in range(1, offered.shape[0]):
+            if state.floors[offered[i]] > state.floors[highest]:
+                highest = int(offered[i])
         return highest if state.ceilings[wanted] < state.floors[highest] else wanted
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -141,10 +156,13 @@ def secure(inner: Rules) -> Rules:
         state.highest[0] = largest_of(state.floors)
         return resume_inside(inner, setup.inner, stats, state.inner)
 
+    among = None if inner_among is None else select_among
     if inner_rebuild is None:
-        return Rules(init, select, update, estimate, resume=resume)
+        return Rules(init, select, update, estimate, resume=resume, select_among=among)
     kept = ("inner", "fitted", "renewed")
-    return Rules(init, select, update, estimate, rebuild, kept=kept, resume=resume)
+    return Rules(
+        init, select, update, estimate, rebuild, kept=kept, resume=resume, select_among=among
+    )
 
 
 def update_all_bounds(setup: Setup, stats: Statistics, state: State) -> None:

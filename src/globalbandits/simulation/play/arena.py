@@ -18,6 +18,7 @@ from globalbandits.simulation.play.job import Job, Records
 from globalbandits.simulation.play.loop import (
     PolicyMemory,
     RunBuffers,
+    late_rewards,
     play_loop,
 )
 from globalbandits.simulation.play.scores import empty_scores
@@ -90,6 +91,17 @@ class PolicyPlayer:
         if job.stop is not None:
             # The rule writes to its arrays, so each thread needs its own copy.
             stop = job.stop._replace(logs=job.stop.logs.copy(), masses=job.stop.masses.copy())
+        delay = job.delay
+        longest, deadline = (0, None) if delay is None else (delay.longest, delay.last_age)
+        # Without late rewards the loop does not read this memory.
+        late = late_rewards(job.horizon if job.is_late else 1, job.batch, longest, deadline)
+        if world.draw_delays is not None:
+            late = late._replace(
+                draw_delays=world.draw_delays.address,
+                draw_data=world.draw_delays.data_address,
+                delays=world.delays,
+                has_delays=True,
+            )
         memory = PolicyMemory(
             setup=setup,
             stats=run_state.stats,
@@ -97,21 +109,27 @@ class PolicyPlayer:
             rng=self._source.rng,
             histogram=run_state.histogram,
             runs=self.runs,
+            late=late,
             stop=stop,
         )
         # Plain Python calls the world's routine as a function, compiled code by its address.
         routine = world.draw_rewards
         plain_runs = self.runs._replace(draw_rewards=routine.function, draw_data=routine.data)
+        plain_late, has_code = late, routine.address != 0
+        if world.draw_delays is not None:
+            delays = world.draw_delays
+            plain_late = late._replace(draw_delays=delays.function, draw_data=delays.data)
+            has_code = has_code and delays.address != 0
         self._play = engine.bind_later(
-            play_loop(rules, job.evidence, job.stop is not None),
+            play_loop(rules, job.evidence, job.stop is not None, job.is_late),
             type(policy).__name__,
             (memory,),
             0,
             0,
             0,
             False,
-            plain=(memory._replace(runs=plain_runs),),
-            compiled=routine.address != 0 and policy.compiled,
+            plain=(memory._replace(runs=plain_runs, late=plain_late),),
+            compiled=has_code and policy.compiled,
         )
         self.scores = empty_scores(job.times, n_rows, job.n_arms)
         score_data = world.score_data, self.runs, self.scores

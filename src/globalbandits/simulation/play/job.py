@@ -13,6 +13,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.environments import Environment
 from globalbandits.environments.bias import Bias
+from globalbandits.environments.delay import Delay
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.environment import worth_of_means
 from globalbandits.environments.noise import Noise
@@ -51,11 +52,18 @@ class Job:
     seed: int
     evidence: bool  # whether histograms of the rewards are kept
     stop: Stop | None = None  # the rule that ends runs early
+    delay: Delay | None = None
+    batch: int = 1  # decisions that are made without each other's rewards
 
     @property
     def n_arms(self) -> int:
         """Number of arms."""
         return len(self.means)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a reward may become known after the next decision."""
+        return self.delay is not None or self.batch > 1
 
     @property
     def is_biased(self) -> bool:
@@ -83,6 +91,7 @@ def make_job(
     *,
     evidence: bool = False,
     stop: StopWhen | None = None,
+    batch: int = 1,
 ) -> Job:
     """Make the job of an environment and its policies."""
     model = env.model
@@ -115,6 +124,8 @@ def make_job(
         seed=seed,
         evidence=evidence,
         stop=None if stop is None else stop.setup(model),
+        delay=env.delay,
+        batch=batch,
     )
 
 

@@ -3,7 +3,8 @@
 `play_loop` makes the loop from the rules of a policy. The loop adds each reward to the statistics
 before it calls the policy's update rule. Rewards come from a routine of the world. Scores are
 computed later from the arms that were played. So the loop depends neither on noise nor on drift,
-and it is compiled once per policy.
+and it is compiled once per policy. If rewards may become known late, another variant of the loop
+keeps them in `LateRewards` until then.
 """
 
 from collections.abc import Callable
@@ -60,6 +61,79 @@ class RunBuffers(NamedTuple):
     invalid_arm: IntArray  # (1,) an invalid arm that the policy selected; 0 if none
 
 
+class LateRewards(NamedTuple):
+    """Rewards that are not known yet, by the step in which they become known.
+
+    A reward is stored at the place of its step, and in the queue of the step in which it becomes
+    known; both modulo the number of places, which exceeds the longest time a reward waits.
+    """
+
+    draw_delays: Any  # the routine that draws the delay of a reward; 0 without delays
+    draw_data: Any  # the data of the routine
+    delays: IntArray  # (1,) output of the routine; a negative delay means never
+    has_delays: bool
+    batch: int
+    deadline: int  # steps after which a missing reward counts as 0; 0 for none
+    horizon: int
+    arms: IntArray  # (n_places,)
+    rewards: FloatArray  # (n_places,)
+    following: IntArray  # (n_places,) the next reward in the same queue
+    first: IntArray  # (n_places,) the oldest reward of a queue
+    last: IntArray  # (n_places,)
+    lengths: IntArray  # (n_places,) rewards in a queue
+
+
+def late_rewards(horizon: int, batch: int, longest: int, deadline: int | None) -> LateRewards:
+    """Empty memory for rewards that wait for at most ``longest`` steps and the end of a batch."""
+    longest = longest if deadline is None else max(longest, deadline)
+    n_places = min(horizon, longest + batch) + 1
+    return LateRewards(
+        draw_delays=0,
+        draw_data=0,
+        delays=np.zeros(1, np.int64),
+        has_delays=False,
+        batch=batch,
+        deadline=deadline or 0,
+        horizon=horizon,
+        arms=np.zeros(n_places, np.int64),
+        rewards=np.zeros(n_places),
+        following=np.zeros(n_places, np.int64),
+        first=np.zeros(n_places, np.int64),
+        last=np.zeros(n_places, np.int64),
+        lengths=np.zeros(n_places, np.int64),
+    )
+
+
+def postpone(late: LateRewards, step: int, arm: int, reward: float, delay: int) -> None:
+    """Store the reward of a step until it becomes known; drop it if that is after the horizon."""
+    if late.deadline > 0 and not (reward > 0.0 and 0 <= delay <= late.deadline):
+        reward, delay = 0.0, late.deadline
+    due = step + delay
+    if delay < 0 or due > late.horizon:
+        return
+    # The end of the batch, or the end of the run in its last batch.
+    due = min((due + late.batch - 1) // late.batch * late.batch, late.horizon)
+    n_places = late.lengths.shape[0]
+    place, queue = step % n_places, due % n_places
+    late.arms[place] = arm
+    late.rewards[place] = reward
+    if late.lengths[queue] == 0:
+        late.first[queue] = place
+    else:
+        late.following[late.last[queue]] = place
+    late.last[queue] = place
+    late.lengths[queue] += 1
+
+
+def take_known(late: LateRewards, step: int) -> int:
+    """Take the oldest reward out of the queue of a step and return its place."""
+    queue = step % late.lengths.shape[0]
+    place = late.first[queue]
+    late.first[queue] = late.following[place]
+    late.lengths[queue] -= 1
+    return int(place)
+
+
 class PolicyMemory(NamedTuple):
     """The memory that `play` reads and writes."""
 
@@ -69,6 +143,7 @@ class PolicyMemory(NamedTuple):
     rng: np.random.Generator
     histogram: Histogram
     runs: RunBuffers
+    late: LateRewards
     stop: Stop = NO_STOP
 
 
@@ -76,13 +151,16 @@ Play = Callable[[PolicyMemory, int, int, int, bool], None]  # see `play` below
 
 
 @cache
-def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> Play:
+def play_loop(
+    rules: Rules, keeps_histograms: bool, may_stop: bool = False, is_late: bool = False
+) -> Play:
     """The function that plays runs of one policy.
 
     Args:
         rules: the rules of the policy.
         keeps_histograms: whether to record histograms of the rewards.
         may_stop: whether the stopping rule may end runs early.
+        is_late: whether rewards may become known after the next decision.
     """
     select, update, estimate = rules.select, rules.update, rules.estimate
     counts_decisions, decide = rules.decide is not None, rules.decide or count_nothing
@@ -102,7 +180,7 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
             is_last: whether the runs end here. The policy then also selects its next choice.
         """
         setup, stats, state, rng = memory.setup, memory.stats, memory.state, memory.rng
-        runs = memory.runs
+        runs, late = memory.runs, memory.late
         rewards, times = runs.rewards, runs.times
         n_arms = stats.counts.shape[0]
         n_choices = n_steps + 1 if is_last or may_stop else n_steps
@@ -110,6 +188,8 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
             at_time = 0
             if start == 0:
                 reset_run(runs, row)
+                if is_late:
+                    late.lengths[:] = 0
             else:
                 at_time = runs.next_time[0]
             if may_stop:
@@ -169,10 +249,23 @@ def play_loop(rules: Rules, keeps_histograms: bool, may_stop: bool = False) -> P
                 reward = rewards[step - drawn_from]
                 if counts_decisions:
                     decide(setup, stats, state, arm)
-                count(stats, arm, reward)
-                if keeps_histograms:
-                    add(memory.histogram, arm, reward, 1.0)
-                update(setup, stats, state, arm, reward)
+                n_known, known_arm = 1, arm
+                if is_late:
+                    late.delays[0] = 0
+                    if late.has_delays:
+                        call_routine(
+                            late.draw_delays, late.draw_data, row, arm, first_cell + step, 1
+                        )
+                    postpone(late, start + step + 1, arm, reward, late.delays[0])
+                    n_known = late.lengths[(start + step + 1) % late.lengths.shape[0]]
+                for _ in range(n_known):
+                    if is_late:
+                        place = take_known(late, start + step + 1)
+                        known_arm, reward = late.arms[place], late.rewards[place]
+                    count(stats, known_arm, reward)
+                    if keeps_histograms:
+                        add(memory.histogram, known_arm, reward, 1.0)
+                    update(setup, stats, state, known_arm, reward)
                 if step + 1 == checkpoint_step:
                     runs.estimates[row, at_time] = estimate(setup, stats, state)
                     if keeps_histograms:

@@ -90,6 +90,30 @@ def fixed_rewards_routine(draw: Any) -> DrawRewards:
     return draw_rewards
 
 
+class DelayData(NamedTuple):
+    """The input and the output of the routine that draws delays."""
+
+    parameters: Any  # the parameters of the delay
+    uniforms: FloatArray  # (n_cells,)
+    delays: IntArray  # (1,) the delay of the last call
+    invalid: IntArray  # (1,) a delay that is too long; 0 if none
+    longest: int
+
+
+@cache
+def delay_routine(draw: Any) -> DrawRewards:
+    """The routine that draws the delay of one reward."""
+
+    def draw_delay(data: DelayData, row: int, arm: int, cell: int, n: int) -> None:
+        delay = int(draw(data.parameters, arm, data.uniforms[cell]))
+        if delay > data.longest:
+            data.invalid[0] = delay
+            delay = -1
+        data.delays[0] = delay
+
+    return draw_delay
+
+
 class DriftingRewards(NamedTuple):
     """Rewards of arms whose means follow a drifting parameter. Worth is on its own unit scale."""
 
@@ -353,6 +377,8 @@ class World:
     Attributes:
         data: the data that the routine reads and writes.
         draw_rewards: the routine that draws rewards.
+        draw_delays: the routine that draws delays; None if rewards are known at once.
+        delays: (1,) the output of this routine.
         max_ahead: maximum number of rewards per call of the routine.
         score: function that scores the arms that policies have played.
         score_data: the data that ``score`` reads.
@@ -363,6 +389,8 @@ class World:
 
     data: Any
     draw_rewards: Routine
+    draw_delays: Routine | None = None
+    delays: IntArray
     max_ahead = 1
     score: Callable[..., None] = staticmethod(score_steps)
     score_data: Any
@@ -371,19 +399,40 @@ class World:
     def __init__(self, job: Job, states: States, n_cells: int, n_rows: int, engine: Engine) -> None:
         self._job = job
         self._reward_stream = UniformStream(Stream.REWARD, states, n_cells, n_rows, engine)
+        self._streams = [self._reward_stream]
         self.path = np.zeros((n_rows, 0))
         self.bias = np.zeros((n_rows, 0))
+        self.delays = np.zeros(1, np.int64)
+        self._delay_data: DelayData | None = None
+        if job.delay is not None:
+            stream = UniformStream(Stream.DELAY, states, n_cells, n_rows, engine)
+            self._streams.append(stream)
+            self._delay_data = DelayData(
+                parameters=job.delay.parameters(job.n_arms),
+                uniforms=stream.numbers,
+                delays=self.delays,
+                invalid=np.zeros(1, np.int64),
+                longest=job.delay.longest,
+            )
+            routine, name = delay_routine(job.delay.rules.draw), type(job.delay).__name__
+            self.draw_delays = engine.routine(routine, name, self._delay_data)
 
     def begin(self, first_run: int, n_rows: int) -> None:
         """Start some runs: draw the quantities that are drawn once per run."""
-        self._reward_stream.begin(first_run, n_rows)
+        for stream in self._streams:
+            stream.begin(first_run, n_rows)
 
     def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
         """Draw the steps start + 1 to start + n_steps."""
-        self._reward_stream.draw(n_steps, n_rows)
+        for stream in self._streams:
+            stream.draw(n_steps, n_rows)
 
     def check(self) -> None:
-        """Raise if an invalid reward was drawn since the world was created."""
+        """Raise if an invalid reward or delay was drawn since the world was created."""
+        if self._delay_data is not None and self._delay_data.invalid[0] > 0:
+            longest, delay = self._delay_data.longest, int(self._delay_data.invalid[0])
+            name = type(self._job.delay).__name__
+            raise SimulationError(f"{name} must draw delays of at most {longest}, got {delay}")
         arm_plus_1, unit_reward = self.data.invalid
         if arm_plus_1 > 0:
             low, high = self._job.reward_range

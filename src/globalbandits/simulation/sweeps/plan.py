@@ -321,6 +321,8 @@ class _Namer:
             "stop": plain(options.get("stop")),
             "code": code_hashes(env, experiment.policies, self._code),
         }
+        if options.get("batch", 1) != 1:
+            whole["batch"] = options["batch"]
         text = json.dumps(whole, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 

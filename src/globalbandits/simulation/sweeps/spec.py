@@ -14,7 +14,7 @@ from typing import Any
 from globalbandits import _registry
 from globalbandits._objects import is_object_name, load_object
 from globalbandits._validation import as_list, require, require_known
-from globalbandits.environments import Bias, Drift, Environment, Noise, Population
+from globalbandits.environments import Bias, Delay, Drift, Environment, Noise, Population
 from globalbandits.errors import GlobalBanditsError, PolicyError, ScenarioError
 from globalbandits.model import AnyModel, RewardModel, VectorModel, load_model
 from globalbandits.model.catalogue.names import (
@@ -42,12 +42,27 @@ KEYS = (
     "seed",
     "checkpoints",
     "spacing",
+    "batch",
     "evidence",
     "stop",
     "sweep",
 )
-ENVIRONMENT = ("theta", "noise", "drift", "bias", "truth")  # keys of the environment's table
-NUMBERS = ("horizon", "runs", "seed", "checkpoints", "spacing")  # passed to `simulate` unchanged
+ENVIRONMENT = (
+    "theta",
+    "noise",
+    "drift",
+    "bias",
+    "truth",
+    "delay",
+)  # keys of the environment's table
+NUMBERS = (
+    "horizon",
+    "runs",
+    "seed",
+    "checkpoints",
+    "spacing",
+    "batch",
+)  # passed to `simulate` unchanged
 _ERROR = ScenarioError
 
 
@@ -139,12 +154,12 @@ class Reader:
         return build_model(content)
 
     def environment(self, path: str, model: AnyModel, content: Any) -> Environment:
-        """An environment from a table of theta, noise, drift, bias and truth."""
+        """An environment from a table of theta, noise, drift, bias, truth and delay."""
         require(isinstance(content, Mapping), path, "be a table", content, _ERROR)
         for key in content:
             require_known(f"a key of {path}", key, ENVIRONMENT, _ERROR)
         parts: dict[str, Any] = {}
-        for name, kind in {"noise": Noise, "drift": Drift, "bias": Bias}.items():
+        for name, kind in {"noise": Noise, "drift": Drift, "bias": Bias, "delay": Delay}.items():
             if name in content:
                 value = content[name]
                 with within(f"{path}.{name}", value):
@@ -278,6 +293,7 @@ def spec_schema() -> dict[str, Any]:
             "seed": {"type": "integer", "minimum": 0},
             "checkpoints": {"anyOf": [_POSITIVE, {"type": "array", "items": _POSITIVE}]},
             "spacing": {"enum": list(SPACINGS)},
+            "batch": _POSITIVE | {"maximum": MAX_HORIZON},
             "evidence": {"type": "boolean"},
             "stop": _table({field.name: {} for field in dataclasses.fields(StopWhen)}),
             "sweep": {
@@ -368,7 +384,7 @@ def _environment() -> dict[str, Any]:
         family: {
             "anyOf": [{"enum": list(known)}, *(_part(kind, part) for kind, part in known.items())]
         }
-        for family in (Noise.family, Drift.family, Bias.family)
+        for family in (Noise.family, Drift.family, Bias.family, Delay.family)
         if (known := _registry.registered(family))
     }
     truth = {"anyOf": [_NUMBERS, {"type": "object", "required": ["theta"]}]}

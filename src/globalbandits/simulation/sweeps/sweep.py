@@ -244,8 +244,8 @@ def sweep(
     Args:
         spec: the path of a TOML file, or its content: ``model``, ``environment``, ``policies``,
             ``horizon``, and optionally ``runs``, ``seed``, ``checkpoints``, ``spacing``,
-            ``evidence``, ``stop`` and ``sweep``. Models, policies, noises, drifts and biases may
-            be Python objects.
+            ``batch``, ``evidence``, ``stop`` and ``sweep``. Models, policies, noises, drifts,
+            biases and delays may be Python objects.
         out: a new or empty folder, or the folder of the same sweep.
         grid: axes that replace the spec's ``sweep``. Keys are dotted; values are lists, or dicts
             with ``from``, ``to`` and either ``step`` or ``number``.
