@@ -20,7 +20,14 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.model.vector_tables import VectorTables
-from globalbandits.policies.base import Policy, Rules, State, register, stateless
+from globalbandits.policies.base import (
+    Policy,
+    Rules,
+    State,
+    register,
+    require_no_contexts,
+    stateless,
+)
 from globalbandits.policies.shared.prior_points import (
     Marginal,
     as_correlation,
@@ -248,6 +255,7 @@ class DoseEscalation(Policy):
 
     def setup(self, model: "AnyModel") -> Posterior:
         """The model's rates at the points."""
+        require_no_contexts(model, "DoseEscalation")
         several = isinstance(model, VectorModel)
         rule = "be 'mean' or 'interval' for several unknown numbers"
         require(not several or self.rule != "plug_in", "rule", rule, self.rule, PolicyError)
