@@ -35,6 +35,8 @@ class SettingsIn(Incoming, rename=None):
     default_reward: float | UnsetType | None = UNSET
     late: Late | UnsetType = UNSET
     stop: dict[str, Any] | UnsetType | None = UNSET
+    withdrawn: list[Arm] | UnsetType = UNSET
+    arms: list[Arm] | UnsetType = UNSET  # those to show from now on: others are withdrawn
 
 
 class BanditIn(SettingsIn):
