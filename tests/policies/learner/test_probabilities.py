@@ -245,7 +245,7 @@ def test_a_policy_without_room_says_so():
     learner = Learner(policy, SHOP, seed=0)
     assert learner.probabilities()[0] == 1.0
     learner.select()
-    with pytest.raises(PolicyError, match="max_open must leave an arm"):
+    with pytest.raises(PolicyError, match="allows no arm now"):
         learner.probabilities()
 
 
