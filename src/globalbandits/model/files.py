@@ -29,6 +29,7 @@ from globalbandits.model.catalogue.objectives import (
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import expand_grid
 from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_model import AnyModel, VectorModel, as_box
 
 # The version of the description format.
@@ -125,6 +126,13 @@ def build_model(description: object) -> AnyModel:
     version = content.get("version", VERSION)
     known = type(version) is int and version == VERSION
     require(known, "version", f"be {VERSION}, the version this package reads", version, ModelError)
+    if "prior" in content:
+        prior = NormalPrior.from_dict(content.pop("prior"))
+        model = build_model(content)
+        rule = "be left out of a model with one unknown number, theta: give it to the policy"
+        require(isinstance(model, VectorModel), "prior", rule, prior.to_dict(), ModelError)
+        assert isinstance(model, VectorModel)
+        return model.with_prior(prior)
     if form == "family":
         return _from_family(content)
     if isinstance(content.get("domain"), Mapping):
@@ -358,8 +366,9 @@ def describe_vector(model: VectorModel) -> dict[str, Any]:
     _check_arms(model)
     mean, value = model._sources
     head: dict[str, Any] = {"version": VERSION}
+    prior = {} if model.prior is None else {"prior": model.prior.to_dict()}
     if model._family is not None:
-        return head | model._family
+        return head | model._family | prior
     if not isinstance(mean, Expression):
         raise ModelError(
             "mean must be a formula or of a catalogue to be described, got a Python function: "
@@ -374,6 +383,7 @@ def describe_vector(model: VectorModel) -> dict[str, Any]:
         "domain": {name: list(ends) for name, ends in model.domain.items()},
         "reward_range": list(model.reward_range),
         **_value(value),
+        **prior,
     }
 
 

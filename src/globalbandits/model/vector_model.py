@@ -26,6 +26,7 @@ from globalbandits.model.reward_model import RewardModel, Tabulated, same_rows
 from globalbandits.model.vector.functions import BoxMeans
 from globalbandits.model.vector.identification import Identification, identify
 from globalbandits.model.vector.lower_bound import LowerBound, lower_bound
+from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector.regions import CELLS, BestArms, find_regions
 from globalbandits.model.vector.tabulation import UnitModel, spread_points, tabulate, unit_means
 from globalbandits.model.vector.traps import SMALL_LOSS, Traps, find_traps
@@ -76,6 +77,8 @@ class VectorModel:
         domain: The interval of every unknown number by its name, one to three of them.
         reward_range: The interval of rewards.
         value: As in `RewardModel`: ``value(mean, arm)``, a function or a formula.
+        prior: The prior of the numbers that policies use; uniform on the domain by default. See
+            `with_prior` for models of the catalogues.
 
     The means are tabulated once, on a grid of the box, and must not change afterwards. A
     parameter vector is given as a dict by name, or as an array in the order of `parameters`.
@@ -104,9 +107,11 @@ class VectorModel:
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
         value: Callable[[Any, Any], Any] | str | None = None,
+        prior: NormalPrior | None = None,
     ) -> None:
         self._arms = as_arms(arms)
         self._domain = as_box(domain)
+        self._prior = self._as_prior(prior)
         self._names = tuple(self._domain)
         self._reward_range = as_span("reward_range", reward_range)
         function = as_function("mean", mean, (*self._names, "arm"))
@@ -231,6 +236,38 @@ class VectorModel:
     def domain(self) -> Box:
         """The interval of every parameter by its name."""
         return dict(self._domain)
+
+    @property
+    def prior(self) -> NormalPrior | None:
+        """The prior of the parameters; None if all points of the domain are equally likely."""
+        return self._prior
+
+    def with_prior(self, prior: NormalPrior | None) -> "VectorModel":
+        """Return the same model with another prior, which policies use unless they have their own.
+
+        Evidence holds for every parameter and does not use the prior. `fixed` and `along` drop it.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> shop = gb.demand.exponential([2.0, 4.0], cost=1.5, level=(0.02, 0.2))
+            >>> known = gb.NormalPrior(mean={"level": 0.1, "slope": 0.3},
+            ...                        sd={"level": 0.02, "slope": 0.1})
+            >>> shop.with_prior(known).prior.mean
+            {'level': 0.1, 'slope': 0.3}
+        """
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__)
+        found._prior = self._as_prior(prior)
+        return found
+
+    def _as_prior(self, prior: object) -> NormalPrior | None:
+        if prior is None:
+            return None
+        rule = "be a NormalPrior, or None for a uniform one"
+        require(isinstance(prior, NormalPrior), "prior", rule, prior, ModelError)
+        assert isinstance(prior, NormalPrior)
+        prior.check_domain(self._domain)
+        return prior
 
     @property
     def reward_range(self) -> tuple[float, float]:

@@ -23,18 +23,22 @@ from globalbandits.policies.elastic.curve_posterior import (
 from globalbandits.policies.shared.divergence import negative_entropy
 from globalbandits.policies.shared.noise_variance import Noise
 from globalbandits.policies.shared.ridge_grid import (
+    N_COARSE,
     NEVER,
     Box,
     Density,
     Grid,
     build_box,
     cell_middle,
+    derive_prior,
     lay_grid,
     log_density,
     log_prior,
     no_density,
     no_grid,
+    scan_coarse,
 )
+from globalbandits.policies.shared.ridge_posterior import unit_prior
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -56,6 +60,7 @@ class SeveralPrior(NamedTuple):
     log_odds: FloatArray  # (n_cells, n_arms)
     log_misses: FloatArray  # (n_cells, n_arms)
     log_thetas: FloatArray  # (n_cells,) logarithm of the prior density
+    narrow: bool  # whether the prior is narrower than a coarse cell
     relative: FloatArray  # (n_arms,) as in `Prior`
     scales: FloatArray  # (n_scales,)
     log_weights: FloatArray  # (n_scales,)
@@ -81,19 +86,23 @@ def build_several_prior(
     relative: tuple[float, ...] | None,
 ) -> SeveralPrior:
     """Return the curves of one model; the arguments are those of `build_prior`."""
-    box = build_box(model.tables, n_slices=N_SLICES, n_inner=N_INNER)
+    box = build_box(model.tables, n_slices=N_SLICES, n_inner=N_INNER, prior=unit_prior(model))
     chances = np.clip(box.coarse, MIN_CHANCE, 1.0 - MIN_CHANCE)
     log_misses = np.log1p(-chances)
     mass = np.array(weights)
     used = mass > 0.0
     sizes = np.ones(model.n_arms) if relative is None else np.array(relative)
     cells = range(len(box.coarse))
+    log_thetas = np.array([log_prior(box, *cell_middle(cell)) for cell in cells])
+    local = np.zeros(6)
+    derive_prior(box, *cell_middle(int(log_thetas.argmax())), local)
     return SeveralPrior(
         box=box,
         means=box.coarse,
         log_odds=np.log(chances) - log_misses,
         log_misses=log_misses,
-        log_thetas=np.array([log_prior(box, *cell_middle(cell)) for cell in cells]),
+        log_thetas=log_thetas,
+        narrow=bool(max(local[3], local[5]) > N_COARSE**2),
         relative=sizes * sizes,
         scales=np.array(SCALES)[used],
         log_weights=np.log(mass[used] / np.sum(mass)),
@@ -112,7 +121,7 @@ def no_several_fit(prior: SeveralPrior) -> SeveralFit:
         moments=np.zeros((n_scales, 4)),
         grid=grid,
         density=no_density(n_arms),
-        logs=np.zeros(max(len(grid.points), n_cells)),
+        logs=np.zeros(len(grid.points)),
         sums=np.zeros((2, n_arms)),
         sketch=Sketch(
             means=np.zeros(n_arms),
@@ -135,15 +144,12 @@ def fit_several(
         clear_sums(fit, i)
         top = -math.inf
         mass = 0.0
-        if prior.scales[i] >= WIDE_SCALE:
+        if prior.scales[i] >= WIDE_SCALE and not prior.narrow:
             n_cells = prior.means.shape[0]
+            top = grid.seen[scan_coarse(prior.box, density, grid)]
             for cell in range(n_cells):
                 x, y = cell_middle(cell)
-                logs[cell] = log_density(prior.box, density, prior.means[cell], x, y)
-                top = max(top, logs[cell])
-            for cell in range(n_cells):
-                x, y = cell_middle(cell)
-                weight = math.exp(logs[cell] - top) / n_cells
+                weight = math.exp(grid.seen[cell] - top) / n_cells
                 mass += weight
                 add_point(fit, i, weight, x, y, prior.means[cell])
         else:

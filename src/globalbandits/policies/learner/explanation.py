@@ -118,17 +118,21 @@ def explain(
     setup: Setup,
     stats: Statistics,
     state: State,
+    latest: State,
     rng: np.random.Generator,
 ) -> Explanation:
-    """Explain the next decision without changing the state or the generator."""
+    """Explain the next decision without changing the state or the generator.
+
+    The estimate is that of ``latest``, the state after a fit to all rewards.
+    """
     low, high = model.reward_range
     rules = policy.rules_of(setup)
     estimate: float | dict[str, float] | None
     deviations = None
     if rules.numbers is None:
-        estimate = _or_none(rules.estimate(setup, stats, state))
+        estimate = _or_none(rules.estimate(setup, stats, latest))
     else:
-        numbers, spread = rules.numbers(setup, stats, state)
+        numbers, spread = rules.numbers(setup, stats, latest)
         estimate = dict(zip(model.parameters, numbers.tolist(), strict=True))
         deviations = dict(zip(model.parameters, spread.tolist(), strict=True))
         if stats.total[0] == 0:

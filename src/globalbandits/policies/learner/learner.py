@@ -3,6 +3,7 @@
 import threading
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -128,7 +129,7 @@ class Learner:
     def _set_compiled(self, compiled: bool | None) -> None:
         """Set up the calls of the rules. Repeat this after replacing a part of the learner."""
         soft_counts = self._evidence.soft_counts
-        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
+        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts, self._state)
         self._calls = Calls(self._policy, live, self._evidence, compiled)
         # Those of `probabilities`, made when they are first needed.
         self._draw_calls: Calls | None = None
@@ -273,7 +274,7 @@ class Learner:
             if self._draw_calls is None:
                 # The same rules on the same arrays, with a generator of their own.
                 soft_counts = self._evidence.soft_counts
-                live = Live(self._setup, self._stats, self._state, fresh, soft_counts)
+                live = Live(self._setup, self._stats, self._state, fresh, soft_counts, self._state)
                 known = self._calls.compiled if self._calls.is_compiled else False
                 self._draw_calls = Calls(self._policy, live, self._evidence, known)
             self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
@@ -306,7 +307,7 @@ class Learner:
             parts = self._setup, self._stats, self._state
             if self._rules.recommend is not None:
                 return int(self._rules.recommend(*parts, self._rng))
-            theta = float(self._rules.estimate(*parts))
+            theta = float(self._rules.estimate(*parts[:2], self._latest))
             if not np.isnan(theta):
                 return int(self._model.best_arms(theta)[0])
             known = {row.arm: row.worth for row in self.explain().arms if row.worth is not None}
@@ -331,6 +332,9 @@ class Learner:
     def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
         """Return the estimate, every arm's statistics, and the next choice with its reason.
 
+        The estimate follows from all rewards. Choice, reason and details are those of the policy's
+        last fit, if it fits on a schedule.
+
         Args:
             rng: the generator that `select` would draw from. It is copied, not changed.
                 The learner's own by default.
@@ -339,7 +343,8 @@ class Learner:
             require_generator(rng)
         with self._lock:
             drawn = self._rng if rng is None else rng
-            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
+            parts = self._setup, self._stats, self._state, self._latest
+            return explain(self._policy, self._model, *parts, drawn)
 
     def should_stop(self, rule: StopWhen) -> str | None:
         """Return the reason to stop now ("too high", "one contender", "decisions"), or None."""
@@ -481,16 +486,22 @@ class Learner:
     def estimate(self) -> float | dict[str, float] | None:
         """Estimate of the parameter; None before any reward, or if the policy has no estimate.
 
-        A dict by name for a `VectorModel`.
+        A dict by name for a `VectorModel`. The estimate follows from the statistics alone: a policy
+        that decides by a fit to most of the rewards (`Elastic`) is fitted to all of them here.
         """
         with self._lock:
             if self._rules.numbers is not None:
                 if self.n_observations == 0:
                     return None
-                means, _ = self._rules.numbers(self._setup, self._stats, self._state)
+                means, _ = self._rules.numbers(self._setup, self._stats, self._latest)
                 return dict(zip(self._model.parameters, means.tolist(), strict=True))
-            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
+            theta = float(self._rules.estimate(self._setup, self._stats, self._latest))
         return None if np.isnan(theta) else theta
+
+    @property
+    def _latest(self) -> State:
+        """The state after a fit to all rewards. Decisions use `_state`, which has fewer fits."""
+        return self._calls.latest(self._version)
 
     @property
     def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
@@ -729,8 +740,9 @@ def require_generator(rng: object) -> None:
 # The calls of a policy's rules. Compiled code has one entry point for decisions and rewards, so
 # that a learner needs one compiled function.
 
-# Given in place of an arm: asks for a decision.
+# Given in place of an arm: ask for a decision, or for a fit to all rewards.
 CHOOSE = -1
+REFIT = -2
 
 
 class Live(NamedTuple):
@@ -741,24 +753,38 @@ class Live(NamedTuple):
     state: State
     rng: np.random.Generator
     histogram: Histogram
+    latest: State  # receives fits that no decision uses; the state itself until the first one
 
 
 @cache
 def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
     """Return the entry point of a policy's rules."""
     select, update = rules.select, rules.update
+    fits_on_schedule, rebuild = _fits_on_schedule(rules), rules.rebuild or _rebuild_nothing
 
     def live(learner: Live, arm: int, reward: float) -> int:
-        """Learn a reward on the unit scale, or return the next arm if ``arm`` is CHOOSE."""
+        """Learn a reward on the unit scale, or do what CHOOSE and REFIT ask for."""
         setup, stats, state = learner.setup, learner.stats, learner.state
         if arm == CHOOSE:
             return int(select(setup, stats, state, learner.rng))
+        if fits_on_schedule and arm == REFIT:
+            rebuild(setup, stats, learner.latest)
+            return arm
         count(stats, arm, reward)
         update(setup, stats, state, arm, reward)
         add(learner.histogram, arm, reward, 1.0)
         return arm
 
     return live
+
+
+def _fits_on_schedule(rules: Rules) -> bool:
+    """Whether a state may be a fit to fewer rewards than the statistics have."""
+    return rules.rebuild is not None and rules.resume is not None
+
+
+def _rebuild_nothing(setup: Setup, stats: Statistics, state: State) -> None:
+    pass
 
 
 class Calls:
@@ -780,13 +806,19 @@ class Calls:
         self.compiled = compiled
         self._live = live
         self._evidence = evidence
-        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        self._name = type(policy).__name__
         self._rules = policy.rules_of(live.setup)
-        loop, name = live_loop(self._rules), type(policy).__name__
-        if compiled is None:
-            self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
-        elif compiled:
-            self._call = Engine().bind(loop, name, (live,), CHOOSE, 0.0, keeps_lock=True)
+        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        self._latest_version = -1
+        self._bind()
+
+    def _bind(self) -> None:
+        loop = live_loop(self._rules)
+        if self.compiled is None:
+            self._call = Engine().bind_known(loop, (self._live,), CHOOSE, 0.0)
+        elif self.compiled:
+            data = (self._live,)
+            self._call = Engine().bind(loop, self._name, data, CHOOSE, 0.0, keeps_lock=True)
 
     @property
     def is_compiled(self) -> bool:
@@ -802,7 +834,7 @@ class Calls:
         """Return the arm to play next."""
         if self._call is not None:
             return self._call(CHOOSE, 0.0)
-        setup, stats, state, rng, _ = self._live
+        setup, stats, state, rng, *_ = self._live
         return int(self._rules.select(setup, stats, state, rng))
 
     def learn(self, arm: int, unit: float) -> None:
@@ -811,7 +843,24 @@ class Calls:
             self._call(arm, unit)
             self._evidence.tick()
             return
-        setup, stats, state, _, _ = self._live
+        setup, stats, state, *_ = self._live
         count(stats, arm, unit)
         self._rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)
+
+    def latest(self, version: int) -> State:
+        """Return the state after a fit to all rewards, which change with the version."""
+        if not _fits_on_schedule(self._rules):
+            return self._live.state
+        if self._live.latest is self._live.state:
+            # Few learners are asked for estimates, so the memory is taken on the first request.
+            self._live = self._live._replace(latest=deepcopy(self._live.state))
+            self._bind()
+        if version != self._latest_version:
+            if self._call is not None:
+                self._call(REFIT, 0.0)
+            else:
+                assert self._rules.rebuild is not None
+                self._rules.rebuild(self._live.setup, self._live.stats, self._live.latest)
+            self._latest_version = version
+        return self._live.latest

@@ -15,6 +15,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import PolicyError
+from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.shared.divergence import negative_entropy
 from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
@@ -23,12 +24,13 @@ from globalbandits.policies.shared.ridge_grid import (
     Box,
     Density,
     Grid,
+    UnitPrior,
     build_box,
     lay_grid,
     log_prior,
-    means_at,
     no_density,
     no_grid,
+    slopes_at,
 )
 from globalbandits.policies.shared.worth import worth_of
 from globalbandits.statistics import Statistics, assign, no_statistics
@@ -36,7 +38,7 @@ from globalbandits.statistics import Statistics, assign, no_statistics
 if TYPE_CHECKING:
     from globalbandits.model import VectorModel
 
-N_SLICES, N_INNER = 41, 9
+N_SLICES, N_INNER = 31, 9
 N_ACROSS, N_ALONG = 4, 2  # pieces of the part of the square that a point represents
 # The number of rewards grows by this factor from one fit to the next.
 FIT_GROWTH = 1.1
@@ -58,6 +60,7 @@ class Posterior(NamedTuple):
     odds: FloatArray  # (n_arms, max_points) log(m / (1 - m))
     rests: FloatArray  # (n_arms, max_points) log(1 - m)
     worths: FloatArray  # (max_points, n_arms) what a decision is worth
+    tops: IntArray  # (max_points,) the arm that is worth most at the point
     # (max_points, N_ACROSS * N_ALONG) the arm that is worth most in each piece of the part of the
     # square that the point represents. Regions of arms are often smaller than such a part.
     best: IntArray
@@ -87,41 +90,72 @@ def require_few_numbers(model: "VectorModel", policy: str) -> None:
     require(few, "model", rule, ", ".join(model.parameters), PolicyError)
 
 
-def build(model: "VectorModel", policy: str, prior: Sequence[Any] | None = None) -> Setup:
+def build(
+    model: "VectorModel",
+    policy: str,
+    prior: Sequence[Any] | None = None,
+    *,
+    n_slices: int = N_SLICES,
+    n_inner: int = N_INNER,
+) -> Setup:
     """Return the curves of a model.
 
     Args:
         model: the model, with one or two unknown numbers.
         policy: name of the policy, for errors.
-        prior: mean and standard deviation of each number, in its units; uniform by default.
+        prior: mean and standard deviation of each number, in its units; by default the model's
+            prior.
+        n_slices: slices of the ridge grid.
+        n_inner: points of a slice.
     """
     require_few_numbers(model, policy)
     box = build_box(
         model.tables,
-        n_slices=N_SLICES,
-        n_inner=N_INNER,
+        n_slices=n_slices,
+        n_inner=n_inner,
         prior=unit_prior(model, prior),
     )
     return Setup(model.tables, box)
 
 
-def unit_prior(model: "VectorModel", prior: Any) -> FloatArray:
-    """Return the prior of a `Box` from the means and standard deviations of the numbers.
+def unit_prior(model: "VectorModel", pairs: Sequence[Any] | None = None) -> UnitPrior:
+    """Return the prior of a `Box`: that of the model, or independent normal densities.
 
-    The normal densities are independent, and cut off at the edges of the box.
+    Args:
+        model: the model, with one or two unknown numbers.
+        pairs: mean and standard deviation of each number, instead of the model's prior.
     """
-    found = np.zeros(5)
+    found, offsets = np.zeros(5), np.full(2, -1.0)
+    prior = model.prior
+    names = model.parameters
+    if pairs is not None:
+        rule = f"have a pair (mean, standard deviation) for each of {', '.join(names)}"
+        right = len(pairs) == len(names) and all(np.shape(pair) == (2,) for pair in pairs)
+        require(right, "prior", rule, pairs, PolicyError)
+        columns = list(zip(*pairs, strict=True))
+        prior = NormalPrior(
+            mean=dict(zip(names, columns[0], strict=True)),
+            sd=dict(zip(names, columns[1], strict=True)),
+        )
     if prior is None:
-        return found
-    rule = f"have a pair (mean, standard deviation) for each of {', '.join(model.parameters)}"
-    right = len(prior) == model.n_parameters and all(np.shape(pair) == (2,) for pair in prior)
-    require(right, "prior", rule, prior, PolicyError)
-    low, high = model.tables.low, model.tables.high
-    for axis, (mean, deviation) in enumerate(prior):
-        length = high[axis] - low[axis]
-        found[axis] = (mean - low[axis]) / length
-        found[(2, 4)[axis]] = (length / deviation) ** 2
-    return found
+        return UnitPrior(found, offsets)
+    deviations = np.ones(2)
+    for axis, name in enumerate(names):
+        low, high = model.domain[name]
+        length = high - low
+        if name in prior.log:
+            offsets[axis] = low / length
+            found[axis] = prior.mean[name] - math.log(length)
+            deviations[axis] = prior.sd[name]
+        else:
+            found[axis] = (prior.mean[name] - low) / length
+            deviations[axis] = prior.sd[name] / length
+    rest = 1.0 - prior.correlation**2
+    found[2] = 1.0 / (rest * deviations[0] ** 2)
+    if len(names) > 1:
+        found[3] = -prior.correlation / (rest * deviations[0] * deviations[1])
+        found[4] = 1.0 / (rest * deviations[1] ** 2)
+    return UnitPrior(found, offsets)
 
 
 def no_posterior(setup: Setup) -> Posterior:
@@ -134,6 +168,7 @@ def no_posterior(setup: Setup) -> Posterior:
         odds=np.zeros((n_arms, most)),
         rests=np.zeros((n_arms, most)),
         worths=np.zeros((most, n_arms)),
+        tops=np.zeros(most, np.int64),
         best=np.zeros((most, N_ACROSS * N_ALONG), np.int64),
         logs=np.zeros(most),
         weights=np.zeros(most),
@@ -190,32 +225,58 @@ def fit(setup: Setup, state: State) -> None:
             density.entropies[arm] = negative_entropy(density.own[arm])
     lay_grid(setup.box, density, grid)
     for point in range(grid.n_points[0]):
+        best = 0
         for arm in range(n_arms):
             mean = grid.means[point, arm]
             rest = math.log(1.0 - mean)
             posterior.rests[arm, point] = rest
             posterior.odds[arm, point] = math.log(mean) - rest
             posterior.worths[point, arm] = worth_of(setup.tables, arm, mean)
+            if posterior.worths[point, arm] > posterior.worths[point, best]:
+                best = arm
+        posterior.tops[point] = best
+    for point in range(grid.n_points[0]):
+        set_best(setup, posterior, point)
+
+
+def is_inside(posterior: Posterior, n_inner: int, point: int) -> bool:
+    """Whether the best arm is the same at a point and at the points around it."""
+    tops, last = posterior.tops, posterior.grid.n_points[0] - 1
+    top = tops[point]
+    return bool(
+        tops[max(point - 1, 0)] == top
+        and tops[min(point + 1, last)] == top
+        and tops[max(point - n_inner, 0)] == top
+        and tops[min(point + n_inner, last)] == top
+    )
+
+
+def set_best(setup: Setup, posterior: Posterior, point: int) -> None:
+    """Find the arm that is worth most in each piece of a point's part.
+
+    The means are linear in the part. They are evaluated in the middle of each piece.
+    """
+    grid = posterior.grid
+    if is_inside(posterior, setup.box.n_inner, point):
         for piece in range(posterior.best.shape[1]):
-            posterior.best[point, piece] = best_in_piece(setup, grid, point, piece)
-
-
-def best_in_piece(setup: Setup, grid: Grid, point: int, piece: int) -> int:
-    """Return the arm that is worth most in the middle of a piece of a point's part."""
-    across = (piece % N_ACROSS + 0.5) / N_ACROSS - 0.5
-    along = (piece // N_ACROSS + 0.5) / N_ALONG - 0.5
-    means = grid.rows[0]
-    x = grid.points[point, 0] + across * grid.sides[point, 0] + along * grid.sides[point, 2]
-    y = grid.points[point, 1] + across * grid.sides[point, 1] + along * grid.sides[point, 3]
-    x, y = min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
-    means_at(setup.box.nodes, x, y, grid.basis, means)
-    best = 0
-    largest = -math.inf
-    for arm in range(means.shape[0]):
-        worth = worth_of(setup.tables, arm, means[arm])
-        if worth > largest:
-            best, largest = arm, worth
-    return best
+            posterior.best[point, piece] = posterior.tops[point]
+        return
+    slopes_at(setup.box.nodes, grid.points[point, 0], grid.points[point, 1], grid.basis, grid.rows)
+    means, in_x, in_y = grid.rows[0], grid.rows[1], grid.rows[2]
+    sides = grid.sides[point]
+    for piece in range(posterior.best.shape[1]):
+        across = (piece % N_ACROSS + 0.5) / N_ACROSS - 0.5
+        along = (piece // N_ACROSS + 0.5) / N_ALONG - 0.5
+        x = across * sides[0] + along * sides[2]
+        y = across * sides[1] + along * sides[3]
+        best = 0
+        largest = -math.inf
+        for arm in range(means.shape[0]):
+            mean = means[arm] + x * in_x[arm] + y * in_y[arm]
+            worth = worth_of(setup.tables, arm, min(max(mean, 0.0), 1.0))
+            if worth > largest:
+                best, largest = arm, worth
+        posterior.best[point, piece] = best
 
 
 def weigh(setup: Setup, stats: Statistics, posterior: Posterior) -> None:
@@ -295,6 +356,13 @@ def numbers(setup: Setup, stats: Statistics, state: Any) -> tuple[FloatArray, Fl
     deviation = np.sqrt(weights @ (units - mean) ** 2)
     length = tables.high - tables.low
     return tables.low + length * mean, length * deviation
+
+
+def arm_means(posterior: Posterior) -> FloatArray:
+    """Return the posterior mean of each arm's mean reward, on the unit scale. Not compiled."""
+    n = int(posterior.grid.n_points[0])
+    weights = posterior.weights[:n]
+    return np.asarray(weights @ posterior.grid.means[:n] / weights.sum())
 
 
 def probabilities_of_best(posterior: Posterior) -> FloatArray:
