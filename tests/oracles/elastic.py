@@ -46,8 +46,8 @@ def beyond(curves):
     """The curves, continued on tangents of their log-odds by up to 2, over one domain each side."""
     p = np.clip(curves, 1e-4, 1 - 1e-4)
     log_odds = np.log(p / (1 - p))
-    slopes = 2000 / 20 * (log_odds[20] - log_odds[0]), 2000 / 20 * (log_odds[-1] - log_odds[-21])
-    far = (np.arange(500) + 0.5)[:, None] / 500  # in lengths of the domain
+    slopes = 2016 / 20 * (log_odds[20] - log_odds[0]), 2016 / 20 * (log_odds[-1] - log_odds[-21])
+    far = (np.arange(504) + 0.5)[:, None] / 504  # in lengths of the domain
     before = log_odds[0] + np.clip(-far[::-1] * slopes[0], -2, 2)
     after = log_odds[-1] + np.clip(far * slopes[1], -2, 2)
     return np.concatenate([1 / (1 + np.exp(-before)), curves, 1 / (1 + np.exp(-after))])
@@ -63,9 +63,9 @@ def variance_of_error(m, log_odds):
 
 
 class Elastic:
-    """One learner; ``curves`` is (2000, n_arms), the means at the middles of 2,000 cells.
+    """One learner; ``curves`` is (2016, n_arms), the means at the middles of 2,016 cells.
 
-    Outside of the domain there are 500 wider cells on either side.
+    Outside of the domain there are 504 wider cells on either side.
     """
 
     def __init__(
@@ -90,9 +90,9 @@ class Elastic:
         self.pi = (0.12 * short if exception is None else exception) / self.K
         self.eps = (0.36 * short if caution is None else caution) / self.K
         part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)
-        line = np.interp((np.arange(2000) + 0.5) / 2000, (np.arange(m) + 0.5) / m, part)
+        line = np.interp((np.arange(2016) + 0.5) / 2016, (np.arange(m) + 0.5) / m, part)
         line = np.maximum(1e-6, line)
-        ends = [np.full(500, 4 * 0.05 * max(1e-6, part[end])) for end in (0, -1)]
+        ends = [np.full(504, 4 * 0.05 * max(1e-6, part[end])) for end in (0, -1)]
         self.log_theta = np.log(np.concatenate([ends[0], line, ends[1]]))
         r = np.ones(self.K) if arm_errors is None else np.array(arm_errors)
         self.relative = r**2

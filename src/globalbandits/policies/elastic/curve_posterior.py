@@ -50,10 +50,11 @@ EQUAL_WEIGHTS = (1.0,) * N_SCALES
 # Four fifths for exact curves. A short game is over before large errors can be found.
 LONG_GAME_WEIGHTS = (0.8,) + (0.025,) * (N_SCALES - 1)
 SHORT_GAME_WEIGHTS = (0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003)
-N_CELLS = 2000  # of the parameter's domain
+N_CELLS = 2016  # of the parameter's domain
 # The parameter may lie outside of the domain, by up to its length. There the log-odds of the means
 # continue on straight lines. Each side has this many cells, as wide as this many of those inside.
-N_OUTER_CELLS, OUTER_WIDTH = 500, 4
+# Before any reward the ends of the domain are then ends of blocks of the fine pass.
+N_OUTER_CELLS, OUTER_WIDTH = 504, 4
 OUTSIDE_DENSITY = 0.05  # of the prior, relative to that at the end of the domain
 N_SLOPE_CELLS = 20  # of the domain, at its end, that give the slope of a line
 MAX_OUTSIDE_LOG_ODDS = 2.0  # distance of a line from its start
@@ -194,7 +195,7 @@ def widen(means: FloatArray) -> FloatArray:
 
     >>> wide = widen(np.linspace(0.3, 0.4, N_CELLS)[:, None])
     >>> wide.shape, np.round(wide[[0, N_OUTER_CELLS, -1], 0], 2).tolist()
-    ((3000, 1), [0.21, 0.3, 0.5])
+    ((3024, 1), [0.21, 0.3, 0.5])
     """
     chances = np.clip(means, MIN_CHANCE, 1.0 - MIN_CHANCE)
     log_odds = np.log(chances) - np.log1p(-chances)
