@@ -5,6 +5,7 @@ from globalbandits.model.catalogue import (
     demand,
     dose,
 )
+from globalbandits.model.context_model import ContextModel
 from globalbandits.model.files import load_model
 from globalbandits.model.formulas import Expression
 from globalbandits.model.regional import RegionalModel
@@ -14,6 +15,7 @@ from globalbandits.model.vector_model import AnyModel, VectorModel
 
 __all__ = [
     "AnyModel",
+    "ContextModel",
     "Expression",
     "Holder",
     "NormalPrior",

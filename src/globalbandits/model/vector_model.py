@@ -19,6 +19,7 @@ from globalbandits._validation import as_float, as_integer, require, require_kno
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis.functions import PerArm, as_function, as_value
 from globalbandits.model.analysis.values import analyse_values, plain_values
+from globalbandits.model.context_model import ContextModel, build_context_model
 from globalbandits.model.formulas import Expression
 from globalbandits.model.formulas.evaluation import FUNCTIONS
 from globalbandits.model.inputs import as_arms, as_numbers, as_span
@@ -79,6 +80,7 @@ class VectorModel:
         value: As in `RewardModel`: ``value(mean, arm)``, a function or a formula.
         prior: The prior of the numbers that policies use; uniform on the domain by default. See
             `with_prior` for models of the catalogues.
+        contexts: As in `RewardModel`. Functions then also take the context, after the arm.
 
     The means are tabulated once, on a grid of the box, and must not change afterwards. A
     parameter vector is given as a dict by name, or as an array in the order of `parameters`.
@@ -99,6 +101,12 @@ class VectorModel:
     # The name and parameters of a catalogue family; None for other models.
     _family: dict[str, Any] | None = None
 
+    def __new__(cls, *given: Any, contexts: Any = None, **options: Any) -> Any:
+        """Return a `ContextModel` if there are contexts."""
+        if contexts is None:
+            return super().__new__(cls)
+        return _in_contexts(cls, *given, contexts=contexts, **options)
+
     def __init__(
         self,
         mean: Callable[..., Any] | str,
@@ -106,8 +114,9 @@ class VectorModel:
         domain: Mapping[str, tuple[float, float]],
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        value: Callable[[Any, Any], Any] | str | None = None,
+        value: Callable[..., Any] | str | None = None,
         prior: NormalPrior | None = None,
+        contexts: None = None,
     ) -> None:
         self._arms = as_arms(arms)
         self._domain = as_box(domain)
@@ -337,6 +346,10 @@ class VectorModel:
         digest.update(json.dumps(head).encode())
         digest.update(np.rint(self._sampled_means() * 1e9).astype("<i8").tobytes())
         return digest.hexdigest()[:32]
+
+    def remember_contexts(self, n_contexts: int) -> None:
+        """Store that the arms are the cells of this number of contexts."""
+        self._tables = self._tables._replace(n_contexts=n_contexts)
 
     def observed_samples(self) -> dict[str, Any]:
         """Sample the observed means, as plain data for a saved state."""
@@ -901,3 +914,10 @@ def _can_be_pickled(state: dict[str, Any]) -> bool:
         return False
     # Another process cannot import a function that was typed at a prompt.
     return b"__main__" not in raw or hasattr(sys.modules["__main__"], "__file__")
+
+
+def _in_contexts(
+    kind: Any, mean: Any, arms: Any, domain: Any, *, contexts: Any, **options: Any
+) -> ContextModel:
+    """Return the model of contexts; the arguments are those of `VectorModel`."""
+    return build_context_model(kind, mean, arms, contexts, as_box(domain), options)

@@ -62,7 +62,8 @@ def check_header(state: Any) -> None:
             f"state must have version {VERSION}, got {show(version)}: "
             "states of other versions cannot be read; update a new learner with its rewards"
         )
-    check_keys("state", state, KEYS if "record" not in state else (*KEYS, "record"))
+    optional = tuple(key for key in ("record", "withdrawn") if key in state)
+    check_keys("state", state, (*KEYS, *optional))
 
 
 def kept_fields(rules: Rules, state: State) -> tuple[str, ...]:
@@ -399,6 +400,22 @@ def move(stats: Statistics, rows: list[int | None]) -> Statistics:
             moved.squares[arm] = stats.squares[row]
     moved.total[0] = stats.total[0]
     return moved
+
+
+def decode_withdrawn(state: "Mapping[str, Any]", *, n_arms: int, rebase: bool) -> frozenset[int]:
+    """Return the arms that are no longer played, by index; there must be others.
+
+    Args:
+        state: the saved state; without the key there are none.
+        n_arms: number of arms of the model.
+        rebase: whether the model may have other arms than the saved one.
+    """
+    given = state.get("withdrawn", [])
+    indices = isinstance(given, list) and all(type(arm) is int for arm in given)
+    right = indices and all(0 <= arm < n_arms for arm in given) and len(set(given)) < n_arms
+    if not right and not (rebase and indices):
+        raise StateError(f"withdrawn must be indices of some of the arms, got {show(given)}")
+    return frozenset(arm for arm in given if arm < n_arms)
 
 
 def saved_arms(saved: Any) -> list[Any]:

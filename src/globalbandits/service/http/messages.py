@@ -34,6 +34,8 @@ class SettingsIn(Incoming, rename=None):
     deadline_seconds: Annotated[float, Meta(gt=0, le=316224000)] | UnsetType | None = UNSET
     default_reward: float | UnsetType | None = UNSET
     late: Late | UnsetType = UNSET
+    withdrawn: list[Arm] | UnsetType = UNSET
+    arms: list[Arm] | UnsetType = UNSET  # those to show from now on: others are withdrawn
 
 
 class BanditIn(SettingsIn):
