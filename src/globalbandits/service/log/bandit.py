@@ -4,13 +4,13 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from globalbandits._rewards import as_unit, nearest
 from globalbandits._version import __version__
 from globalbandits.errors import StoreError
-from globalbandits.policies.learner import Explanation, Learner
+from globalbandits.policies.learner import Explanation, Learner, StopWhen
 from globalbandits.service.log.request_rng import RequestGenerators
 from globalbandits.service.log.settings import (
     Settings,
@@ -18,6 +18,7 @@ from globalbandits.service.log.settings import (
     arm_index,
     canonical_json,
     plain_arm,
+    withdrawn_arms,
 )
 from globalbandits.service.stores.records import (
     CORRECTION,
@@ -80,6 +81,8 @@ class Bandit:
         settings = Settings.from_log(first.body)
         model, policy = settings.build()
         self.learner = Learner(policy, model, seed=row.seed, compiled=compiled)
+        if settings.withdrawn:
+            self.learner = with_settings(self.learner, settings, compiled)
         self.values: list[Any] = []
         self.shown: list[int] = []
         self._use_settings(first.number, settings)
@@ -135,7 +138,9 @@ class Bandit:
                 drawn = self._generators.request_rng(key, "held back").random()
                 if drawn < held_back:
                     return self._incumbent, "held back"
-        allowed = range(self.learner.model.n_arms) if self._allowed is None else self._allowed
+        allowed: Sequence[int] = range(self.learner.model.n_arms)
+        if self._allowed is not None:
+            allowed = self._allowed
         limits = self.learner.admissible()
         if limits is not None:
             # The settings can only restrict the policy's limits further. If nothing is left, the
@@ -150,6 +155,14 @@ class Bandit:
             if shown != within:
                 return shown, "step"
         return within, "policy" if within == chosen else "limits"
+
+    def closed(self) -> str:
+        """Why the bandit makes no new decisions: "paused" or "stopped: <reason>"; "" if it does."""
+        with self.lock:
+            if self.settings.mode == "paused":
+                return "paused"
+            reason = None if self._stop is None else self.learner.should_stop(self._stop)
+            return "" if reason is None else f"stopped: {reason}"
 
     def explain(self, key: str) -> Explanation:
         """Explain the policy's choice for a request."""
@@ -203,11 +216,11 @@ class Bandit:
                 f"after {self.version}"
             )
         if event.kind == RETRACTION:
-            self.learner.forget(event.arm, event.value)
+            self.learner.forget(event.arm, event.value, decision=event.decision)
         elif event.kind == DECISION:
             self.learner.decide(event.arm)
         else:
-            self.learner.update(event.arm, event.value)
+            self.learner.update(event.arm, event.value, decision=event.decision)
             self.anchor = event.arm
             if event.kind != CORRECTION:
                 # Another process may have made the decision; then it is not counted here yet.
@@ -233,7 +246,14 @@ class Bandit:
         self.values = [plain_arm(arm) for arm in model.arms]
         self.shown += [0] * (model.n_arms - len(self.shown))
         self._incumbent = arm_index(model, settings.incumbent)
-        self._allowed = allowed_arms(model, settings.limits)
+        gone = withdrawn_arms(model, settings.withdrawn)
+        within = allowed_arms(model, settings.limits)
+        if gone:
+            # Withdrawn arms are not shown, as those outside the limits.
+            every = range(model.n_arms) if within is None else within
+            within = [arm for arm in every if arm not in gone]
+        self._allowed = within
+        self._stop = None if settings.stop is None else StopWhen.from_dict(settings.stop)
 
     def check_change(self, changes: dict[str, Any]) -> Settings:
         """The settings after a change, if it keeps everything that was learned.
@@ -288,7 +308,7 @@ class Bandit:
 def with_settings(learner: Learner, settings: Settings, compiled: bool | None) -> Learner:
     """A learner with the same data under other settings.
 
-    Arms may be added behind the present ones, whose numbers are in the log.
+    Arms may be added behind the present ones, whose numbers are in the log, and withdrawn.
 
     Raises:
         StateError: if the arms or the curves differ.
@@ -301,6 +321,9 @@ def with_settings(learner: Learner, settings: Settings, compiled: bool | None) -
             learner = learner.with_model(model)
     if model is not learner.model:
         learner = Learner.restore(learner.policy, model, learner.state(), compiled=compiled)
+    gone = withdrawn_arms(model, settings.withdrawn)
+    if gone != set(learner.withdrawn):
+        learner = learner.with_model(withdraw=[model.arms[arm] for arm in sorted(gone)])
     return learner if policy == learner.policy else learner.with_policy(policy)
 
 
