@@ -392,6 +392,12 @@ class VectorModel:
         points = spread_points(self.n_parameters, _N_SAMPLES)
         return unit_means(self._observed, points, self._arms, self._reward_range).T
 
+    @property
+    def target(self) -> float | None:
+        """The best mean reward of a dose model with a target; None for other models."""
+        value = self._sources[1]
+        return None if value is None else getattr(value.joint, "target", None)
+
     def remember_family(
         self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
     ) -> None:

@@ -164,6 +164,10 @@ class Policy(Specification):
         """The arms that the policy's limits allow now; None if it has no limits."""
         return None
 
+    def no_arm(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """Why `select` returned -1 instead of an arm, and what to do."""
+        return "the policy chose none"
+
     def carry_over(
         self, setup: Setup, state: State, kept: Mapping[str, Any], rows: list[int | None]
     ) -> None:
@@ -185,6 +189,10 @@ class Policy(Specification):
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """The policy's own numbers behind `reason`, by name."""
+        return {}
+
+    def posterior(self, setup: Setup, stats: Statistics, state: State) -> dict[str, list[float]]:
+        """Columns of the posterior of the arms for `explain`, by name, one entry per arm."""
         return {}
 
     def observed(self, stats: Statistics, state: State) -> Statistics:
