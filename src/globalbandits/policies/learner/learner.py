@@ -37,7 +37,7 @@ from globalbandits.evidence import (
 )
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
-from globalbandits.evidence.stop_rules import reason_to_stop
+from globalbandits.evidence.stop_rules import Stop, reason_to_stop, reasons_to_stop
 from globalbandits.model import ContextModel
 from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
 from globalbandits.policies.learner import saved_state
@@ -129,6 +129,7 @@ class Learner:
         self._lineage = Lineage.new()
         # Decisions and rewards in their order, if the policy's state depends on it.
         self._record = Record()
+        self._stops: dict[StopWhen, Stop] = {}
         self._keeps_record = self._rules.decide is not None and self._rules.rebuild is None
         # Increases whenever rewards are learned, forgotten or merged.
         self._version = 0
@@ -184,8 +185,8 @@ class Learner:
             record: False if the decision is counted later, by `decide`.
 
         Raises:
-            PolicyError: if the policy's limits allow no arm now, or if the policy cannot choose
-                among some of the arms.
+            PolicyError: if the policy's limits or its overdose control allow no arm now, or if the
+                policy cannot choose among some of the arms.
             RewardError: if the limits allow none of ``allowed``.
         """
         first = self._first_cell(context)
@@ -234,10 +235,8 @@ class Learner:
         else:
             arm = int(self._rules.select(*parts, rng))
         if arm < 0:
-            raise PolicyError(
-                f"max_open must leave an arm to play, got {self._policy.label} with all "
-                "arms within the limits at their maximum: wait for a reward"
-            )
+            why = self._policy.no_arm(*parts)
+            raise PolicyError(f"{self._policy.label} allows no arm now: {why}")
         return arm
 
     def probabilities(
@@ -400,10 +399,20 @@ class Learner:
         return whole.of_context(context, first, self._model)
 
     def should_stop(self, rule: StopWhen) -> str | None:
-        """Return the reason to stop now ("too high", "one contender", "decisions"), or None."""
+        """Return the reason to stop now, such as "too high", or None; see `StopWhen`."""
         require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
         with self._lock:
-            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
+            parts = self._setup, self._stats, self._state
+            if rule not in self._stops:
+                self._stops[rule] = rule.setup(self._model)
+            stop = self._stops[rule]
+            if rule.is_compiled:
+                return REASONS.get(reason_to_stop(stop, self._stats))
+            following = int(self._rules.select(*parts, copy.deepcopy(self._rng)))
+            counts = self._stats.counts[np.newaxis].astype(np.float64)
+            sums = self._stats.sums[np.newaxis]
+            found = reasons_to_stop(stop, counts, sums, np.array([following]))
+            return REASONS.get(int(found[0]))
 
     # Learning.
 
@@ -414,6 +423,7 @@ class Learner:
         *,
         context: "str | Sequence[str] | None" = None,
         arm_value: Any = None,
+        decision: str | None = None,
     ) -> None:
         """Learn one reward of an arm, or a batch of rewards. After an error nothing is learned.
 
@@ -425,6 +435,8 @@ class Learner:
             context: the context of the decision, or a sequence of the same length.
             arm_value: the arm's value, such as its price, instead of its index; or a sequence
                 of values.
+            decision: the name of the decision, such as a patient's number, by which `forget` finds
+                the reward; for a single reward and a policy that counts decisions.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=is_batch(reward))
@@ -440,7 +452,7 @@ class Learner:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
                 if self._keeps_record:
-                    self._record.add(index, unit)
+                    self._record.add(index, unit, decision)
                 self._version += 1
 
     def _first_cells(self, context: "str | Sequence[str] | None", n: int) -> list[int]:
@@ -459,6 +471,7 @@ class Learner:
         context: str | None = None,
         arm_value: Any = None,
         number: int | None = None,
+        decision: str | None = None,
     ) -> None:
         """Undo one earlier `update` with the same arm and reward.
 
@@ -474,6 +487,7 @@ class Learner:
             arm_value: the arm's value, such as its price, instead of its index.
             number: the observation's number, counted from 1. Without it the search for drift
                 starts over, and a policy that counts decisions forgets the last such reward.
+            decision: the name of the decision, as in `update`; for a policy that counts decisions.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=False)
@@ -487,7 +501,9 @@ class Learner:
         unit = as_unit("reward", reward, self._model.reward_range)
         with self._lock:
             self._check_observed(index, unit, reward)
-            place = None if rebuild is not None else self._record.find(index, unit, number)
+            place = (
+                None if rebuild is not None else self._record.find(index, unit, number, decision)
+            )
             self._evidence.unnote(index, unit, number)
             if rebuild is not None:
                 statistics.uncount(self._stats, index, unit)

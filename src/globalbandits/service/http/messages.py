@@ -34,6 +34,7 @@ class SettingsIn(Incoming, rename=None):
     deadline_seconds: Annotated[float, Meta(gt=0, le=316224000)] | UnsetType | None = UNSET
     default_reward: float | UnsetType | None = UNSET
     late: Late | UnsetType = UNSET
+    stop: dict[str, Any] | UnsetType | None = UNSET
     withdrawn: list[Arm] | UnsetType = UNSET
     arms: list[Arm] | UnsetType = UNSET  # those to show from now on: others are withdrawn
 
@@ -148,6 +149,7 @@ class BanditOut(Outgoing):
     arms: list[ArmOut]
     settings: dict[str, Any]
     warnings: list[str] = []
+    closed: str = ""  # why it makes no new decisions: paused, or stopped and the reason
 
 
 class BanditsOut(Outgoing):

@@ -451,7 +451,7 @@ class Log:
         """Make a decision, or return the earlier one of this request id.
 
         Raises:
-            ConflictError: if the bandit is paused and the request is new.
+            ConflictError: if the bandit is paused or has stopped, and the request is new.
         """
         result: DecisionResult = self.submit_decide(self.bandit(name, tenant), request_id).result()
         return result
@@ -459,7 +459,7 @@ class Log:
     def submit_decide(self, bandit: Bandit, request_id: str | None) -> "Future[DecisionResult]":
         """Submit a decision. Its future is done when it is stored."""
         request_id = as_request_id(request_id)
-        if bandit.settings.mode == "paused":
+        if bandit.closed():
             future: Future[DecisionResult] = Future()
             future.set_result(self.existing_decision(bandit, request_id))
             return future
@@ -489,6 +489,10 @@ class Log:
                 found = rows.decisions_by_request([(id, request_id)])
                 if found:
                     return DecisionResult(found[id, request_id], True), []
+            # A reward that arrived meanwhile may stop the bandit.
+            closed = loaded.closed()
+            if closed:
+                raise ConflictError(f"{name} is {closed}; it makes no new decisions")
             new = self._decision(loaded, request_id)
             event = Event(id, loaded.version + 1, DECISION, new.id, new.shown, 0.0, new.at)
             rows.add_decisions([new])
@@ -518,7 +522,7 @@ class Log:
         return Decision(*made, self._writer_id, at, deadline)
 
     def existing_decision(self, bandit: Bandit, request_id: str | None) -> DecisionResult:
-        """The stored decision of a request to a paused bandit.
+        """The stored decision of a request to a bandit that is paused or has stopped.
 
         Raises:
             ConflictError: if there is none.
@@ -527,7 +531,8 @@ class Log:
         if request_id is not None:
             found = self.store.decision_of_request(bandit.row.id, request_id)
         if found is None:
-            raise ConflictError(f"{bandit.row.name} is paused: it makes no new decisions")
+            closed = bandit.closed() or "full"
+            raise ConflictError(f"{bandit.row.name} is {closed}; it makes no new decisions")
         return DecisionResult(found, True)
 
     def reward(self, name: str, decision: str, value: float, tenant: str = TENANT) -> EventResult:

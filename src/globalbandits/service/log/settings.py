@@ -22,6 +22,7 @@ from globalbandits.model import AnyModel, ContextModel
 from globalbandits.model.files import MOST_ARMS
 from globalbandits.model.files import build_model as model_from_data
 from globalbandits.policies.base import Policy, require_masks
+from globalbandits.policies.learner import StopWhen
 
 MODES = ("live", "shadow", "paused")
 LATE_RULES = ("accept", "refuse")
@@ -60,6 +61,8 @@ class Settings:
         default_reward: the reward that is learned if none was reported by the deadline.
         late: whether a reward after the deadline is learned (``accept``) or refused (``refuse``)
             if no default was learned.
+        stop: a stopping rule as a dict, see `StopWhen`. Once it applies, no new decisions are made,
+            but rewards are still learned and can be corrected.
         withdrawn: the values of the arms that are no longer shown. Their rewards remain as
             evidence, and late rewards are learned.
     """
@@ -74,6 +77,7 @@ class Settings:
     deadline_seconds: float | None = None
     default_reward: float | None = None
     late: str = "accept"
+    stop: Mapping[str, Any] | None = None
     withdrawn: tuple[Any, ...] = ()
 
     @staticmethod
@@ -144,6 +148,8 @@ class Settings:
         model, policy = self.build()
         if not isinstance(model, ContextModel):
             policy.setup(model)
+        if self.stop is not None:
+            StopWhen.from_dict(self.stop).setup(model)
         for name, allowed in (("mode", MODES), ("late", LATE_RULES)):
             require_known(name, getattr(self, name), allowed, ServiceError)
         share = as_float("held_back", self.held_back, ServiceError)
