@@ -116,7 +116,7 @@ def test_three_numbers_are_refused():
 
 
 def test_greedy_play_warns():
-    with pytest.warns(RuntimeWarning, match="may stay with a wrong arm"):
+    with pytest.warns(RuntimeWarning, match="may never leave a wrong arm"):
         gb.Learner(gb.GridGreedy(), make_shop())
 
 
