@@ -213,9 +213,14 @@ class Policy(Specification):
 def require_one_number(model: "AnyModel", policy: str) -> None:
     """Raise a PolicyError for a model with several unknown numbers."""
     if isinstance(model, VectorModel):
+        instead = "take Elastic or IDS, or model.fixed(...)"
+        if model.n_parameters > 2:
+            instead = (
+                "take a policy without curves, or fix all but one or two with model.fixed(...)"
+            )
         raise PolicyError(
             f"model must have one unknown number for {policy}, got a VectorModel of "
-            f"{', '.join(model.parameters)}: take Elastic or IDS, or model.fixed(...)"
+            f"{', '.join(model.parameters)}: {instead}"
         )
 
 
