@@ -303,12 +303,13 @@ def inlining():
 
 def test_a_helper_with_one_caller_is_inlined(folder, monkeypatch):
     assert compile_kernel(kernel, 1.0)(1.0) == 6.0
-    assert inlining() == {"outer": ("always", None), "helper": (None, None)}
+    assert inlining() == {"outer": ("always", False), "helper": (None, False)}
     forget_memory(monkeypatch)
     monkeypatch.setattr(compiler, "_MAX_SHORT_BYTES", 0)
     monkeypatch.setenv(cache.VARIABLE, str(folder / "other"))
     assert compile_kernel(kernel, 1.0)(1.0) == 6.0
-    assert inlining() == {"outer": (None, True), "helper": (None, None)}
+    # A helper would inherit `forceinline` from its caller if it were not set.
+    assert inlining() == {"outer": (None, True), "helper": (None, False)}
 
 
 def test_a_helper_that_cannot_be_inlined_is_called(folder):

@@ -270,10 +270,11 @@ class _Copies:
 
     def _inlining(self, helper: Any) -> dict[str, Any]:
         """Numba's options that say whether and how a helper is inlined."""
+        # A helper inherits `forceinline` from the function that calls it, unless it is set.
         if helper not in self._inlined:
-            return {}
+            return {"forceinline": False}
         if len(helper.__code__.co_code) <= _MAX_SHORT_BYTES:
-            return {"inline": "always"}
+            return {"inline": "always", "forceinline": False}
         return {"forceinline": True}
 
 

@@ -34,6 +34,7 @@ from globalbandits.policies.shared.ridge_grid import (
     log_prior,
     no_density,
     no_grid,
+    scan_coarse,
 )
 from globalbandits.statistics import Statistics
 
@@ -112,7 +113,7 @@ def no_several_fit(prior: SeveralPrior) -> SeveralFit:
         moments=np.zeros((n_scales, 4)),
         grid=grid,
         density=no_density(n_arms),
-        logs=np.zeros(max(len(grid.points), n_cells)),
+        logs=np.zeros(len(grid.points)),
         sums=np.zeros((2, n_arms)),
         sketch=Sketch(
             means=np.zeros(n_arms),
@@ -137,13 +138,10 @@ def fit_several(
         mass = 0.0
         if prior.scales[i] >= WIDE_SCALE:
             n_cells = prior.means.shape[0]
+            top = grid.seen[scan_coarse(prior.box, density, grid)]
             for cell in range(n_cells):
                 x, y = cell_middle(cell)
-                logs[cell] = log_density(prior.box, density, prior.means[cell], x, y)
-                top = max(top, logs[cell])
-            for cell in range(n_cells):
-                x, y = cell_middle(cell)
-                weight = math.exp(logs[cell] - top) / n_cells
+                weight = math.exp(grid.seen[cell] - top) / n_cells
                 mass += weight
                 add_point(fit, i, weight, x, y, prior.means[cell])
         else:

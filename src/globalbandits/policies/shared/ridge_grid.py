@@ -164,22 +164,27 @@ def means_at(nodes: FloatArray, x: float, y: float, basis: FloatArray, means: Fl
 
 def slopes_at(nodes: FloatArray, x: float, y: float, basis: FloatArray, rows: FloatArray) -> None:
     """Compute means and slopes of all arms at a point of the unit square."""
-    means_at(nodes, x, y, basis, rows[0])
     i = set_basis(x, nodes.shape[0], basis[0], basis[1])
     j = set_basis(y, nodes.shape[1], basis[2], basis[3])
     n_nodes = basis.shape[0] * basis.shape[1]
-    in_x, in_y = rows[1], rows[2]
-    for k in range(in_x.shape[0]):
+    means, in_x, in_y = rows[0], rows[1], rows[2]
+    n_arms = rows.shape[1]
+    for k in range(n_arms):
+        means[k] = 0.0
         in_x[k] = 0.0
         in_y[k] = 0.0
     for node in range(n_nodes):
         a, b = node // 4, node % 4
+        weight = basis[0, a] * basis[2, b]
         weight_x = basis[1, a] * basis[2, b]
         weight_y = basis[0, a] * basis[3, b]
         row = nodes[i + a, j + b]
-        for k in range(in_x.shape[0]):
+        for k in range(n_arms):
+            means[k] += weight * row[k]
             in_x[k] += weight_x * row[k]
             in_y[k] += weight_y * row[k]
+    for k in range(n_arms):
+        means[k] = min(max(means[k], MEAN_MARGIN), 1.0 - MEAN_MARGIN)
 
 
 # The log density and its derivatives.
@@ -466,17 +471,18 @@ def climb_chord(
         new = min(max(place + slope / information, low), high)
         if abs(new - place) * math.sqrt(information) < 0.1 or abs(new - place) < 1e-12:
             break
+        # Nearly every step succeeds, so the derivatives at its end are computed at once.
         value = local[0]
-        found = False
+        derive_at(box, density, grid, x + new * ux, y + new * uy)
         for _ in range(10):
-            if value_at(box, density, grid, x + new * ux, y + new * uy) >= value:
-                found = True
+            if local[0] >= value:
                 break
             new = place + 0.4 * (new - place)
-        if not found:
+            derive_at(box, density, grid, x + new * ux, y + new * uy)
+        if not local[0] >= value:
+            derive_at(box, density, grid, x + place * ux, y + place * uy)
             break
         place = new
-        derive_at(box, density, grid, x + place * ux, y + place * uy)
         if local[0] - value < 1e-3:
             break
     grid.across[0] = place

@@ -26,9 +26,9 @@ from globalbandits.policies.shared.ridge_grid import (
     build_box,
     lay_grid,
     log_prior,
-    means_at,
     no_density,
     no_grid,
+    slopes_at,
 )
 from globalbandits.policies.shared.worth import worth_of
 from globalbandits.statistics import Statistics, assign, no_statistics
@@ -36,7 +36,7 @@ from globalbandits.statistics import Statistics, assign, no_statistics
 if TYPE_CHECKING:
     from globalbandits.model import VectorModel
 
-N_SLICES, N_INNER = 41, 9
+N_SLICES, N_INNER = 31, 9
 N_ACROSS, N_ALONG = 4, 2  # pieces of the part of the square that a point represents
 # The number of rewards grows by this factor from one fit to the next.
 FIT_GROWTH = 1.1
@@ -58,6 +58,7 @@ class Posterior(NamedTuple):
     odds: FloatArray  # (n_arms, max_points) log(m / (1 - m))
     rests: FloatArray  # (n_arms, max_points) log(1 - m)
     worths: FloatArray  # (max_points, n_arms) what a decision is worth
+    tops: IntArray  # (max_points,) the arm that is worth most at the point
     # (max_points, N_ACROSS * N_ALONG) the arm that is worth most in each piece of the part of the
     # square that the point represents. Regions of arms are often smaller than such a part.
     best: IntArray
@@ -134,6 +135,7 @@ def no_posterior(setup: Setup) -> Posterior:
         odds=np.zeros((n_arms, most)),
         rests=np.zeros((n_arms, most)),
         worths=np.zeros((most, n_arms)),
+        tops=np.zeros(most, np.int64),
         best=np.zeros((most, N_ACROSS * N_ALONG), np.int64),
         logs=np.zeros(most),
         weights=np.zeros(most),
@@ -190,32 +192,58 @@ def fit(setup: Setup, state: State) -> None:
             density.entropies[arm] = negative_entropy(density.own[arm])
     lay_grid(setup.box, density, grid)
     for point in range(grid.n_points[0]):
+        best = 0
         for arm in range(n_arms):
             mean = grid.means[point, arm]
             rest = math.log(1.0 - mean)
             posterior.rests[arm, point] = rest
             posterior.odds[arm, point] = math.log(mean) - rest
             posterior.worths[point, arm] = worth_of(setup.tables, arm, mean)
+            if posterior.worths[point, arm] > posterior.worths[point, best]:
+                best = arm
+        posterior.tops[point] = best
+    for point in range(grid.n_points[0]):
+        set_best(setup, posterior, point)
+
+
+def is_inside(posterior: Posterior, point: int) -> bool:
+    """Whether the best arm is the same at a point and at the points around it."""
+    tops, n_inner, last = posterior.tops, N_INNER, posterior.grid.n_points[0] - 1
+    top = tops[point]
+    return bool(
+        tops[max(point - 1, 0)] == top
+        and tops[min(point + 1, last)] == top
+        and tops[max(point - n_inner, 0)] == top
+        and tops[min(point + n_inner, last)] == top
+    )
+
+
+def set_best(setup: Setup, posterior: Posterior, point: int) -> None:
+    """Find the arm that is worth most in each piece of a point's part.
+
+    The means are linear in the part. They are evaluated in the middle of each piece.
+    """
+    grid = posterior.grid
+    if is_inside(posterior, point):
         for piece in range(posterior.best.shape[1]):
-            posterior.best[point, piece] = best_in_piece(setup, grid, point, piece)
-
-
-def best_in_piece(setup: Setup, grid: Grid, point: int, piece: int) -> int:
-    """Return the arm that is worth most in the middle of a piece of a point's part."""
-    across = (piece % N_ACROSS + 0.5) / N_ACROSS - 0.5
-    along = (piece // N_ACROSS + 0.5) / N_ALONG - 0.5
-    means = grid.rows[0]
-    x = grid.points[point, 0] + across * grid.sides[point, 0] + along * grid.sides[point, 2]
-    y = grid.points[point, 1] + across * grid.sides[point, 1] + along * grid.sides[point, 3]
-    x, y = min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
-    means_at(setup.box.nodes, x, y, grid.basis, means)
-    best = 0
-    largest = -math.inf
-    for arm in range(means.shape[0]):
-        worth = worth_of(setup.tables, arm, means[arm])
-        if worth > largest:
-            best, largest = arm, worth
-    return best
+            posterior.best[point, piece] = posterior.tops[point]
+        return
+    slopes_at(setup.box.nodes, grid.points[point, 0], grid.points[point, 1], grid.basis, grid.rows)
+    means, in_x, in_y = grid.rows[0], grid.rows[1], grid.rows[2]
+    sides = grid.sides[point]
+    for piece in range(posterior.best.shape[1]):
+        across = (piece % N_ACROSS + 0.5) / N_ACROSS - 0.5
+        along = (piece // N_ACROSS + 0.5) / N_ALONG - 0.5
+        x = across * sides[0] + along * sides[2]
+        y = across * sides[1] + along * sides[3]
+        best = 0
+        largest = -math.inf
+        for arm in range(means.shape[0]):
+            mean = means[arm] + x * in_x[arm] + y * in_y[arm]
+            worth = worth_of(setup.tables, arm, min(max(mean, 0.0), 1.0))
+            if worth > largest:
+                best, largest = arm, worth
+        posterior.best[point, piece] = best
 
 
 def weigh(setup: Setup, stats: Statistics, posterior: Posterior) -> None:
