@@ -37,7 +37,7 @@ MARKET: dict[str, Any] = {
     "policy": {"policy": "nonstationary_wagp", "half_window": 200},
     "seed": 3,
 }
-# The bandit, and where its unknown number really is after so many seconds, within its domain.
+# The bandit, and the true value of its unknown number after a given number of seconds.
 WORLDS: dict[str, tuple[dict[str, Any], Callable[[float], float]]] = {
     "shop": (SHOP, lambda seconds: 0.75),
     "trial": (TRIAL, lambda seconds: 0.4),

@@ -1,7 +1,7 @@
-"""Global bandits: every curve is known, but for one number that all of them share.
+"""Global bandits: known curves with a few unknown numbers that all arms share.
 
-Names are loaded when they are first used, so that ``import globalbandits`` stays cheap. The
-one list of them is the stub file beside this one, ``__init__.pyi``.
+Names are loaded on first use, so ``import globalbandits`` is cheap. The stub file
+``__init__.pyi`` lists all of them.
 
 >>> import globalbandits as gb
 >>> gb.WAGP()

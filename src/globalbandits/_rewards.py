@@ -49,7 +49,9 @@ def index_of(value: Any, arms: tuple[Any, ...], name: str = "arm_value") -> int:
 def given_arm(arm: Any, arm_value: Any, arms: tuple[Any, ...], *, many: bool) -> Any:
     """The index of the arm with a user-facing value, or the indices for a batch of values."""
     if arm is not None:
-        raise RewardError(f"arm_value must not be given beside arm, got {arm_value!r} and {arm!r}")
+        raise RewardError(
+            f"arm_value must not be given together with arm, got {arm_value!r} and {arm!r}"
+        )
     if not many:
         return index_of(arm_value, arms)
     require(is_batch(arm_value), "arm_value", "be as many as the rewards", arm_value, RewardError)

@@ -39,7 +39,7 @@ def test_the_tables_show_arms_regions_constants_and_hardest_parameters(run):
     assert "11.08" in out
     assert "1.805" in out
     assert "0.360404" in out
-    assert "Hardest parameters: beside an edge Δmin falls to 0, at θ = 0.360404, 0.381004" in out
+    assert "Hardest parameters: Δmin falls to 0 at the edges θ = 0.360404, 0.381004" in out
     assert "At θ = 0.4: best 0.85 with mean 0.37026, δmin = 0.00034, Δmin = 0.00410226" in out
 
 

@@ -194,7 +194,7 @@ def test_where_means_move_the_baseline_must_have_played(shop):
         "gain_low",
         "gain_high",
     }
-    with pytest.raises(gb.SimulationError, match=r"simulate FixedArm\(1\) beside the others"):
+    with pytest.raises(gb.SimulationError, match=r"simulate FixedArm\(1\) as well"):
         result.earnings(1)
     with pytest.raises(gb.SimulationError, match="baseline must be one of WAGP"):
         result.earnings("UCB1")

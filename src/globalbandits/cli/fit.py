@@ -69,7 +69,7 @@ def fit(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the model into this .json file, and the policy beside it."),
+        typer.Option(help="Write the model into this .json file, and the policy next to it."),
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Write all of it as this .html page.")] = None,
     plot: Annotated[

@@ -331,7 +331,7 @@ def _hardest(hardest: dict[str, Any]) -> "Iterator[RenderableType]":
         yield "Hardest parameters: none, the same arms are best everywhere\n"
         return
     edges = [show(edge) for edge in hardest["edges"]]
-    yield f"Hardest parameters: beside an edge Δmin falls to 0, at θ = {names(edges, ', ')}"
+    yield f"Hardest parameters: Δmin falls to 0 at the edges θ = {names(edges, ', ')}"
     yield _table(
         "Hardest regions, at their easiest θ",
         ("θ", "Δmin", "δmin", "best"),

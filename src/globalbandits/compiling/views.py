@@ -52,7 +52,7 @@ class ViewType(types.Type):  # type: ignore[misc]
         self.fields = {name: (kind, word) for name, kind, word in fields}
         described = ", ".join(f"{name}: {kind}" for name, kind, _ in fields)
         short = hashlib.sha256(described.encode()).hexdigest()[:32]
-        # Part of the name of every function that takes one, so it had better be short.
+        # Numba puts this name into the name of every function that takes a view: keep it short.
         super().__init__(name=f"View:{label}:{short}")
 
 
@@ -169,7 +169,7 @@ def _read_field(context: Any, builder: Any, view: ViewType, pointer: Any, name: 
 
 
 def _read_array(context: Any, builder: Any, kind: Any, load: Callable[[int], Any]) -> Any:
-    """Numba's structure of an array that belongs to nobody, filled in as a value."""
+    """Numba's structure of an array without an owner, filled in as a value."""
     model, struct = context.data_model_manager[kind], context.get_value_type(kind)
     shape = [load(1 + axis) for axis in range(kind.ndim)]
     n_items = _WORD(1)

@@ -491,7 +491,8 @@ def earned_without_model(
     bottom, top = model.reward_range
     means = np.divide(statistics.sums, counts, out=np.full(counts.size, 0.5), where=counts > 0)
     spread = np.maximum(statistics.squares - counts * means**2, 0.0)
-    # An arm with a single reward has no spread of its own; a coin's is the largest possible.
+    # An arm with a single reward has no spread of its own. A Bernoulli variance of 1/4 is the
+    # largest possible.
     variance = np.where(counts > 1, spread / np.maximum(counts - 1.0, 1.0), 0.25)
     amount, low, high, noise = 0.0, 0.0, 0.0, 0.0
 

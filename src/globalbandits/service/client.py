@@ -159,7 +159,7 @@ class _Calls:
         total: seconds after which a call gives up, with all of its retries. Calls for which the
             service builds a model or a past state (`create`, `change`, `import_rewards`, and `past`
             with its reasons) have at least 30 seconds.
-        timeout: seconds for one attempt, if ``total`` leaves so many.
+        timeout: seconds for one attempt; never more than ``total`` leaves.
         transport: a transport of httpx, for tests.
     """
 
@@ -334,7 +334,7 @@ class Client(_Calls):
         total: seconds after which a call gives up, with all of its retries. Calls for which the
             service builds a model or a past state (`create`, `change`, `import_rewards`, and `past`
             with its reasons) have at least 30 seconds.
-        timeout: seconds for one attempt, if ``total`` leaves so many.
+        timeout: seconds for one attempt; never more than ``total`` leaves.
         transport: a transport of httpx, for tests.
     """
 

@@ -1,7 +1,7 @@
 """Watch the bandits in memory: count their open decisions, read their evidence, report refutations.
 
 Without a watch evidence is computed only for clients that ask for it. A refuted model would go
-unnoticed until somebody opens the page.
+unnoticed until the page is opened.
 """
 
 import json

@@ -362,7 +362,7 @@ def gains(dataset: "xr.Dataset", baseline: str | int, confidence: float) -> "pd.
         if "gap" not in dataset:
             raise SimulationError(
                 "baseline must be a policy of the simulation where means move: "
-                f"simulate FixedArm({arm}) beside the others, and name it"
+                f"simulate FixedArm({arm}) as well, and name it"
             )
         gap = dataset["gap"].isel(arm=arm).to_numpy()
         n_decisions = dataset["pulls"].transpose("policy", "run", "arm").sum("arm")

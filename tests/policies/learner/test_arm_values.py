@@ -52,7 +52,10 @@ def test_rounding_of_a_price_does_no_harm(model):
     [
         ({"reward": 0.3}, "arm must be an integer, got None"),
         ({"arm": 1}, "reward must be a number, got None"),
-        ({"arm": 1, "arm_value": 0.6, "reward": 0.3}, "arm_value must not be given beside arm"),
+        (
+            {"arm": 1, "arm_value": 0.6, "reward": 0.3},
+            "arm_value must not be given together with arm",
+        ),
         ({"arm_value": 0.5, "reward": 0.3}, "arm_value must be one of the arms 0.4, 0.6, 0.8"),
         ({"arm_value": [0.4], "reward": 0.3}, "arm_value must be one of the arms"),
         ({"arm_value": np.array(PRICES), "reward": 0.3}, "arm_value must be one of the arms"),

@@ -33,7 +33,7 @@ class RewardCounts(NamedTuple):
 
 
 def check_reward_range(reward_range: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the range of the rewards; None stands for rewards that are 0 or 1."""
+    """Return the range of the rewards; None means that rewards are 0 or 1."""
     if reward_range is None:
         return 0.0, 1.0
     return as_interval("reward_range", reward_range, FitError)

@@ -27,7 +27,7 @@ def write_protocol(
 ) -> Path:
     """Simulate the designs of a trial, write the page, and return its path.
 
-    BOIN and the 3+3 design are simulated beside the designs.
+    BOIN and the 3+3 design are simulated as comparators.
 
     Args:
         trial: from `load_trial`.

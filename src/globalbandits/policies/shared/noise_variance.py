@@ -32,10 +32,10 @@ class Pooling(NamedTuple):
     doubt: float
 
 
-# The limit of 20 rewards keeps an arm with most plays and little variance from dominating. Still
-# an arm may vary much more than the others: without a doubt, a few equal rewards of such an arm
-# beside one that hardly varies end its plays for good. The doubt grows with the logarithm of the
-# rounds, so that the probability of this falls as a power of the rounds.
+# The limit of 20 rewards keeps an arm with many plays and little variance from dominating. An
+# arm may still vary much more than the others. Without a doubt, a few equal rewards of such an
+# arm would give it a variance near 0, and it would never be played again. The doubt grows with
+# the logarithm of the rounds, so the probability of this falls as a power of the rounds.
 SIMILAR_ARMS = Pooling(rounds=20.0, most=20.0, doubt=0.03)
 DIFFERENT_ARMS = Pooling(rounds=5.0, most=20.0, doubt=0.01)
 # For Student's distribution, which is wide for few rewards.

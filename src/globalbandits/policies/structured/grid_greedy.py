@@ -171,8 +171,8 @@ class GridGreedy(GridPolicy):
         """The model's curves on the box of its unknown numbers, with a warning."""
         if model.n_parameters > 1:
             text = (
-                f"GridGreedy may stay with a wrong arm for ever when {model.n_parameters} numbers "
-                "are unknown; take Elastic or IDS"
+                f"GridGreedy may never leave a wrong arm when {model.n_parameters} numbers are "
+                "unknown; take Elastic or IDS"
             )
             warnings.warn(text, RuntimeWarning, stacklevel=3)
         return super().setup_several(model)

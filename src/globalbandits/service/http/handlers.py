@@ -646,7 +646,7 @@ async def show_curves(request: ServiceRequest) -> Response:
 
 
 async def preview(request: ServiceRequest) -> Response:
-    """The curves of a model that nobody has stored."""
+    """The curves of a model that is not stored."""
 
     def build() -> CurvesOut:
         return curves_out(build_model(canonical_json(request.content.model)))
@@ -709,12 +709,12 @@ async def show_catalogue(request: ServiceRequest) -> Response:
 
 
 async def create_token(request: ServiceRequest) -> Response:
-    """Create a token of the tenant of who asks."""
+    """Create a token for the tenant of the caller."""
     service, content = request.service, request.content
     if not service.tokens.needed and content.role != "admin":
         raise ConflictError(
             f"the first token must have the role admin, got {content.role!r}: "
-            "nobody could make others"
+            "no other role can create tokens"
         )
     at = service.log.clock.now()
     seconds = content.expires_seconds

@@ -117,7 +117,7 @@ class ImportIn(Incoming):
 
 
 class TokenIn(Incoming):
-    """A token to create, of the tenant of who asks."""
+    """A token to create, for the tenant of the caller."""
 
     role: Literal["read", "write", "admin"]
     label: Annotated[str, Meta(max_length=100, pattern="^[ -~]*$")] = ""
@@ -345,7 +345,7 @@ class CurvesOut(Outgoing):
 
 
 class PointOut(Outgoing):
-    """The evidence after so many events."""
+    """The evidence at one version of the log."""
 
     version: int
     theta: float | None
@@ -376,7 +376,7 @@ class LatestOut(Outgoing):
 
 
 class FamilyOut(Outgoing):
-    """A family of models and its parameters beside the arms."""
+    """A family of models and its parameters, apart from the arms."""
 
     family: str
     summary: str

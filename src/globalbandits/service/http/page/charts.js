@@ -1,8 +1,8 @@
-// Charts as SVG. Each is a figure with a title that states its numbers, and a table beside it.
+// Charts as SVG. Each is a figure with a title that states its numbers, and a table of the same numbers.
 // No text ever becomes HTML: names of arms are text nodes.
 
 const SVG = "http://www.w3.org/2000/svg";
-const opened = new Set(); // tables that somebody has opened stay open when a chart is drawn again
+const opened = new Set(); // opened tables stay open when a chart is drawn again
 
 export function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
