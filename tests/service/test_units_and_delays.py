@@ -1,5 +1,6 @@
 """A visitor sees one arm, a reward is the sum of many, and open decisions are evidence by age."""
 
+import httpx
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ from globalbandits.service.log.replay import replay
 from globalbandits.service.log.retention import prune
 from globalbandits.service.log.transfer import copy, export_lines, import_lines
 from globalbandits.service.stores import SQLiteStore
+from tests.service.serving import serving
 from tests.service.worlds import SECOND, HandClock
 
 PRICES = [4.0, 5.0, 6.0, 7.0, 8.0]
@@ -237,3 +239,28 @@ def test_a_law_needs_a_policy_that_uses_it_and_a_deadline(log):
     with pytest.raises(ServiceError, match="sticky_seconds must be positive, got 0"):
         create(log, sticky_seconds=0)
     assert log.names() == []
+
+
+def test_over_http():
+    spec = {"model": SHOP, "policy": {"policy": "uniform"}, "seed": 3, "sticky_seconds": DAY}
+    with serving(SQLiteStore(":memory:")) as (_, url), gb.Client(url, total=60.0) as client:
+        client.create("shop", spec)
+        first = client.decide("shop", unit="visitor-1")
+        again = [client.decide("shop", unit="visitor-1").arm for _ in range(8)]
+        assert again == [first.arm] * 8
+        assert len({client.decide("shop", unit=f"other-{n}").arm for n in range(20)}) > 1
+        assert client.reward("shop", first.decision_id, 15, count=500).status == "learned"
+        assert client.reward("shop", first.decision_id, 15, count=500).status == "duplicate"
+        assert sum(arm.pulls for arm in client.bandit("shop").arms) == 500
+        with client.decision("shop", unit="visitor-1") as opened:
+            assert opened.arm == first.arm
+        for body, text in (
+            ({"reward": 2.5, "count": 10}, "sum of 10 rewards"),
+            ({"reward": 1, "count": 0}, "count"),
+        ):
+            path = f"{url}/v1/bandits/shop/decisions/{first.decision_id}/reward"
+            answer = httpx.put(path, json=body)
+            assert answer.status_code == 422
+            assert text in answer.json()["detail"]
+        answer = httpx.post(f"{url}/v1/bandits/shop/decisions", json={"unit": ""})
+        assert answer.status_code == 422
