@@ -12,8 +12,13 @@ OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/le
 # Of all policies those that ask most of Numba: normal and beta numbers, matrices, much code.
 ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
 
+# Python keeps the byte code of all packages here, whatever the caller's environment says. Otherwise
+# each of the many processes of the tests would translate NumPy, Numba and pandas from source again.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+
 .DEFAULT_GOAL := help
-.PHONY: help postgresql pyodide reproduce test coverage oldest bench soak docs browser pictures extras mutants release serve demo format clean
+.PHONY: help lint types postgresql pyodide reproduce test coverage oldest bench soak docs browser pictures extras mutants release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -21,18 +26,22 @@ help: ## show this list
 reproduce: $(READY) ## the paper's results, into results/
 	$(BIN)/globalbandits reproduce
 
-test: $(TOOLS) ## format check, lint, types, import direction, then doctests and tests
+test: ## format check, lint, types, import direction, the oldest versions, then doctests and tests
+	$(MAKE) --jobs 3 --no-print-directory oldest types lint postgresql pyodide
+	$(BIN)/pytest --numprocesses auto --dist worksteal
+
+lint: $(TOOLS) # format, lint and the directions of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
+
+types: $(TOOLS) # types of the package and of the example in README
 	$(BIN)/mypy
 	$(BIN)/python docs/_ext/example.py README.md build/readme_example.py
 	$(BIN)/mypy --strict build/readme_example.py
-	$(BIN)/lint-imports --no-logo
-	$(MAKE) --no-print-directory oldest postgresql pyodide
-	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 coverage: $(TOOLS) ## which lines and branches the tests run; takes half as long again as the tests
-	$(BIN)/pytest --numprocesses auto --dist loadfile --cov --cov-report=term
+	$(BIN)/pytest --numprocesses auto --dist worksteal --cov --cov-report=term
 
 oldest: .venv-oldest/.ready ## compiled code, learners and the command line on the oldest allowed versions
 	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
@@ -43,6 +52,7 @@ soak: $(TOOLS) ## what is too long for every change: more mutations, more fuzz, 
 		tests/policies/learner/test_mutations.py tests/evidence/test_saved_state.py tests/cli/test_fuzz.py \
 		tests/model/test_expressions.py tests/model/test_descriptions.py tests/service/test_fuzz.py
 	GLOBALBANDITS_SOAK=1 $(BIN)/pytest --timeout 7200 tests/fitting/test_files.py \
+		tests/evidence/test_agreement.py tests/evidence/test_earnings.py \
 		tests/policies/structured/test_any_shape.py tests/policies/several/test_policies.py tests/service/test_kill.py \
 		tests/service/test_against_oracle.py tests/service/test_openapi.py \
 		tests/service/test_server_kill.py tests/service/test_replicas.py

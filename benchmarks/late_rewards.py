@@ -14,12 +14,17 @@ POLICIES = [gb.WAGP(), gb.Elastic(), gb.IDS(cells=500), gb.GridThompson(cells=50
 
 
 def worlds() -> dict[str, gb.Environment]:
-    """The paper's pricing world, and a shop that sells to 3 % of its visitors at today's price."""
+    """The paper's pricing world, and a shop that sells to 3 % of its visitors at a price of 5."""
     pricing = gb.demand.linear_power([round(0.40 + 0.05 * step, 2) for step in range(12)])
-    shop = gb.demand.anchored([4.0, 5.0, 6.0, 7.0, 8.0], today=5.0, rate=0.03, cost=2.0)
+    shop = gb.RewardModel(
+        "0.1 * exp(-theta * arm)",
+        [4.0, 5.0, 6.0, 7.0, 8.0],
+        domain=(0.05, 0.8),
+        value="(arm - 2) * mean",
+    )
     return {
         "pricing": gb.Environment(pricing, theta=0.4),
-        "3 % shop": gb.Environment(shop, theta=2.0),
+        "3 % shop": gb.Environment(shop, theta=0.24, noise=gb.BernoulliNoise()),
     }
 
 

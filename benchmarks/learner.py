@@ -50,7 +50,40 @@ def run() -> list[Row]:
     play(learner, 100)
     seconds = median_seconds(partial(save_and_restore, learner), loops=20)
     rows.append(cost_row("WAGP, 12 arms, saved as JSON and restored", seconds, empty, None))
-    return rows + live_rows(models[12])
+    return rows + live_rows(models[12]) + fit_rows(models[12])
+
+
+def fit_rows(model: gb.RewardModel) -> list[Row]:
+    """What an estimate costs after a reward, for policies that fit on a schedule.
+
+    Reading the estimate fits them to all rewards. Decisions do not: the second number says how many
+    times as long a compiled update with a fit for each decision would take.
+    """
+    rows = []
+    for policy in (gb.Elastic(), gb.RandomEffectsThompson()):
+        learner = gb.Learner(policy, model, seed=0, compiled=True)
+        play(learner, 1_000)
+
+        def read(learner: gb.Learner = learner) -> None:
+            for _ in range(100):
+                learner.update(0, 0.3)
+                _ = learner.estimate
+
+        def learn(learner: gb.Learner = learner) -> None:
+            for _ in range(100):
+                learner.update(0, 0.3)
+
+        both, one = best_of([read, learn], repeats=10)
+        rows.append(
+            Row(
+                name=f"{policy.label}, compiled, one estimate after a reward",
+                value=1e6 * (both - one) / 100,
+                unit="µs",
+                target=None,
+                note=f"with a fit for each decision an update would take {both / one:.0f} times",
+            )
+        )
+    return rows
 
 
 def live_rows(model: gb.RewardModel) -> list[Row]:

@@ -61,7 +61,7 @@ def play(
     address: str,
     name: str,
     world: tuple[Mapping[str, Any], Callable[[float], float]],
-    until: float,
+    customers: float,
     pause: float,
 ) -> None:
     """Customers of one bandit: each is shown an arm, and buys (or reacts) or does not."""
@@ -69,12 +69,14 @@ def play(
     model = gb.RewardModel.from_dict(spec["model"])
     low, high = model.domain
     luck, begun = random.Random(name), time.monotonic()
+    served = 0
     with gb.Client(address, total=30) as client:
-        while (now := time.monotonic()) < until:
+        while served < customers:
             decision = client.decide(name)
-            theta = low + (high - low) * place(now - begun)
+            theta = low + (high - low) * place(time.monotonic() - begun)
             bought = luck.random() < float(model.means(theta)[decision.arm])
             client.reward(name, decision.decision_id, float(bought))
+            served += 1
             time.sleep(pause)
 
 
@@ -83,7 +85,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--db", type=Path, default=Path("results/demo.db"))
     asked.add_argument("--port", type=int, default=8000)
-    asked.add_argument("--seconds", type=float, default=math.inf)
+    asked.add_argument("--customers", type=float, default=math.inf, help="of each bandit")
     asked.add_argument("--pause", type=float, default=0.05, help="between customers of a bandit")
     given = asked.parse_args()
     given.db.parent.mkdir(parents=True, exist_ok=True)
@@ -95,10 +97,11 @@ def main() -> None:
             for name, (spec, _) in WORLDS.items():
                 client.create(name, spec)
             print(f"open {address}/ and watch; stop with Ctrl-C", flush=True)
-            until = time.monotonic() + given.seconds
             threads = [
                 threading.Thread(
-                    target=play, args=(address, name, world, until, given.pause), daemon=True
+                    target=play,
+                    args=(address, name, world, given.customers, given.pause),
+                    daemon=True,
                 )
                 for name, world in WORLDS.items()
             ]

@@ -67,7 +67,9 @@ from .fitting import histories as histories
 from .lab.league import Scenario as Scenario
 from .lab.league import Standings as Standings
 from .lab.league import league as league
+from .model import ContextModel as ContextModel
 from .model import Holder as Holder
+from .model import NormalPrior as NormalPrior
 from .model import Region as Region
 from .model import RegionalModel as RegionalModel
 from .model import RewardModel as RewardModel

@@ -1,5 +1,7 @@
 """Live, logged and simulated evidence say the same of the same rewards."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from globalbandits.evidence.inference import (
 )
 from tests.evidence.models import TRUTH, log_of, model_of
 
-N_LOGS = 400
+N_LOGS = 400 if "GLOBALBANDITS_SOAK" in os.environ else 200
 NAMES = sorted(TRUTH)
 
 

@@ -424,3 +424,72 @@ def test_pickles_keep_functions_or_their_tables():
         assert again.worth(theta) == pytest.approx(model.worth(theta), abs=1e-5)
         assert np.array_equal(again.tables.nodes, model.tables.nodes)
         assert again.fixed(level=0.1).best_arms(0.3) == model.fixed(level=0.1).best_arms(0.3)
+
+
+def normal_prior(**options):
+    given = {"mean": {"level": 0.1, "slope": -1.2}, "sd": {"level": 0.03, "slope": 0.4}}
+    return gb.NormalPrior(**given | {"correlation": 0.3, "log": ["slope"]} | options)
+
+
+def test_a_prior_is_part_of_the_model_and_of_its_file(tmp_path):
+    model = shop().with_prior(normal_prior())
+    assert model.prior == normal_prior()
+    assert shop(prior=normal_prior()).to_dict() == model.to_dict()
+    model.save(tmp_path / "shop.json")
+    assert gb.load_model(tmp_path / "shop.json").prior == normal_prior()
+    family = gb.demand.exponential(PRICES, cost=1.5, level=(0.02, 0.2)).with_prior(normal_prior())
+    assert gb.VectorModel.from_dict(family.to_dict()).prior == normal_prior()
+    assert pickle.loads(pickle.dumps(model)).prior == normal_prior()
+    assert model.with_prior(None).prior is None
+    assert shop().prior is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mean": {}}, "mean must be a dict of numbers by name"),
+        ({"mean": [1, 2]}, "mean must be a dict of numbers by name"),
+        ({"sd": {"level": 0.1}}, "sd must have the names of mean"),
+        ({"sd": {"level": 0.0, "slope": 1.0}}, r"sd\['level'\] must be"),
+        ({"mean": {"level": math.nan, "slope": 0.0}}, r"mean\['level'\] must be"),
+        ({"correlation": 1.0}, r"correlation must lie in \(-1, 1\), got 1.0"),
+        ({"log": ["slop"]}, "a name of log must be one of level, slope"),
+    ],
+)
+def test_a_wrong_prior_is_refused(options, message):
+    with pytest.raises(ModelError, match=message):
+        normal_prior(**options)
+
+
+def test_a_prior_must_fit_its_model():
+    model = shop()
+    other = gb.NormalPrior(mean={"level": 0.1}, sd={"level": 0.1})
+    with pytest.raises(ModelError, match="prior must have a number for each of level, slope"):
+        model.with_prior(other)
+    far = normal_prior(mean={"level": 9.0, "slope": -1.2})
+    with pytest.raises(
+        ModelError, match=r"mean\['level'\] must lie within ten standard deviations"
+    ):
+        model.with_prior(far)
+    with pytest.raises(ModelError, match="prior must be a NormalPrior, or None"):
+        model.with_prior((0.1, 0.2))
+    zero = gb.VectorModel("a + b*arm", [0.5, 1.0], {"a": (0, 0.1), "b": (0.2, 0.8)})
+    logs = gb.NormalPrior(mean={"a": -2, "b": 0.5}, sd={"a": 1, "b": 1}, log=["a"])
+    with pytest.raises(ModelError, match=r"domain\['a'\] must start above 0"):
+        zero.with_prior(logs)
+    single = gb.VectorModel("a*arm", [0.5, 1.0], {"a": (0, 0.1)})
+    with pytest.raises(ModelError, match="correlation must be 0 for a model of one number"):
+        single.with_prior(gb.NormalPrior(mean={"a": 0}, sd={"a": 1}, correlation=0.1))
+
+
+def test_a_described_prior_is_checked():
+    plain = shop().to_dict()
+    with pytest.raises(
+        ModelError, match="a key of prior must be one of mean, sd, correlation, log"
+    ):
+        gb.VectorModel.from_dict(plain | {"prior": {"men": {}}})
+    with pytest.raises(ModelError, match="prior must be a table of mean, sd"):
+        gb.VectorModel.from_dict(plain | {"prior": {"mean": {"level": 0.1, "slope": 0.2}}})
+    line = {"mean": "theta*arm", "arms": [0.5, 1.0]}
+    with pytest.raises(ModelError, match="prior must be left out of a model with one unknown"):
+        gb.RewardModel.from_dict(line | {"prior": normal_prior().to_dict()})

@@ -27,7 +27,7 @@ def evaluate(tmp_path, expression, data=None):
         "console.log(JSON.stringify(found));"
     )
     command = ["node", "--input-type=module", "--eval", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 

@@ -18,7 +18,7 @@ from globalbandits.service.stores import SQLiteStore
 from tests.service.driver import BANDITS, bandit_of, reward_of
 
 ROOT = Path(__file__).parents[2]
-N_KILLS = 50 if "GLOBALBANDITS_SOAK" in os.environ else 10
+N_KILLS = 50 if "GLOBALBANDITS_SOAK" in os.environ else 4
 N_CLIENTS = 32
 PER_LIFE = 60  # pairs between two kills, at least
 

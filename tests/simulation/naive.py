@@ -34,6 +34,7 @@ def naive_records(
         theta=np.array([run[0]["theta"] for run in per_run])[:, : len(times) if env.drift else 0],
         bias=np.array([run[0]["bias"] for run in per_run])[:, : n_arms if env.bias else 0],
         histograms=histograms if evidence else histograms[:, :, :0],
+        context_regret=np.zeros((len(policies), runs, len(times), 0)),
     )
 
 

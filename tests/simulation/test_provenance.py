@@ -65,7 +65,10 @@ class Still(Noise):
 
 
 @pytest.fixture
-def written(tmp_path):
+def written(tmp_path, monkeypatch):
+    # Byte code on disk would hide an edit within the same second.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
     def write(*edit):
         path = tmp_path / "own_policies.py"
         path.write_text(CODE.replace(*edit) if edit else CODE)

@@ -31,6 +31,7 @@ class Stream(IntEnum):
     PROBABILITIES = 9
     MARKET = 10
     DELAY = 11
+    OFFER = 12
 
 
 def key_words(stream: Stream, seed: int, run: int) -> list[int]:

@@ -13,6 +13,7 @@ from globalbandits.environments.bias import Bias
 from globalbandits.environments.delay import Delay
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.noise import BernoulliNoise, BetaNoise, Noise
+from globalbandits.environments.offers import OfferLaw, as_offer_law, describe_offers
 from globalbandits.environments.population import Population
 from globalbandits.environments.sale import SaleNoise
 from globalbandits.environments.truth import (
@@ -23,7 +24,7 @@ from globalbandits.environments.truth import (
     fixed_means,
 )
 from globalbandits.errors import ScenarioError
-from globalbandits.model import RegionalModel, RewardModel, VectorModel
+from globalbandits.model import ContextModel, RegionalModel, RewardModel, VectorModel
 
 _BETA, _BERNOULLI = BetaNoise(), BernoulliNoise()
 _DEFAULT_NOISE = BetaNoise()  # an instance of its own, replaced by the noise that fits the model
@@ -47,6 +48,14 @@ class Environment:
             arms, an array with a mean per arm, or a function of (time, arm) that returns a mean.
             Times count from 1. Regret is computed from these means.
         truth_theta: the parameter of a truth that is a model; a dict for a `VectorModel`.
+        contexts: for a model with contexts, the share of each context by name, such as
+            ``{"weekday": 5/7, "weekend": 2/7}``, or names in turn, which repeat. By default all
+            come equally often.
+        available: the arms that can be played. A number is every arm's chance to be available in
+            a round; one number per arm, or per context and arm, is each one's chance. Rows of
+            True and False per arm are taken in turn and repeat. A function of the time, counted
+            from 1, returns one such row, or indices of arms. Some arm is always left. Regret is
+            against the best arm that can be played.
         delay: how many rounds after its decision a reward becomes known, such as
             ``GeometricDelay(200)``; None if every reward is known before the next decision.
 
@@ -73,10 +82,19 @@ class Environment:
     bias: Bias | None = None
     truth: Truth | None = None
     truth_theta: float | Mapping[str, float] | tuple[float, ...] | None = None
+    contexts: Mapping[str, float] | Sequence[str] | None = None
+    available: Any = None
     delay: Delay | None = None
 
     def __post_init__(self) -> None:
         """Check every part against the model."""
+        law = as_offer_law(
+            self.contexts, self.available, self.context_names, getattr(self.model, "n_arms", 1)
+        )
+        object.__setattr__(self, "_offers", law)
+        if isinstance(self.model, ContextModel):
+            self._check_cells(self.model)
+            return
         if self.noise is _DEFAULT_NOISE:
             one_or_several = isinstance(self.model, RewardModel | VectorModel)
             sales = one_or_several and self.model.observes_sales
@@ -109,6 +127,43 @@ class Environment:
             require(none, "truth_theta", "come with a truth", self.truth_theta, ScenarioError)
         else:
             self._check_truth()
+
+    def _check_cells(self, model: ContextModel) -> None:
+        """Check the parts against the model of the cells."""
+        truth: Any = self.truth
+        rule = "be an array of shape (contexts, arms), or a model with the same contexts"
+        if isinstance(truth, ContextModel):
+            same = truth.contexts == model.contexts and truth.arms == model.arms
+            require(same, "truth", rule, truth, ScenarioError)
+            truth = truth.cells
+        elif truth is not None:
+            shape = np.shape(truth) if not callable(truth) else None
+            fits = shape == (model.n_contexts, model.n_arms)
+            require(fits, "truth", rule, self.truth, ScenarioError)
+            truth = np.asarray(truth, dtype=float).ravel()
+        cells = dataclasses.replace(
+            self, model=model.cells, truth=truth, contexts=None, available=None
+        )
+        object.__setattr__(self, "_of_cells", cells)
+        object.__setattr__(self, "theta", cells.theta)
+        object.__setattr__(self, "noise", cells.noise)
+
+    @property
+    def of_cells(self) -> "Environment":
+        """The environment whose arms are the cells of all contexts; itself without contexts."""
+        found: Environment = getattr(self, "_of_cells", self)
+        return found
+
+    @property
+    def context_names(self) -> tuple[str, ...]:
+        """The names of the model's contexts; empty if it has none."""
+        return self.model.contexts if isinstance(self.model, ContextModel) else ()
+
+    @property
+    def offers(self) -> OfferLaw | None:
+        """What can be played when; None if everything always can."""
+        found: OfferLaw | None = getattr(self, "_offers", None)
+        return found
 
     def _check_groups(self, model: RegionalModel) -> None:
         rule = "have no amounts for arms in groups"
@@ -198,7 +253,13 @@ class Environment:
         return None if self.bias is None else self.bias.shifts(self.model.n_arms, rng)
 
     def true_means(self, shifts: FloatArray | None = None) -> FloatArray:
-        """Return the means of model or truth, shifted and clipped to the reward range."""
+        """Return the means of model or truth, shifted and clipped to the reward range.
+
+        With contexts the shape is (n_contexts, n_arms).
+        """
+        if isinstance(self.model, ContextModel):
+            cells = self.of_cells.true_means(shifts)
+            return cells.reshape(self.model.n_contexts, self.model.n_arms)
         if self.truth is None:
             rule = "be one number for these means"
             known = isinstance(self.theta, float | tuple)
@@ -214,6 +275,11 @@ class Environment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a description as plain values, which differs between environments."""
+        if isinstance(self.model, ContextModel):
+            whole = self.of_cells.to_dict()
+            assert self.offers is not None
+            whole["best_arms"] = [] if self.varies else self._best_cells()
+            return whole | describe_offers(self.offers, self.context_names)
         parts = {"noise": self.noise, "drift": self.drift, "bias": self.bias}
         theta: Any = self.theta.to_dict() if isinstance(self.theta, Population) else self.theta
         if isinstance(self.model, VectorModel) and theta is not None:
@@ -233,9 +299,20 @@ class Environment:
         } | {name: None if part is None else part.to_dict() for name, part in parts.items()}
         if self.truth is not None:
             whole["truth"] = describe(self.model, self.truth, self.truth_theta)
+        if self.offers is not None:
+            whole |= describe_offers(self.offers, ())
         if self.delay is not None:
             whole["delay"] = self.delay.to_dict()
         return whole
+
+    def _best_cells(self) -> list[int]:
+        """Return the cells that are worth most in their context. They must be constant."""
+        cells = self.of_cells
+        worth = worth_of_means(cells.model, cells.true_means())
+        rows = worth.reshape(self.model.n_contexts, self.model.n_arms)
+        low, high = self.model.worth_range
+        best = rows >= rows.max(axis=1, keepdims=True) - 1e-12 * (high - low)
+        return np.flatnonzero(best.ravel()).tolist()
 
     def _best_arms(self) -> list[int]:
         """Return the arms that are worth most. They must be constant."""

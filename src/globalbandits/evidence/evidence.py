@@ -303,7 +303,14 @@ class Evidence:
             return ""
         return self._model.end_of_domain(theta)
 
-    def contenders(self, confidence: float = 0.95, errors: float = 0.0) -> Contenders:
+    def contenders(
+        self,
+        confidence: float = 0.95,
+        errors: float = 0.0,
+        *,
+        ranked: Any = None,
+        rows: slice = slice(None),
+    ) -> Contenders:
         """The arms that can still be best. A refuted model is not used.
 
         Args:
@@ -311,10 +318,17 @@ class Evidence:
             errors: how far the mean of an arm may lie from its curve, as a share of the reward
                 range. With 0 the statement holds only if the curves are exactly right. Wrong
                 curves can exclude the best arm long before they are refuted.
+            ranked: the model of some arms, if only these are compared, such as those of a context.
+            rows: their positions among the arms of this model.
         """
         confidence = as_confidence(confidence)
         size = as_float("errors", errors, EvidenceError)
         require(0.0 <= size < 0.5, "errors", "lie in [0, 0.5)", errors, EvidenceError)
+        if ranked is not None:
+            require(size == 0.0, "errors", "be 0 with contexts", errors, EvidenceError)
+            one = isinstance(self._model, RewardModel)
+            rule = "have one unknown number for contenders of a context"
+            require(one, "model", rule, self._model, EvidenceError)
         if isinstance(self._model, VectorModel):
             require(size == 0.0, "errors", "be 0 for a VectorModel", errors, EvidenceError)
             several = self._vector_inference()
@@ -324,19 +338,21 @@ class Evidence:
             bounds = several.free_bounds(confidence).tolist() if model_free else None
         else:
             inference = self._inference()
+            if ranked is not None:
+                inference = inference.among(ranked, rows)
             if size:
                 race, p_values = inference.race_with_errors(confidence, size)
             else:
                 race = inference.race(confidence)
                 p_values = inference.p_values(race, confidence)
             arms, model_free = race.arms, race.model_free
-            bounds = inference.bounds(confidence).tolist() if model_free else None
+            bounds = inference.bounds(confidence)[rows].tolist() if model_free else None
         return Contenders(
             confidence=confidence,
             errors=size,
             arms=tuple(np.flatnonzero(arms).tolist()),
             p_values=tuple(p_values.tolist()),
-            values=self._model.arms,
+            values=self._model.arms if ranked is None else ranked.arms,
             model_free=model_free,
             bounds=None if bounds is None else tuple((low, high) for low, high in bounds),
             n_observations=self.n_observations,

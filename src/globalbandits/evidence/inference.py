@@ -53,6 +53,19 @@ class Inference:
         self._peak = peak
         self._counts = counts
         self._surveys: dict[float, tuple[FloatArray, FloatArray]] = {}
+        # The model of the arms that are compared, and their rows.
+        self._ranked, self._rows = model, slice(None)
+
+    def among(self, ranked: "RewardModel", rows: slice) -> "Inference":
+        """The inference that compares some arms only. All rewards are evidence about theta.
+
+        Args:
+            ranked: the model of these arms, with the same parameter.
+            rows: their positions among all arms.
+        """
+        other = Inference(self._model, self._counts, self._peak)
+        other._ranked, other._rows = ranked, rows
+        return other
 
     @cached_property
     def _edges(self) -> FloatArray:
@@ -72,7 +85,7 @@ class Inference:
 
     @cached_property
     def _free_p_values(self) -> FloatArray:
-        return free_p_values(self._model, self._counts)
+        return free_p_values(self._ranked, self._counts[self._rows])
 
     def hull(self, confidence: float) -> Hull:
         """The interval for theta; its ends are nan if every theta is excluded."""
@@ -108,7 +121,7 @@ class Inference:
         if max(self.against.certified, self._peak) >= -math.log(1.0 - confidence):
             return BestArms(self._free_p_values > 1.0 - confidence, model_free=True)
         hull = self.hull(confidence) if hull is None else hull
-        return BestArms(best_within(self._model, hull.low, hull.high), model_free=False)
+        return BestArms(best_within(self._ranked, hull.low, hull.high), model_free=False)
 
     def race_with_errors(self, confidence: float, errors: float) -> tuple[BestArms, FloatArray]:
         """The arms that can be best, and their p-values, if curves may have errors of a size.
@@ -137,7 +150,7 @@ class Inference:
         if race.model_free:
             return self._free_p_values
         _, bounds = self._first_survey(confidence)
-        p_values = model_p_values(self._model, self._pooled, self._edges, bounds)
+        p_values = model_p_values(self._ranked, self._pooled, self._edges, bounds)
         alpha = 1.0 - confidence
         return np.where(
             race.arms,

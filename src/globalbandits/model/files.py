@@ -29,6 +29,7 @@ from globalbandits.model.catalogue.objectives import (
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import expand_grid
 from globalbandits.model.reward_model import RewardModel
+from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_model import AnyModel, VectorModel, as_box
 
 # The version of the description format.
@@ -125,6 +126,16 @@ def build_model(description: object) -> AnyModel:
     version = content.get("version", VERSION)
     known = type(version) is int and version == VERSION
     require(known, "version", f"be {VERSION}, the version this package reads", version, ModelError)
+    if "prior" in content:
+        prior = NormalPrior.from_dict(content.pop("prior"))
+        model = build_model(content)
+        rule = "be left out of a model with one unknown number, theta: give it to the policy"
+        require(isinstance(model, VectorModel), "prior", rule, prior.to_dict(), ModelError)
+        assert isinstance(model, VectorModel)
+        return model.with_prior(prior)
+    if "contexts" in content:
+        in_contexts: AnyModel = _from_contexts(content, form)
+        return in_contexts
     if form == "family":
         return _from_family(content)
     if isinstance(content.get("domain"), Mapping):
@@ -200,6 +211,18 @@ def _from_vector_formula(content: dict[str, Any], form: str) -> VectorModel:
     for key in content:
         require_known("a key of a model with named parameters", key, known_keys, ModelError)
     require(isinstance(content["mean"], str), "mean", "be a text", content["mean"], ModelError)
+    box = _ordered_box(content)
+    arms = _arms_of(content)
+    worth = _worth(content, arms)
+    if "values" in worth:
+        raise ModelError(f"value must be one text where mean is, got {show(worth['values'])}")
+    _check_steps("mean", [Expression(content["mean"], (*box, "arm"))], len(arms))
+    options = {"reward_range": content["reward_range"]} if "reward_range" in content else {}
+    return VectorModel(content["mean"], arms, box, **worth, **options)
+
+
+def _ordered_box(content: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return the domain of named parameters, in the order of ``parameters`` if that is given."""
     domain = as_box(content["domain"])
     names = as_list(
         "parameters", content.get("parameters", list(domain)), "be a list of names", ModelError
@@ -207,14 +230,44 @@ def _from_vector_formula(content: dict[str, Any], form: str) -> VectorModel:
     rule = f"name each of {', '.join(domain)} once"
     same = all(isinstance(name, str) for name in names) and sorted(names) == sorted(domain)
     require(same, "parameters", rule, names, ModelError)
+    return {name: domain[name] for name in names}
+
+
+def _from_contexts(content: dict[str, Any], form: str) -> Any:
+    """Build a model whose mean, a formula, also depends on a context."""
+    rule = "be given as mean, one formula, where there are contexts"
+    require(form == "mean", "model", rule, form, ModelError)
+    several = isinstance(content.get("domain"), Mapping)
+    options = ("value", "reward_range") if several else ("value", "reward_range", "monotone")
+    known_keys = (
+        *_COMMON_KEYS,
+        "mean",
+        "contexts",
+        *options,
+        *(("parameters",) if several else ()),
+    )
+    for key in content:
+        require_known("a key of a model with contexts", key, known_keys, ModelError)
+    for key in ("mean", "value"):
+        text = key not in content or isinstance(content[key], str)
+        require(text, key, "be a text", content.get(key), ModelError)
+    contexts = content["contexts"]
+    rule = "be names of contexts, or a dict from names to numbers"
+    listed = isinstance(contexts, list | Mapping) and bool(contexts)
+    require(listed, "contexts", rule, contexts, ModelError)
     arms = _arms_of(content)
-    worth = _worth(content, arms)
-    if "values" in worth:
-        raise ModelError(f"value must be one text where mean is, got {show(worth['values'])}")
-    _check_steps("mean", [Expression(content["mean"], (*names, "arm"))], len(arms))
-    options = {"reward_range": content["reward_range"]} if "reward_range" in content else {}
-    box = {name: domain[name] for name in names}
-    return VectorModel(content["mean"], arms, box, **worth, **options)
+    n_cells = len(arms) * len(contexts)
+    rule = f"be at most {MOST_ARMS:,} arms times contexts"
+    require(n_cells <= MOST_ARMS, "contexts", rule, n_cells, ModelError)
+    domain = _ordered_box(content) if several else content.get("domain", (0.0, 1.0))
+    numbers = tuple(domain) if several else ("theta",)
+    formulas = [Expression(content["mean"], (*numbers, "arm", "context"))]
+    if "value" in content:
+        formulas.append(Expression(content["value"], ("mean", "arm", "context"), "value"))
+    _check_steps("mean", formulas, n_cells)
+    kind: Any = VectorModel if several else RewardModel
+    given = {key: content[key] for key in options if key in content}
+    return kind(content["mean"], arms, domain, contexts=contexts, **given)
 
 
 def _from_formulas(content: dict[str, Any]) -> RewardModel:
@@ -358,8 +411,9 @@ def describe_vector(model: VectorModel) -> dict[str, Any]:
     _check_arms(model)
     mean, value = model._sources
     head: dict[str, Any] = {"version": VERSION}
+    prior = {} if model.prior is None else {"prior": model.prior.to_dict()}
     if model._family is not None:
-        return head | model._family
+        return head | model._family | prior
     if not isinstance(mean, Expression):
         raise ModelError(
             "mean must be a formula or of a catalogue to be described, got a Python function: "
@@ -374,10 +428,11 @@ def describe_vector(model: VectorModel) -> dict[str, Any]:
         "domain": {name: list(ends) for name, ends in model.domain.items()},
         "reward_range": list(model.reward_range),
         **_value(value),
+        **prior,
     }
 
 
-def save(model: AnyModel, path: str | PathLike[str]) -> None:
+def save(model: Any, path: str | PathLike[str]) -> None:
     """Write the description to a JSON file. The file is replaced atomically."""
     check_model_path(path)
     text = json.dumps(model.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)

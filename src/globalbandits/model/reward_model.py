@@ -44,6 +44,7 @@ from globalbandits.model.analysis.holder import (
 from globalbandits.model.analysis.model_analysis import analyse
 from globalbandits.model.analysis.turning_points import turning_points
 from globalbandits.model.analysis.values import Worth, largest_slope, unit_value
+from globalbandits.model.context_model import ContextModel, build_context_model
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import (
     as_arms,
@@ -120,6 +121,9 @@ class RewardModel:
             are estimated.
         monotone: False for means that are flat somewhere or change direction. Such means cannot
             be inverted. Comparisons of arms still work, and so do policies that do not invert.
+        contexts: Names of known contexts, such as ``["weekday", "weekend"]``, or a dict from names
+            to the values that functions get. Then ``mean(theta, arm, context)`` and ``value(mean,
+            arm, context)`` also take the context, and the result is a `ContextModel`.
 
     The functions are analysed once and must not change afterwards. A closure over a variable can
     change: `means`, `worth`, `gaps`, `holder` and `observed_samples` evaluate the functions at two
@@ -153,17 +157,24 @@ class RewardModel:
     # The name and parameters of a catalogue family; None for other models.
     _family: dict[str, Any] | None = None
 
+    def __new__(cls, *given: Any, contexts: Any = None, **options: Any) -> Any:
+        """Return a `ContextModel` if there are contexts."""
+        if contexts is None:
+            return super().__new__(cls)
+        return _in_contexts(cls, *given, contexts=contexts, **options)
+
     def __init__(
         self,
-        mean: Callable[[Any, Any], Any] | str,
+        mean: Callable[..., Any] | str,
         arms: Sequence[Any],
         domain: tuple[float, float] = (0.0, 1.0),
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        value: Callable[[Any, Any], Any] | str | None = None,
+        value: Callable[..., Any] | str | None = None,
         inverse: Callable[[Any, Any], Any] | None = None,
         holder: Holder | None = None,
         monotone: bool = True,
+        contexts: None = None,
     ) -> None:
         _refuse_names(domain)
         self._build(
@@ -217,7 +228,7 @@ class RewardModel:
         named = as_arms(range(n_arms) if arms is None else arms)
         rule = f"have {n_arms} values, one per function"
         require(len(named) == n_arms, "arms", rule, len(named), ModelError)
-        model = cls.__new__(cls)
+        model: RewardModel = cls.__new__(cls)
         model._build(
             named,
             domain,
@@ -276,7 +287,7 @@ class RewardModel:
         chosen = span if domain is None else as_span("domain", domain)
         rule = f"lie within the table's parameters, [{span[0]:g}, {span[1]:g}]"
         require(span[0] <= chosen[0] and chosen[1] <= span[1], "domain", rule, domain, ModelError)
-        model = cls.__new__(cls)
+        model: RewardModel = cls.__new__(cls)
         model._build(
             as_arms(range(n_arms)) if named is None else named,
             chosen,
@@ -561,6 +572,10 @@ class RewardModel:
         """Store the name and the parameters of a catalogue family, for `to_dict`, and remarks."""
         self._family = {"family": name, "arms": list(self._arms)} | parameters
         self._remarks = remarks + self._remarks
+
+    def remember_contexts(self, n_contexts: int) -> None:
+        """Store that the arms are the cells of this number of contexts."""
+        self._tables = self._tables._replace(n_contexts=n_contexts)
 
     # Questions about theta.
 
@@ -889,6 +904,19 @@ class RewardModel:
 
     def __getstate__(self) -> dict[str, Any]:
         return _picklable_state(self.__dict__.copy(), self.worth_range)
+
+
+def _in_contexts(
+    kind: Any,
+    mean: Any,
+    arms: Any,
+    domain: Any = (0.0, 1.0),
+    *,
+    contexts: Any,
+    **options: Any,
+) -> ContextModel:
+    """Return the model of contexts; the arguments are those of `RewardModel`."""
+    return build_context_model(kind, mean, arms, contexts, domain, options)
 
 
 def _refuse_names(domain: object) -> None:

@@ -19,6 +19,7 @@ from globalbandits._validation import as_float, as_integer, require, require_kno
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis.functions import PerArm, as_function, as_value
 from globalbandits.model.analysis.values import analyse_values, plain_values
+from globalbandits.model.context_model import ContextModel, build_context_model
 from globalbandits.model.formulas import Expression
 from globalbandits.model.formulas.evaluation import FUNCTIONS
 from globalbandits.model.inputs import as_arms, as_numbers, as_span
@@ -26,6 +27,7 @@ from globalbandits.model.reward_model import RewardModel, Tabulated, same_rows
 from globalbandits.model.vector.functions import BoxMeans
 from globalbandits.model.vector.identification import Identification, identify
 from globalbandits.model.vector.lower_bound import LowerBound, lower_bound
+from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector.regions import CELLS, BestArms, find_regions
 from globalbandits.model.vector.tabulation import UnitModel, spread_points, tabulate, unit_means
 from globalbandits.model.vector.traps import SMALL_LOSS, Traps, find_traps
@@ -76,6 +78,9 @@ class VectorModel:
         domain: The interval of every unknown number by its name, one to three of them.
         reward_range: The interval of rewards.
         value: As in `RewardModel`: ``value(mean, arm)``, a function or a formula.
+        prior: The prior of the numbers that policies use; uniform on the domain by default. See
+            `with_prior` for models of the catalogues.
+        contexts: As in `RewardModel`. Functions then also take the context, after the arm.
 
     The means are tabulated once, on a grid of the box, and must not change afterwards. A
     parameter vector is given as a dict by name, or as an array in the order of `parameters`.
@@ -96,6 +101,12 @@ class VectorModel:
     # The name and parameters of a catalogue family; None for other models.
     _family: dict[str, Any] | None = None
 
+    def __new__(cls, *given: Any, contexts: Any = None, **options: Any) -> Any:
+        """Return a `ContextModel` if there are contexts."""
+        if contexts is None:
+            return super().__new__(cls)
+        return _in_contexts(cls, *given, contexts=contexts, **options)
+
     def __init__(
         self,
         mean: Callable[..., Any] | str,
@@ -103,10 +114,13 @@ class VectorModel:
         domain: Mapping[str, tuple[float, float]],
         *,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        value: Callable[[Any, Any], Any] | str | None = None,
+        value: Callable[..., Any] | str | None = None,
+        prior: NormalPrior | None = None,
+        contexts: None = None,
     ) -> None:
         self._arms = as_arms(arms)
         self._domain = as_box(domain)
+        self._prior = self._as_prior(prior)
         self._names = tuple(self._domain)
         self._reward_range = as_span("reward_range", reward_range)
         function = as_function("mean", mean, (*self._names, "arm"))
@@ -233,6 +247,38 @@ class VectorModel:
         return dict(self._domain)
 
     @property
+    def prior(self) -> NormalPrior | None:
+        """The prior of the parameters; None if all points of the domain are equally likely."""
+        return self._prior
+
+    def with_prior(self, prior: NormalPrior | None) -> "VectorModel":
+        """Return the same model with another prior, which policies use unless they have their own.
+
+        Evidence holds for every parameter and does not use the prior. `fixed` and `along` drop it.
+
+        Examples:
+            >>> import globalbandits as gb
+            >>> shop = gb.demand.exponential([2.0, 4.0], cost=1.5, level=(0.02, 0.2))
+            >>> known = gb.NormalPrior(mean={"level": 0.1, "slope": 0.3},
+            ...                        sd={"level": 0.02, "slope": 0.1})
+            >>> shop.with_prior(known).prior.mean
+            {'level': 0.1, 'slope': 0.3}
+        """
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__)
+        found._prior = self._as_prior(prior)
+        return found
+
+    def _as_prior(self, prior: object) -> NormalPrior | None:
+        if prior is None:
+            return None
+        rule = "be a NormalPrior, or None for a uniform one"
+        require(isinstance(prior, NormalPrior), "prior", rule, prior, ModelError)
+        assert isinstance(prior, NormalPrior)
+        prior.check_domain(self._domain)
+        return prior
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """The interval of rewards."""
         return self._reward_range
@@ -300,6 +346,10 @@ class VectorModel:
         digest.update(json.dumps(head).encode())
         digest.update(np.rint(self._sampled_means() * 1e9).astype("<i8").tobytes())
         return digest.hexdigest()[:32]
+
+    def remember_contexts(self, n_contexts: int) -> None:
+        """Store that the arms are the cells of this number of contexts."""
+        self._tables = self._tables._replace(n_contexts=n_contexts)
 
     def observed_samples(self) -> dict[str, Any]:
         """Sample the observed means, as plain data for a saved state."""
@@ -864,3 +914,10 @@ def _can_be_pickled(state: dict[str, Any]) -> bool:
         return False
     # Another process cannot import a function that was typed at a prompt.
     return b"__main__" not in raw or hasattr(sys.modules["__main__"], "__file__")
+
+
+def _in_contexts(
+    kind: Any, mean: Any, arms: Any, domain: Any, *, contexts: Any, **options: Any
+) -> ContextModel:
+    """Return the model of contexts; the arguments are those of `VectorModel`."""
+    return build_context_model(kind, mean, arms, contexts, as_box(domain), options)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from globalbandits import _registry
 from globalbandits._registry import Specification, register
 from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import require
 from globalbandits.errors import PolicyError
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.statistics import Statistics
@@ -28,6 +29,7 @@ __all__ = [
     "register",
     "registered",
     "require_masks",
+    "require_no_contexts",
     "require_one_number",
     "stateless",
 ]
@@ -211,6 +213,13 @@ def require_one_number(model: "AnyModel", policy: str) -> None:
             f"model must have one unknown number for {policy}, got a VectorModel of "
             f"{', '.join(model.parameters)}: take Elastic or IDS, or model.fixed(...)"
         )
+
+
+def require_no_contexts(model: "AnyModel", policy: str) -> None:
+    """Raise a PolicyError for a model whose arms are the cells of several contexts."""
+    n_contexts = model.tables.n_contexts
+    rule = f"have no contexts for {policy}, whose limits are about one sequence of arms"
+    require(n_contexts == 1, "model", rule, f"{n_contexts} contexts", PolicyError)
 
 
 def require_masks(policy: Policy, rules: Rules) -> SelectAmong:

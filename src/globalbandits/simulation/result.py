@@ -56,6 +56,8 @@ class SimulationResult:
     Some simulations add variables:
 
     - ``theta`` (run, time) under drift; ``theta`` (run) with a population.
+    - ``context_regret`` (policy, run, time, context) with contexts. Arms are then cells, pairs of
+      context and arm, and ``choice`` is -1.
     - ``bias`` (run, arm) with a bias.
     - ``true_mean`` and ``gap`` (arm, or run and arm) if means are constant during a run. The gap
       is the cost of one decision for the arm.
@@ -219,6 +221,7 @@ def make_result(
     interrupt during the rest, which takes a moment, repeats the rest.
     """
     runs = np.flatnonzero(finished)
+    names, env = env.context_names, env.of_cells
     found = None
     if job.evidence:
         found = _evidence_of(env, records, runs)
@@ -230,9 +233,9 @@ def make_result(
             )
             runs = runs[: found.low.shape[1]]
     try:
-        return _assemble(job, env, records, found, runs, first_run, spec)
+        return _assemble(job, env, names, records, found, runs, first_run, spec)
     except KeyboardInterrupt:
-        return _assemble(job, env, records, found, runs, first_run, spec)
+        return _assemble(job, env, names, records, found, runs, first_run, spec)
 
 
 def _evidence_of(env: Environment, records: Records, runs: IntArray) -> Findings:
@@ -250,6 +253,7 @@ def _evidence_of(env: Environment, records: Records, runs: IntArray) -> Findings
 def _assemble(
     job: Job,
     env: Environment,
+    names: tuple[str, ...],
     records: Records,
     found: Findings | None,
     runs: IntArray,
@@ -273,7 +277,12 @@ def _assemble(
         axes, true_means = true_means_of(env, records, kept)
         worth = worth_of_means(env.model, true_means)
         variables["true_mean"] = axes, true_means
-        variables["gap"] = axes, worth.max(axis=-1, keepdims=True) - worth
+        # Gaps are within a context.
+        shaped = worth.reshape(*worth.shape[:-1], max(1, len(names)), -1)
+        gaps = shaped.max(axis=-1, keepdims=True) - shaped
+        variables["gap"] = axes, gaps.reshape(worth.shape)
+    if names:
+        variables["context_regret"] = (*curves, "context"), records.context_regret[:, kept]
     if job.stop is not None:
         variables["stopped"] = ("policy", "run"), records.stopped[:, kept]
         variables["stop_reason"] = ("policy", "run"), records.stop_reason[:, kept]
@@ -293,7 +302,7 @@ def _assemble(
         "run": first_run + runs,
         "time": job.times,
         "arm": _arm_labels(env.model.arms),
-    }
+    } | ({"context": np.array(names)} if names else {})
     whole = spec | {
         "first_run": first_run,
         "own_code": own_code(env, dict(zip(job.names, job.policies, strict=True))),
@@ -306,6 +315,9 @@ def _assemble(
 
 def _arm_labels(arms: tuple[Any, ...]) -> AnyArray:
     """Coordinates of the arms: numbers if all arms are numbers, texts otherwise."""
+    if isinstance(arms[0], tuple):
+        # Cells of a model with contexts: pairs of context and arm.
+        return np.array([f"{context}: {drawn_label(arm)}" for context, arm in arms])
     if set(map(type, arms)) == {float} or all(map(_is_number, arms)):
         return np.array([float(arm) for arm in arms])
     return np.array([str(arm) for arm in arms])

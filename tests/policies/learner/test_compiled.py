@@ -16,7 +16,12 @@ from globalbandits.errors import PolicyError
 from globalbandits.policies import WAGP, Learner
 from tests.policies.families import model_of
 
-POLICIES = [WAGP(), gb.ThompsonSampling(), gb.NonStationaryWAGP(half_window=20)]
+POLICIES = [
+    WAGP(),
+    gb.ThompsonSampling(),
+    gb.NonStationaryWAGP(half_window=20),
+    gb.RandomEffectsThompson(),  # its estimates are fits that no decision uses
+]
 
 
 def feed(learners, n, seed=0):
@@ -109,7 +114,6 @@ def run(script, tmp_path, *arguments):
         env={**os.environ, cache.VARIABLE: str(tmp_path / "cache")},
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

@@ -115,3 +115,56 @@ def test_a_second_mode_starts_a_second_ridge():
     left = posterior.grid.points[:n, 0] < 0.5
     weights = posterior.weights[:n]
     assert weights[left].sum() / weights.sum() == pytest.approx(0.5, abs=0.02)
+
+
+# Neuenschwander, Branson and Gsponer (2008): the rates of nine doses, with independent priors.
+BLRM_DOSES = [1, 2.5, 5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 250]
+BLRM_RATES = [0.0124, 0.0316, 0.0655, 0.1348, 0.2018, 0.2641, 0.3212, 0.3729, 0.4614]
+
+
+def test_a_log_normal_prior_has_the_published_posterior():
+    model = gb.dose.logistic(
+        BLRM_DOSES, intercept=(-2.5, 6.8), slope=(0.1, 10.0), reference=250.0, target=0.3
+    )
+    prior = gb.NormalPrior(
+        mean={"intercept": 2.15, "slope": 0.52},
+        sd={"intercept": 0.84, "slope": 0.80},
+        log=["slope"],
+    )
+    learner = gb.Learner(gb.IDS(), model.with_prior(prior), compiled=False)
+    learner.update([0] * 3 + [1] * 4 + [2] * 4 + [3] * 4 + [6] * 2, [0.0] * 15 + [1.0] * 2)
+    rates = ridge_posterior.arm_means(learner._state.posterior)
+    assert rates[:9] == pytest.approx(BLRM_RATES, abs=1e-4)
+
+
+def test_a_correlated_log_normal_prior_is_that_of_a_dense_grid():
+    model = make_model("exponential")
+    prior = gb.NormalPrior(
+        mean={"level": 0.6, "slope": math.log(0.6)},
+        sd={"level": 0.1, "slope": 0.2},
+        correlation=0.6,
+        log=["slope"],
+    )
+    setup = ridge_posterior.build(model.with_prior(prior), "IDS")
+    state = ridge_posterior.init(setup)
+    level, slope = np.meshgrid(np.linspace(0.2, 1.0, 801), np.linspace(0.2, 1.2, 801))
+    a, b = (level - 0.6) / 0.1, (np.log(slope) - math.log(0.6)) / 0.2
+    weights = np.exp(-0.5 * (a * a - 1.2 * a * b + b * b) / (1.0 - 0.36)) / slope
+    weights /= weights.sum()
+    means, deviations = numbers(setup, no_statistics(model.n_arms), state)
+    expected = [(weights * level).sum(), (weights * slope).sum()]
+    spread = [
+        math.sqrt((weights * (axis - mean) ** 2).sum())
+        for axis, mean in zip((level, slope), expected, strict=True)
+    ]
+    assert means == pytest.approx(expected, abs=0.002)
+    assert deviations == pytest.approx(spread, rel=0.02)
+
+
+@pytest.mark.parametrize("policy", [gb.IDS(), gb.Elastic(), gb.GridThompson()])
+def test_policies_start_from_the_prior_of_the_model(policy):
+    model = make_model("exponential")
+    prior = gb.NormalPrior(mean={"level": 0.6, "slope": 0.9}, sd={"level": 0.02, "slope": 0.01})
+    learner = gb.Learner(policy, model.with_prior(prior), seed=1, compiled=False)
+    learner.update(2, 1.0)
+    assert learner.estimate == pytest.approx({"level": 0.6, "slope": 0.9}, abs=0.02)

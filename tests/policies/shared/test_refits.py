@@ -62,6 +62,26 @@ def test_what_was_learned_and_forgotten_leaves_no_trace(policy, n_rewards):
         assert learner.estimate == pytest.approx(expected.estimate, rel=1e-12)
 
 
+@pytest.mark.parametrize("policy", [gb.Elastic(), gb.RandomEffectsThompson()], ids=lambda p: p.kind)
+def test_estimates_follow_from_the_statistics_although_the_last_fit_is_older(policy):
+    learner, _ = fed(policy, 170)
+    never, _ = fed(policy, 170)
+    at_last_fit = policy.rules.estimate(*never.parts[1:])
+    for arm, reward in EXTRA:
+        learner.update(arm, reward)
+        learner.explain()  # reading in between leaves no trace either
+    for arm, reward in EXTRA:
+        learner.forget(arm, reward)
+    assert never.estimate == learner.estimate != at_last_fit
+    mine, theirs = learner.explain(), never.explain()
+    assert mine.estimate == theirs.estimate == never.estimate
+    assert [row.model_mean for row in mine.arms] == [row.model_mean for row in theirs.arms]
+    assert learner.recommend() == never.recommend()
+    # Reading changes no decision.
+    unread, _ = fed(policy, 170)
+    assert_same_state(never._state, unread._state)
+
+
 @every_policy
 def test_the_order_of_rewards_leaves_no_trace(policy):
     learner, log = fed(policy, 50)

@@ -38,6 +38,9 @@ FLOOR_GROWTH = math.expm1(0.127)  # of the odds, by the error in log-odds that t
 def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
     """Compute posterior mean and index of one arm, from the last fit and its own rewards."""
     fit = state.fit
+    # An arm whose context comes in some rounds only looks ahead to these.
+    clock = share_of_rounds(state.fitted, arm, setup.tables.n_contexts)
+    horizon, horizon_of_tests = clock * state.horizons[0], clock * state.horizons[1]
     count = stats.counts[arm]
     variance = state.noise.variances[arm]
     guess = fit.sketch.means[arm]
@@ -68,7 +71,7 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         mean += weight * mean_i
         model += weight * model_mean
         spread += weight * (error + model_variance)
-        bonus = psi_log(state.horizons[0] * variance_i / variance)
+        bonus = psi_log(horizon * variance_i / variance)
         index += weight * (mean_i + setup.eagerness * math.sqrt(variance_i) * bonus)
     if setup.exception > 0.0:
         surprise = own - model
@@ -85,9 +88,9 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         if both > 0.5 * whole:
             law = near if near[0] - far[0] > FAR_LOG_SHARE else far
             mean = model + law[1]
-            index = mean + math.sqrt(law[2]) * psi_log(state.horizons[0] * law[2] / variance)
+            index = mean + math.sqrt(law[2]) * psi_log(horizon * law[2] / variance)
         else:
-            ahead = state.horizons[1]
+            ahead = horizon_of_tests
             if count > 0 and surprise < 0.0:
                 # Rewards below a curve near 0 agree with it: tests of the arm wait for long games.
                 share = math.sqrt(fit.sketch.factors[arm])
@@ -101,12 +104,12 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
                 bonus = math.sqrt(law[2]) * psi_log(often * law[2] / variance)
                 index = max(index, centre + bonus)
     if count > 0 and setup.caution > 0.0:
-        ahead = setup.caution * state.horizons[1]
+        ahead = setup.caution * horizon_of_tests
         size = error_variance(guess, FLOOR_GROWTH)
         index = max(index, floor(model, own, noise, variance, size, ahead))
     # The index mirrored at the mean: a lower bound at the same distance.
     low = 2.0 * mean - index
-    rounds = state.horizons[2]
+    rounds = clock * state.horizons[2]
     if count > 0:
         wide = cautious_variance(stats, arm, variance)
         most = own_bonus(wide, count, CEILING_LOOKAHEAD * rounds)
@@ -121,6 +124,21 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
     state.indices[arm] = worth_within(setup.tables, arm, min(low, index), index)
     if setup.proved and count == 0 and is_forced(rounds, PROVED_CAUTION):
         state.indices[arm] = math.inf
+
+
+def share_of_rounds(stats: Statistics, arm: int, n_contexts: int) -> float:
+    """Return the share of the rounds in which the arm's context came; 1 without contexts.
+
+    One more round of every context is counted, so that no share is 0.
+    """
+    if n_contexts == 1:
+        return 1.0
+    n_arms = stats.counts.shape[0] // n_contexts
+    first = arm // n_arms * n_arms
+    n_rewards = 1.0
+    for other in range(first, first + n_arms):
+        n_rewards += stats.counts[other]
+    return float(n_rewards / (stats.total[0] + n_contexts))
 
 
 def floor(

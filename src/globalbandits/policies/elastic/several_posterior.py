@@ -23,12 +23,14 @@ from globalbandits.policies.elastic.curve_posterior import (
 from globalbandits.policies.shared.divergence import negative_entropy
 from globalbandits.policies.shared.noise_variance import Noise
 from globalbandits.policies.shared.ridge_grid import (
+    N_COARSE,
     NEVER,
     Box,
     Density,
     Grid,
     build_box,
     cell_middle,
+    derive_prior,
     lay_grid,
     log_density,
     log_prior,
@@ -36,6 +38,7 @@ from globalbandits.policies.shared.ridge_grid import (
     no_grid,
     scan_coarse,
 )
+from globalbandits.policies.shared.ridge_posterior import unit_prior
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -57,6 +60,7 @@ class SeveralPrior(NamedTuple):
     log_odds: FloatArray  # (n_cells, n_arms)
     log_misses: FloatArray  # (n_cells, n_arms)
     log_thetas: FloatArray  # (n_cells,) logarithm of the prior density
+    narrow: bool  # whether the prior is narrower than a coarse cell
     relative: FloatArray  # (n_arms,) as in `Prior`
     scales: FloatArray  # (n_scales,)
     log_weights: FloatArray  # (n_scales,)
@@ -82,19 +86,23 @@ def build_several_prior(
     relative: tuple[float, ...] | None,
 ) -> SeveralPrior:
     """Return the curves of one model; the arguments are those of `build_prior`."""
-    box = build_box(model.tables, n_slices=N_SLICES, n_inner=N_INNER)
+    box = build_box(model.tables, n_slices=N_SLICES, n_inner=N_INNER, prior=unit_prior(model))
     chances = np.clip(box.coarse, MIN_CHANCE, 1.0 - MIN_CHANCE)
     log_misses = np.log1p(-chances)
     mass = np.array(weights)
     used = mass > 0.0
     sizes = np.ones(model.n_arms) if relative is None else np.array(relative)
     cells = range(len(box.coarse))
+    log_thetas = np.array([log_prior(box, *cell_middle(cell)) for cell in cells])
+    local = np.zeros(6)
+    derive_prior(box, *cell_middle(int(log_thetas.argmax())), local)
     return SeveralPrior(
         box=box,
         means=box.coarse,
         log_odds=np.log(chances) - log_misses,
         log_misses=log_misses,
-        log_thetas=np.array([log_prior(box, *cell_middle(cell)) for cell in cells]),
+        log_thetas=log_thetas,
+        narrow=bool(max(local[3], local[5]) > N_COARSE**2),
         relative=sizes * sizes,
         scales=np.array(SCALES)[used],
         log_weights=np.log(mass[used] / np.sum(mass)),
@@ -136,7 +144,7 @@ def fit_several(
         clear_sums(fit, i)
         top = -math.inf
         mass = 0.0
-        if prior.scales[i] >= WIDE_SCALE:
+        if prior.scales[i] >= WIDE_SCALE and not prior.narrow:
             n_cells = prior.means.shape[0]
             top = grid.seen[scan_coarse(prior.box, density, grid)]
             for cell in range(n_cells):

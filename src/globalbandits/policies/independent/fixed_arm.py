@@ -37,9 +37,10 @@ def select_among(
     rng: np.random.Generator,
 ) -> int:
     """Return the arm, or the offered one with the nearest index; of two, the lower one."""
+    n_arms = setup.tables.n_arms // setup.tables.n_contexts
     best = int(offered[0])
     for i in range(1, offered.shape[0]):
-        if abs(offered[i] - setup.arm) < abs(best - setup.arm):
+        if abs(offered[i] % n_arms - setup.arm) < abs(best % n_arms - setup.arm):
             best = int(offered[i])
     return best
 
@@ -72,7 +73,7 @@ class FixedArm(Policy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables and the arm, and check that the model has it."""
-        last = model.n_arms - 1
+        last = model.n_arms // model.tables.n_contexts - 1
         require(self.arm <= last, "arm", f"be at most {last}, the last arm", self.arm, PolicyError)
         return Setup(model.tables, self.arm)
 

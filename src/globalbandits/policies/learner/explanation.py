@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from globalbandits import pages
+from globalbandits._types import IntArray
 from globalbandits.evidence.evidence import MIN_OBSERVATIONS_AT_END
 from globalbandits.model import AnyModel, RewardModel, VectorModel
 from globalbandits.model.tables import evaluate
 from globalbandits.plots.labels import alike, counted
-from globalbandits.policies.base import Policy, Setup, State
+from globalbandits.policies.base import Policy, Setup, State, require_masks
 from globalbandits.statistics import Statistics
 
 _MAX_ROWS = 20
@@ -47,6 +48,21 @@ class Explanation:
     # Posterior standard deviation of each of several unknown numbers; of the prior at first.
     deviations: dict[str, float] | None = None
 
+    context: str | None = None  # of the choice
+
+    def of_context(self, context: str | None, first: int, model: Any) -> "Explanation":
+        """Return the part of one context; ``first`` is the cell of its first arm."""
+        rows = self.arms[first : first + model.n_arms]
+        arms = tuple(
+            dataclasses.replace(row, arm=row.arm - first, value=value)
+            for row, value in zip(rows, model.arms, strict=True)
+        )
+        here = model if context is None else model.in_context(context)
+        remarks = learning_remarks(here, self.n_observations, self.estimate)
+        return dataclasses.replace(
+            self, arms=arms, choice=self.choice - first, context=context, remarks=remarks
+        )
+
     def __str__(self) -> str:
         """Heading, choice with its reason, and a table of the arms."""
         cells = self._cells()
@@ -71,6 +87,8 @@ class Explanation:
     def _heading(self) -> str:
         n_used = sum(row.pulls for row in self.arms)
         used = "" if n_used == self.n_observations else f", of which {n_used} count now"
+        if self.context is not None:
+            used = f", of which {n_used} in the context {self.context}"
         estimate = f"estimate {show_estimate(self.estimate, self.deviations)}"
         return (
             f"{self.policy} after {counted(self.n_observations, 'observation')}{used}; {estimate}"
@@ -118,17 +136,22 @@ def explain(
     setup: Setup,
     stats: Statistics,
     state: State,
+    latest: State,
     rng: np.random.Generator,
+    offered: IntArray | None = None,
 ) -> Explanation:
-    """Explain the next decision without changing the state or the generator."""
+    """Explain the next decision, among some arms or all, without changing state or generator.
+
+    The estimate is that of ``latest``, the state after a fit to all rewards.
+    """
     low, high = model.reward_range
     rules = policy.rules_of(setup)
     estimate: float | dict[str, float] | None
     deviations = None
     if rules.numbers is None:
-        estimate = _or_none(rules.estimate(setup, stats, state))
+        estimate = _or_none(rules.estimate(setup, stats, latest))
     else:
-        numbers, spread = rules.numbers(setup, stats, state)
+        numbers, spread = rules.numbers(setup, stats, latest)
         estimate = dict(zip(model.parameters, numbers.tolist(), strict=True))
         deviations = dict(zip(model.parameters, spread.tolist(), strict=True))
         if stats.total[0] == 0:
@@ -155,13 +178,21 @@ def explain(
                 estimate=_or_none(own),
             )
         )
-    moved = policy.limit(setup, stats, state, copy.deepcopy(rng))
+    moved = None
+    if offered is None:
+        moved = policy.limit(setup, stats, state, copy.deepcopy(rng))
+        choice = int(rules.select(setup, stats, state, copy.deepcopy(rng)))
+    else:
+        choose = require_masks(policy, rules)
+        choice = int(choose(setup, stats, state, offered, copy.deepcopy(rng)))
     reason = policy.reason(setup, stats, state)
+    if offered is not None:
+        reason = f"the best arm on offer by this rule for all arms: {reason}"
     return Explanation(
         policy=policy.label,
         n_observations=int(stats.total[0]),
         estimate=estimate,
-        choice=int(rules.select(setup, stats, state, copy.deepcopy(rng))),
+        choice=choice,
         reason=reason if moved is None else f"{moved} (unlimited: {reason})",
         details=policy.details(setup, stats, state),
         arms=tuple(arms),

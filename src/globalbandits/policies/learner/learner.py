@@ -1,8 +1,10 @@
 """`Learner`: a policy that decides and learns online, one decision and one reward at a time."""
 
+import copy
 import threading
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,10 +21,11 @@ from globalbandits._rewards import (
     as_summary,
     as_unit,
     given_arm,
+    index_of,
     is_batch,
 )
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import as_integer, as_list, require
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.evidence import (
@@ -37,6 +40,7 @@ from globalbandits.evidence import (
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
 from globalbandits.evidence.stop_rules import reason_to_stop
+from globalbandits.model import ContextModel
 from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
@@ -65,7 +69,7 @@ from globalbandits.policies.wrappers.inner_policy import copy_into
 from globalbandits.statistics import Statistics, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -83,7 +87,8 @@ class Learner:
 
     Args:
         policy: a policy such as ``WAGP()``.
-        model: the reward model. Rewards are in its units.
+        model: the reward model. Rewards are in its units. With contexts, `select` and `update`
+            are told the context.
         seed: an integer or a generator. None takes fresh entropy.
         compiled: True compiles the policy's rules now, unless compiled code is on disk. False uses
             plain Python. None uses compiled code if it is on disk, and plain Python otherwise.
@@ -103,7 +108,7 @@ class Learner:
     def __init__(
         self,
         policy: Policy,
-        model: "AnyModel",
+        model: "AnyModel | ContextModel",
         *,
         seed: int | np.random.Generator | None = None,
         compiled: bool | None = None,
@@ -112,11 +117,16 @@ class Learner:
             raise PolicyError(f"policy must be a policy such as WAGP(), got {policy!r}")
         self._policy = policy
         self._model: Any = model
-        self._setup = policy.setup(model)
+        # Statistics, state and evidence are of cells: arms in a context. Without contexts the
+        # cells are the arms.
+        self._cells: Any = model.cells if isinstance(model, ContextModel) else model
+        # The arms that are no longer played, by index.
+        self._withdrawn: frozenset[int] = frozenset()
+        self._setup = policy.setup(self._cells)
         self._rules = policy.rules_of(self._setup)
         self._state = self._rules.init(self._setup)
-        self._stats = statistics.no_statistics(model.n_arms)
-        self._evidence = Evidence(model, statistics=self._stats)
+        self._stats = statistics.no_statistics(self._cells.n_arms)
+        self._evidence = Evidence(self._cells, statistics=self._stats)
         self._rng = saved_state.as_generator(seed)
         self._lineage = Lineage.new()
         # Decisions and rewards in their order, if the policy's state depends on it.
@@ -132,7 +142,7 @@ class Learner:
     def _set_compiled(self, compiled: bool | None) -> None:
         """Set up the calls of the rules. Repeat this after replacing a part of the learner."""
         soft_counts = self._evidence.soft_counts
-        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts)
+        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts, self._state)
         self._calls = Calls(self._policy, live, self._evidence, compiled)
         # Those of `probabilities`, made when they are first needed.
         self._draw_calls: Calls | None = None
@@ -150,6 +160,9 @@ class Learner:
         )
 
     def _repr_html_(self) -> str:
+        if isinstance(self._model, ContextModel):
+            parts = [self.explain(context=name)._repr_html_() for name in self._model.contexts[:4]]
+            return "".join(parts)
         return self.explain()._repr_html_()
 
     # Deciding.
@@ -157,8 +170,9 @@ class Learner:
     def select(
         self,
         *,
-        rng: np.random.Generator | None = None,
+        context: str | None = None,
         allowed: "Iterable[int] | None" = None,
+        rng: np.random.Generator | None = None,
         record: bool = True,
     ) -> int:
         """Return the index of the arm to play next.
@@ -167,9 +181,10 @@ class Learner:
         the next choice without deciding.
 
         Args:
-            rng: a generator to draw from instead of the learner's own.
+            context: the name of the present context, for a model with contexts.
             allowed: the arms that may be played this time, by index. The policy chooses the best
-                of them. Its limits apply as well.
+                of them. Its limits apply as well. Withdrawn arms are never played.
+            rng: a generator to draw from instead of the learner's own.
             record: False if the decision is counted later, by `decide`.
 
         Raises:
@@ -177,23 +192,39 @@ class Learner:
                 among some of the arms.
             RewardError: if the limits allow none of ``allowed``.
         """
-        offered = self._offered(allowed)
+        first = self._first_cell(context)
+        offered = self._offered(first, allowed)
         if rng is not None:
             require_generator(rng)
         with self._lock:
             if offered is not None:
                 self._check_limits(offered)
-            arm = self._choose(rng, offered)
+            cell = self._choose(rng, offered)
             if record and self._rules.decide is not None:
-                self._count_decision(arm)
-            return arm
+                self._count_decision(cell)
+            return cell - first
 
-    def _offered(self, allowed: "Iterable[int] | None") -> IntArray | None:
-        """Return the arms that can be played, in increasing order; None for all of them."""
-        if allowed is None:
-            return None
-        arms = as_allowed(allowed, self._model.n_arms)
-        return None if len(arms) == self._model.n_arms else np.array(arms)
+    def _first_cell(self, context: str | None) -> int:
+        """Return the cell of the first arm in a context; 0 for a model without contexts."""
+        if not isinstance(self._model, ContextModel):
+            rule = "be None for a model without contexts"
+            require(context is None, "context", rule, context, RewardError)
+            return 0
+        return self._model.context_index(context) * self._model.n_arms
+
+    def _offered(self, first: int, allowed: "Iterable[int] | None") -> IntArray | None:
+        """Return the cells that can be played, in increasing order; None for all of them.
+
+        Args:
+            first: the cell of the first arm in the present context.
+            allowed: indices of arms; None for all.
+        """
+        n_arms = self._model.n_arms
+        arms = list(range(n_arms)) if allowed is None else as_allowed(allowed, n_arms)
+        left = [arm for arm in arms if arm not in self._withdrawn]
+        rule = f"have an arm that is not withdrawn, which {sorted(self._withdrawn)} are"
+        require(len(left) > 0, "allowed", rule, arms, RewardError)
+        return None if len(left) == self._cells.n_arms else first + np.array(left)
 
     def _choose(self, rng: Any, offered: IntArray | None) -> int:
         """Return the arm to play next, drawn from ``rng``, or from the learner's own generator."""
@@ -216,6 +247,7 @@ class Learner:
     def probabilities(
         self,
         *,
+        context: str | None = None,
         allowed: "Iterable[int] | None" = None,
         draws: int = DEFAULT_DRAWS,
         rng: np.random.Generator | None = None,
@@ -227,6 +259,7 @@ class Learner:
         shares of independent draws.
 
         Args:
+            context: the present context, as in `select`.
             allowed: the arms that may be played this time, as in `select`.
             draws: how often to draw if the numbers are not exact.
             rng: the generator of these draws. By default one of their own, so that equal states
@@ -240,7 +273,8 @@ class Learner:
         >>> print(learner.probabilities())
         0.7: 0.925, 0.5: 0.025, 0.6: 0.025, 0.8: 0.025 (exact)
         """
-        offered = self._offered(allowed)
+        first = self._first_cell(context)
+        offered = self._offered(first, allowed)
         draws = as_integer("draws", draws, 1, PolicyError)
         if rng is not None:
             require_generator(rng)
@@ -252,7 +286,7 @@ class Learner:
             if values is None:
                 values = self._drawn_probabilities(offered, draws, rng)
             return Probabilities(
-                values=values,
+                values=values[first : first + self._model.n_arms],
                 arms=tuple(self._model.arms),
                 exact=exact,
                 draws=0 if exact else draws,
@@ -263,7 +297,7 @@ class Learner:
         if offered is None:
             chances = self._policy.probabilities(self._setup, self._stats, self._state)
         if chances is None:
-            return follow_draws(lambda rng: self._choose(rng, offered), self._model.n_arms)
+            return follow_draws(lambda rng: self._choose(rng, offered), self._cells.n_arms)
         return chances
 
     def _drawn_probabilities(
@@ -277,19 +311,19 @@ class Learner:
             if self._draw_calls is None:
                 # The same rules on the same arrays, with a generator of their own.
                 soft_counts = self._evidence.soft_counts
-                live = Live(self._setup, self._stats, self._state, fresh, soft_counts)
+                live = Live(self._setup, self._stats, self._state, fresh, soft_counts, self._state)
                 known = self._calls.compiled if self._calls.is_compiled else False
                 self._draw_calls = Calls(self._policy, live, self._evidence, known)
             self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
             chosen = [self._draw_calls.choose() for _ in range(draws)]
-        return np.bincount(chosen, minlength=self._model.n_arms) / draws
+        return np.bincount(chosen, minlength=self._cells.n_arms) / draws
 
-    def decide(self, arm: int) -> None:
+    def decide(self, arm: int, *, context: str | None = None) -> None:
         """Count a decision for an arm that was not made by `select`, or not counted by it.
 
         Only a policy that counts decisions (`Limited`, `Hold`) is changed.
         """
-        index = as_arm("arm", arm, self._model.n_arms)
+        index = self._first_cell(context) + as_arm("arm", arm, self._model.n_arms)
         with self._lock:
             if self._rules.decide is not None:
                 self._count_decision(index)
@@ -299,24 +333,28 @@ class Learner:
         with self._lock:
             return self._policy.admissible(self._setup, self._stats, self._state)
 
-    def recommend(self) -> int:
-        """Return the arm to recommend if no decision follows.
+    def recommend(self, *, context: str | None = None) -> int:
+        """Return the arm to recommend if no decision follows, in a context if there are contexts.
 
         It is the arm that is worth most at the estimate, or at the observed means if the policy has
         no estimate. Cohorts and steps do not apply, and nothing is drawn to explore. `Limited`
         recommends only arms with rewards, unless it has ``recommend_untried``.
         """
+        self._first_cell(context)  # raises an error for an unknown context
         with self._lock:
             parts = self._setup, self._stats, self._state
-            if self._rules.recommend is not None:
+            if self._rules.recommend is not None and self._cells is self._model:
                 return int(self._rules.recommend(*parts, self._rng))
-            theta = float(self._rules.estimate(*parts))
-            if not np.isnan(theta):
+            theta = float(self._rules.estimate(*parts[:2], self._latest))
+            plain = self._cells is self._model and not self._withdrawn
+            if not np.isnan(theta) and plain:
                 return int(self._model.best_arms(theta)[0])
-            known = {row.arm: row.worth for row in self.explain().arms if row.worth is not None}
+            rows = self.explain(context=context).arms
+        known = {row.arm: row.worth for row in rows if row.worth is not None}
+        left = {arm: worth for arm, worth in known.items() if arm not in self._withdrawn}
         rule = "have a reward before an arm is recommended"
-        require(len(known) > 0, "learner", rule, self, PolicyError)
-        return max(known, key=lambda arm: known[arm])
+        require(len(left) > 0, "learner", rule, self, PolicyError)
+        return max(left, key=lambda arm: left[arm])
 
     def _check_limits(self, offered: IntArray) -> None:
         """Raise a RewardError if the policy's limits exclude all these arms."""
@@ -332,18 +370,38 @@ class Learner:
         if self._keeps_record:
             self._record.add(arm, None)
 
-    def explain(self, *, rng: np.random.Generator | None = None) -> Explanation:
+    def explain(
+        self,
+        *,
+        context: str | None = None,
+        allowed: "Iterable[int] | None" = None,
+        rng: np.random.Generator | None = None,
+    ) -> Explanation:
         """Return the estimate, every arm's statistics, and the next choice with its reason.
 
+        The estimate follows from all rewards. Choice, reason and details are those of the policy's
+        last fit, if it fits on a schedule.
+
         Args:
+            context: the context of the choice, for a model with contexts. Rewards of all contexts
+                count in the estimate.
+            allowed: the arms that may be played this time, as in `select`.
             rng: the generator that `select` would draw from. It is copied, not changed.
                 The learner's own by default.
         """
         if rng is not None:
             require_generator(rng)
+        first = self._first_cell(context)
+        offered = self._offered(first, allowed)
         with self._lock:
-            drawn = self._rng if rng is None else rng
-            return explain(self._policy, self._model, self._setup, self._stats, self._state, drawn)
+            drawn = copy.deepcopy(self._rng if rng is None else rng)
+            parts = self._setup, self._stats, self._state, self._latest
+            if offered is None:
+                return explain(self._policy, self._cells, *parts, drawn)
+            self._check_limits(offered)
+            require_masks(self._policy, self._rules)
+            whole = explain(self._policy, self._cells, *parts, drawn, offered)
+        return whole.of_context(context, first, self._model)
 
     def should_stop(self, rule: StopWhen) -> str | None:
         """Return the reason to stop now ("too high", "one contender", "decisions"), or None."""
@@ -358,15 +416,19 @@ class Learner:
         arm: "int | ArrayLike | None" = None,
         reward: "float | ArrayLike | None" = None,
         *,
+        context: "str | Sequence[str] | None" = None,
         arm_value: Any = None,
         count: int | None = None,
     ) -> None:
         """Learn one reward of an arm, or a batch of rewards. After an error nothing is learned.
 
+        Rewards of a withdrawn arm are learned too: its decision was made before.
+
         Args:
             arm: index of the arm, or a sequence of indices.
             reward: the reward in the model's units, or a sequence of the same length. With
                 ``count`` the sum of so many rewards.
+            context: the context of the decision, or a sequence of the same length.
             arm_value: the arm's value, such as its price, instead of its index; or a sequence
                 of values.
             count: the number of rewards that ``reward`` is the sum of, such as the visitors of a
@@ -385,6 +447,8 @@ class Learner:
             pairs = list(zip(arms.tolist(), units.tolist(), strict=True))
         else:
             pairs = [(as_arm("arm", arm, n_arms), as_unit("reward", reward, reward_range))]
+        firsts = self._first_cells(context, len(pairs))
+        pairs = [(first + index, unit) for first, (index, unit) in zip(firsts, pairs, strict=True)]
         with self._lock:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
@@ -392,7 +456,13 @@ class Learner:
                     self._record.add(index, unit)
                 self._version += 1
 
-    def set_pending(self, arms: "ArrayLike" = (), weights: "ArrayLike" = ()) -> None:
+    def set_pending(
+        self,
+        arms: "ArrayLike" = (),
+        weights: "ArrayLike" = (),
+        *,
+        context: "str | Sequence[str] | None" = None,
+    ) -> None:
         """Replace the outcomes that are awaited, so that decisions use them as evidence.
 
         For rewards that are 0 or 1, where a 1 is reported when it happens: a sale, a toxicity. An
@@ -407,14 +477,16 @@ class Learner:
         Args:
             arms: the arms of the decisions without a reward, by index.
             weights: a number above 0 and at most 1 for each.
+            context: the context of the decisions, or a sequence of the same length.
 
         Raises:
             PolicyError: if the policy cannot use them. Grid policies with Bernoulli likelihood can:
                 GridGreedy, GridPlugIn, GridThompson and IDS, also inside Limited and Hold.
         """
         pairs = as_pending(arms, weights, self._model.n_arms)
+        firsts = self._first_cells(context, len(pairs)) if pairs else []
         with self._lock:
-            self._pend(pairs)
+            self._pend([(first + arm, w) for first, (arm, w) in zip(firsts, pairs, strict=True)])
 
     def _pend(self, pairs: list[tuple[int, float]]) -> None:
         if self._rules.pend is None:
@@ -432,14 +504,23 @@ class Learner:
 
     @property
     def pending(self) -> list[tuple[int, float]]:
-        """The outcomes that are awaited: pairs of an arm and its weight."""
+        """The outcomes that are awaited: pairs of an arm (a cell, with contexts) and its weight."""
         return list(self._pending)
+
+    def _first_cells(self, context: "str | Sequence[str] | None", n: int) -> list[int]:
+        """Return the first cell of the context of each of ``n`` rewards."""
+        if not is_batch(context):
+            return [self._first_cell(context)] * n  # type: ignore[arg-type]
+        names = as_list("context", context, "be a name, or a sequence of names", RewardError)
+        require(len(names) == n, "context", f"have {n} names", len(names), RewardError)
+        return [self._first_cell(name) for name in names]
 
     def forget(
         self,
         arm: int | None = None,
         reward: float | None = None,
         *,
+        context: str | None = None,
         arm_value: Any = None,
         number: int | None = None,
         count: int | None = None,
@@ -454,6 +535,7 @@ class Learner:
         Args:
             arm: index of the arm.
             reward: the reward as it was observed.
+            context: the context of the decision.
             arm_value: the arm's value, such as its price, instead of its index.
             number: the observation's number, counted from 1. Without it the search for drift
                 starts over, and a policy that counts decisions forgets the last such reward.
@@ -467,7 +549,7 @@ class Learner:
                 f"{self._policy.label} cannot forget: the order of rewards matters to it, "
                 "or its state needs more than their number, sum and squares"
             )
-        index = as_arm("arm", arm, self._model.n_arms)
+        index = self._first_cell(context) + as_arm("arm", arm, self._model.n_arms)
         if count is None:
             units = [as_unit("reward", reward, self._model.reward_range)]
         else:
@@ -531,34 +613,53 @@ class Learner:
 
     @property
     def pulls(self) -> IntArray:
-        """Number of observed rewards of each arm."""
+        """Number of observed rewards of each arm; of each context and arm if there are contexts."""
         with self._lock:
-            return self._stats.counts.copy()
+            found: IntArray = self._shaped(self._stats.counts.copy())
+        return found
+
+    def _shaped(self, values: Any) -> Any:
+        """Return numbers of the cells by context and arm, or by arm without contexts."""
+        return values if self._cells is self._model else values.reshape(-1, self._model.n_arms)
+
+    @property
+    def withdrawn(self) -> tuple[int, ...]:
+        """The arms that are no longer played, by index."""
+        return tuple(sorted(self._withdrawn))
 
     @property
     def means(self) -> FloatArray:
-        """Mean reward of each arm in the model's units; nan for an arm without rewards."""
+        """Mean reward of each arm in the model's units; nan for an arm without rewards.
+
+        The shape is that of `pulls`.
+        """
         low, high = self._model.reward_range
         with self._lock:
             counts, sums = self._stats.counts.copy(), self._stats.sums.copy()
         units = np.full(counts.shape, np.nan)
         np.divide(sums, counts, out=units, where=counts > 0)
-        return np.asarray(low + (high - low) * units)
+        return np.asarray(self._shaped(low + (high - low) * units))
 
     @property
     def estimate(self) -> float | dict[str, float] | None:
         """Estimate of the parameter; None before any reward, or if the policy has no estimate.
 
-        A dict by name for a `VectorModel`.
+        A dict by name for a `VectorModel`. The estimate follows from the statistics alone: a policy
+        that decides by a fit to most of the rewards (`Elastic`) is fitted to all of them here.
         """
         with self._lock:
             if self._rules.numbers is not None:
                 if self.n_observations == 0:
                     return None
-                means, _ = self._rules.numbers(self._setup, self._stats, self._state)
+                means, _ = self._rules.numbers(self._setup, self._stats, self._latest)
                 return dict(zip(self._model.parameters, means.tolist(), strict=True))
-            theta = float(self._rules.estimate(self._setup, self._stats, self._state))
+            theta = float(self._rules.estimate(self._setup, self._stats, self._latest))
         return None if np.isnan(theta) else theta
+
+    @property
+    def _latest(self) -> State:
+        """The state after a fit to all rewards. Decisions use `_state`, which has fewer fits."""
+        return self._calls.latest(self._version)
 
     @property
     def parts(self) -> tuple[Rules, Setup, statistics.Statistics, State]:
@@ -582,9 +683,19 @@ class Learner:
         """Return the strength of the rewards' evidence against the model at every parameter."""
         return self._evidence_now().against_model()
 
-    def contenders(self, confidence: float = 0.95, errors: float = 0.0) -> Contenders:
-        """Return the arms that can still be best; ``errors`` is how wrong curves may be."""
-        return self._evidence_now().contenders(confidence, errors)
+    def contenders(
+        self, confidence: float = 0.95, errors: float = 0.0, *, context: str | None = None
+    ) -> Contenders:
+        """Return the arms that can still be best; ``errors`` is how wrong curves may be.
+
+        With contexts, they are those of one context; rewards of all contexts are evidence.
+        """
+        first = self._first_cell(context)
+        if context is None:
+            return self._evidence_now().contenders(confidence, errors)
+        rows = slice(first, first + self._model.n_arms)
+        ranked = self._model.in_context(context)
+        return self._evidence_now().contenders(confidence, errors, ranked=ranked, rows=rows)
 
     def drift(self, alpha: float = 0.05) -> Drift:
         """Test whether the parameter has changed, with false-alarm rate ``alpha``."""
@@ -592,17 +703,23 @@ class Learner:
 
     def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
         """Return what the plays earned beyond always playing the arm with index ``baseline``."""
+        self._refuse_contexts("earnings")
         return self._evidence_now().earnings(baseline, confidence)
 
     def plot_worth(
         self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
     ) -> "Figure":
         """Plot each arm's worth with its interval, the observed means, and the best arm."""
+        self._refuse_contexts("plot_worth")
         return self._evidence_now().plot_worth(confidence, baseline=baseline, ax=ax)
 
     def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
         """Plot interval, e-value and contenders at the recorded times."""
         return self._evidence_now().plot_evidence(confidence, title=title)
+
+    def _refuse_contexts(self, what: str) -> None:
+        plain = self._cells is self._model
+        require(plain, "model", f"have no contexts for {what}", self._model, PolicyError)
 
     def _evidence_now(self) -> Evidence:
         """Return a copy, which other threads cannot change while it is evaluated."""
@@ -617,13 +734,15 @@ class Learner:
             optional: dict[str, Any] = {}
             if self._keeps_record:
                 optional["record"] = self._record.encode()
+            if self._withdrawn:
+                optional["withdrawn"] = list(self.withdrawn)
             if self._pending:
                 optional["pending"] = [list(pair) for pair in self._pending]
             return optional | {
                 "format": saved_state.FORMAT,
                 "version": saved_state.VERSION,
                 "policy": self._policy.to_dict(),
-                "model": encode_model(self._model),
+                "model": encode_model(self._cells),
                 "generator": saved_state.encode_generator(self._rng),
                 "lineage": self._lineage.encode(self._version),
                 "statistics": encode_tuple(self._stats),
@@ -635,7 +754,7 @@ class Learner:
     def restore(
         cls,
         policy: Policy,
-        model: "AnyModel",
+        model: "AnyModel | ContextModel",
         state: "Mapping[str, Any]",
         *,
         rebase: bool = False,
@@ -655,27 +774,29 @@ class Learner:
             compiled: as in the constructor.
         """
         saved_state.check_header(state)
+        withdrawn = saved_state.decode_withdrawn(state, n_arms=len(model.arms), rebase=rebase)
         generator = saved_state.decode_generator(state["generator"])
         learner = cls(policy, model, seed=generator, compiled=False)
         if rebase:
             learner._take_over(state)
         else:
             learner._resume(state)
+        learner._withdrawn = withdrawn
         learner._set_compiled(compiled)
         return learner
 
     def _resume(self, state: "Mapping[str, Any]") -> None:
         """Fill this new learner from a state of the same policy and model."""
         self._check_policy(saved_state.decode_policy(state["policy"]))
-        check_same(self._model, state["model"])
+        check_same(self._cells, state["model"])
         saved = decode_statistics(state["statistics"], self._stats)
         statistics.assign(self._stats, saved)
         if self._keeps_record:
             self._record = Record.decode(state.get("record"), self._stats)
         if "pending" in state:
-            self._pend(saved_state.decode_pending(state["pending"], self._model.n_arms))
+            self._pend(saved_state.decode_pending(state["pending"], self._cells.n_arms))
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
-        self._evidence = Evidence.restore(self._model, state["evidence"], statistics=self._stats)
+        self._evidence = Evidence.restore(self._cells, state["evidence"], statistics=self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
 
     def _take_over(self, state: "Mapping[str, Any]") -> None:
@@ -688,7 +809,7 @@ class Learner:
         policy = saved_state.decode_policy(state["policy"])
         n_arms = len(saved_arms(state["model"]))
         old = decode_statistics(state["statistics"], statistics.no_statistics(n_arms))
-        rows = match_arms(self._model, state["model"], old)
+        rows = match_arms(self._cells, state["model"], old)
         if rebuild is not None:
             statistics.assign(self._stats, move(old, rows))
             rebuild(self._setup, self._stats, self._state)
@@ -697,7 +818,7 @@ class Learner:
         else:
             self._record = Record.decode(state["record"], old).moved(rows)
             self._replay()
-        self._evidence = Evidence.take_over(self._model, state["evidence"], old, rows, self._stats)
+        self._evidence = Evidence.take_over(self._cells, state["evidence"], old, rows, self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())
 
     def _check_policy(self, policy: Policy) -> None:
@@ -719,12 +840,40 @@ class Learner:
         state, compiled = self.state(), self._calls.compiled
         return Learner.restore(policy, self._model, state, rebase=True, compiled=compiled)
 
-    def with_model(self, model: "AnyModel") -> "Learner":
-        """Return a learner with another cost or target, or more arms, and the same rewards.
+    def with_model(
+        self,
+        model: "AnyModel | ContextModel | None" = None,
+        *,
+        withdraw: "Iterable[Any] | None" = None,
+    ) -> "Learner":
+        """Return a learner with another cost or target, or other arms, and the same rewards.
 
-        Arms are matched by their values. The curves of common arms must be the same.
+        Arms are matched by their values. The curves of common arms must be the same. A new arm is
+        known from its curve at once.
+
+        Args:
+            model: the model; this one by default. It keeps the arms that have rewards.
+            withdraw: values of the arms that are no longer played. Their rewards remain as
+                evidence, and late rewards are learned. None keeps those withdrawn before; an
+                empty list offers all arms again.
+
+        >>> from globalbandits.model import demand
+        >>> from globalbandits.policies import WAGP
+        >>> learner = Learner(WAGP(), demand.linear_power([0.4, 0.6, 0.8]), seed=7)
+        >>> learner.update([2, 2, 2], [0.4, 0.5, 0.45])
+        >>> more = learner.with_model(demand.linear_power([0.4, 0.6, 0.7, 0.8]), withdraw=[0.8])
+        >>> more.model.arms[more.select()], more.n_observations
+        (0.7, 3)
         """
+        model = self._model if model is None else model
         state, compiled = self.state(), self._calls.compiled
+        gone = [self._model.arms[arm] for arm in self.withdrawn]
+        if withdraw is not None:
+            gone = as_list("withdraw", list(withdraw), "be values of arms", PolicyError)
+        indices = sorted({index_of(value, model.arms, "withdraw") for value in gone})
+        rule = "leave an arm to play"
+        require(len(indices) < model.n_arms, "withdraw", rule, gone, PolicyError)
+        state["withdrawn"] = indices
         return Learner.restore(self._policy, model, state, rebase=True, compiled=compiled)
 
     # Working in parallel: forking and merging.
@@ -770,7 +919,7 @@ class Learner:
             require(isinstance(other, Learner), "merge", "be given learners", other, StateError)
             self._check_policy(other._policy)
             if other._model is not self._model:
-                check_same(self._model, encode_model(other._model))
+                check_same(self._cells, encode_model(other._cells))
         for other in others:
             self._merge(other)
         with self._lock:
@@ -803,8 +952,9 @@ def require_generator(rng: object) -> None:
 # The calls of a policy's rules. Compiled code has one entry point for decisions and rewards, so
 # that a learner needs one compiled function.
 
-# Given in place of an arm: asks for a decision.
+# Given in place of an arm: ask for a decision, or for a fit to all rewards.
 CHOOSE = -1
+REFIT = -2
 
 
 class Live(NamedTuple):
@@ -815,24 +965,38 @@ class Live(NamedTuple):
     state: State
     rng: np.random.Generator
     histogram: Histogram
+    latest: State  # receives fits that no decision uses; the state itself until the first one
 
 
 @cache
 def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
     """Return the entry point of a policy's rules."""
     select, update = rules.select, rules.update
+    fits_on_schedule, rebuild = _fits_on_schedule(rules), rules.rebuild or _rebuild_nothing
 
     def live(learner: Live, arm: int, reward: float) -> int:
-        """Learn a reward on the unit scale, or return the next arm if ``arm`` is CHOOSE."""
+        """Learn a reward on the unit scale, or do what CHOOSE and REFIT ask for."""
         setup, stats, state = learner.setup, learner.stats, learner.state
         if arm == CHOOSE:
             return int(select(setup, stats, state, learner.rng))
+        if fits_on_schedule and arm == REFIT:
+            rebuild(setup, stats, learner.latest)
+            return arm
         count(stats, arm, reward)
         update(setup, stats, state, arm, reward)
         add(learner.histogram, arm, reward, 1.0)
         return arm
 
     return live
+
+
+def _fits_on_schedule(rules: Rules) -> bool:
+    """Whether a state may be a fit to fewer rewards than the statistics have."""
+    return rules.rebuild is not None and rules.resume is not None
+
+
+def _rebuild_nothing(setup: Setup, stats: Statistics, state: State) -> None:
+    pass
 
 
 class Calls:
@@ -854,13 +1018,19 @@ class Calls:
         self.compiled = compiled
         self._live = live
         self._evidence = evidence
-        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        self._name = type(policy).__name__
         self._rules = policy.rules_of(live.setup)
-        loop, name = live_loop(self._rules), type(policy).__name__
-        if compiled is None:
-            self._call = Engine().bind_known(loop, (live,), CHOOSE, 0.0)
-        elif compiled:
-            self._call = Engine().bind(loop, name, (live,), CHOOSE, 0.0, keeps_lock=True)
+        self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        self._latest_version = -1
+        self._bind()
+
+    def _bind(self) -> None:
+        loop = live_loop(self._rules)
+        if self.compiled is None:
+            self._call = Engine().bind_known(loop, (self._live,), CHOOSE, 0.0)
+        elif self.compiled:
+            data = (self._live,)
+            self._call = Engine().bind(loop, self._name, data, CHOOSE, 0.0, keeps_lock=True)
 
     @property
     def is_compiled(self) -> bool:
@@ -876,7 +1046,7 @@ class Calls:
         """Return the arm to play next."""
         if self._call is not None:
             return self._call(CHOOSE, 0.0)
-        setup, stats, state, rng, _ = self._live
+        setup, stats, state, rng, *_ = self._live
         return int(self._rules.select(setup, stats, state, rng))
 
     def learn(self, arm: int, unit: float) -> None:
@@ -885,7 +1055,24 @@ class Calls:
             self._call(arm, unit)
             self._evidence.tick()
             return
-        setup, stats, state, _, _ = self._live
+        setup, stats, state, *_ = self._live
         count(stats, arm, unit)
         self._rules.update(setup, stats, state, arm, unit)
         self._evidence.note(arm, unit)
+
+    def latest(self, version: int) -> State:
+        """Return the state after a fit to all rewards, which change with the version."""
+        if not _fits_on_schedule(self._rules):
+            return self._live.state
+        if self._live.latest is self._live.state:
+            # Few learners are asked for estimates, so the memory is taken on the first request.
+            self._live = self._live._replace(latest=deepcopy(self._live.state))
+            self._bind()
+        if version != self._latest_version:
+            if self._call is not None:
+                self._call(REFIT, 0.0)
+            else:
+                assert self._rules.rebuild is not None
+                self._rules.rebuild(self._live.setup, self._live.stats, self._live.latest)
+            self._latest_version = version
+        return self._live.latest

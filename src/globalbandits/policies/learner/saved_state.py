@@ -45,7 +45,7 @@ KEYS = (
     "kept",
     "evidence",
 )
-OPTIONAL_KEYS = ("record", "pending")
+OPTIONAL_KEYS = ("record", "withdrawn", "pending")
 
 # Largest difference of a reward from one in the record, on the unit scale.
 _SAME_UNIT = 1e-12
@@ -414,6 +414,22 @@ def move(stats: Statistics, rows: list[int | None]) -> Statistics:
             moved.squares[arm] = stats.squares[row]
     moved.total[0] = stats.total[0]
     return moved
+
+
+def decode_withdrawn(state: "Mapping[str, Any]", *, n_arms: int, rebase: bool) -> frozenset[int]:
+    """Return the arms that are no longer played, by index; there must be others.
+
+    Args:
+        state: the saved state; without the key there are none.
+        n_arms: number of arms of the model.
+        rebase: whether the model may have other arms than the saved one.
+    """
+    given = state.get("withdrawn", [])
+    indices = isinstance(given, list) and all(type(arm) is int for arm in given)
+    right = indices and all(0 <= arm < n_arms for arm in given) and len(set(given)) < n_arms
+    if not right and not (rebase and indices):
+        raise StateError(f"withdrawn must be indices of some of the arms, got {show(given)}")
+    return frozenset(arm for arm in given if arm < n_arms)
 
 
 def saved_arms(saved: Any) -> list[Any]:

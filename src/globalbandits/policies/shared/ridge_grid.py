@@ -46,9 +46,19 @@ class Box(NamedTuple):
     coarse_odds: FloatArray  # (n_cells, n_arms) log(m / (1 - m))
     coarse_rests: FloatArray  # (n_cells, n_arms) log(1 - m)
     prior: FloatArray  # (5,) mean x, y and precision xx, xy, yy of a normal prior; 0 if uniform
+    # (2,) For a log-normal prior of a number: the lower end of its domain, divided by the length.
+    # The prior above is then one of log(offset + x). Negative for a normal prior.
+    offsets: FloatArray
     n_slices: int
     n_inner: int  # points of a slice
     monotone: bool  # whether every mean is monotone in every number, so that modes are rare
+
+
+class UnitPrior(NamedTuple):
+    """A prior on the unit square, as the fields of `Box`."""
+
+    normal: FloatArray  # (5,)
+    offsets: FloatArray  # (2,)
 
 
 class Density(NamedTuple):
@@ -193,8 +203,36 @@ def slopes_at(nodes: FloatArray, x: float, y: float, basis: FloatArray, rows: Fl
 def log_prior(box: Box, x: float, y: float) -> float:
     """Return the logarithm of the prior density, up to a constant."""
     p = box.prior
+    jacobian = 0.0
+    if box.offsets[0] >= 0.0:
+        x = math.log(box.offsets[0] + x)
+        jacobian -= x
+    if box.offsets[1] >= 0.0:
+        y = math.log(box.offsets[1] + y)
+        jacobian -= y
     dx, dy = x - p[0], y - p[1]
-    return float(-0.5 * (p[2] * dx * dx + 2.0 * p[3] * dx * dy + p[4] * dy * dy))
+    return float(jacobian - 0.5 * (p[2] * dx * dx + 2.0 * p[3] * dx * dy + p[4] * dy * dy))
+
+
+def derive_prior(box: Box, x: float, y: float, local: FloatArray) -> None:
+    """Set the gradient and the information of `local` to those of the prior."""
+    p = box.prior
+    # The slopes of the prior's coordinates, 1 for a normal prior.
+    slope_x, slope_y = 1.0, 1.0
+    local[1], local[2] = 0.0, 0.0
+    if box.offsets[0] >= 0.0:
+        slope_x = 1.0 / (box.offsets[0] + x)
+        x = -math.log(slope_x)
+        local[1] = -slope_x
+    if box.offsets[1] >= 0.0:
+        slope_y = 1.0 / (box.offsets[1] + y)
+        y = -math.log(slope_y)
+        local[2] = -slope_y
+    dx, dy = x - p[0], y - p[1]
+    local[1] -= (p[2] * dx + p[3] * dy) * slope_x
+    local[2] -= (p[3] * dx + p[4] * dy) * slope_y
+    local[3], local[4] = p[2] * slope_x * slope_x, p[3] * slope_x * slope_y
+    local[5] = p[4] * slope_y * slope_y
 
 
 def log_density(box: Box, density: Density, means: FloatArray, x: float, y: float) -> float:
@@ -244,12 +282,8 @@ def derive_at(box: Box, density: Density, grid: Grid, x: float, y: float) -> Non
                 exception, largest = k, odds
                 near = density.odds[k] + (weights[k] - density.wide[k]) * gap
                 is_far = near < odds
-    p = box.prior
-    dx, dy = x - p[0], y - p[1]
     local[0] = log_density(box, density, means, x, y)
-    local[1] = -p[2] * dx - p[3] * dy
-    local[2] = -p[3] * dx - p[4] * dy
-    local[3], local[4], local[5] = p[2], p[3], p[4]
+    derive_prior(box, x, y, local)
     for k in range(means.shape[0]):
         precision = weights[k]
         if not precision > 0.0:
@@ -672,7 +706,7 @@ def build_box(
     *,
     n_slices: int,
     n_inner: int,
-    prior: FloatArray | None = None,
+    prior: UnitPrior | None = None,
 ) -> Box:
     """Return the curves of a model with one or two unknown numbers.
 
@@ -692,7 +726,8 @@ def build_box(
         coarse=coarse,
         coarse_odds=np.log(coarse / (1.0 - coarse)),
         coarse_rests=np.log1p(-coarse),
-        prior=np.zeros(5) if prior is None else prior,
+        prior=np.zeros(5) if prior is None else prior.normal,
+        offsets=np.full(2, -1.0) if prior is None else prior.offsets,
         n_slices=n_slices,
         n_inner=n_inner,
         monotone=tables.monotone,

@@ -15,6 +15,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import PolicyError
+from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.shared.divergence import negative_entropy
 from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
@@ -23,6 +24,7 @@ from globalbandits.policies.shared.ridge_grid import (
     Box,
     Density,
     Grid,
+    UnitPrior,
     build_box,
     lay_grid,
     log_prior,
@@ -88,41 +90,72 @@ def require_few_numbers(model: "VectorModel", policy: str) -> None:
     require(few, "model", rule, ", ".join(model.parameters), PolicyError)
 
 
-def build(model: "VectorModel", policy: str, prior: Sequence[Any] | None = None) -> Setup:
+def build(
+    model: "VectorModel",
+    policy: str,
+    prior: Sequence[Any] | None = None,
+    *,
+    n_slices: int = N_SLICES,
+    n_inner: int = N_INNER,
+) -> Setup:
     """Return the curves of a model.
 
     Args:
         model: the model, with one or two unknown numbers.
         policy: name of the policy, for errors.
-        prior: mean and standard deviation of each number, in its units; uniform by default.
+        prior: mean and standard deviation of each number, in its units; by default the model's
+            prior.
+        n_slices: slices of the ridge grid.
+        n_inner: points of a slice.
     """
     require_few_numbers(model, policy)
     box = build_box(
         model.tables,
-        n_slices=N_SLICES,
-        n_inner=N_INNER,
+        n_slices=n_slices,
+        n_inner=n_inner,
         prior=unit_prior(model, prior),
     )
     return Setup(model.tables, box)
 
 
-def unit_prior(model: "VectorModel", prior: Any) -> FloatArray:
-    """Return the prior of a `Box` from the means and standard deviations of the numbers.
+def unit_prior(model: "VectorModel", pairs: Sequence[Any] | None = None) -> UnitPrior:
+    """Return the prior of a `Box`: that of the model, or independent normal densities.
 
-    The normal densities are independent, and cut off at the edges of the box.
+    Args:
+        model: the model, with one or two unknown numbers.
+        pairs: mean and standard deviation of each number, instead of the model's prior.
     """
-    found = np.zeros(5)
+    found, offsets = np.zeros(5), np.full(2, -1.0)
+    prior = model.prior
+    names = model.parameters
+    if pairs is not None:
+        rule = f"have a pair (mean, standard deviation) for each of {', '.join(names)}"
+        right = len(pairs) == len(names) and all(np.shape(pair) == (2,) for pair in pairs)
+        require(right, "prior", rule, pairs, PolicyError)
+        columns = list(zip(*pairs, strict=True))
+        prior = NormalPrior(
+            mean=dict(zip(names, columns[0], strict=True)),
+            sd=dict(zip(names, columns[1], strict=True)),
+        )
     if prior is None:
-        return found
-    rule = f"have a pair (mean, standard deviation) for each of {', '.join(model.parameters)}"
-    right = len(prior) == model.n_parameters and all(np.shape(pair) == (2,) for pair in prior)
-    require(right, "prior", rule, prior, PolicyError)
-    low, high = model.tables.low, model.tables.high
-    for axis, (mean, deviation) in enumerate(prior):
-        length = high[axis] - low[axis]
-        found[axis] = (mean - low[axis]) / length
-        found[(2, 4)[axis]] = (length / deviation) ** 2
-    return found
+        return UnitPrior(found, offsets)
+    deviations = np.ones(2)
+    for axis, name in enumerate(names):
+        low, high = model.domain[name]
+        length = high - low
+        if name in prior.log:
+            offsets[axis] = low / length
+            found[axis] = prior.mean[name] - math.log(length)
+            deviations[axis] = prior.sd[name]
+        else:
+            found[axis] = (prior.mean[name] - low) / length
+            deviations[axis] = prior.sd[name] / length
+    rest = 1.0 - prior.correlation**2
+    found[2] = 1.0 / (rest * deviations[0] ** 2)
+    if len(names) > 1:
+        found[3] = -prior.correlation / (rest * deviations[0] * deviations[1])
+        found[4] = 1.0 / (rest * deviations[1] ** 2)
+    return UnitPrior(found, offsets)
 
 
 def no_posterior(setup: Setup) -> Posterior:
@@ -206,9 +239,9 @@ def fit(setup: Setup, state: State) -> None:
         set_best(setup, posterior, point)
 
 
-def is_inside(posterior: Posterior, point: int) -> bool:
+def is_inside(posterior: Posterior, n_inner: int, point: int) -> bool:
     """Whether the best arm is the same at a point and at the points around it."""
-    tops, n_inner, last = posterior.tops, N_INNER, posterior.grid.n_points[0] - 1
+    tops, last = posterior.tops, posterior.grid.n_points[0] - 1
     top = tops[point]
     return bool(
         tops[max(point - 1, 0)] == top
@@ -224,7 +257,7 @@ def set_best(setup: Setup, posterior: Posterior, point: int) -> None:
     The means are linear in the part. They are evaluated in the middle of each piece.
     """
     grid = posterior.grid
-    if is_inside(posterior, point):
+    if is_inside(posterior, setup.box.n_inner, point):
         for piece in range(posterior.best.shape[1]):
             posterior.best[point, piece] = posterior.tops[point]
         return
@@ -323,6 +356,13 @@ def numbers(setup: Setup, stats: Statistics, state: Any) -> tuple[FloatArray, Fl
     deviation = np.sqrt(weights @ (units - mean) ** 2)
     length = tables.high - tables.low
     return tables.low + length * mean, length * deviation
+
+
+def arm_means(posterior: Posterior) -> FloatArray:
+    """Return the posterior mean of each arm's mean reward, on the unit scale. Not compiled."""
+    n = int(posterior.grid.n_points[0])
+    weights = posterior.weights[:n]
+    return np.asarray(weights @ posterior.grid.means[:n] / weights.sum())
 
 
 def probabilities_of_best(posterior: Posterior) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.wrappers.inner_policy import (
     WrapperPolicy,
@@ -239,6 +239,7 @@ class Hold(WrapperPolicy):
 
     def setup(self, model: "AnyModel") -> Setup:
         """Return the inner policy's setup, and the periods."""
+        require_no_contexts(model, "Hold")
         last, start = model.n_arms - 1, self.start
         rule = f"be at most {last}, the last arm"
         require(start is None or start <= last, "start", rule, start, PolicyError)

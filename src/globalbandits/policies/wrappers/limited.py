@@ -17,7 +17,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables, evaluate
-from globalbandits.policies.base import Policy, Rules, register
+from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.shared.worth import worth_of
 from globalbandits.policies.wrappers.inner_policy import (
@@ -373,6 +373,7 @@ class Limited(WrapperPolicy):
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the inner policy's setup, and the limits as indices of the model's arms."""
+        require_no_contexts(model, "Limited")
         last = model.n_arms - 1
         for name in ("low", "high", "start"):
             arm = getattr(self, name)

@@ -35,6 +35,8 @@ FIRST_BLOCK_CELLS = 2**8  # before the duration of a step has been measured
 SHORT_CALL_SECONDS, LONG_CALL_SECONDS = 0.005, 0.05
 MAX_PULL_COUNTS = 2**22  # n_rows * n_arms
 MAX_HISTOGRAM_NUMBERS = 2**18  # in the histograms of all rows and checkpoints
+# Numbers of one block of offers, and the least number of cells in a block.
+MAX_OFFER_NUMBERS, MIN_OFFER_CELLS = 2**19, 2**8
 
 
 class RunState(NamedTuple):
@@ -55,6 +57,7 @@ class PolicyPlayer:
         rules = policy.rules_of(setup)
         self.name = job.names[policy_index]
         self._n_arms = job.n_arms
+        self._has_offers = job.offers is not None
         self._states = arena.states
         self._source = Source()
         # Without evidence the histogram has no arms, so that there is less memory to reset.
@@ -111,6 +114,7 @@ class PolicyPlayer:
             runs=self.runs,
             late=late,
             stop=stop,
+            offers=world.offers,
         )
         # Plain Python calls the world's routine as a function, compiled code by its address.
         routine = world.draw_rewards
@@ -121,7 +125,9 @@ class PolicyPlayer:
             plain_late = late._replace(draw_delays=delays.function, draw_data=delays.data)
             has_code = has_code and delays.address != 0
         self._play = engine.bind_later(
-            play_loop(rules, job.evidence, job.stop is not None, job.is_late),
+            play_loop(
+                rules, job.evidence, job.stop is not None, job.is_late, job.offers is not None
+            ),
             type(policy).__name__,
             (memory,),
             0,
@@ -131,7 +137,7 @@ class PolicyPlayer:
             plain=(memory._replace(runs=plain_runs, late=plain_late),),
             compiled=has_code and policy.compiled,
         )
-        self.scores = empty_scores(job.times, n_rows, job.n_arms)
+        self.scores = empty_scores(job.times, n_rows, job.n_arms, job.n_contexts)
         score_data = world.score_data, self.runs, self.scores
         self._score = engine.bind(world.score, "the simulator", score_data, 0, 0, 0)
 
@@ -147,6 +153,10 @@ class PolicyPlayer:
         invalid = int(self.runs.invalid_arm[0])
         if invalid != 0:
             last = self._n_arms - 1
+            if self._has_offers and invalid == -1:
+                raise SimulationError(
+                    f"{self.name} must find an available arm within its limits, got none"
+                )
             raise SimulationError(f"{self.name} must select an arm from 0 to {last}, got {invalid}")
         self._score(start, n_steps, n_rows)
 
@@ -169,6 +179,9 @@ class Arena:
         self._engine = engine
         self._block = block
         self.n_cells = block or MAX_BLOCK_CELLS
+        if job.offers is not None:
+            largest = max(MIN_OFFER_CELLS, MAX_OFFER_NUMBERS // job.offers.n_arms)
+            self.n_cells = min(self.n_cells, largest)
         # Compiled code switches between the streams of several runs by writing the generator's
         # memory. If the layout of this memory is unknown, each call plays a single run, whose
         # stream is set before the call.
@@ -260,7 +273,11 @@ class Arena:
             records.estimate[index, places] = runs.estimates[:n_rows]
             records.pulls[index, places] = scores.pulls[:n_rows]
             records.last_suboptimal[index, places] = scores.last_suboptimal[:n_rows]
-            records.choice[index, places] = runs.choices[:n_rows]
+            # No single arm is the choice for all contexts.
+            records.choice[index, places] = -1 if self.job.n_contexts else runs.choices[:n_rows]
+            np.multiply(
+                scores.context_regret[:n_rows], unit, out=records.context_regret[index, places]
+            )
             if self.job.stop is not None:
                 records.stopped[index, places] = runs.stop_times[:n_rows]
                 records.stop_reason[index, places] = runs.stop_reasons[:n_rows]

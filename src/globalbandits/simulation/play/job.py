@@ -17,12 +17,13 @@ from globalbandits.environments.delay import Delay
 from globalbandits.environments.drift import Drift
 from globalbandits.environments.environment import worth_of_means
 from globalbandits.environments.noise import Noise
+from globalbandits.environments.offers import OfferLaw
 from globalbandits.environments.population import Population
 from globalbandits.evidence.histogram import DEFAULT_BINS
 from globalbandits.evidence.stop_rules import Stop
 from globalbandits.model import RegionalModel, VectorModel
 from globalbandits.policies import StopWhen
-from globalbandits.policies.base import Policy
+from globalbandits.policies.base import Policy, require_masks
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,8 @@ class Job:
     seed: int
     evidence: bool  # whether histograms of the rewards are kept
     stop: Stop | None = None  # the rule that ends runs early
+    offers: OfferLaw | None = None  # what can be played when; None if everything always can
+    n_contexts: int = 0  # 0 for a model without contexts
     delay: Delay | None = None
     batch: int = 1  # decisions that are made without each other's rewards
 
@@ -94,14 +97,20 @@ def make_job(
     batch: int = 1,
 ) -> Job:
     """Make the job of an environment and its policies."""
+    offers, n_contexts = env.offers, len(env.context_names)
+    env = env.of_cells
     model = env.model
     has_fixed_truth = env.truth is not None and env.moving_truth is None
     true_means = env.true_means() if has_fixed_truth else None
     means, gaps = _nominal_means(env, true_means)
     regional = isinstance(model, RegionalModel)
+    setups = tuple(policy.setup(model) for policy in policies.values())
+    if offers is not None:
+        for policy, setup in zip(policies.values(), setups, strict=True):
+            require_masks(policy, policy.rules_of(setup))
     return Job(
         policies=tuple(policies.values()),
-        setups=tuple(policy.setup(model) for policy in policies.values()),
+        setups=setups,
         names=tuple(policies),
         # Evidence needs a single parameter. `model.tables` raises an error for a regional model.
         tables=model.joint_tables if regional and not evidence else model.tables,
@@ -124,6 +133,8 @@ def make_job(
         seed=seed,
         evidence=evidence,
         stop=None if stop is None else stop.setup(model),
+        offers=offers,
+        n_contexts=n_contexts,
         delay=env.delay,
         batch=batch,
     )
@@ -164,6 +175,7 @@ class Records(NamedTuple):
     theta: FloatArray  # (run, time); one time with a population, no times if it is fixed
     bias: FloatArray  # (run, arm); no arms without bias
     histograms: FloatArray  # (policy, run, time, arm, knot); no times without evidence
+    context_regret: FloatArray  # (policy, run, time, context); no contexts without them
 
 
 def empty_records(job: Job, n_runs: int) -> Records:
@@ -187,6 +199,7 @@ def empty_records(job: Job, n_runs: int) -> Records:
         histograms=np.zeros(
             (n_policies, n_runs, n_times if job.evidence else 0, job.n_arms, DEFAULT_BINS + 1)
         ),
+        context_regret=np.zeros((*curves, job.n_contexts)),
     )
 
 

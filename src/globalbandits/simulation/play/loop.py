@@ -24,6 +24,7 @@ from globalbandits.evidence.stop_rules import (
     reason_to_stop,
 )
 from globalbandits.policies.base import Rules, Setup, State
+from globalbandits.simulation.play.offers import NO_OFFERS, Offers, list_offered
 from globalbandits.statistics import Statistics, count
 
 UInt64Array = NDArray[np.uint64]
@@ -145,6 +146,7 @@ class PolicyMemory(NamedTuple):
     runs: RunBuffers
     late: LateRewards
     stop: Stop = NO_STOP
+    offers: Offers = NO_OFFERS
 
 
 Play = Callable[[PolicyMemory, int, int, int, bool], None]  # see `play` below
@@ -152,7 +154,11 @@ Play = Callable[[PolicyMemory, int, int, int, bool], None]  # see `play` below
 
 @cache
 def play_loop(
-    rules: Rules, keeps_histograms: bool, may_stop: bool = False, is_late: bool = False
+    rules: Rules,
+    keeps_histograms: bool,
+    may_stop: bool = False,
+    is_late: bool = False,
+    has_offers: bool = False,
 ) -> Play:
     """The function that plays runs of one policy.
 
@@ -161,10 +167,12 @@ def play_loop(
         keeps_histograms: whether to record histograms of the rewards.
         may_stop: whether the stopping rule may end runs early.
         is_late: whether rewards may become known after the next decision.
+        has_offers: whether some arms cannot be played at some steps.
     """
     select, update, estimate = rules.select, rules.update, rules.estimate
     counts_decisions, decide = rules.decide is not None, rules.decide or count_nothing
     own_recommendation, recommend = rules.recommend is not None, rules.recommend or select
+    select_among = rules.select_among
 
     def play(memory: PolicyMemory, start: int, n_steps: int, n_rows: int, is_last: bool) -> None:
         """Play steps start + 1 to start + n_steps of some runs.
@@ -180,7 +188,7 @@ def play_loop(
             is_last: whether the runs end here. The policy then also selects its next choice.
         """
         setup, stats, state, rng = memory.setup, memory.stats, memory.state, memory.rng
-        runs, late = memory.runs, memory.late
+        runs, late, offers = memory.runs, memory.late, memory.offers
         rewards, times = runs.rewards, runs.times
         n_arms = stats.counts.shape[0]
         n_choices = n_steps + 1 if is_last or may_stop else n_steps
@@ -212,8 +220,14 @@ def play_loop(
                 if may_stop and step == n_steps and not is_last and runs.stop_reasons[row] == 0:
                     break
                 is_final = step == n_steps or (may_stop and runs.stop_reasons[row] > 0)
+                n_offered = n_arms
+                if has_offers and not is_final:
+                    n_offered = list_offered(offers, first_cell + step)
                 if own_recommendation and is_final:
                     arm = int(recommend(setup, stats, state, rng))
+                elif has_offers and n_offered < n_arms:
+                    offered = offers.offered[:n_offered]
+                    arm = int(select_among(setup, stats, state, offered, rng))  # type: ignore[misc]
                 else:
                     arm = int(select(setup, stats, state, rng))
                 if arm != current_arm or arm < 0:

@@ -26,9 +26,11 @@ class ScoreBuffers(NamedTuple):
     last_suboptimal: IntArray  # (n_rows,)
     regret: FloatArray  # (n_rows, n_times)
     nominal_regret: FloatArray  # (n_rows, n_times)
+    context_regret: FloatArray  # (n_rows, n_times, n_contexts); no contexts if there are none
+    context_settled: FloatArray  # (n_contexts,) regret so far
 
 
-def empty_scores(times: IntArray, n_rows: int, n_arms: int) -> ScoreBuffers:
+def empty_scores(times: IntArray, n_rows: int, n_arms: int, n_contexts: int = 0) -> ScoreBuffers:
     """Score buffers of zeros for some runs."""
     return ScoreBuffers(
         times=times,
@@ -38,6 +40,8 @@ def empty_scores(times: IntArray, n_rows: int, n_arms: int) -> ScoreBuffers:
         last_suboptimal=np.zeros(n_rows, np.int64),
         regret=np.zeros((n_rows, len(times))),
         nominal_regret=np.zeros((n_rows, len(times))),
+        context_regret=np.zeros((n_rows, len(times), n_contexts)),
+        context_settled=np.zeros(n_contexts),
     )
 
 
@@ -150,6 +154,80 @@ def score_steps(
         cursor[NEXT_TIME] = at_time
 
 
+class OfferedWorths(NamedTuple):
+    """Worth of decisions if only some arms can be played at a step; one cell per step."""
+
+    contexts: IntArray  # (n_cells,)
+    best: FloatArray  # (n_cells,) of the best offered arm, by the true means
+    nominal_best: FloatArray  # (n_cells,) the same, by the model's means
+    by_step: bool  # whether means change from step to step
+    # If they do, the worth of the arm played at each step.
+    worth: FloatArray  # (n_cells,) by the true means
+    nominal_worth: FloatArray  # (n_cells,) by the model's means
+    # If not, minus the worth of all arms; one row per run, or one for all.
+    gaps: FloatArray  # (n_rows or 1, n_arms) by the true means
+    nominal_gaps: FloatArray  # (n_rows or 1, n_arms) by the model's means
+    tolerance: float
+
+
+def score_offered(
+    worths: OfferedWorths,
+    runs: RunBuffers,
+    scores: ScoreBuffers,
+    start: int,
+    n_steps: int,
+    n_rows: int,
+) -> None:
+    """Score some steps against the best offered arm, in all and by context."""
+    times, cursor, settled = scores.times, scores.cursor, scores.settled
+    n_contexts = scores.context_settled.shape[0]
+    for row in range(n_rows):
+        if start == 0:
+            reset_scores(scores, row)
+        gaps = worths.gaps[min(row, worths.gaps.shape[0] - 1)]
+        nominal_gaps = worths.nominal_gaps[min(row, worths.nominal_gaps.shape[0] - 1)]
+        first_cell = row * n_steps
+        at_time = cursor[NEXT_TIME]
+        streak = -1
+        arm = 0
+        for step in range(runs.n_played[row]):
+            next_cell = first_cell + streak + 1
+            if streak + 1 < runs.n_streaks[row] and runs.streak_starts[next_cell] == step:
+                streak += 1
+                arm = runs.streak_arms[next_cell]
+            cell = first_cell + step
+            if worths.by_step:
+                loss = worths.best[cell] - worths.worth[cell]
+                nominal_loss = worths.nominal_best[cell] - worths.nominal_worth[cell]
+            else:
+                loss = worths.best[cell] + gaps[arm]
+                nominal_loss = worths.nominal_best[cell] + nominal_gaps[arm]
+            loss = max(loss, 0.0)
+            settled[0] += loss
+            settled[1] += max(nominal_loss, 0.0)
+            if n_contexts > 0:
+                scores.context_settled[worths.contexts[cell]] += loss
+            scores.pulls[row, arm] += 1
+            if loss > worths.tolerance:
+                scores.last_suboptimal[row] = start + step + 1
+            if at_time < times.shape[0] and times[at_time] == start + step + 1:
+                record_regrets(scores, row, at_time)
+                at_time += 1
+        if runs.stop_times[row] > 0:
+            for later in range(at_time, times.shape[0]):
+                record_regrets(scores, row, later)
+            at_time = times.shape[0]
+        cursor[NEXT_TIME] = at_time
+
+
+def record_regrets(scores: ScoreBuffers, row: int, at_time: int) -> None:
+    """Store the regret so far at a checkpoint."""
+    scores.regret[row, at_time] = scores.settled[0]
+    scores.nominal_regret[row, at_time] = scores.settled[1]
+    for context in range(scores.context_settled.shape[0]):
+        scores.context_regret[row, at_time, context] = scores.context_settled[context]
+
+
 def reset_scores(scores: ScoreBuffers, row: int) -> None:
     """Reset the scores for the start of a run."""
     scores.cursor[NEXT_TIME] = 0
@@ -160,3 +238,5 @@ def reset_scores(scores: ScoreBuffers, row: int) -> None:
     scores.last_suboptimal[row] = 0
     for arm in range(scores.pulls.shape[1]):
         scores.pulls[row, arm] = 0
+    for context in range(scores.context_settled.shape[0]):
+        scores.context_settled[context] = 0.0

@@ -21,10 +21,13 @@ from globalbandits.model.analysis.curves import evaluate_many
 from globalbandits.model.tables import Tables, evaluate, find_cell, value_of
 from globalbandits.simulation.play.job import Job
 from globalbandits.simulation.play.loop import MAX_REWARDS_PER_DRAW
+from globalbandits.simulation.play.offers import NO_OFFERS, Offers, OfferStream, best_offered
 from globalbandits.simulation.play.scores import (
     ArmGaps,
+    OfferedWorths,
     StepWorths,
     score_fixed,
+    score_offered,
     score_steps,
 )
 
@@ -379,6 +382,7 @@ class World:
         draw_rewards: the routine that draws rewards.
         draw_delays: the routine that draws delays; None if rewards are known at once.
         delays: (1,) the output of this routine.
+        offers: what can be played at each step; empty if everything always can.
         max_ahead: maximum number of rewards per call of the routine.
         score: function that scores the arms that policies have played.
         score_data: the data that ``score`` reads.
@@ -391,6 +395,7 @@ class World:
     draw_rewards: Routine
     draw_delays: Routine | None = None
     delays: IntArray
+    offers: Offers
     max_ahead = 1
     score: Callable[..., None] = staticmethod(score_steps)
     score_data: Any
@@ -402,6 +407,12 @@ class World:
         self._streams = [self._reward_stream]
         self.path = np.zeros((n_rows, 0))
         self.bias = np.zeros((n_rows, 0))
+        self.offers = NO_OFFERS
+        self._offer_stream: OfferStream | None = None
+        self._offered_worths: OfferedWorths | None = None
+        if job.offers is not None:
+            self._offer_stream = OfferStream(job.offers, states, n_cells)
+            self.offers = self._offer_stream.offers
         self.delays = np.zeros(1, np.int64)
         self._delay_data: DelayData | None = None
         if job.delay is not None:
@@ -417,15 +428,61 @@ class World:
             routine, name = delay_routine(job.delay.rules.draw), type(job.delay).__name__
             self.draw_delays = engine.routine(routine, name, self._delay_data)
 
+    def _score_offers(self, n_cells: int, **worths: Any) -> None:
+        """Score decisions against the best offered arm, if some arms cannot always be played."""
+        if self._offer_stream is None:
+            return
+        unused: dict[str, Any] = {
+            "by_step": True,
+            "worth": np.zeros(0),
+            "nominal_worth": np.zeros(0),
+            "gaps": np.zeros((1, self._job.n_arms)),
+            "nominal_gaps": np.zeros((1, self._job.n_arms)),
+        }
+        self._offered_worths = OfferedWorths(
+            contexts=self.offers.contexts,
+            best=np.zeros(n_cells),
+            nominal_best=np.zeros(n_cells),
+            tolerance=self.score_data.tolerance,
+            **(unused | worths),
+        )
+        self.score = score_offered
+        self.score_data = self._offered_worths
+
+    def _set_best_offered(
+        self, worths: FloatArray, nominal: FloatArray, rows: IntArray, n_steps: int, n_rows: int
+    ) -> None:
+        """Set the worth of the best offered arm at every step.
+
+        Args:
+            worths: worth of all arms by the true means, one row for each value in ``rows``.
+            nominal: the same by the model's means.
+            rows: (n_rows * n_steps,) the row of each step; a single row is used for all.
+            n_steps: number of steps.
+            n_rows: number of runs.
+        """
+        assert self._offer_stream is not None
+        assert self._offered_worths is not None
+        contexts, available = self._offer_stream.cells_of(n_steps, n_rows)
+        n = n_rows * n_steps
+        best, nominal_best = self._offered_worths.best, self._offered_worths.nominal_best
+        for target, source in ((best, worths), (nominal_best, nominal)):
+            places = np.minimum(rows, len(source) - 1)
+            target[:n] = best_offered(source, places, contexts, available)
+
     def begin(self, first_run: int, n_rows: int) -> None:
         """Start some runs: draw the quantities that are drawn once per run."""
         for stream in self._streams:
             stream.begin(first_run, n_rows)
+        if self._offer_stream is not None:
+            self._offer_stream.begin(first_run, n_rows)
 
     def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
         """Draw the steps start + 1 to start + n_steps."""
         for stream in self._streams:
             stream.draw(n_steps, n_rows)
+        if self._offer_stream is not None:
+            self._offer_stream.draw(start, n_steps, n_rows)
 
     def check(self) -> None:
         """Raise if an invalid reward or delay was drawn since the world was created."""
@@ -472,8 +529,24 @@ class FixedWorld(World):
             nominal_gaps=np.tile(job.gaps, (n_nominal_rows, 1)),
             tolerance=WORTH_TOLERANCE * job.worth_scale,
         )
+        self._gaps = self.score_data
+        self._score_offers(
+            n_cells,
+            by_step=False,
+            gaps=self._gaps.gaps,
+            nominal_gaps=self._gaps.nominal_gaps,
+        )
         means, gaps = job.means[np.newaxis], job.gaps[np.newaxis]
         self._set_true_means(self._unbiased(means), means, gaps)
+
+    def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
+        """Draw the steps, and the worth of the best offered arm."""
+        super().draw_block(start, n_steps, n_rows)
+        if self._offer_stream is not None:
+            rows = np.repeat(np.arange(n_rows), n_steps)
+            self._set_best_offered(
+                -self._gaps.gaps, -self._gaps.nominal_gaps, rows, n_steps, n_rows
+            )
 
     def _unbiased(self, means: FloatArray) -> FloatArray:
         """True means without bias: those of the truth if there is one, otherwise the model's."""
@@ -485,7 +558,7 @@ class FixedWorld(World):
         low, high = self._job.reward_range
         n_rows = len(true_means)
         worths = true_worths(self._job, true_means, means, gaps)
-        self.score_data.gaps[:n_rows] = worths.max(axis=1, keepdims=True) - worths
+        self._gaps.gaps[:n_rows] = worths.max(axis=1, keepdims=True) - worths
         self._unit_means[:n_rows] = (true_means - low) / (high - low)
         self._compute_shapes(n_rows)
 
@@ -498,7 +571,7 @@ class FixedWorld(World):
             thetas, self.bias = self._population.draw(first_run, n_rows)
             self.path = thetas[:, np.newaxis]
             means, gaps = self._model_at(thetas)
-            self.score_data.nominal_gaps[:n_rows] = gaps
+            self._gaps.nominal_gaps[:n_rows] = gaps
         if job.bias is not None:
             self.bias = self._bias_sampler.draw(first_run, n_rows)
         if job.is_biased:
@@ -553,6 +626,7 @@ class DriftingWorld(World):
             nominal_worth=self.data.nominal_worth,
             tolerance=WORTH_TOLERANCE,
         )
+        self._score_offers(n_cells, worth=self.data.worth, nominal_worth=self.data.nominal_worth)
         self._parameter_path = ParameterPath(
             track=job.track,
             uniforms=self._drift_stream.numbers,
@@ -583,6 +657,26 @@ class DriftingWorld(World):
         first, last = np.searchsorted(times, [start, start + n_steps], side="right")
         thetas = self.data.thetas[: n_rows * n_steps].reshape(n_rows, n_steps)
         self.path[:n_rows, first:last] = thetas[:, times[first:last] - start - 1]
+        if self._offer_stream is not None:
+            worths, nominal = self._worths_at(thetas.ravel(), n_steps)
+            self._set_best_offered(worths, nominal, np.arange(thetas.size), n_steps, n_rows)
+
+    def _worths_at(self, thetas: FloatArray, n_steps: int) -> tuple[FloatArray, FloatArray]:
+        """Worth of all arms at every step, by the true means and by the model's."""
+        tables, shifts = self._job.tables, self.data.shifts
+        rows = np.minimum(np.arange(thetas.size) // n_steps, len(shifts) - 1)
+        worths, nominal = np.empty((2, thetas.size, tables.n_arms))
+        for arm in range(tables.n_arms):
+            means = evaluate_many(tables.mean, arm, thetas)
+            nominal[:, arm] = means
+            if tables.valued:
+                nominal[:, arm] = evaluate_many(tables.worth, arm, thetas)
+            true_means = np.clip(means + shifts[rows, arm], 0.0, 1.0)
+            moved = true_means
+            if tables.valued:
+                moved = evaluate_many(tables.value, arm, true_means)
+            worths[:, arm] = np.where(true_means == means, nominal[:, arm], moved)
+        return worths, nominal
 
     def check(self) -> None:
         """Raise if a reward or a parameter is invalid."""
@@ -626,6 +720,8 @@ class TimedWorld(World):
             nominal_worth=self.data.nominal_worth,
             tolerance=WORTH_TOLERANCE * job.worth_scale,
         )
+        self._best = self.score_data.best
+        self._score_offers(n_cells, worth=self.data.worth, nominal_worth=self.data.nominal_worth)
 
     def draw_block(self, start: int, n_steps: int, n_rows: int) -> None:
         """Draw one uniform number per step, and compute the means of the steps."""
@@ -637,8 +733,13 @@ class TimedWorld(World):
         data.n_steps[0] = n_steps
         data.means[:n_steps] = (means - low) / (high - low)
         data.worths[:n_steps] = worths_of_means(job, means)
-        best = data.worths[:n_steps].max(axis=1)
-        self.score_data.best[: n_rows * n_steps] = np.tile(best, n_rows)
+        if self._offer_stream is not None:
+            steps = np.tile(np.arange(n_steps), n_rows)
+            nominal = data.nominal_worths[np.newaxis]
+            self._set_best_offered(data.worths[:n_steps], nominal, steps, n_steps, n_rows)
+        else:
+            best = data.worths[:n_steps].max(axis=1)
+            self._best[: n_rows * n_steps] = np.tile(best, n_rows)
 
 
 def true_worths(
