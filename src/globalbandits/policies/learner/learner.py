@@ -487,6 +487,8 @@ class Learner:
         firsts = self._first_cells(context, len(pairs)) if pairs else []
         with self._lock:
             self._pend([(first + arm, w) for first, (arm, w) in zip(firsts, pairs, strict=True)])
+            # The estimate changes, as after a reward.
+            self._version += 1
 
     def _pend(self, pairs: list[tuple[int, float]]) -> None:
         if self._rules.pend is None:
