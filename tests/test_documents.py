@@ -64,7 +64,6 @@ def test_links_between_documents_lead_somewhere(path):
 
 def test_the_readme_starts_with_a_short_example():
     code, output = blocks(ROOT / "README.md")[0]
-    assert len([line for line in code.splitlines() if line]) == 5
-    assert "best_arms" in code
-    assert "regions" in code
+    assert len([line for line in code.splitlines() if line]) <= 12
+    assert "level=(" in code, "a shop does not know how many of its visitors buy"
     assert output

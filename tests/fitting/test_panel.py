@@ -124,8 +124,8 @@ def replaced(**columns):
         (replaced(sold=[1, 0.5, 3.5, 1]), {"reward_range": (0, 1)},
          "reward must lie in [0, 1], row 2 has 3.5: give reward_range=(low, high)"),
         (replaced(sold=[1, 0.5, 0, 1]), {},
-         "reward_range is needed for rewards that are not 0 or 1: "
-         "the lowest and highest a reward can ever be"),
+         "reward_range is needed for rewards that are not 0 or 1, and are no counts: "
+         "the lowest and highest a reward can ever be; (0, None) if there is no highest"),
         (SHOPS, {"reward_range": (1, 0)}, "reward_range must have low < high, got (1, 0)"),
         (replaced(sold=["1", "0", "0", "x"]), {}, "reward must be numbers, got a column of <U1"),
         (replaced(sold=np.array([1, 0, 0, "x"], object)), {},
@@ -184,15 +184,15 @@ TABLE = {"store": ["a", "a", "b"], "price": [2, 3, 2], "n": [4, 2, 1], "mean": [
         ({"n": [4, -2, 1]}, None, "n must be a whole number, row 1 has -2"),
         ({"mean": [0.25, np.nan, 1]}, None, "mean must be finite, row 1 has nan"),
         ({"mean": [0.25, 2.0, 1]}, None,
-         "reward_range is needed for rewards that are not 0 or 1: "
-         "the lowest and highest a reward can ever be"),
+         "reward_range is needed for rewards that are not 0 or 1, and are no counts: "
+         "the lowest and highest a reward can ever be; (0, None) if there is no highest"),
         ({"mean": [0.25, 2.0, 1]}, (0, 1), "mean must lie in [0, 1], row 1 has 2"),
         ({"mean": [0.3, 0.5, 1]}, None,
          "variance is needed for rewards that are not 0 or 1: a third column"),
         ({"variance": [0.1, -1.0, 0]}, (0, 1), "variance must be at least 0, row 1 has -1"),
         ({"variance": [0.1, 0.1, 0]}, None,
-         "reward_range is needed for rewards that are not 0 or 1: "
-         "the lowest and highest a reward can ever be"),
+         "reward_range is needed for rewards that are not 0 or 1, and are no counts: "
+         "the lowest and highest a reward can ever be; (0, None) if there is no highest"),
         ({"store": ["a", "a", "a"]}, None,
          "a table must have one row per group and arm, has several of group 'a' and arm 2"),
     ],

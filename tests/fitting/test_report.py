@@ -76,7 +76,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(page):
     reader = Reader(page)
     assert reader.open == []
     links = [attrs[key] for _, attrs in reader.tags for key in ("src", "href") if key in attrs]
-    assert len(links) == 3
+    assert len(links) == 4
     assert all(link.startswith("data:image/svg+xml;base64,") for link in links)
     assert not re.search(r"<(script|link)\b", page)
     assert any(attrs.get("name") == "viewport" for tag, attrs in reader.tags if tag == "meta")

@@ -28,6 +28,10 @@ def fit(
     reward: Annotated[
         str, typer.Option(help="Column of what was observed: sold or not.", show_default=False)
     ],
+    trials: Annotated[
+        str | None,
+        typer.Option(help="Column of the number of trials, such as visitors; reward counts sales."),
+    ] = None,
     cost: Annotated[
         float | None, typer.Option(help="What a sold unit costs: profit decides.")
     ] = None,
@@ -37,7 +41,11 @@ def fit(
     ] = None,
     reward_range: Annotated[
         str | None,
-        typer.Option("--range", help="low:high of a reward; needed unless rewards are 0 or 1."),
+        typer.Option(
+            "--range",
+            help="low:high of a reward, or low: if there is no highest; needed unless rewards are "
+            "0 or 1, or counts.",
+        ),
     ] = None,
     arms: Annotated[
         str | None,
@@ -49,6 +57,10 @@ def fit(
     time: Annotated[
         str | None, typer.Option(help="Column of times: the last third is a test, too.")
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of strata, such as promotions; may be repeated."),
+    ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option(help="Leave this group out; may be repeated.")
     ] = None,
@@ -58,8 +70,8 @@ def fit(
     horizon: Annotated[
         int | None,
         typer.Option(
-            help="Rounds a new group will be played; by default the end is open, and 1,000 rounds "
-            "are simulated."
+            help="How long a new group will be played, in rows of the history; by default the end "
+            "is open."
         ),
     ] = None,
     runs: Annotated[int, typer.Option(help="New groups that are simulated.")] = 200,
@@ -75,6 +87,7 @@ def fit(
     plot: Annotated[
         Path | None, typer.Option(help="Draw curves, groups and regret (.svg, .png, .pdf).")
     ] = None,
+    currency: Annotated[str, typer.Option(help="Unit of worth on the page, such as €.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Learn curves from other groups' history, and show their worth in a new group.
@@ -88,6 +101,9 @@ def fit(
 
       globalbandits fit history.csv --group store --arm price --reward sold --out model.json
       --page fit.html
+
+      globalbandits fit weeks.csv --group store --arm price --reward sold --trials visitors
+      --by promotion --cost 3.10 --horizon 52 --currency € --page fit.html
 
       globalbandits fit panel.parquet --group line --arm dose --reward response --range 0:1 --json
     """
@@ -113,11 +129,13 @@ def fit(
             group=group,
             arm=arm,
             reward=reward,
+            trials=trials,
             cost=cost,
             value=value,
-            reward_range=None if reward_range is None else parse_domain(reward_range, "range"),
+            reward_range=_parse_range(reward_range),
             arms=arms if arms is None or arms == "labels" else _offered(arms),
             time=time,
+            by=by or None,
             exclude=exclude or [],
             dropna=dropna,
             verdict=not quick,
@@ -130,7 +148,16 @@ def fit(
         print(_as_json(found))
     else:
         print(found.describe(max(60, min(Console().width, 110))))
-    _write(found, out, page, plot)
+    _write(found, out, page, plot, currency)
+
+
+def _parse_range(text: str | None) -> tuple[float, float | None] | None:
+    """The range of rewards; ``0:`` has no highest value."""
+    if text is None:
+        return None
+    if text.strip().endswith(":"):
+        return parse_domain(f"{text.strip()}inf", "range")[0], None
+    return parse_domain(text, "range")
 
 
 def _offered(text: str) -> list[Any]:
@@ -149,7 +176,9 @@ def _as_json(found: "Fit") -> str:
     return as_json(found.to_dict()).rstrip("\n")
 
 
-def _write(found: "Fit", out: Path | None, page: Path | None, plot: Path | None) -> None:
+def _write(
+    found: "Fit", out: Path | None, page: Path | None, plot: Path | None, currency: str
+) -> None:
     """Write the requested files. An interrupted write leaves no partial file."""
     from globalbandits._files import replacing
     from globalbandits.cli.output import as_json
@@ -163,7 +192,7 @@ def _write(found: "Fit", out: Path | None, page: Path | None, plot: Path | None)
             temporary.write_text(as_json(found.policy.to_dict()), encoding="utf-8")
         written["policy"] = policy
     if page is not None:
-        written["page"] = found.report(page)
+        written["page"] = found.report(page, currency=currency)
     if plot is not None:
         from globalbandits.plots import save_figure
 

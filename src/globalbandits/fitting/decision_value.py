@@ -54,6 +54,11 @@ class Worth:
         self.offsets = np.array([_offset_of(arm, offset) for arm in arms])
 
     @property
+    def cost(self) -> float | None:
+        """The cost of a unit, if worth is the profit of sales."""
+        return self.value.cost if isinstance(self.value, Profit) else None
+
+    @property
     def plain(self) -> bool:
         """Whether the worth of an arm is its mean."""
         return self.value is None and not self.offsets.any()

@@ -32,7 +32,7 @@ from globalbandits.fitting.assessment.scores import (
     score_later,
 )
 from globalbandits.fitting.assessment.standard_errors import bootstrap_errors
-from globalbandits.fitting.assessment.strata import fit_strata
+from globalbandits.fitting.assessment.strata import column_list, fit_strata
 from globalbandits.fitting.assessment.time_change import check_time_change
 from globalbandits.fitting.assessment.value_of_information import arm_facts, value_of_information
 from globalbandits.fitting.assessment.verdict import VerdictFacts, decide
@@ -52,11 +52,12 @@ from globalbandits.fitting.estimation.offered_arms import (
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.panel.checks import (
     MIN_GROUPS_WITHOUT_ORDER,
+    GivenRange,
     check_enough_groups,
     check_panel,
     few_groups_warning,
 )
-from globalbandits.fitting.panel.files import panels_from_file
+from globalbandits.fitting.panel.files import panels_from_file, read_rows
 from globalbandits.fitting.panel.rows import (
     HistoryColumns,
     leave_out_groups,
@@ -77,10 +78,11 @@ def fit(
     group: str,
     arm: str,
     reward: str | None = None,
+    trials: str | None = None,
     value: Value | None = None,
     offset: Offset | None = None,
     cost: float | None = None,
-    reward_range: tuple[float, float] | None = None,
+    reward_range: GivenRange | None = None,
     arms: Any = None,
     curves: RewardModel | None = None,
     time: str | None = None,
@@ -102,25 +104,30 @@ def fit(
             GROUP BY gives it.
         group: Name of the column of the groups: stores, patients, markets.
         arm: Name of the column of the decisions: prices, doses, labels.
-        reward: Name of the column of the observed rewards.
+        reward: Name of the column of the observed rewards. Counts, such as the units sold in a
+            week, need no highest value.
+        trials: Name of a column with the number of trials, such as visitors. The reward is then
+            the number of successes among them, and the model is that of one trial.
         value: What a decision is worth: a function ``value(mean, arm)``, or a formula such as
             ``"(arm - 3.10) * mean"``; None for the mean reward.
         offset: Added to the value: a number, ``offset(arm)``, or a dict by arm.
         cost: Short for ``value=lambda mean, arm: (arm - cost) * mean``.
-        reward_range: The lowest and the highest possible reward; needed unless they are 0 and 1.
+        reward_range: The lowest and the highest possible reward; ``(0, None)`` if there is no
+            highest. Needed unless rewards are 0 and 1, or counts.
         arms: None for the history's arms; "labels" for arms whose numbers mean nothing; a list
             for some of them, or for new ones between them.
         curves: Your own model. It is tested against the history, and used if it fits.
         time: Name of a column of times. The fit is then also tested on the last third of it.
         by: Names of columns, such as promotion weeks. The best arm is also found within each
-            combination of their values, and the verdict says whether it is the same. Needs a
-            history in memory.
+            combination of their values, and the verdict says whether it is the same. A file is
+            then read into memory.
         exclude: Groups to leave out.
         dropna: Whether to leave out rows without a reward; by default they are an error.
         verdict: Whether to compute standard errors over groups and to simulate what policies
             would lose in a new group. This takes most of the time.
-        horizon: Number of rounds that a new group is played. The recommended policy is told.
-            None for an open end; then 1,000 rounds are simulated.
+        horizon: How long a new group is played, in rows of the history: decisions, or weeks if a
+            row is a week. The recommended policy is told. None for an open end; then 1,000 rows
+            are simulated, or as many as a group of the history has if they are counts or trials.
         runs: Number of new groups to simulate.
         seed: Of folds, draws and splits.
         progress: True to print the current step on standard error. A function is called with
@@ -136,11 +143,12 @@ def fit(
     """
     started = clock.perf_counter()
     seed = as_integer("seed", seed, 0, FitError)
-    for name, column in {"group": group, "arm": arm, "reward": reward, "time": time}.items():
-        named = isinstance(column, str) or (column is None and name in ("reward", "time"))
+    roles = {"group": group, "arm": arm, "reward": reward, "time": time, "trials": trials}
+    for name, column in roles.items():
+        named = isinstance(column, str) or (column is None and name not in ("group", "arm"))
         require(named, name, "be the name of a column", column, FitError)
-    in_memory = by is None or not isinstance(history, (str, os.PathLike))
-    require(in_memory, "by", "be left out for a file", by, FitError)
+    rule = "be left out where rows are aggregated"
+    require(trials is None or reward is not None, "trials", rule, trials, FitError)
     right = curves is None or isinstance(curves, RewardModel)
     require(right, "curves", "be a RewardModel", curves, FitError)
     settings = ForecastSettings.checked(horizon, runs, seed, progress is True)
@@ -151,11 +159,15 @@ def fit(
             print(step, file=sys.stderr, flush=True)
 
     say("reading the history")
-    columns = HistoryColumns(group, arm, reward, time, reward_range, dropna)
+    columns = HistoryColumns(group, arm, reward, time, reward_range, dropna, trials)
+    is_file = isinstance(history, (str, os.PathLike))
+    if by is not None and is_file:
+        history = read_rows(history, columns, column_list(by))
     panel, late = _read_history(history, columns)
-    if callable(progress) and isinstance(history, (str, os.PathLike)):
+    if callable(progress) and is_file:
         progress(panel.n_rewards + panel.dropped)
     panel, late = leave_out_groups(panel, late, exclude)
+    settings = settings.in_rounds(panel)
     scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
     offered = check_offered_arms(arms, panel, scale)
     has_own_value = curves is not None and value is None and cost is None and offset is None
@@ -192,7 +204,12 @@ def fit(
     information = value_of_information(final, offered_worth, seed)
     strata = None
     if by is not None:
-        strata = fit_strata(history, by, columns, valued, not scale.ordered, seed)
+        # Strata have the range of the whole history.
+        ranged = (
+            columns if trials is not None else columns._replace(reward_range=panel.reward_range)
+        )
+        best = offered[information.fixed]
+        strata = fit_strata(history, by, ranged, valued, best, not scale.ordered, seed)
     facts = VerdictFacts(
         homogeneity,
         share,
@@ -202,6 +219,7 @@ def fit(
         offered[information.fixed],
         panel.n_groups,
         arm_name=panel.arm_name,
+        rounds_per_row=panel.rounds_per_row,
         own_curves=chosen == "given",
         wrong_direction=wrong_direction(
             endogeneity,
@@ -229,7 +247,7 @@ def fit(
         verdict=decide(facts),
         notes=tuple(write_notes(panel, scale, used, final, offered_worth, held_out)),
         seconds=clock.perf_counter() - started,
-        columns=(arm, reward),
+        columns=columns,
         given_model=curves if chosen == "given" else None,
         ordered=scale.ordered,
         own_value=has_own_value,
@@ -250,7 +268,7 @@ def fit(
         lambda refit: (offer_arms(refit, offered, panel, scale), offered_worth),
         seed,
     )
-    say(f"simulating {runs} new groups")
+    say(f"simulating {runs} new groups of {settings.horizon} rounds")
     prospects = forecast_new_groups(
         final, found.model, offered_worth, theta_scale, errors, panel.n_groups, settings
     )

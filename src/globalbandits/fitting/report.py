@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 QUESTION_WIDTH = 27  # characters
 MAX_NAMED_MISFITS = 20  # groups on the page
+_WORTH_CAPTION = (
+    "The average group (line) and four of five groups (band). Each group is a circle at its "
+    "observed mean, and a dot at the mean after it was pulled towards the curve, where rewards are "
+    "few."
+)
 
 
 def check_page_path(path: str | os.PathLike[str]) -> Path:
@@ -113,12 +118,14 @@ class Report:
         lines.append(line("Verdict", str(self.verdict)))
         return "\n".join(lines)
 
-    def write_page(self, path: Path, figures: "dict[str, Figure]") -> Path:
+    def write_page(self, path: Path, figures: "dict[str, Figure]", currency: str = "") -> Path:
         """Write the page as a whole or not at all, and return its path.
 
         Args:
             path: See `check_page_path`.
-            figures: The figures "curves" and "groups", and "regret" if there is a forecast.
+            figures: The figures "worth", "curves" and "groups", and "regret" if there is a
+                forecast.
+            currency: The unit of worth, or empty.
         """
         panel = self.panel
         title = f"Deploy {self.verdict.policy}"
@@ -131,7 +138,9 @@ class Report:
                 f"rewards ({self._kind}) say about a new group."
             ),
             verdict="\n".join(f"<p>{escape(text)}</p>" for text in self.verdict.sentences),
-            tally=self._cards_html(),
+            tally=self._cards_html(f" {currency}" if currency else ""),
+            worth=embed_figure(svg_bytes(figures["worth"]), _WORTH_CAPTION),
+            arm_name=escape(panel.arm_name),
             share=self._share_html(),
             pictures=self._figures_html(figures),
             regret=self._regret_html(figures),
@@ -145,6 +154,10 @@ class Report:
 
     @property
     def _kind(self) -> str:
+        if self.panel.with_trials:
+            return f"trials, {self.panel.rounds_per_row:.3g} a row"
+        if self.panel.unbounded:
+            return "without a highest value"
         return "0 or 1" if self.panel.binary else "continuous"
 
     @property
@@ -170,17 +183,18 @@ class Report:
         error = "" if self.errors is None else f" ± {self.errors.share:.0%}"
         return f"{self.share:.0%}{error}"
 
-    def _cards_html(self) -> str:
+    def _cards_html(self, unit: str) -> str:
         cards = []
         if self.forecast is not None and self.homogeneity.differ():
             end = self.forecast.means[self.verdict.policy][-1]
             rounds = f"{self.forecast.horizon:,} rounds"
-            cards.append((f"{end:.3g}", f"lost in {rounds} of a new group"))
+            cards.append((f"{end:.3g}{unit}", f"lost in {rounds} of a new group"))
         if not np.isnan(self.share):
             cards.append((f"{self.share:.0%}", "of how groups differ, explained by one number"))
         cards.append((f"{self.bias_scale:.3f}", "of the range: bias, the groups' own errors"))
-        cards.append((f"{self.information.total:.3g}", "per round: worth of knowing a group"))
-        cards.append((f"{self.information.through:.3g}", "of that through the one number"))
+        total, through = self.information.total, self.information.through
+        cards.append((f"{total:.3g}{unit}", "per round: worth of knowing a group"))
+        cards.append((f"{through:.3g}{unit}", "of that through the one number"))
         return "\n".join(
             f"<div><b>{escape(value)}</b>{escape(text)}</div>" for value, text in cards
         )

@@ -52,8 +52,9 @@ from globalbandits.fitting.estimation.group_posterior import (
     posterior_weights,
 )
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from globalbandits.fitting.estimation.population import FittedPopulation
+from globalbandits.fitting.estimation.population import FittedPopulation, weighted_quantiles
 from globalbandits.fitting.panel import Panel
+from globalbandits.fitting.panel.rows import HistoryColumns
 from globalbandits.fitting.report import Report, check_page_path
 from globalbandits.plots.labels import short_label
 
@@ -112,14 +113,14 @@ class Fit:
     seconds: float
     endogeneity: Endogeneity
     change: TimeChange | None
-    columns: tuple[str, str | None]  # names of the columns of arms and rewards
+    columns: HistoryColumns  # names of the columns of the history
     given_model: "RewardModel | None" = None
     ordered: bool = True  # whether the arms are numbers with an order
     own_value: bool = False  # whether worth is that of the given model
     ready_model: "RewardModel | None" = None
     prospects: Prospects | None = None
     strata: Strata | None = None
-    horizon: int | None = None  # rounds of a new group, if they were given
+    horizon: int | None = None  # rounds of a new group, if a horizon was given
 
     @property
     def offered(self) -> tuple[Any, ...]:
@@ -140,6 +141,11 @@ class Fit:
     def noise(self) -> FloatArray:
         """Standard deviation of one reward per arm, in the rewards' units."""
         return np.asarray(self._width * self.fitted.noise)
+
+    @property
+    def _numbers(self) -> FloatArray:
+        """Number of rewards, or of trials, per group and arm."""
+        return np.rint(self.panel.counts * self.panel.dispersion)
 
     @property
     def _width(self) -> float:
@@ -210,7 +216,7 @@ class Fit:
         best = self.worth(self._group_means).argmax(axis=1)
         return pd.DataFrame(
             {
-                "rewards": self.panel.counts.sum(axis=1).astype(np.int64),
+                "rewards": self._numbers.sum(axis=1).astype(np.int64),
                 "arms": self.panel.tried.sum(axis=1),
                 "theta": middle,
                 "low": low,
@@ -236,7 +242,7 @@ class Fit:
         low, _ = self.panel.reward_range
         return pd.DataFrame(
             {
-                "rewards": self.panel.counts.sum(axis=0).astype(np.int64),
+                "rewards": self._numbers.sum(axis=0).astype(np.int64),
                 "groups": self.panel.tried.sum(axis=0),
                 "mean": low + self._width * self.fitted.means,
                 "informativeness": self.facts.information,
@@ -279,11 +285,16 @@ class Fit:
             rows: Rows of one group, with the history's columns of arms and rewards, or a table
                 with the columns n, mean and variance.
         """
-        panel = group_panel(rows, self.panel, *self.columns)
+        panel = group_panel(rows, self.panel, self.columns)
         return group_posterior(panel, self.fitted, self.theta_scale, self.worth)
 
     def replay(
-        self, horizon: int = 1_000, *, runs: int = 200, seed: int = 0, progress: bool = False
+        self,
+        horizon: int | None = None,
+        *,
+        runs: int = 200,
+        seed: int = 0,
+        progress: bool = False,
     ) -> "pd.DataFrame":
         """Return what policies would have lost in the history's own groups, as in `regret`.
 
@@ -292,12 +303,12 @@ class Fit:
         given its rewards.
 
         Args:
-            horizon: Rounds of a run.
+            horizon: Length of a run in rows of the history; by default as in `fit`.
             runs: Number of runs, half of them in either half.
             seed: Of split, draws and runs.
             progress: Whether to show a bar.
         """
-        settings = ForecastSettings.checked(horizon, runs, seed, progress)
+        settings = ForecastSettings.checked(horizon, runs, seed, progress).in_rounds(self.panel)
         return self.replay_forecast(settings._replace(told=self.horizon)).frame
 
     def replay_forecast(self, settings: ForecastSettings) -> Forecast:
@@ -412,6 +423,50 @@ class Fit:
             axes=ax,
         )
 
+    def plot_worth(self, ax: "Axes | None" = None, *, currency: str = "") -> "Figure":
+        """Draw what each arm is worth: the average group, most groups, and every group.
+
+        Args:
+            ax: Axes to draw into; a new figure by default.
+            currency: The unit of worth, such as "€".
+        """
+        from globalbandits.plots import WorthCells, group_worth_figure
+
+        cells = self.worth(self.fitted.curves)
+        average = self.fitted.weights @ cells
+        names = [short_label(arm) for arm in self.offered]
+        numbers = [float(arm) for arm in self.offered] if self.ordered else None
+        worth = self._worth_name
+        unit = f", {currency}" if currency else ""
+        priced = unit if worth.startswith("profit") else ""
+        cost = self.worth.cost
+        costs = (
+            "" if cost is None else f"; a unit costs {cost:g}{f' {currency}' if currency else ''}"
+        )
+        best = int(average.argmax())
+        shown = f"{average[best]:.4g}{f' {currency}' if currency else ''}"
+        return group_worth_figure(
+            None if numbers is None else np.array(numbers),
+            names,
+            average,
+            weighted_quantiles(cells, self.fitted.weights, (0.1, 0.9)).T,
+            WorthCells(
+                np.where(self.panel.tried, self.worth(self.panel.means), np.nan),
+                self.worth(self._group_means),
+                self._numbers,
+            ),
+            xlabel=f"{self.panel.arm_name}{priced}{costs}",
+            ylabel=f"{worth}{unit}",
+            title=f"best on average: {names[best]}, {worth} {shown}",
+            axes=ax,
+        )
+
+    @property
+    def _worth_name(self) -> str:
+        """What a row, a trial or a decision is worth, in words."""
+        per = "trial" if self.panel.with_trials else "row" if self.panel.unbounded else "decision"
+        return f"{'worth' if self.worth.cost is None else 'profit'} per {per}"
+
     def plot_groups(self, ax: "Axes | None" = None) -> "Figure":
         """Draw theta of the groups with 90 % intervals, coloured by the best arm."""
         from globalbandits.plots import group_intervals_figure
@@ -471,14 +526,20 @@ class Fit:
     def _theta_label(self) -> str:
         return "θ: share of groups below" if self.given_model is None else "parameter θ"
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write one HTML page, the verdict in words first; return the path."""
+    def report(self, path: str | os.PathLike[str], *, currency: str = "") -> Path:
+        """Write one HTML page, the verdict in words first; return the path.
+
+        Args:
+            path: The file, .html.
+            currency: The unit of worth, such as "€".
+        """
         # A wrong path is refused before the figures are drawn.
         target = check_page_path(path)
-        figures = {"curves": self.plot_curves(), "groups": self.plot_groups()}
+        figures = {"worth": self.plot_worth(currency=currency)}
+        figures |= {"curves": self.plot_curves(), "groups": self.plot_groups()}
         if self.prospects is not None:
             figures["regret"] = self.plot_regret()
-        return self._report.write_page(target, figures)
+        return self._report.write_page(target, figures, currency)
 
     def describe(self, width: int = PRINT_WIDTH) -> str:
         """Return the printout with lines of at most this width."""

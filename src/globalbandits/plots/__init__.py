@@ -9,9 +9,11 @@ from globalbandits.plots.bars import interval_figure, share_figure
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.groups import (
     Cells,
+    WorthCells,
     group_curves_figure,
     group_intervals_figure,
     group_regret_figure,
+    group_worth_figure,
 )
 from globalbandits.plots.heat import heat_figure
 from globalbandits.plots.lines import Line, band_figure
@@ -30,6 +32,7 @@ __all__ = [
     "Cells",
     "Line",
     "Mark",
+    "WorthCells",
     "arm_map_figure",
     "band_figure",
     "check_figure_path",
@@ -37,6 +40,7 @@ __all__ = [
     "group_curves_figure",
     "group_intervals_figure",
     "group_regret_figure",
+    "group_worth_figure",
     "heat_figure",
     "interval_figure",
     "model_figure",

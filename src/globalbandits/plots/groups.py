@@ -9,10 +9,19 @@ from numpy.typing import ArrayLike
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.plots.lines import Line, draw_lines
-from globalbandits.plots.style import FONT_SIZE, INK, QUIET, line_styles, new_figure, styled
+from globalbandits.plots.style import (
+    FONT_SIZE,
+    INK,
+    PALETTE,
+    QUIET,
+    line_styles,
+    new_figure,
+    styled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
 
 MAX_GROUPS = 300  # of more groups, an evenly spread selection is drawn; the title shows its size
@@ -86,6 +95,98 @@ def group_curves_figure(
             panel.set_title(f"{drawn.size} of {cells.theta.size:,} groups", fontsize=FONT_SIZE)
         _legend_below(panel, y.shape[1], "arm")
         return figure
+
+
+class WorthCells(NamedTuple):
+    """Worth of groups and arms, shape (n_groups, n_arms); nan where a group has no rewards."""
+
+    observed: FloatArray
+    pulled: FloatArray  # towards the curve, where rewards are few
+    counts: FloatArray
+
+
+def group_worth_figure(
+    positions: FloatArray | None,
+    labels: Sequence[str],
+    worth: FloatArray,
+    bounds: FloatArray,
+    cells: WorthCells,
+    *,
+    xlabel: str = "arm",
+    ylabel: str = "worth of a decision",
+    title: str = "",
+    axes: "Axes | None" = None,
+) -> "Figure":
+    """Draw worth over arms: the average group, a band for most groups, and the groups as dots.
+
+    A group's observed worth is a circle left of the arm; the worth after it was pulled towards the
+    curve is a dot right of it. A line connects the two.
+
+    Args:
+        positions: numeric values of the arms, such as prices; None for arms without numbers.
+        labels: names of the arms, in order.
+        worth: worth of each arm in the average group, shape (n_arms,).
+        bounds: lower and upper ends of the band, shape (n_arms, 2).
+        cells: worth in the groups. The size of a dot grows with the root of the count.
+        xlabel: what arms are, with their unit.
+        ylabel: what worth is, with its unit.
+        title: above the picture.
+        axes: axes to draw into; a new figure by default.
+
+    >>> cells = WorthCells(np.array([[1.0, np.nan]]), np.array([[0.9, 1.1]]), np.array([[9.0, 0]]))
+    >>> figure = group_worth_figure(np.array([2.0, 3.0]), ["2", "3"], np.array([0.8, 1.0]),
+    ...                             np.array([[0.7, 0.9], [0.8, 1.2]]), cells, ylabel="profit, €")
+    >>> figure.axes[0].get_ylabel()
+    'profit, €'
+    """
+    x = np.arange(len(labels), dtype=np.float64) if positions is None else positions
+    rising = np.argsort(x, kind="stable")
+    apart = 0.12 * float(np.diff(x[rising]).min()) if x.size > 1 else 0.1
+    drawn = _spread(np.nan_to_num(cells.counts.sum(axis=1)), MAX_GROUPS)
+    group, arm = np.nonzero(cells.counts[drawn] > 0)
+    group = drawn[group]
+    observed, pulled = cells.observed[group, arm], cells.pulled[group, arm]
+    number = np.sqrt(cells.counts[group, arm])
+    sizes = 5.0 + 26.0 * number / max(float(number.max(initial=1.0)), 1.0)
+    with _place(axes) as (figure, panel):
+        panel.fill_between(
+            x[rising], *bounds[rising].T, color=PALETTE[0], alpha=0.18, linewidth=0,
+            label="four of five groups",
+        )  # fmt: skip
+        style = "-" if positions is not None else ""
+        panel.plot(
+            x[rising], worth[rising], style, marker="o", markersize=5, color=PALETTE[0],
+            label="the average group", zorder=4,
+        )  # fmt: skip
+        left, right = x[arm] - apart, x[arm] + apart
+        ends = np.stack([np.stack([left, observed], -1), np.stack([right, pulled], -1)], axis=1)
+        panel.add_collection(_segments(ends))
+        panel.scatter(
+            left, observed, s=sizes, facecolor="none", edgecolor=PALETTE[1], linewidths=0.8,
+            label="a group: observed", zorder=3,
+        )  # fmt: skip
+        panel.scatter(
+            right, pulled, s=sizes, color=[PALETTE[1]], linewidths=0, alpha=0.7,
+            label="a group: pulled to the curve", zorder=3,
+        )  # fmt: skip
+        best = int(np.argmax(worth))
+        panel.axvline(x[best], color=INK, linewidth=1.0, linestyle=(0, (3, 2)), label="best")
+        if positions is None or len(labels) <= _MAX_LEGEND_ENTRIES:
+            panel.set_xticks(x, labels)
+        panel.set(xlabel=xlabel, ylabel=ylabel)
+        panel.set_title(title, fontsize=FONT_SIZE, loc="left")
+        # A few rewards may average far from everything else; they leave the picture.
+        shown = [bounds.ravel(), pulled, np.quantile(observed, [0.02, 0.98])]
+        low, high = (float(side) for side in (min(map(np.min, shown)), max(map(np.max, shown))))
+        panel.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+        _legend_below(panel, 2)
+        return figure
+
+
+def _segments(ends: FloatArray) -> "LineCollection":
+    from matplotlib.collections import LineCollection
+
+    return LineCollection(list(ends), colors=QUIET, linewidths=0.5, alpha=0.5, zorder=2)
 
 
 def group_intervals_figure(

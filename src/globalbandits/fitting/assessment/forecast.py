@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer
+from globalbandits._validation import as_integer, require
 from globalbandits.errors import FitError, PolicyError
 from globalbandits.fitting.assessment.scores import Difference
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 N_CHECKPOINTS = 12
 MAX_HORIZON = 10_000_000  # rounds
+MAX_DEFAULT_ROUNDS = 10_000  # trials are simulated for this long unless a horizon is given
 N_DRAWS_PER_GROUP = 20  # plausible sets of means of each group in a replay
 
 # Names of the policies that a forecast compares.
@@ -198,6 +199,24 @@ class ForecastSettings(NamedTuple):
             seed=as_integer("seed", seed, 0, FitError),
             progress=progress,
         )
+
+    def in_rounds(self, panel: Panel) -> "ForecastSettings":
+        """Return the settings with a horizon in rounds; it was given in rows of the history.
+
+        If it was not given and rows are counts or trials, a new group is played as long as the
+        average group of the history was.
+        """
+        if not (panel.with_trials or panel.unbounded):
+            return self
+        rounds = panel.n_rewards / panel.n_groups
+        if self.told is not None:
+            rounds = self.told * panel.rounds_per_row
+        rule = f"be at most {MAX_HORIZON} trials"
+        require(rounds <= MAX_HORIZON, "horizon", rule, round(rounds), FitError)
+        if self.told is None:
+            rounds = min(rounds, MAX_DEFAULT_ROUNDS)
+        rounds = max(1, round(rounds))
+        return self._replace(horizon=rounds, told=None if self.told is None else rounds)
 
 
 class ErrorSizes(NamedTuple):

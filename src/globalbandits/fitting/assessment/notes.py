@@ -12,6 +12,7 @@ from globalbandits.fitting.panel.checks import MIN_GROUPS_WITHOUT_ORDER, few_gro
 # A fit that used all its steps is continued by a few; the bias must not change by more than this.
 FURTHER_STEPS = 10
 MAX_RELATIVE_BIAS_CHANGE = 0.1
+NOTABLE_DISPERSION = 1.2  # of rows with trials
 
 
 def write_notes(
@@ -46,6 +47,16 @@ def notes_on_history(panel: Panel, scale: ArmScale) -> list[str]:
         found.append(f"{panel.dropped} rows without a reward were left out")
     if panel.n_groups < MIN_GROUPS_WITHOUT_ORDER and not scale.ordered:
         found.append(few_groups_warning(panel.n_groups))
+    if panel.unbounded:
+        found.append(
+            f"rewards have no highest value: the model ends at {panel.reward_range[1]:g}, four "
+            "times the largest; reward_range=(low, high) sets another end"
+        )
+    if panel.dispersion > NOTABLE_DISPERSION:
+        found.append(
+            f"rows of the same group and {panel.arm_name} vary {panel.dispersion:.1f} times as "
+            "much as single trials would: so many trials count as one"
+        )
     single = int((panel.tried.sum(axis=1) == 1).sum())
     if single:
         found.append(

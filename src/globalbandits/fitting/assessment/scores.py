@@ -218,10 +218,11 @@ def split_halves(panel: Panel, rng: np.random.Generator) -> tuple[Panel, Panel]:
     half = np.floor(n / 2 + 0.5 * rng.integers(0, 2, n.shape))
     half = np.where(n == 1, rng.integers(0, 2, n.shape), half)
     if panel.binary:
-        ones = np.rint(panel.sums).astype(np.int64)
-        first = rng.hypergeometric(ones, n.astype(np.int64) - ones, half.astype(np.int64)).astype(
-            np.float64
-        )
+        # Trials that are divided by their dispersion are no whole numbers.
+        whole = n.astype(np.int64)
+        ones = np.minimum(np.rint(panel.sums).astype(np.int64), whole)
+        drawn = rng.hypergeometric(ones, whole - ones, np.minimum(half.astype(np.int64), whole))
+        first = np.minimum(drawn.astype(np.float64), panel.sums)
     else:
         first = _normal_half(panel, half, rng)
 

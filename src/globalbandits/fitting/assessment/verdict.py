@@ -49,6 +49,7 @@ class VerdictFacts(NamedTuple):
     forecast: Forecast | None = None  # regret in new groups, if it was simulated
     cautious: Forecast | None = None  # the same with the bias at its 90 % quantile
     arm_name: str = "arm"
+    rounds_per_row: float = 1.0  # of the history
     own_curves: bool = False  # whether the user's curves were kept
     wrong_direction: str = ""  # a sentence on demand that rises with the price, or empty
     endogeneity: Endogeneity | None = None  # whether arms were chosen by what was expected
@@ -71,10 +72,10 @@ def decide(facts: VerdictFacts) -> Verdict:
             f"best, or as good as best, whatever it is.{gained if information.total > 0 else ''}"
         )
     strata = facts.strata
-    if strata is not None and not strata.disagree_with(facts.fixed_arm):
-        sentences.append(
-            f"Within strata of {' and '.join(strata.columns)} the best arm is the same."
-        )
+    if strata is not None and not strata.differ:
+        same = all(part.best in (None, facts.fixed_arm) for part in strata.parts)
+        said = "the best arm is the same" if same else "no other arm is clearly better"
+        sentences.append(f"Within strata of {' and '.join(strata.columns)} {said}.")
     if later is not None and later.mean < 0 < facts.score.mean:
         sentences.append(
             "Time reverses this: in the last third of the time every arm for itself does "
@@ -127,7 +128,7 @@ def _doubtful(facts: VerdictFacts) -> bool:
     """Whether there is a reason to expect that the curves do not hold in a new group."""
     chosen = facts.endogeneity is not None and facts.endogeneity.found
     changing = facts.change is not None and facts.change.found
-    mixed = facts.strata is not None and facts.strata.disagree_with(facts.fixed_arm)
+    mixed = facts.strata is not None and facts.strata.differ
     return chosen or changing or mixed or bool(facts.wrong_direction)
 
 
@@ -147,7 +148,7 @@ def _warnings(facts: VerdictFacts) -> list[str]:
             f"{chosen.compared} groups."
         )
     strata = facts.strata
-    if strata is not None and strata.disagree_with(facts.fixed_arm):
+    if strata is not None and strata.differ:
         said = ", ".join(
             f"{part.best!r} where {strata.describe(part)}"
             for part in strata.parts
@@ -185,7 +186,7 @@ def _regret_sentences(facts: VerdictFacts, action: str, policy: str, runner_up: 
     end, error = forecast.means[policy][-1], forecast.errors[policy][-1]
     behind = forecast.beyond(runner_up, policy)
     found = [
-        f"In {forecast.horizon} rounds of a new group it is expected to lose {end:.3g} ± "
+        f"In {_duration(facts)} of a new group it is expected to lose {end:.3g} ± "
         f"{error:.2g} against the group's best arm; the runner-up, {runner_up}, loses "
         f"{_more_or_less(behind)}."
     ]
@@ -193,6 +194,15 @@ def _regret_sentences(facts: VerdictFacts, action: str, policy: str, runner_up: 
         alone = forecast.beyond(INDEPENDENT, policy)
         found.append(f"Learning every arm for itself loses {_more_or_less(alone)}.")
     return found
+
+
+def _duration(facts: VerdictFacts) -> str:
+    """Return the simulated time, in the unit of the history."""
+    assert facts.forecast is not None
+    horizon = facts.forecast.horizon
+    if facts.rounds_per_row == 1.0:
+        return f"{horizon} rounds"
+    return f"{horizon / facts.rounds_per_row:.3g} rows ({horizon} trials)"
 
 
 def _more_or_less(found: Difference) -> str:

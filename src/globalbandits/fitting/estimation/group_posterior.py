@@ -128,14 +128,15 @@ class GroupPosterior:
     best: Any
 
 
-def group_panel(rows: Any, reference: Panel, arm: str, reward: str | None) -> Panel:
+def group_panel(rows: Any, reference: Panel, columns: HistoryColumns) -> Panel:
     """Aggregate the rows of one group into a panel with the arms of a reference panel."""
     names = column_names(rows)
+    arm, reward, trials = columns.arm, columns.reward, columns.trials
     if reward is None or (reward not in names and "n" in names):
         reward = None
         wanted = [arm, "n", "mean"] + (["variance"] if "variance" in names else [])
     else:
-        wanted = [arm, reward]
+        wanted = [arm, reward, *([] if trials is None else [trials])]
     taken = dict(zip(wanted, read_columns(rows, wanted), strict=True))
     if taken[arm].size == 0:
         none = np.zeros((1, reference.n_arms))
@@ -145,8 +146,9 @@ def group_panel(rows: Any, reference: Panel, arm: str, reward: str | None) -> Pa
     if reward is None:
         found = panel_from_table(taken, group=group, arm=arm, reward_range=reference.reward_range)
     else:
-        columns = HistoryColumns(group, arm, reward, reward_range=reference.reward_range)
-        found, _ = panels_from_rows(taken, columns)
+        bounds = reference.reward_range if trials is None else None
+        own = HistoryColumns(group, arm, reward, reward_range=bounds, trials=trials)
+        found, _ = panels_from_rows(taken, own)
     if reference.binary and not found.binary:
         low, high = reference.reward_range
         raise FitError(f"rewards must be {low:g} or {high:g}, as in the history")
@@ -154,7 +156,17 @@ def group_panel(rows: Any, reference: Panel, arm: str, reward: str | None) -> Pa
         if each not in reference.arms:
             known = ", ".join(repr(known) for known in reference.arms)
             raise FitError(f"arm {each!r} must be one of the model's: {known}")
-    return dataclasses.replace(found.with_arms(reference.arms), binary=reference.binary)
+    whole = found.with_arms(reference.arms)
+    # One group shows too little of how rows vary: the history's dispersion is used.
+    scale = whole.dispersion / reference.dispersion
+    return dataclasses.replace(
+        whole,
+        counts=scale * whole.counts,
+        sums=scale * whole.sums,
+        squares=scale * whole.squares,
+        binary=reference.binary,
+        dispersion=reference.dispersion,
+    )
 
 
 def group_posterior(

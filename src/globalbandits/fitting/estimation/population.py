@@ -142,6 +142,21 @@ def shifted(weights: FloatArray, grid: FloatArray, shifts: FloatArray) -> FloatA
     return np.asarray(moved / moved.sum(axis=1, keepdims=True))
 
 
+def weighted_quantiles(
+    values: FloatArray, weights: FloatArray, levels: tuple[float, ...]
+) -> FloatArray:
+    """Return quantiles of the columns of values whose rows have weights: (n_levels, n_columns).
+
+    >>> weighted_quantiles(np.array([[1.0], [3.0], [2.0]]), np.array([0.2, 0.2, 0.6]), (0.5,))
+    array([[2.]])
+    """
+    order = np.argsort(values, axis=0, kind="stable")
+    sorted_values = np.take_along_axis(values, order, axis=0)
+    below = np.cumsum(weights[order], axis=0)
+    found = [np.argmax(below >= level * below[-1], axis=0) for level in levels]
+    return np.array([np.take_along_axis(sorted_values, row[None], axis=0)[0] for row in found])
+
+
 def normal_weights(grid: FloatArray) -> FloatArray:
     """Return the standard Normal density on the grid, normalised to sum 1."""
     density = np.exp(-0.5 * grid**2)

@@ -1,12 +1,13 @@
 """What a history must satisfy, with one set of error messages for every kind of source."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import IntArray
-from globalbandits._validation import as_interval
+from globalbandits._types import FloatArray, IntArray
+from globalbandits._validation import as_float, as_interval
 from globalbandits.errors import FitError
 from globalbandits.fitting.panel.panel import Panel
 
@@ -17,10 +18,17 @@ MAX_ARMS = 100_000  # more arms are refused before their cells fill the memory
 MAX_RARE_ARMS = 50
 RARE_ARM_GROUPS = 5  # an arm with rewards in fewer groups is rare
 
+# The highest reward of a history whose rewards have no highest value, times this number, is the end
+# of the range. Curves are then far from the end, where logits are logarithms.
+UNBOUNDED_FACTOR = 4.0
+
 REWARD_RANGE_NEEDED = (
-    "reward_range is needed for rewards that are not 0 or 1: "
-    "the lowest and highest a reward can ever be"
+    "reward_range is needed for rewards that are not 0 or 1, and are no counts: "
+    "the lowest and highest a reward can ever be; (0, None) if there is no highest"
 )
+
+# The lowest and the highest possible reward; the highest is None if there is none.
+GivenRange = tuple[float, float | None]
 
 
 class RewardCounts(NamedTuple):
@@ -32,16 +40,94 @@ class RewardCounts(NamedTuple):
     outside: int  # finite, and beyond the range
 
 
-def check_reward_range(reward_range: tuple[float, float] | None) -> tuple[float, float]:
+class RewardFacts(NamedTuple):
+    """What decides about the range of finite rewards."""
+
+    lowest: float
+    highest: float
+    whole: bool  # whether all of them are whole numbers
+
+    @property
+    def counts(self) -> bool:
+        """Whether they are counts, such as units sold, with a value above 1."""
+        return self.whole and self.lowest >= 0.0 and self.highest > 1.0
+
+
+def is_unbounded(reward_range: object) -> bool:
+    """Whether the user's range has no highest value: ``(0, None)``."""
+    if not isinstance(reward_range, (tuple, list)) or len(reward_range) != 2:
+        return False
+    return reward_range[1] is None
+
+
+def check_reward_range(reward_range: object) -> tuple[float, float]:
     """Return the range of the rewards; None means that rewards are 0 or 1."""
     if reward_range is None:
         return 0.0, 1.0
     return as_interval("reward_range", reward_range, FitError)
 
 
+def range_of_unbounded(reward_range: GivenRange | None, facts: RewardFacts) -> tuple[float, float]:
+    """Return a range for rewards without a highest value, from the history's highest one.
+
+    >>> range_of_unbounded(None, RewardFacts(0.0, 137.0, True))
+    (0.0, 550.0)
+    """
+    low = 0.0 if reward_range is None else as_float("reward_range", reward_range[0], FitError)
+    if not low <= facts.lowest or not facts.highest > low:
+        raise FitError(
+            f"reward must be at least {low:g} and sometimes above, got rewards from "
+            f"{facts.lowest:g} to {facts.highest:g}"
+        )
+    top = UNBOUNDED_FACTOR * (facts.highest - low)
+    digit = 10.0 ** (math.floor(math.log10(top)) - 1)
+    return low, low + math.ceil(round(top / digit, 9)) * digit
+
+
+def check_trials(reward_range: object, wrong_trials: tuple[int, float] | None) -> None:
+    """Refuse trials that are no counts, and a range beside trials.
+
+    Args:
+        reward_range: The user's range, or None.
+        wrong_trials: Number of the first row with wrong trials, and these; None if all are right.
+    """
+    if reward_range is not None:
+        raise FitError(f"reward_range must be left out where there are trials, got {reward_range}")
+    if wrong_trials is not None:
+        row, trials = wrong_trials
+        raise FitError(f"trials must be whole numbers of at least 0, row {row} has {trials:g}")
+
+
+def wrong_successes(row: int, reward: float, trials: float) -> FitError:
+    """Return the error for a reward that is no number of successes among the trials."""
+    return FitError(
+        f"reward must be a whole number from 0 to the row's trials, row {row} has {reward:g} of "
+        f"{trials:g}"
+    )
+
+
+def row_dispersion(
+    n_rows: FloatArray, trials: FloatArray, successes: FloatArray, squares: FloatArray
+) -> float:
+    """Return how much more rows of one cell vary than single trials would; at least 1.
+
+    It is Pearson's statistic of the rows around the rate of their cell, per degree of freedom.
+
+    Args:
+        n_rows: Number of rows of each cell.
+        trials: Their trials.
+        successes: Their successes.
+        squares: Sum over rows of successes² / trials.
+    """
+    rates = successes / np.maximum(trials, 1.0)
+    found = float((squares - successes * rates).sum())
+    expected = float((np.maximum(n_rows - 1.0, 0.0) * rates * (1.0 - rates)).sum())
+    return max(1.0, found / expected) if expected > 0.0 else 1.0
+
+
 def check_rewards(
     counts: RewardCounts,
-    reward_range: tuple[float, float] | None,
+    reward_range: object,
     dropna: bool,
     first_row: Callable[[str], tuple[int, float]],
 ) -> None:

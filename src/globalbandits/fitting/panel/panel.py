@@ -18,7 +18,8 @@ class Panel:
     """Statistics per group and arm, with rewards on the unit scale of their range.
 
     Attributes:
-        counts: Number of rewards: shape (n_groups, n_arms). Whole numbers, as floats.
+        counts: Number of rewards: shape (n_groups, n_arms). Whole numbers, as floats; trials are
+            divided by the dispersion.
         sums: Sum of the rewards, (r - low) / (high - low) each.
         squares: Sum of their squares.
         groups: The groups' names.
@@ -27,6 +28,9 @@ class Panel:
         binary: Whether every reward is one of these two.
         arm_name: Name of the column of the arms.
         dropped: Number of rows left out because their reward was missing.
+        rounds_per_row: Rounds in a row of the history: the mean number of trials, else 1.
+        dispersion: How much more rows with trials vary than single trials would; at least 1.
+        unbounded: Whether rewards have no highest value; the end of the range is then a guess.
     """
 
     counts: FloatArray
@@ -38,6 +42,9 @@ class Panel:
     binary: bool
     arm_name: str = "arm"
     dropped: int = 0
+    rounds_per_row: float = 1.0
+    dispersion: float = 1.0
+    unbounded: bool = False
 
     @property
     def n_groups(self) -> int:
@@ -51,8 +58,13 @@ class Panel:
 
     @property
     def n_rewards(self) -> int:
-        """Number of rewards."""
-        return int(self.counts.sum())
+        """Number of rewards, or of trials."""
+        return round(float(self.counts.sum()) * self.dispersion)
+
+    @property
+    def with_trials(self) -> bool:
+        """Whether a row of the history has several trials."""
+        return self.rounds_per_row != 1.0
 
     @cached_property
     def tried(self) -> BoolArray:
@@ -126,6 +138,9 @@ def panels_from_totals(
     arm_name: str,
     dropped: int = 0,
     with_late: bool = False,
+    rounds_per_row: float = 1.0,
+    dispersion: float = 1.0,
+    unbounded: bool = False,
 ) -> tuple[Panel, Panel | None]:
     """Build the panel of all rewards, and the panel of the late ones if they were separated.
 
@@ -139,6 +154,10 @@ def panels_from_totals(
         arm_name: Name of the column of the arms.
         dropped: Number of rows without a reward.
         with_late: Whether to return the second panel.
+        rounds_per_row: Mean number of trials of a row; 1 for single rewards.
+        dispersion: Of rows with trials. Trials that vary D times as much as chance tell as much
+            as a D-th of them (quasi-likelihood).
+        unbounded: Whether rewards have no highest value.
     """
     whole, late = (
         Panel(
@@ -151,7 +170,10 @@ def panels_from_totals(
             binary=binary,
             arm_name=arm_name,
             dropped=dropped,
+            rounds_per_row=rounds_per_row,
+            dispersion=dispersion,
+            unbounded=unbounded,
         )
-        for counts, sums, squares in totals
+        for counts, sums, squares in totals / dispersion
     )
     return whole, late if with_late else None

@@ -15,13 +15,20 @@ from globalbandits._validation import as_list, require
 from globalbandits.errors import FitError
 from globalbandits.fitting.panel.checks import (
     REWARD_RANGE_NEEDED,
+    GivenRange,
     RewardCounts,
+    RewardFacts,
     check_arms_repeat,
     check_column_names,
     check_reward_range,
     check_rewards,
+    check_trials,
+    is_unbounded,
     missing_value,
     no_rows,
+    range_of_unbounded,
+    row_dispersion,
+    wrong_successes,
 )
 from globalbandits.fitting.panel.panel import Panel, panels_from_totals
 
@@ -40,18 +47,19 @@ class HistoryColumns(NamedTuple):
     arm: str
     reward: str | None
     time: str | None = None
-    reward_range: tuple[float, float] | None = None
+    reward_range: GivenRange | None = None
     dropna: bool = False
+    trials: str | None = None
 
     @property
     def names(self) -> list[str]:
         """The names of the columns, without those that are None."""
-        every = (self.group, self.arm, self.reward, self.time)
+        every = (self.group, self.arm, self.reward, self.time, self.trials)
         return [name for name in every if name is not None]
 
 
 def panels_from_rows(frame: Any, columns: HistoryColumns) -> tuple[Panel, Panel | None]:
-    """Aggregate a history with one reward per row.
+    """Aggregate a history with one reward per row, or with the successes of several trials.
 
     Args:
         frame: A frame of pandas, Polars, PyArrow or DuckDB, or a dict of arrays.
@@ -67,15 +75,25 @@ def panels_from_rows(frame: Any, columns: HistoryColumns) -> tuple[Panel, Panel 
         >>> panel.arms, panel.counts.tolist()
         ((2, 3), [[1.0, 1.0], [1.0, 0.0]])
     """
-    arrays = read_columns(frame, columns.names)
-    if arrays[0].size == 0:
+    found_columns = dict(zip(columns.names, read_columns(frame, columns.names), strict=True))
+    assert columns.reward is not None
+    if found_columns[columns.group].size == 0:
         raise no_rows()
-    rewards = as_numbers("reward", arrays[2])
-    late = late_rows(arrays[3]) if columns.time is not None else None
-    low, high = check_reward_range(columns.reward_range)
-    group_codes, groups = encode("group", arrays[0])
-    arm_codes, arms = encode("arm", arrays[1])
+    rewards = as_numbers("reward", found_columns[columns.reward])
+    late = late_rows(found_columns[columns.time]) if columns.time is not None else None
+    group_codes, groups = encode("group", found_columns[columns.group])
+    arm_codes, arms = encode("arm", found_columns[columns.arm])
     check_arms_repeat(group_codes, arm_codes, len(arms))
+    if columns.trials is not None:
+        trials = as_numbers("trials", found_columns[columns.trials])
+        rows = TrialRows(group_codes, arm_codes, rewards, trials, late)
+        return _panels_of_trials(rows, groups, arms, columns)
+    reward_range = columns.reward_range
+    facts = reward_facts(rewards)
+    unbounded = is_unbounded(reward_range) or (reward_range is None and facts.counts)
+    if unbounded:
+        reward_range = range_of_unbounded(reward_range, facts)
+    low, high = check_reward_range(reward_range)
     totals = np.zeros((2, 3, len(groups), len(arms)))
     counts = np.zeros(len(RewardCounts._fields), np.int64)
     for start in range(0, rewards.size, BLOCK_ROWS):
@@ -98,7 +116,7 @@ def panels_from_rows(frame: Any, columns: HistoryColumns) -> tuple[Panel, Panel 
         row = int(np.argmax(found_wrong))
         return row, float(rewards[row])
 
-    check_rewards(found, columns.reward_range, columns.dropna, first_row)
+    check_rewards(found, reward_range, columns.dropna, first_row)
     return panels_from_totals(
         totals,
         groups,
@@ -108,6 +126,70 @@ def panels_from_rows(frame: Any, columns: HistoryColumns) -> tuple[Panel, Panel 
         arm_name=columns.arm,
         dropped=found.missing,
         with_late=late is not None,
+        unbounded=unbounded,
+    )
+
+
+class TrialRows(NamedTuple):
+    """Rows with the successes of several trials each."""
+
+    groups: IntArray  # codes
+    arms: IntArray  # codes
+    successes: FloatArray
+    trials: FloatArray
+    late: BoolArray | None
+
+
+def _panels_of_trials(
+    rows: TrialRows, groups: list[Any], arms: list[Any], columns: HistoryColumns
+) -> tuple[Panel, Panel | None]:
+    """Return the panels of rows with trials: every trial is a reward of 0 or 1."""
+    successes, trials = rows.successes, rows.trials
+    right = np.isfinite(trials) & (trials >= 0.0) & (trials == np.floor(trials))
+    place = int(np.argmin(right))
+    check_trials(columns.reward_range, None if right.all() else (place, float(trials[place])))
+    missing = np.isnan(successes)
+    if missing.any() and not columns.dropna:
+        raise FitError(f"reward must be finite, row {int(np.argmax(missing))} has nan")
+    counted = ~missing
+    right = (successes >= 0.0) & (successes <= trials) & (successes == np.floor(successes))
+    if not right[counted].all():
+        place = int(np.argmax(counted & ~right))
+        raise wrong_successes(place, float(successes[place]), float(trials[place]))
+    size, cells = len(groups) * len(arms), rows.groups * len(arms) + rows.arms
+
+    def per_cell(values: FloatArray, chosen: BoolArray) -> FloatArray:
+        return np.bincount(cells[chosen], values[chosen], size).astype(np.float64)
+
+    totals = np.zeros((2, 3, len(groups), len(arms)))
+    parts = [counted] if rows.late is None else [counted, counted & rows.late]
+    for total, part in zip(totals, parts, strict=False):
+        total[0] = per_cell(trials, part).reshape(total[0].shape)
+        total[1] = total[2] = per_cell(successes, part).reshape(total[0].shape)
+    used = counted & (trials > 0.0)
+    squares = per_cell(successes**2 / np.maximum(trials, 1.0), used)
+    n_rows = per_cell(np.ones(trials.size), used)
+    return panels_from_totals(
+        totals,
+        groups,
+        arms,
+        reward_range=(0.0, 1.0),
+        binary=True,
+        arm_name=columns.arm,
+        dropped=int(missing.sum()),
+        with_late=rows.late is not None,
+        rounds_per_row=float(trials[used].mean()) if used.any() else 1.0,
+        dispersion=row_dispersion(n_rows, totals[0, 0].ravel(), totals[0, 1].ravel(), squares),
+    )
+
+
+def reward_facts(rewards: FloatArray) -> RewardFacts:
+    """Return what decides about the range of the finite rewards."""
+    finite = rewards[np.isfinite(rewards)]
+    if finite.size == 0:
+        return RewardFacts(0.0, 0.0, False)
+    return RewardFacts(
+        float(finite.min()), float(finite.max()), bool((finite == np.floor(finite)).all())
     )
 
 
@@ -116,7 +198,7 @@ def panel_from_table(
     *,
     group: str,
     arm: str,
-    reward_range: tuple[float, float] | None = None,
+    reward_range: GivenRange | None = None,
 ) -> Panel:
     """Read a table with one row per group and arm and the columns n, mean and variance.
 
@@ -132,6 +214,8 @@ def panel_from_table(
     group_column, arm_column, n_column, mean_column = read_columns(table, [group, arm, "n", "mean"])
     n, mean = as_numbers("n", n_column), as_numbers("mean", mean_column)
     _check_each(n, (n >= 0) & (n == np.floor(n)) & np.isfinite(n), "n", "be a whole number")
+    rule = "have a highest value where rows are aggregated"
+    require(not is_unbounded(reward_range), "reward_range", rule, reward_range, FitError)
     low, high = check_reward_range(reward_range)
     used = n > 0
     _check_each(mean, np.isfinite(mean) | ~used, "mean", "be finite")

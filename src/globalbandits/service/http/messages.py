@@ -49,6 +49,8 @@ class SettingsIn(Incoming, rename=None):
     late: Late | UnsetType = UNSET
     sticky_seconds: Annotated[float, Meta(gt=0, le=316224000)] | UnsetType | None = UNSET
     delay: dict[str, Any] | UnsetType | None = UNSET
+    withdrawn: list[Arm] | UnsetType = UNSET
+    arms: list[Arm] | UnsetType = UNSET  # those to show from now on: others are withdrawn
 
 
 class BanditIn(SettingsIn):

@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from globalbandits.service.log.settings import (
     arm_index,
     canonical_json,
     plain_arm,
+    withdrawn_arms,
 )
 from globalbandits.service.stores.records import (
     CORRECTION,
@@ -85,6 +86,8 @@ class Bandit:
         settings = Settings.from_log(first.body)
         model, policy = settings.build()
         self.learner = Learner(policy, model, seed=row.seed, compiled=compiled)
+        if settings.withdrawn:
+            self.learner = with_settings(self.learner, settings, compiled)
         self.values: list[Any] = []
         self.shown: list[int] = []
         self._use_settings(first.number, settings)
@@ -177,7 +180,9 @@ class Bandit:
                 drawn = self._generators.request_rng(key, "held back").random()
                 if drawn < held_back:
                     return self._incumbent, "held back"
-        allowed = range(self.learner.model.n_arms) if self._allowed is None else self._allowed
+        allowed: Sequence[int] = range(self.learner.model.n_arms)
+        if self._allowed is not None:
+            allowed = self._allowed
         limits = self.learner.admissible()
         if limits is not None:
             # The settings can only restrict the policy's limits further. If nothing is left, the
@@ -292,7 +297,13 @@ class Bandit:
         self.values = [plain_arm(arm) for arm in model.arms]
         self.shown += [0] * (model.n_arms - len(self.shown))
         self._incumbent = arm_index(model, settings.incumbent)
-        self._allowed = allowed_arms(model, settings.limits)
+        gone = withdrawn_arms(model, settings.withdrawn)
+        within = allowed_arms(model, settings.limits)
+        if gone:
+            # Withdrawn arms are not shown, as those outside the limits.
+            every = range(model.n_arms) if within is None else within
+            within = [arm for arm in every if arm not in gone]
+        self._allowed = within
 
     def check_change(self, changes: dict[str, Any]) -> Settings:
         """The settings after a change, if it keeps everything that was learned.
@@ -358,7 +369,7 @@ def _several(event: Event) -> int | None:
 def with_settings(learner: Learner, settings: Settings, compiled: bool | None) -> Learner:
     """A learner with the same data under other settings.
 
-    Arms may be added behind the present ones, whose numbers are in the log.
+    Arms may be added behind the present ones, whose numbers are in the log, and withdrawn.
 
     Raises:
         StateError: if the arms or the curves differ.
@@ -371,6 +382,9 @@ def with_settings(learner: Learner, settings: Settings, compiled: bool | None) -
             learner = learner.with_model(model)
     if model is not learner.model:
         learner = Learner.restore(learner.policy, model, learner.state(), compiled=compiled)
+    gone = withdrawn_arms(model, settings.withdrawn)
+    if gone != set(learner.withdrawn):
+        learner = learner.with_model(withdraw=[model.arms[arm] for arm in sorted(gone)])
     return learner if policy == learner.policy else learner.with_policy(policy)
 
 

@@ -12,6 +12,7 @@ from globalbandits._rewards import as_unit
 from globalbandits._validation import (
     as_float,
     as_integer,
+    as_list,
     as_positive,
     require,
     require_known,
@@ -19,10 +20,10 @@ from globalbandits._validation import (
 )
 from globalbandits.environments import Delay
 from globalbandits.errors import ServiceError
-from globalbandits.model import AnyModel
+from globalbandits.model import AnyModel, ContextModel
 from globalbandits.model.files import MOST_ARMS
 from globalbandits.model.files import build_model as model_from_data
-from globalbandits.policies.base import Policy
+from globalbandits.policies.base import Policy, require_masks
 
 MODES = ("live", "shadow", "paused")
 LATE_RULES = ("accept", "refuse")
@@ -47,7 +48,7 @@ class Settings:
 
     Args:
         model: the reward model as a dict. A change must keep the arms and the curves; a cost may
-            change, and arms may be added behind the others.
+            change, and arms may be added behind the others. A model with contexts is refused.
         policy: the policy as a dict.
         mode: ``live`` shows the chosen arm; ``shadow`` shows the incumbent; ``paused`` makes no new
             decisions but still learns rewards.
@@ -66,6 +67,8 @@ class Settings:
         delay: the law of the delay of rewards, in seconds, such as ``{"kind": "geometric", "mean":
             7200}``. Decisions then use open decisions as evidence, by their age. It needs a grid
             policy, rewards that are 0 or 1, and ``deadline_seconds``.
+        withdrawn: the values of the arms that are no longer shown. Their rewards remain as
+            evidence, and late rewards are learned.
     """
 
     model: Mapping[str, Any]
@@ -80,6 +83,7 @@ class Settings:
     late: str = "accept"
     sticky_seconds: float | None = None
     delay: Mapping[str, Any] | None = None
+    withdrawn: tuple[Any, ...] = ()
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> "Settings":
@@ -104,13 +108,37 @@ class Settings:
         return Settings(**json.loads(body))
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as a plain dict."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        """The settings as a plain dict; ``withdrawn`` only if some arm is."""
+        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        if not self.withdrawn:
+            del found["withdrawn"]
+        return found
 
     def changed(self, changes: Mapping[str, Any]) -> "Settings":
-        """Replace some settings and check the result."""
+        """Replace some settings and check the result.
+
+        ``arms`` is a short form: the values of the arms to show from now on. New ones are added
+        behind the others, and those that are missing are withdrawn.
+        """
         require(isinstance(changes, Mapping), "changes", "be a dict", changes, ServiceError)
-        return Settings.from_dict(self.to_dict() | dict(changes))
+        given = dict(changes)
+        if "arms" in given:
+            for key in ("model", "withdrawn"):
+                rule = "be left out where arms is given"
+                require(key not in given, key, rule, given.get(key), ServiceError)
+            given |= self._with_arms(given.pop("arms"))
+        return Settings.from_dict(self.to_dict() | given)
+
+    def _with_arms(self, arms: Any) -> dict[str, Any]:
+        """The model and the withdrawn arms if these arms are shown from now on."""
+        model, _ = self.build()
+        listed = as_list("arms", arms, "be a list of the arms' values", ServiceError)
+        require(len(listed) > 0, "arms", "have at least one value", arms, ServiceError)
+        old = [plain_arm(arm) for arm in model.arms]
+        new = [value for value in listed if value not in old]
+        gone = [value for value in old if value not in listed]
+        changed = dict(self.model) | ({"arms": old + new} if new else {})
+        return {"model": changed, "withdrawn": gone}
 
     def _check_delay(self, model: Any, policy: Policy) -> None:
         given = isinstance(self.delay, Mapping)
@@ -142,7 +170,8 @@ class Settings:
             GlobalBanditsError: naming the parameter, the rule and the value.
         """
         model, policy = self.build()
-        policy.setup(model)
+        if not isinstance(model, ContextModel):
+            policy.setup(model)
         for name, allowed in (("mode", MODES), ("late", LATE_RULES)):
             require_known(name, getattr(self, name), allowed, ServiceError)
         share = as_float("held_back", self.held_back, ServiceError)
@@ -150,8 +179,17 @@ class Settings:
         needed = self.mode == "shadow" or share > 0.0
         rule = "be an arm in shadow mode and where decisions are held back"
         require(not needed or self.incumbent is not None, "incumbent", rule, None, ServiceError)
-        arm_index(model, self.incumbent)
-        allowed_arms(model, self.limits)
+        plain = not isinstance(model, ContextModel)
+        require(plain, "model", "have no contexts in the service", model, ServiceError)
+        gone = withdrawn_arms(model, self.withdrawn)
+        if gone:
+            require_masks(policy, policy.rules_of(policy.setup(model)))
+        incumbent = arm_index(model, self.incumbent)
+        rule = "be an arm that is not withdrawn"
+        require(incumbent not in gone, "incumbent", rule, self.incumbent, ServiceError)
+        shown = allowed_arms(model, self.limits)
+        left = shown is None or not set(shown) <= gone
+        require(left, "limits", "leave an arm that is not withdrawn", self.limits, ServiceError)
         if self.largest_step is not None:
             as_integer("largest_step", self.largest_step, 1, ServiceError, maximum=MOST_ARMS)
         if self.deadline_seconds is not None:
@@ -197,6 +235,15 @@ def allowed_arms(model: AnyModel, limits: Any) -> list[int] | None:
     found = [arm for arm, value in enumerate(values) if low <= value <= high]
     require(len(found) > 0, "limits", f"leave one of the arms {show(values)}", limits, ServiceError)
     return found
+
+
+def withdrawn_arms(model: AnyModel, values: Any) -> set[int]:
+    """The indices of the arms that are no longer shown; some arm must be left."""
+    listed = as_list("withdrawn", values, "be a list of the arms' values", ServiceError)
+    found = {arm_index(model, value, "withdrawn") for value in listed}
+    gone = {arm for arm in found if arm is not None}
+    require(len(gone) < model.n_arms, "withdrawn", "leave an arm to show", values, ServiceError)
+    return gone
 
 
 def plain_arm(arm: Any) -> Any:
