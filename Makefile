@@ -52,7 +52,7 @@ soak: $(TOOLS) ## what is too long for every change: more mutations, more fuzz, 
 		tests/policies/learner/test_mutations.py tests/evidence/test_saved_state.py tests/cli/test_fuzz.py \
 		tests/model/test_expressions.py tests/model/test_descriptions.py tests/service/test_fuzz.py
 	GLOBALBANDITS_SOAK=1 $(BIN)/pytest --timeout 7200 tests/fitting/test_files.py \
-		tests/evidence/test_agreement.py tests/evidence/test_earnings.py \
+		tests/evidence/test_agreement.py tests/evidence/test_earnings.py tests/evidence/test_power.py \
 		tests/policies/structured/test_any_shape.py tests/policies/several/test_policies.py tests/service/test_kill.py \
 		tests/service/test_against_oracle.py tests/service/test_openapi.py \
 		tests/service/test_server_kill.py tests/service/test_replicas.py

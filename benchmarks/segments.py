@@ -6,6 +6,7 @@ learner per segment and with one that ignores the segments.
 """
 
 import argparse
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,9 @@ def segments(worlds: int, horizon: int, errors: float) -> None:
         def profit(sold, price, here):  # type: ignore[no-untyped-def]
             return (price - 0.5) / 3.5 * sold
 
-        model = gb.VectorModel(mean, prices, box, contexts=numbers, value=profit)
+        # With contexts the class returns a `ContextModel`, which its signature does not say.
+        build: Any = gb.VectorModel
+        model = build(mean, prices, box, contexts=numbers, value=profit)
         truth = np.clip(model.means(theta) + errors * rng.standard_normal((4, 8)), 0.005, 0.995)
         noise = gb.BernoulliNoise()
         pooled = gb.Elastic(horizon=horizon)

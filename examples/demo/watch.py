@@ -93,7 +93,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     server, address = start(given.db, given.port)
     try:
-        with gb.Client(address, total=30) as client:
+        with gb.Client(address, total=120) as client:  # a busy machine builds models slowly
             for name, (spec, _) in WORLDS.items():
                 client.create(name, spec)
             print(f"open {address}/ and watch; stop with Ctrl-C", flush=True)

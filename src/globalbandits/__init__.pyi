@@ -107,6 +107,7 @@ from .policies.linear.uncertainty_ellipsoid import UncertaintyEllipsoid as Uncer
 from .policies.paper.buw import BUW as BUW
 from .policies.paper.nonstationary_wagp import NonStationaryWAGP as NonStationaryWAGP
 from .policies.paper.wagp import WAGP as WAGP
+from .policies.structured.dose_escalation import DoseEscalation as DoseEscalation
 from .policies.structured.grid_greedy import GridGreedy as GridGreedy
 from .policies.structured.grid_plug_in import GridPlugIn as GridPlugIn
 from .policies.structured.grid_thompson import GridThompson as GridThompson

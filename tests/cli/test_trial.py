@@ -17,9 +17,9 @@ def test_the_example(capsys, monkeypatch, tmp_path):
     figure = tmp_path / "shares.png"
     assert run(["trial", "--runs", "20", "--plot", str(figure)]) == 0
     out = capsys.readouterr().out
-    for text in ("as guessed: recommended dose, % of 20 runs", "all too toxic", "CRM", "WAGP"):
+    for text in ("as guessed: recommended dose, % of 20 trials", "all too toxic", "CRM", "WAGP"):
         assert text in out
-    assert "exceeded: % of runs with more than 12" in " ".join(out.split())
+    assert "exceeded: % of trials with more than 12" in " ".join(out.split())
     assert "…" not in out  # nothing is cut at 80 columns
     lines = [line for line in out.splitlines() if not line.startswith("The figure")]
     assert max(map(len, lines)) <= 80

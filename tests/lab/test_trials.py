@@ -5,7 +5,7 @@ import pytest
 
 import globalbandits as gb
 from benchmarks.overlapping_trials import SCENARIOS, play_overlapping
-from globalbandits.lab.report.protocol_report import designs_of, write_protocol
+from globalbandits.lab.report.protocol_report import write_protocol
 from globalbandits.lab.report.trial_tables import draw_trial
 from globalbandits.lab.trials import load_trial, parse_trial, play_trial
 from tests.oracles.crm import PlainCRM, play
@@ -28,13 +28,13 @@ def test_every_decision_is_that_of_the_restricted_crm(size, intercept):
     else:
         model = gb.dose.skeleton_logistic(SKELETON, intercept, target=target, domain=(-6.0, 6.0))
     n_agreed = 0
-    for truth in load_trial().worlds.values():
+    for truth in load_trial().scenarios.values():
         learner = gb.Learner(gb.Limited(INNER, cohort=size), model, seed=0)
         treated, events = np.zeros((1, 6)), np.zeros((1, 6))
         dose = 0
         for _ in range(36 // size):
             assert [learner.select() for _ in range(size)] == [dose] * size
-            outcomes = (rng.random(size) < truth.true_means()[dose]).astype(float)
+            outcomes = (rng.random(size) < truth[dose]).astype(float)
             learner.update([dose] * size, outcomes)
             treated[0, dose] += size
             events[0, dose] += outcomes.sum()
@@ -60,9 +60,10 @@ def test_selection_shares_are_those_of_the_plain_crm():
     """Two Monte Carlo studies with random numbers of their own; four standard errors."""
     design, rng, runs = PlainCRM(SKELETON, TARGET, n_points=301), np.random.default_rng(11), 3000
     crm = gb.Limited(gb.GridPlugIn(cells=300, prior_variance=1.34), cohort=3, whole_cohorts=True)
-    for name, world in load_trial().worlds.items():
+    for name, rates in load_trial().scenarios.items():
+        world = gb.Environment(MODEL, truth=rates, noise=gb.BernoulliNoise())
         ours = gb.simulate(world, {"CRM": crm}, 36, runs=runs, seed=2, checkpoints=1)
-        chosen, treated = play(design, world.true_means(), runs, 12, 3, rng)
+        chosen, treated = play(design, rates, runs, 12, 3, rng)
         for arm, share in enumerate(ours.selection().loc["CRM"].to_numpy()):
             other = np.mean(chosen == arm)
             middle = (share + other) / 2
@@ -77,12 +78,12 @@ def test_selection_shares_are_those_of_the_plain_crm():
 def test_the_example_says_what_it_should(tmp_path):
     played = play_trial(load_trial(), runs=300)
     table = played.table()
-    assert table.shape == (10, 6 + 1 + 5)
+    assert table.shape == (20, 6 + 1 + 5)
     shares = table[[*load_trial().doses, "none"]]
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     toxic = table.loc["all too toxic", "CRM"]
     assert toxic["none"] > 0.8
-    assert toxic["decisions"] < 20
+    assert toxic["patients"] < 20
     right = table.loc["as guessed", "CRM"]
     assert right["correct"] == right["20 mg"] > 0.5
     assert right["above"] < 0.3
@@ -91,7 +92,7 @@ def test_the_example_says_what_it_should(tmp_path):
 
 SPEC = {
     "target": 0.25,
-    "decisions": 6,
+    "patients": 6,
     "model": {"family": "dose.power", "arms": [0.1, 0.3]},
     "designs": {"one": {"policy": "wagp"}},
     "scenarios": {"a": [0.1, 0.3]},
@@ -111,17 +112,17 @@ def test_a_small_trial():
     seen = []
     played = play_trial(parse_trial(SPEC), runs=5, tick=seen.append)
     assert seen == ["a"]
-    assert "stopped" not in played.table()
+    assert played.results["a"]["one"].reasons == {"all patients": 1.0}
     assert played.trial.more_than == 2
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"patients": 3}, "trial must have keys among decisions, .* got 'patients'"),
+        ({"decisions": 3}, "trial must have keys among designs, .* got 'decisions'"),
         ({"target": None}, "target must be a number, got None"),
         ({"target": 1.5}, "target must .* got 1.5"),
-        ({"decisions": 0}, "decisions must be at least 1, got 0"),
+        ({"patients": 0}, "patients must be at least 1, got 0"),
         ({"runs": 0}, "runs must be at least 1, got 0"),
         ({"model": 3}, "model must have family and arms, got 3"),
         (
@@ -134,13 +135,19 @@ def test_a_small_trial():
         ),
         ({"designs": {}}, "designs must be a table with at least one entry"),
         ({"designs": {"one": {"policy": "x"}}}, "policy must be one of"),
+        ({"designs": {"one": {"design": "x"}}}, r"designs\.one must be one of .* got 'x'"),
+        ({"designs": {"one": {}}}, r"designs\.one must have a policy or a design, got"),
+        (
+            {"designs": {"one": {"design": "boin", "lower": 1}}},
+            r"designs\.one: a parameter of boin must be one of .* got 'lower'",
+        ),
         (
             {"designs": {"one": {"policy": "limited", "high": 5}}},
             "high must be at most 1, the last arm, got 5",
         ),
         ({"scenarios": [1]}, "scenarios must be a table with at least one entry"),
-        ({"scenarios": {"a": [0.1]}}, r"truth must be 2 means, one per arm, got \[0.1\]"),
-        ({"scenarios": {"a": [0.1, 1.2]}}, r"reward range \[0, 1\], got 1.2"),
+        ({"scenarios": {"a": [0.1]}}, r"truth must be 2 rates, one per dose, got \[0.1\]"),
+        ({"scenarios": {"a": [0.1, 1.2]}}, r"truth must be 2 rates, one per dose, got"),
         ({"doses": ["a", "a"]}, "doses must be 2 different labels, got"),
         ({"stop": 3}, "stop must have keys among"),
         ({"stop": {"below": 3}}, "stop must have keys among"),
@@ -159,15 +166,47 @@ def test_a_file_that_cannot_be_is_refused(change, message):
 def test_the_report_has_what_a_protocol_contains(tmp_path):
     trial = load_trial()
     page = write_protocol(trial, tmp_path / "protocol.html", runs=40).read_text("utf-8")
-    for text in ("20 mg", "as guessed", "benchmark: recommended", "3+3: DLTs", "BOIN: patients"):
+    texts = ("20 mg", "as guessed", "benchmark: recommended", "3+3: DLTs", "BOIN: patients")
+    for text in (*texts, "CRM: overdosed", "<svg", "Decisions after", "too high", "numpy"):
         assert text in page
     # All pathways of three cohorts of each design, until a stop.
-    n_pathways = sum(len(each.pathways(3)) for each in designs_of(trial).values())
+    n_pathways = sum(len(each.pathways(3)) for each in trial.designs.values())
     assert page.count('<th scope="row">5 mg</th>') >= n_pathways > 60
     again = write_protocol(trial, tmp_path / "again.html", runs=40)
     assert again.read_text("utf-8") == page
     other = parse_trial(SPEC | {"doses": ["a < b", "c"]})
     assert "a &lt; b" in write_protocol(other, tmp_path / "other.html", runs=5).read_text("utf-8")
+
+
+def test_designs_of_the_catalogue_in_a_file(tmp_path):
+    """BLRM, TITE-CRM and the keyboard, without a model of the trial."""
+    spec = {
+        "target": 0.25,
+        "patients": 12,
+        "designs": {
+            "BLRM": {
+                "design": "blrm",
+                "amounts": [10.0, 20.0],
+                "reference": 20.0,
+                "prior_mean": [-1.0, 0.0],
+                "prior_sd": [2.0, 1.0],
+                "overdose": [0.33, 0.25],
+            },
+            "TITE": {"design": "tite_crm", "guesses": [0.1, 0.3], "window": 28, "every": 14},
+            "keyboard": {"design": "keyboard", "half_width": 0.04},
+        },
+        "stop": {"at_any": 9},
+        "scenarios": {"a": [0.1, 0.3]},
+    }
+    trial = parse_trial(spec)
+    assert trial.doses == ("dose 1", "dose 2")
+    assert trial.designs["BLRM"].stop.at_any == 9
+    found = play_trial(trial, runs=50).results["a"]
+    assert {len(one.patients) for one in found.values()} == {50}
+    page = write_protocol(trial, tmp_path / "page.html", runs=20).read_text("utf-8")
+    assert "keyboard: patients" in page
+    with pytest.raises(gb.ScenarioError, match="model must be given for a design with a policy"):
+        parse_trial(spec | {"designs": {"one": {"policy": "ucb1"}}})
 
 
 def test_what_is_missing_is_named(tmp_path):
@@ -181,6 +220,6 @@ def test_an_interrupted_trial_interrupts(monkeypatch):
     def interrupted(*arguments, runs, **options):
         return gb.simulate(*arguments, runs=runs - 1, **options)
 
-    monkeypatch.setattr("globalbandits.lab.trials.simulate", interrupted)
+    monkeypatch.setattr("globalbandits.trial.design.simulate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         play_trial(load_trial(), runs=3)

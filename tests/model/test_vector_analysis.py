@@ -96,6 +96,10 @@ def test_three_numbers_of_one_curve_are_hardly_learned():
         "top * expit(level - slope*arm)", PRICES, {**LOGIT_BOX, "top": (0.3, 1.0)}
     )
     assert model.identification().plays[0] > 20_000
+    assert any(
+        remark.startswith("three numbers of one curve are hardly ever learned")
+        for remark in model.remarks
+    )
 
 
 def test_a_parameter_that_hardly_matters_gets_a_remark():

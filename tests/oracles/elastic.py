@@ -15,6 +15,7 @@ SHORT = np.array([0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003])
 NEAR, FAR = 0.97, 0.03  # how often an exception is near or far from its curve
 Z_FAR = 0.1
 BADLY = 0.5  # the error in log-odds of a near exception
+TESTED = (0.25, 0.5, 1)  # the errors in log-odds that a test looks for
 SLIGHTLY = 0.127  # the error in log-odds that the floor allows for
 
 
@@ -41,6 +42,17 @@ def kl(x, p):
     return successes + (0 if x == 1 else (1 - x) * np.log((1 - x) / (1 - p)))
 
 
+def beyond(curves):
+    """The curves, continued on tangents of their log-odds by up to 2, over one domain each side."""
+    p = np.clip(curves, 1e-4, 1 - 1e-4)
+    log_odds = np.log(p / (1 - p))
+    slopes = 2016 / 20 * (log_odds[20] - log_odds[0]), 2016 / 20 * (log_odds[-1] - log_odds[-21])
+    far = (np.arange(504) + 0.5)[:, None] / 504  # in lengths of the domain
+    before = log_odds[0] + np.clip(-far[::-1] * slopes[0], -2, 2)
+    after = log_odds[-1] + np.clip(far * slopes[1], -2, 2)
+    return np.concatenate([1 / (1 + np.exp(-before)), curves, 1 / (1 + np.exp(-after))])
+
+
 def variance_of_error(m, log_odds):
     """The square of what the mean m gains if its log-odds rise by so much."""
     odds = math.exp(log_odds) * m / (1 - m) if m < 1 else math.inf
@@ -51,7 +63,10 @@ def variance_of_error(m, log_odds):
 
 
 class Elastic:
-    """One learner; ``curves`` is (2000, n_arms), the means at the middles of 2,000 cells."""
+    """One learner; ``curves`` is (2016, n_arms), the means at the middles of 2,016 cells.
+
+    Outside of the domain there are 504 wider cells on either side.
+    """
 
     def __init__(
         self,
@@ -66,7 +81,7 @@ class Elastic:
         proved=False,
     ):
         self.proved = proved
-        self.curves, self.T = curves, horizon
+        self.curves, self.T = beyond(curves), horizon
         self.K = curves.shape[1]
         short = 1 if horizon is None else min(1, horizon / 1e4)
         self.eager = 0.5 + 0.5 * short
@@ -75,8 +90,10 @@ class Elastic:
         self.pi = (0.12 * short if exception is None else exception) / self.K
         self.eps = (0.36 * short if caution is None else caution) / self.K
         part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)
-        line = np.interp((np.arange(2000) + 0.5) / 2000, (np.arange(m) + 0.5) / m, part)
-        self.log_theta = np.log(np.maximum(1e-6, line))
+        line = np.interp((np.arange(2016) + 0.5) / 2016, (np.arange(m) + 0.5) / m, part)
+        line = np.maximum(1e-6, line)
+        ends = [np.full(504, 4 * 0.05 * max(1e-6, part[end])) for end in (0, -1)]
+        self.log_theta = np.log(np.concatenate([ends[0], line, ends[1]]))
         r = np.ones(self.K) if arm_errors is None else np.array(arm_errors)
         self.relative = r**2
         self.rewards = [[] for _ in range(self.K)]
@@ -150,9 +167,9 @@ class Elastic:
         self.renewed = [len(x) for x in self.rewards]
 
     def guess(self):
-        """The curves' and the arms' means: Bernoulli rewards, every 50th cell, at most 100 each."""
-        few = self.curves[25::50]
-        log = self.log_theta[25::50].copy()
+        """The curves' and the arms' means: Bernoulli rewards, every 75th cell, at most 100 each."""
+        few = self.curves[37::75]
+        log = self.log_theta[37::75].copy()
         for k, x in enumerate(self.rewards):
             if x:
                 p = np.clip(few[:, k], 1e-4, 1 - 1e-4)
@@ -200,15 +217,39 @@ class Elastic:
                 index = centre + math.sqrt(rest) * psi_log(self.H * rest / v)
             else:
                 m = np.sum(self.p * mean)
-                for far, (_, q, own, rest) in enumerate(kinds):
-                    times = q * self.HG
-                    if far and n > 0 and np.mean(self.rewards[k]) < np.sum(self.p * self.M[k]):
-                        times *= min(1, self.root[k] * self.HG / 1e4)
-                    centre = (m + times**2 * own) / (1 + times**2)
-                    index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
+                index = max(index, self.tested(k, m))
+                _, q, own, rest = kinds[1]
+                times = q * self.HG
+                if n > 0 and np.mean(self.rewards[k]) < np.sum(self.p * self.M[k]):
+                    times *= min(1, self.root[k] * self.HG / 1e4)
+                centre = (m + times**2 * own) / (1 + times**2)
+                index = max(index, centre + math.sqrt(rest) * psi_log(times * rest / v))
         if n > 0:
             index = min(max(index, self.floor(k)), self.ceiling(k))
         return self.prove(k, index) if self.proved else index
+
+    def tested(self, k, mean):
+        """The worth of another arm at which the test of this one breaks even, by bisection."""
+        n, x = len(self.rewards[k]), np.mean(self.rewards[k] or [0])
+        m = min(max(np.sum(self.p * self.M[k]), 1e-4), 1 - 1e-4)
+        coins = self.mixed(k, self.bound[k], n * x * (1 - x))
+        share = coins / (self.v[k] / n + self.spread(k)) if n else 0
+        gains = []
+        for error in TESTED:
+            p = 1 / (1 + math.exp(-math.log(m / (1 - m)) - error))
+            log = share * (x * math.log(p / m) + (1 - x) * math.log((1 - p) / (1 - m)))
+            odds = NEAR * self.pi / (1 - self.pi) / len(TESTED) * math.exp(min(30, log))
+            gains.append((odds * self.HG * kl(m, p) * coins / self.v[k], p))
+        low, high = mean, max(mean, 1)
+        for _ in range(80):
+            middle = (low + high) / 2
+            gain = sum(weight * max(0, p - middle) for weight, p in gains)
+            low, high = (middle, high) if gain > middle - mean else (low, middle)
+        return low
+
+    def spread(self, k):
+        """Variance of the curve's mean with its common error."""
+        return np.sum(self.p * (self.s2[k] + self.V[k]))
 
     def prove(self, k, index):
         """From round 10^4 on: a floor and a ceiling for any rewards in [0, 1], and a first play."""
@@ -232,7 +273,9 @@ class Elastic:
 
     def ceiling(self, k):
         x = np.array(self.rewards[k])
-        v = max(self.v[k], (0.5 + np.sum((x - x.mean()) ** 2)) / (2 + len(x)))
+        coins = self.mixed(k, self.bound[k], len(x) * x.mean() * (1 - x.mean()))
+        v = self.v[k] * max(1, self.bound[k] / coins)
+        v = max(v, (0.5 + np.sum((x - x.mean()) ** 2)) / (2 + len(x)))
         return x.mean() + math.sqrt(v / len(x)) * psi_log(10 * (self.t + 1) / len(x))
 
     def excepted(self, k):
@@ -243,7 +286,7 @@ class Elastic:
         if n == 0:
             return [(0, self.pi * share, mp, z) for share, z in kinds]
         own = np.mean(self.rewards[k])
-        a = v / n + np.sum(self.p * (self.s2[k] + self.V[k]))
+        a = v / n + self.spread(k)
         square = self.square(k, mp)
         usual = normal_log(square, a)
         logs = [

@@ -37,7 +37,7 @@ def page(browser):
     """A page that may say nothing wrong to the console."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.on("console", lambda said: _note(page, said))
@@ -71,11 +71,11 @@ def test_create_decide_reward_and_see_it_move(page):
         page.get_by_role("img", name=re.compile("Mean reward of each arm. Best: 0.8")).wait_for()
         page.get_by_label("Parameters").fill("cost=0.1")
         page.get_by_role("img", name=re.compile("Worth of each arm")).wait_for()
-        page.get_by_label("Arms, lowest").fill("0.4, -1")
+        page.get_by_label("Prices, lowest").fill("0.4, -1")
         page.get_by_role("alert").filter(has_text="must").wait_for()
-        page.get_by_label("Arms, lowest").fill("0.4, 0.6, 0.8")
+        page.get_by_label("Prices, lowest").fill("0.4, 0.6, 0.8")
         page.get_by_label("Name").fill("shop")
-        page.get_by_label("Arm in use today").fill("0.6")
+        page.get_by_label("Today's price").fill("0.6")
         picture(page, "new")
         page.get_by_role("button", name="Create").click()
         page.get_by_role("heading", name="shop").wait_for()
@@ -154,6 +154,37 @@ def test_a_page_that_cannot_follow_says_why(page):
         page.get_by_text("streams must be at most 0, got one more, trying again").wait_for()
 
 
+def test_the_main_picture_after_a_refutation_and_remarks(page):
+    """What was observed remains, with bars; the highest price is called the end of the offer."""
+    with serving(SQLiteStore(":memory:"), OPTIONS) as (service, url):
+        log = service.log
+        log.create("shop", WAGP | {"policy": {"policy": "ucb1"}, "incumbent": 0.5})
+        for number in range(40):
+            decision = log.decide("shop", str(number)).decision
+            log.reward("shop", decision.id, 1.0 if decision.shown > 2 else 0.0)
+        page.goto(f"{url}/#/bandit/shop")
+        picture_of = page.locator("#profit svg")
+        picture_of.locator("circle").first.wait_for()
+        page.get_by_role("img", name=re.compile("dashed: today's price")).wait_for()
+        page.locator("#profit .bar-of-dot").first.wait_for(state="attached")
+        assert picture_of.locator("circle").count() == page.locator("#profit .bar-of-dot").count()
+        for number in range(40, 400):
+            decision = log.decide("shop", str(number)).decision
+            log.reward("shop", decision.id, 1.0 if decision.shown > 2 else 0.0)
+        page.get_by_role(
+            "img", name=re.compile("do not follow the curves. Best observed price")
+        ).wait_for()
+        assert page.locator("#profit .band").count() == 0
+        picture(page, "refuted")
+        model = {"family": "demand.exponential", "arms": [20.0, 24.0, 30.0], "cost": 12.0}
+        log.create("edge", {"model": model, "policy": {"policy": "wagp"}, "seed": 1})
+        for number in range(30):
+            log.reward("edge", log.decide("edge", str(number)).decision.id, 0.0)
+        page.goto(f"{url}/#/bandit/edge")
+        page.locator("#now").get_by_text("30.0 is the highest arm on offer").wait_for()
+        page.locator("#now").get_by_text("at the upper end of the domain").wait_for()
+
+
 def test_names_are_texts(page):
     arms = ["<img src=x onerror=alert(1)>", "b"]
     with serving(SQLiteStore(":memory:"), OPTIONS) as (_, url):
@@ -179,7 +210,7 @@ def test_it_can_be_read_by_everybody(browser, scheme, width):
         viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
     )
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)
     with serving(SQLiteStore(":memory:"), OPTIONS) as (service, url):
         service.log.create("shop", WAGP | {"model": MODEL, "incumbent": 0.5})
         learned(service.log, 120)

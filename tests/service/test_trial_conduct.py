@@ -133,3 +133,82 @@ def test_an_exported_trial_is_the_same(log):
     mine, theirs = (each.bandit("trial").learner.explain() for each in (log, other))
     assert mine == theirs
     other.close()
+
+
+def test_a_retraction_is_of_one_patient(log):
+    """Equal outcomes of patients at one dose are told apart."""
+    first = treat(log, 3)
+    for row in first:
+        log.reward("trial", row.id, 0.0)
+    second = treat(log, 1)
+    assert second[0].shown == 1
+    log.reward("trial", second[0].id, 1.0)
+    # The outcome of the first patient is retracted, not the last equal one.
+    log.retract("trial", first[0].id)
+    learner = log.bandit("trial").learner
+    record = learner.state()["record"]
+    left = [name for name in record["names"] if name is not None]
+    assert left == [row.id for row in (*first[1:], *second)]
+    restored = gb.Learner.restore(learner.policy, learner.model, learner.state())
+    assert restored.state() == learner.state()
+    replayed(log)
+
+
+def test_a_stopping_rule_ends_a_trial(log):
+    """Too many DLTs at the lowest dose; a corrected outcome opens the trial again."""
+    stop = {"above": 0.25, "confidence": 0.9, "prior_variance": 1.34}
+    log.create("two", {"model": MODEL, "policy": CRM, "stop": stop, "seed": 1})
+    rows = [log.decide("two", f"patient {number}").decision for number in range(3)]
+    for row in rows:
+        log.reward("two", row.id, 1.0)
+    assert log.bandit("two").closed() == "stopped: too high"
+    with pytest.raises(gb.GlobalBanditsError, match="two is stopped: too high; it makes no new"):
+        log.decide("two")
+    # A repeated request is answered.
+    assert log.decide("two", "patient 0").decision == rows[0]
+    for row in rows:
+        log.retract("two", row.id)
+        log.reward("two", row.id, 0.0)
+    assert log.bandit("two").closed() == ""
+    assert log.decide("two").decision.shown == log.bandit("two").learner.explain().choice
+    report = replay(log.store, list(log.store.bandits())[-1])
+    assert report.good, report.wrong
+
+
+def test_a_bandit_without_limits_stops_too(log):
+    log.create("two", {"model": MODEL, "policy": CRM["inner"], "stop": {"decisions": 1}})
+    row = log.decide("two", "patient 1").decision
+    log.reward("two", row.id, 0.0)
+    with pytest.raises(gb.GlobalBanditsError, match="two is stopped: decisions; it makes no new"):
+        log.decide("two", "patient 2")
+    assert log.decide("two", "patient 1").decision == row
+    log.retract("two", row.id)
+    assert log.decide("two", "patient 2").decision.id != row.id
+
+
+def test_a_blrm_is_conducted_and_stops(log):
+    design = gb.trial.blrm(
+        [5.0, 10.0, 20.0], 0.25, reference=20.0, prior_mean=(-1.0, 0.0), prior_sd=(2.0, 1.0)
+    )
+    settings = {"model": design.model.to_dict(), "policy": design.rule.to_dict()}
+    log.create("blrm", settings | {"stop": {"at_recommended": 3}, "seed": 1})
+    rows = [log.decide("blrm").decision for _ in range(3)]
+    for row in rows:
+        log.reward("blrm", row.id, 0.0)
+    assert log.decide("blrm").decision.shown == design.next_dose([(0, 0)]) == 1
+    log.retract("blrm", rows[0].id)
+    log.reward("blrm", rows[0].id, 1.0)
+    # Overdose control admits no dose.
+    assert design.next_dose([(0, 1)]) == -1
+    with pytest.raises(gb.PolicyError, match="allows no arm now"):
+        log.decide("blrm")
+
+
+def test_a_stopping_rule_that_cannot_be_is_refused(log):
+    for stop, message in (
+        ({"below": 1}, "stop must have keys among"),
+        ({"above": 3.0}, "above must lie in the reward range"),
+    ):
+        with pytest.raises(gb.GlobalBanditsError, match=message):
+            log.change("trial", {"stop": stop})
+    assert log.bandit("trial").settings.stop is None

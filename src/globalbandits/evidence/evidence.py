@@ -400,6 +400,26 @@ class Evidence:
             found[arm] = self._model.worth_of(arm, mean)
         return found
 
+    def observed_bounds(self, confidence: float = 0.95) -> FloatArray:
+        """Intervals of the arms' worth from their own rewards, shape (n_arms, 2).
+
+        They hold for all arms and at all times at once, and need no curve.
+
+        Args:
+            confidence: confidence of all intervals together.
+        """
+        confidence = as_confidence(confidence)
+        if isinstance(self._model, VectorModel):
+            means = self._vector_inference().free_bounds(confidence)
+        else:
+            means = self._inference().bounds(confidence)
+        found = np.empty_like(means)
+        for arm, (bottom, top) in enumerate(means.tolist()):
+            # Worth need not be monotone in the mean, so it is evaluated between the two as well.
+            worth = self._model.worth_of(arm, np.linspace(bottom, top, _N_INTERVAL_POINTS))
+            found[arm] = worth.min(), worth.max()
+        return found
+
     def _vector_earnings(self, arm: int, confidence: float) -> tuple[float, float, float]:
         """Amount and bounds of `Earnings`; the bounds are nan if the model is refuted.
 
@@ -502,7 +522,7 @@ class Evidence:
                 confidence,
                 arm,
                 ax,
-                inference.free_bounds(confidence),
+                self.observed_bounds(confidence),
                 title=title,
                 arm_name=arm_name,
                 currency=currency,
@@ -517,7 +537,7 @@ class Evidence:
             span.confidence,
             arm,
             ax,
-            self._inference().bounds(span.confidence),
+            self.observed_bounds(span.confidence),
             title=title,
             arm_name=arm_name,
             currency=currency,
@@ -616,6 +636,8 @@ class Evidence:
     def __repr__(self) -> str:
         return f"Evidence({self._model.n_arms} arms, {self.n_observations:,} observations)"
 
+
+_N_INTERVAL_POINTS = 65  # means at which the extremes of an arm's worth are sought
 
 # Number of points in time, evenly spaced on a log scale, that `Evidence.plot_evidence` shows.
 _N_MARKS = 40

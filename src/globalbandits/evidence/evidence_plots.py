@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from globalbandits.model import AnyModel, RewardModel
 
 
-_N_INTERVAL_POINTS = 65  # means at which the extremes of an arm's worth are sought
-
-
 def history_figure(
     model: "RewardModel",
     times: IntArray,
@@ -67,7 +64,7 @@ def worth_figure(
     confidence: float,
     baseline: int | None,
     ax: "Axes | None",
-    bounds_of_means: FloatArray,
+    observed_bounds: FloatArray,
     *,
     title: str = "",
     arm_name: str = "arm",
@@ -83,7 +80,7 @@ def worth_figure(
         confidence: confidence of the bounds.
         baseline: index of the baseline arm, such as the current price, or None.
         ax: axes to draw into; None for a new figure.
-        bounds_of_means: intervals of the mean rewards without the model, shape (n_arms, 2).
+        observed_bounds: intervals of the arms' worth without the curves, shape (n_arms, 2).
         title: above the picture.
         arm_name: what arms are, such as "price".
         currency: the unit of worth.
@@ -94,10 +91,8 @@ def worth_figure(
     for arm, (count, total) in enumerate(zip(stats.counts, stats.sums, strict=True)):
         if count > 0:
             mean = low + (high - low) * float(total) / int(count)
-            bottom, top = bounds_of_means[arm].tolist()
-            ends = model.worth_of(arm, np.linspace(bottom, top, _N_INTERVAL_POINTS))
             observed = float(model.worth_of(arm, mean))
-            seen.append(Seen(arm, observed, int(count), float(ends.min()), float(ends.max())))
+            seen.append(Seen(arm, observed, int(count), *observed_bounds[arm].tolist()))
     numbers = all(isinstance(arm, (int, float)) and math.isfinite(arm) for arm in model.arms)
     return worth_picture(
         np.array(model.arms, dtype=np.float64) if numbers else None,

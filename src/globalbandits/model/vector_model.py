@@ -308,13 +308,19 @@ class VectorModel:
     def remarks(self) -> tuple[str, ...]:
         """Warnings about inputs that are allowed but may be mistakes, such as a constant value.
 
-        They name an arm that is best everywhere, and parameters that can hardly be learned.
+        They name an arm that is best everywhere, and parameters that can hardly be learned. A
+        model of three parameters says that no policy with curves takes it.
         """
         found = list(self._remarks)
         shares = self.regions().shares
         if self.n_arms > 1 and shares.max() == 1.0:
             best = printed_label(self._arms[int(shares.argmax())])
             found.append(f"arm {best} is best everywhere in the box: there is nothing to learn")
+        if self.n_parameters == MOST_PARAMETERS:
+            found.append(
+                "three numbers of one curve are hardly ever learned, and only policies without "
+                "curves take them: fix one with model.fixed(...), then take Elastic or IDS"
+            )
         plays = self.identification().by_parameter
         for name, number in zip(self._names, plays.tolist(), strict=True):
             if number > _HARDLY_LEARNED:
@@ -391,6 +397,12 @@ class VectorModel:
         self._check_unchanged()
         points = spread_points(self.n_parameters, _N_SAMPLES)
         return unit_means(self._observed, points, self._arms, self._reward_range).T
+
+    @property
+    def target(self) -> float | None:
+        """The best mean reward of a dose model with a target; None for other models."""
+        value = self._sources[1]
+        return None if value is None else getattr(value.joint, "target", None)
 
     def remember_family(
         self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()

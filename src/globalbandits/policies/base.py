@@ -168,6 +168,10 @@ class Policy(Specification):
         """The arms that the policy's limits allow now; None if it has no limits."""
         return None
 
+    def no_arm(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """Why `select` returned -1 instead of an arm, and what to do."""
+        return "the policy chose none"
+
     def carry_over(
         self, setup: Setup, state: State, kept: Mapping[str, Any], rows: list[int | None]
     ) -> None:
@@ -191,6 +195,10 @@ class Policy(Specification):
         """The policy's own numbers behind `reason`, by name."""
         return {}
 
+    def posterior(self, setup: Setup, stats: Statistics, state: State) -> dict[str, list[float]]:
+        """Columns of the posterior of the arms for `explain`, by name, one entry per arm."""
+        return {}
+
     def observed(self, stats: Statistics, state: State) -> Statistics:
         """The statistics that a decision uses; a policy with windows uses fewer rewards."""
         return stats
@@ -209,9 +217,14 @@ class Policy(Specification):
 def require_one_number(model: "AnyModel", policy: str) -> None:
     """Raise a PolicyError for a model with several unknown numbers."""
     if isinstance(model, VectorModel):
+        instead = "take Elastic or IDS, or model.fixed(...)"
+        if model.n_parameters > 2:
+            instead = (
+                "take a policy without curves, or fix all but one or two with model.fixed(...)"
+            )
         raise PolicyError(
             f"model must have one unknown number for {policy}, got a VectorModel of "
-            f"{', '.join(model.parameters)}: take Elastic or IDS, or model.fixed(...)"
+            f"{', '.join(model.parameters)}: {instead}"
         )
 
 

@@ -172,6 +172,7 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
     found = {} if incumbent is None else {"earnings": _statement(evidence.earnings(incumbent))}
     found["model"] = _statement(against) | {"refuted": bool(against.refuted())}
     found["contenders"] = _statement(evidence.contenders())
+    found["observed_bounds"] = evidence.observed_bounds().tolist()
     if isinstance(built, VectorModel):
         return found | {"region": _statement(evidence.region())}
     drift = evidence.drift()

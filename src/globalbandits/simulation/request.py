@@ -84,6 +84,8 @@ def make_request(
         require(horizon <= env.drift.last_time, "horizon", rule, horizon, SimulationError)
     if stop is not None:
         require(isinstance(stop, StopWhen), "stop", "be a StopWhen", stop, SimulationError)
+        rule = "have no at_recommended, at_any or precision; designs of gb.trial support them"
+        require(stop.is_compiled, "stop", rule, stop, SimulationError)
     batch = as_integer("batch", batch, 1, SimulationError, maximum=MAX_HORIZON)
     times = checkpoint_times(horizon, checkpoints, spacing)
     job = make_job(env, named, horizon, times, seed, evidence=evidence, stop=stop, batch=batch)

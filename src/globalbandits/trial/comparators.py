@@ -13,6 +13,7 @@ import numpy as np
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_fraction, as_integer, as_positive
 from globalbandits.errors import PolicyError
+from globalbandits.policies.wrappers.limited import MIN_REWARDS_TO_ELIMINATE
 
 # In place of a dose: the trial stops, or no dose is recommended.
 NO_DOSE = -1
@@ -22,9 +23,9 @@ class Rule(Protocol):
     """A rule of escalation. Arrays have shape (trial, dose); ``dose`` has shape (trial,)."""
 
     def next_dose(
-        self, treated: IntArray, events: IntArray, dose: IntArray, target: float
+        self, treated: IntArray, events: IntArray, dose: IntArray, recent: IntArray, target: float
     ) -> IntArray:
-        """Return the dose of the next cohort, or `NO_DOSE`."""
+        """Return the dose of the next cohort, or `NO_DOSE`; ``recent``: DLTs of the last one."""
 
     def recommend(self, treated: IntArray, events: IntArray, target: float) -> IntArray:
         """Return the recommended dose, or `NO_DOSE`."""
@@ -40,7 +41,7 @@ class ThreePlusThree:
     """
 
     def next_dose(
-        self, treated: IntArray, events: IntArray, dose: IntArray, target: float
+        self, treated: IntArray, events: IntArray, dose: IntArray, recent: IntArray, target: float
     ) -> IntArray:
         """Return the dose of the next cohort, or `NO_DOSE`."""
         n, y = _at(treated, dose), _at(events, dose)
@@ -81,7 +82,7 @@ class _IntervalDesign:
         raise NotImplementedError
 
     def next_dose(
-        self, treated: IntArray, events: IntArray, dose: IntArray, target: float
+        self, treated: IntArray, events: IntArray, dose: IntArray, recent: IntArray, target: float
     ) -> IntArray:
         """Return the dose of the next cohort, or `NO_DOSE`."""
         out = self.eliminated(treated, events, target)
@@ -91,11 +92,7 @@ class _IntervalDesign:
 
     def eliminated(self, treated: IntArray, events: IntArray, target: float) -> BoolArray:
         """Return which doses are eliminated, shape (trial, dose)."""
-        from scipy.special import betainc
-
-        above = 1.0 - betainc(1.0 + events, 1.0 + treated - events, target)
-        toxic = (treated >= 3) & (above > self.elimination)
-        return np.asarray(np.maximum.accumulate(toxic, axis=1))
+        return eliminated(treated, events, target, self.elimination)
 
     def recommend(self, treated: IntArray, events: IntArray, target: float) -> IntArray:
         """Return the dose nearest to the target after isotonic regression, or `NO_DOSE`."""
@@ -184,6 +181,21 @@ class Keyboard(_IntervalDesign):
         return np.asarray(np.sign(aim - strongest), np.int64)
 
 
+def eliminated(treated: IntArray, events: IntArray, target: float, probability: float) -> BoolArray:
+    """Return which doses are eliminated, shape (trial, dose): a toxic dose, and all above it.
+
+    A dose is toxic if it has at least three patients, and its rate is above the target with a
+    posterior probability above ``probability``, under a uniform prior.
+    """
+    if probability >= 1.0:
+        return np.zeros(treated.shape, np.bool_)
+    from scipy.special import betainc
+
+    above = 1.0 - betainc(1.0 + events, 1.0 + treated - events, target)
+    toxic = (treated >= MIN_REWARDS_TO_ELIMINATE) & (above > probability)
+    return np.asarray(np.maximum.accumulate(toxic, axis=1))
+
+
 def _log_odds(rate: float) -> float:
     return math.log(rate / (1.0 - rate))
 
@@ -230,12 +242,20 @@ def benchmark(
     rates = np.asarray([as_fraction(f"truth[{i}]", p, PolicyError) for i, p in enumerate(truth)])
     target = as_fraction("target", target, PolicyError)
     patients = as_integer("patients", patients, 1, PolicyError)
-    rng = np.random.default_rng(seed)
-    counts = np.zeros(len(rates))
-    for _ in range(as_integer("runs", runs, 1, PolicyError)):
-        found = (rng.random(patients)[:, np.newaxis] < rates).mean(axis=0)
-        counts[np.abs(found - target).argmin()] += 1.0
-    return counts / runs
+    runs = as_integer("runs", runs, 1, PolicyError)
+    drawn = tolerances(runs, patients, seed)
+    found = np.stack([(drawn < rate).mean(axis=1) for rate in rates], axis=1)
+    chosen = np.abs(found - target).argmin(axis=1)
+    return np.bincount(chosen, minlength=len(rates)) / runs
+
+
+def tolerances(runs: int, patients: int, seed: int) -> FloatArray:
+    """Return the tolerance of every patient, shape (run, patient).
+
+    A patient has a DLT at a dose whose rate is above the tolerance. Designs that are simulated with
+    the same seed treat the same patients, so that they are compared in pairs.
+    """
+    return np.random.default_rng(seed).random((runs, patients))
 
 
 def _at(table: IntArray, dose: IntArray) -> IntArray:

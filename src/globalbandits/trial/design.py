@@ -3,35 +3,44 @@
 import copy
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_fraction, as_integer, require
+from globalbandits._validation import as_floats, as_fraction, as_integer, require
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import PolicyError
-from globalbandits.evidence.stop_rules import TOO_HIGH, reason_to_stop
-from globalbandits.model import RewardModel, dose
+from globalbandits.evidence.stop_rules import TOO_HIGH, Stop, reasons_to_stop
+from globalbandits.model import AnyModel
 from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
-from globalbandits.policies.structured.grid_plug_in import GridPlugIn
+from globalbandits.policies.learner.stop_when import REASONS
 from globalbandits.policies.wrappers.limited import Limited
-from globalbandits.simulation.simulate import simulate
+from globalbandits.simulation.simulate import require_all_runs, simulate
 from globalbandits.statistics import Statistics, count
-from globalbandits.trial.comparators import NO_DOSE, Rule, ThreePlusThree, benchmark
+from globalbandits.trial.cohort_rule import CohortRule
+from globalbandits.trial.comparators import (
+    NO_DOSE,
+    Rule,
+    ThreePlusThree,
+    benchmark,
+    tolerances,
+)
+from globalbandits.trial.tite import TITE, as_patients
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The normal prior of the CRM is on the whole line. This domain holds all but 1e-6 of its mass.
-WHOLE_LINE = (-6.0, 6.0)
-# dfcrm's default.
-PRIOR_VARIANCE = 1.34
+    from matplotlib.figure import Figure
 
 _PERCENTILES = (10, 50, 90)
+_MAX_ENTRIES = 4_000_000  # numbers in memory at once: trials times cells
+
+# Why a trial ended. The rule itself stops, because of its own limits: 3+3 is finished, the lowest
+# dose is eliminated, or no dose is admissible.
+RULE_STOPPED = 100
+ENDS = {0: "all patients", RULE_STOPPED: "rule"} | REASONS
 
 Path = tuple[tuple[int, int], ...]  # the dose and the number of DLTs of every cohort
 Parts = tuple[Rules, Any, Statistics, Any]  # rules, setup, statistics and state of a policy
@@ -46,7 +55,8 @@ class Outcomes:
     treated: FloatArray  # mean number of patients
     events: FloatArray  # mean number of DLTs
     patients: IntArray  # (run,) patients of each trial
-    stopped: float  # share that stopped because of toxicity
+    above_target: IntArray  # (run,) patients on doses whose rate is above the target
+    reasons: dict[str, float]  # why trials ended, and the share of trials
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,8 +66,8 @@ class Design:
     Args:
         doses: labels of the doses, such as "10 mg", from the lowest to the highest.
         target: the target rate of DLTs.
-        rule: a policy for ``model``, such as ``Limited(GridPlugIn(...))``, or a comparator:
-            ``ThreePlusThree()``, ``BOIN()``, ``Keyboard()``.
+        rule: a policy for ``model``, such as ``Limited(DoseEscalation(...))``; a `TITE` rule for
+            ``model``; or a comparator: ``ThreePlusThree()``, ``BOIN()``, ``Keyboard()``.
         model: the dose model of a policy, with one arm per label.
         patients: the largest number of patients.
         cohort: the number of patients that are treated at once.
@@ -72,12 +82,15 @@ class Design:
 
     doses: tuple[str, ...]
     target: float
-    rule: Policy | Rule
-    model: RewardModel | None = None
+    rule: Policy | Rule | TITE
+    model: AnyModel | None = None
     patients: int = 36
     cohort: int = 3
     start: int = 0
     stop: StopWhen | None = None
+    # The rule for many trials at once; None for a policy that needs the simulator.
+    _cohorts: Rule | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
+    _stop: Stop | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         labels = tuple(str(label) for label in self.doses)
@@ -92,17 +105,24 @@ class Design:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if isinstance(self.rule, Policy):
+        if isinstance(self.rule, Policy | TITE):
             has_model = self.model is not None and self.model.n_arms == len(labels)
             rule = f"have {len(labels)} arms, one per label, for a policy"
             require(has_model, "model", rule, self.model, PolicyError)
             assert self.model is not None
-            self.rule.setup(self.model)
+            if isinstance(self.rule, Limited) and CohortRule.applies(self.rule):
+                object.__setattr__(self, "_cohorts", CohortRule(self.rule, self.model))
+            else:
+                self.rule.setup(self.model)
             if self.stop is not None:
-                self.stop.setup(self.model)
+                object.__setattr__(self, "_stop", self.stop.setup(self.model))
         else:
             only = self.model is None and self.stop is None
             require(only, "model and stop", "be given for a policy only", self.rule, PolicyError)
+            object.__setattr__(self, "_cohorts", self.rule)
+        if isinstance(self.rule, TITE):
+            require(self.stop is None, "stop", "be None for TITE", self.stop, PolicyError)
+            object.__setattr__(self, "cohort", 1)
         if isinstance(self.rule, ThreePlusThree):
             require(self.cohort == 3, "cohort", "be 3 for 3+3", self.cohort, PolicyError)
 
@@ -131,14 +151,18 @@ class Design:
 
     def simulate(self, truth: Sequence[float], *, runs: int = 2_000, seed: int = 0) -> Outcomes:
         """Simulate trials with these true rates of the doses."""
-        rates = self._as_rates(truth)
+        rates = self.as_rates(truth)
         runs = as_integer("runs", runs, 1, PolicyError)
-        if isinstance(self.rule, Policy):
-            return self._simulate_policy(self.rule, rates, runs, seed)
-        return self._simulate_rule(self.rule, rates, runs, seed)
+        if isinstance(self.rule, TITE):
+            return self._simulate_tite(self.rule, rates, runs, seed)
+        if self._cohorts is not None:
+            return self._simulate_cohorts(self._cohorts, rates, runs, seed)
+        assert isinstance(self.rule, Policy)
+        return self._simulate_policy(self.rule, rates, runs, seed)
 
-    def _as_rates(self, truth: Sequence[float]) -> FloatArray:
-        rates = np.asarray(truth, np.float64)
+    def as_rates(self, truth: Sequence[float]) -> FloatArray:
+        """Check the true rates of the doses."""
+        rates = np.asarray(as_floats("truth", truth, PolicyError))
         good = rates.shape == (self.n_doses,) and bool(np.all((rates >= 0) & (rates <= 1)))
         require(good, "truth", f"be {self.n_doses} rates, one per dose", truth, PolicyError)
         return rates
@@ -155,30 +179,64 @@ class Design:
             checkpoints=[self.patients],
             stop=self.stop,
         )
-        data = result.dataset
+        data = require_all_runs(result, runs).dataset
         choice, treated = data["choice"].values[0], data["pulls"].values[0]
-        stopped = 0.0
+        codes = np.zeros(runs, np.int64)
         if self.stop is not None:
-            stopped = float((data["stop_reason"].values[0] == TOO_HIGH).mean())
-        return self._outcomes(choice, treated, rates, stopped)
+            codes = data["stop_reason"].values[0]
+        return self._outcomes(choice, treated, rates, codes)
 
-    def _simulate_rule(self, rule: Rule, rates: FloatArray, runs: int, seed: int) -> Outcomes:
-        rng = np.random.default_rng(seed)
+    def _simulate_cohorts(self, rule: Rule, rates: FloatArray, runs: int, seed: int) -> Outcomes:
+        drawn = tolerances(runs, self.patients, seed)
         treated, events = np.zeros((2, runs, self.n_doses), np.int64)
-        current = np.full(runs, self.start)
+        current, codes = np.full(runs, self.start), np.zeros(runs, np.int64)
         going = np.arange(runs)
-        for _ in range(math.ceil(self.patients / self.cohort)):
+        for first in self._cohort_starts():
             here = current[going]
-            treated[going, here] += self.cohort
-            events[going, here] += rng.binomial(self.cohort, rates[here])
-            current[going] = rule.next_dose(treated[going], events[going], here, self.target)
-            going = going[current[going] != NO_DOSE]
+            toxic = drawn[going, first : first + self.cohort] < rates[here][:, np.newaxis]
+            recent = toxic.sum(axis=1)
+            treated[going, here] += toxic.shape[1]
+            events[going, here] += recent
+            parts = treated[going], events[going]
+            following = rule.next_dose(*parts, here, recent, self.target)
+            codes[going] = self._reasons(*parts, following)
+            current[going] = following
+            going = going[codes[going] == 0]
         chosen = rule.recommend(treated, events, self.target)
-        stopped = float((chosen == NO_DOSE).mean())
-        return self._outcomes(chosen, treated, rates, stopped)
+        chosen = np.where(codes == TOO_HIGH, NO_DOSE, chosen)
+        return self._outcomes(chosen, treated, rates, codes)
+
+    def _cohort_starts(self) -> range:
+        """Return the numbers of the first patients of the cohorts."""
+        if isinstance(self.rule, ThreePlusThree):
+            return range(0, self.patients - 2, 3)
+        return range(0, self.patients, self.cohort)
+
+    def _reasons(self, treated: Any, events: Any, following: IntArray) -> IntArray:
+        """Return why trials end before the next cohort, or 0. Equal trials are computed once."""
+        codes = np.where(following == NO_DOSE, RULE_STOPPED, 0)
+        stop = self._stop
+        if stop is not None:
+            rows = np.concatenate([treated, events, following[:, np.newaxis]], axis=1)
+            unique, places = np.unique(rows, axis=0, return_inverse=True)
+            n, counts = self.n_doses, unique.astype(np.float64)
+            size = max(1, _MAX_ENTRIES // len(stop.log_prior))
+            found = np.concatenate(
+                [
+                    reasons_to_stop(stop, part[:, :n], part[:, n:-1], part[:, -1].astype(np.int64))
+                    for part in np.split(counts, range(size, len(counts), size))
+                ]
+            )[places.reshape(-1)]
+            codes = np.where(found > 0, found, codes)
+        return codes
+
+    def _simulate_tite(self, rule: TITE, rates: FloatArray, runs: int, seed: int) -> Outcomes:
+        assert self.model is not None
+        played = rule.simulate(self.model, rates, self.patients, self.start, runs, seed)
+        return self._outcomes(played.chosen, played.treated, rates, np.zeros(runs, np.int64))
 
     def _outcomes(
-        self, chosen: IntArray, treated: IntArray, rates: FloatArray, stopped: float
+        self, chosen: IntArray, treated: IntArray, rates: FloatArray, codes: IntArray
     ) -> Outcomes:
         mean = treated.mean(axis=0)
         return Outcomes(
@@ -188,7 +246,12 @@ class Design:
             # The expectation given the patients: it has no further sampling error.
             events=mean * rates,
             patients=treated.sum(axis=1),
-            stopped=stopped,
+            above_target=treated[:, rates > self.target].sum(axis=1),
+            reasons={
+                name: share
+                for code, name in ENDS.items()
+                if (share := float((codes == code).mean()))
+            },
         )
 
     def characteristics(
@@ -202,21 +265,24 @@ class Design:
         """Return operating characteristics: for each scenario and design, one row per dose.
 
         Columns are the true rate, the share of trials that recommend the dose (``selected``), the
-        mean number of patients (``treated``) and of DLTs (``events``), and the benchmark's
-        selection share. `summary` has one row per scenario and design.
+        mean number of patients (``treated``), of those on doses above the best one
+        (``overdosed``) and of DLTs (``events``), and the benchmark's selection share. `summary` has
+        one row per scenario and design.
         """
         import pandas as pd
 
         frames = {}
         for name, truth in scenarios.items():
             bound = benchmark(truth, self.target, self.patients, runs=runs, seed=seed)
+            places, (_, first) = np.arange(self.n_doses), self.best_dose(self.as_rates(truth))
             for label, design in self._with(comparators).items():
                 found = design.simulate(truth, runs=runs, seed=seed)
                 frames[name, label] = pd.DataFrame(
                     {
-                        "rate": self._as_rates(truth),
+                        "rate": self.as_rates(truth),
                         "selected": found.selected,
                         "treated": found.treated,
+                        "overdosed": np.where(places >= first, found.treated, 0.0),
                         "events": found.events,
                         "benchmark": bound,
                     },
@@ -239,21 +305,19 @@ class Design:
         ``correct``: recommends the dose nearest to the target, or no dose if the lowest rate is
         above the limit of the stopping rule (the target without one). ``above``: recommends a dose
         above that one. ``overdosed``: the share of patients treated above it. Then DLTs,
-        recommendations of no dose, and the mean and percentiles of the number of patients.
+        recommendations of no dose, the mean and percentiles of the number of patients, and the
+        shares of trials that ended for each reason.
         """
         import pandas as pd
 
         rows = {}
         for name, truth in scenarios.items():
-            rates = self._as_rates(truth)
+            rates = self.as_rates(truth)
             for label, design in self._with(comparators).items():
                 found = design.simulate(truth, runs=runs, seed=seed)
-                best = int(np.abs(rates - self.target).argmin())
-                limit = None if self.stop is None else self.stop.above
-                toxic = bool(rates[0] > (self.target if limit is None else limit))
-                first = 0 if toxic else best + 1
+                best, first = self.best_dose(rates)
                 row = {
-                    "correct": found.none if toxic else float(found.selected[best]),
+                    "correct": found.none if first == 0 else float(found.selected[best]),
                     "above": float(found.selected[first:].sum()),
                     "overdosed": float(found.treated[first:].sum() / found.treated.sum()),
                     "events": float(found.events.sum()),
@@ -262,11 +326,19 @@ class Design:
                 }
                 for share in _PERCENTILES:
                     row[f"patients_{share}"] = float(np.percentile(found.patients, share))
+                row |= {f"ended: {reason}": share for reason, share in found.reasons.items()}
                 rows[name, label] = row
-        table = pd.DataFrame(list(rows.values()))
+        table = pd.DataFrame(list(rows.values())).fillna(0.0)
         names = ["scenario", "design"]
         table.index = _in_given_order(pd.MultiIndex.from_tuples(rows, names=names), names)
         return table
+
+    def best_dose(self, rates: FloatArray) -> tuple[int, int]:
+        """Return the best dose, and the first dose above it; 0 if all doses are too toxic."""
+        best = int(np.abs(rates - self.target).argmin())
+        limit = None if self.stop is None else self.stop.above
+        toxic = bool(rates[0] > (self.target if limit is None else limit))
+        return best, 0 if toxic else best + 1
 
     def _with(self, comparators: "Mapping[str, Design] | None") -> "dict[str, Design]":
         designs = {"design": self} | dict(comparators or {})
@@ -280,12 +352,14 @@ class Design:
     def next_dose(self, cohorts: Iterable[tuple[int, int]]) -> int:
         """Return the dose after cohorts of (dose, DLTs); `NO_DOSE` (-1) if the trial stops."""
         history = list(cohorts)
+        rule = "be a rule of cohorts; next_patient has the decisions of TITE"
+        require(not isinstance(self.rule, TITE), "rule", rule, self.rule, PolicyError)
         if not history:
             return self.start
         for place, (given, events) in enumerate(history):
             as_integer(f"cohorts[{place}] dose", given, 0, PolicyError, maximum=self.n_doses - 1)
             as_integer(f"cohorts[{place}] DLTs", events, 0, PolicyError, maximum=self.cohort)
-        if isinstance(self.rule, Policy):
+        if self._cohorts is None:
             parts = self.learner().parts
             for given, events in history:
                 self._treat(parts, given, events)
@@ -294,8 +368,23 @@ class Design:
         for given, events in history:
             treated[0, given] += self.cohort
             events_of[0, given] += events
-        last = np.array([history[-1][0]])
-        return int(self.rule.next_dose(treated, events_of, last, self.target)[0])
+        last, recent = (np.array([number]) for number in history[-1])
+        following = self._cohorts.next_dose(treated, events_of, last, recent, self.target)
+        return (
+            int(following[0]) if self._reasons(treated, events_of, following)[0] == 0 else NO_DOSE
+        )
+
+    def next_patient(self, patients: Iterable[Sequence[Any]]) -> int:
+        """Return the dose of the next patient of a `TITE` design; `NO_DOSE` if the trial stops.
+
+        Args:
+            patients: the patients so far as (dose, follow-up, DLT), in the order of their arrival.
+                The follow-up ends now, at the DLT, or with the window.
+        """
+        rule, found = self.rule, as_patients(patients, self.n_doses)
+        require(isinstance(rule, TITE), "rule", "be TITE", rule, PolicyError)
+        assert isinstance(rule, TITE)
+        return rule.next_dose(rule.setup(self.model), found) if found else self.start
 
     def _treat(self, parts: Parts, given: int, events: int) -> None:
         """Treat a cohort with a policy, and report its outcomes."""
@@ -312,9 +401,10 @@ class Design:
         """Return the next dose of a policy; `NO_DOSE` if the trial stops."""
         rules, setup, stats, state = parts
         assert self.model is not None
-        if self.stop is not None and reason_to_stop(self.stop.setup(self.model), stats) > 0:
-            return NO_DOSE
-        return int(rules.select(setup, stats, state, np.random.default_rng(0)))
+        following = int(rules.select(setup, stats, state, np.random.default_rng(0)))
+        counts, sums = stats.counts[np.newaxis], stats.sums[np.newaxis]
+        codes = self._reasons(counts, sums, np.array([following]))
+        return following if codes[0] == 0 else NO_DOSE
 
     def decision_table(self, cohorts: Iterable[tuple[int, int]] = ()) -> "pd.DataFrame":
         """Return the decision for every number of DLTs in the next cohort.
@@ -341,10 +431,8 @@ class Design:
         """
         import pandas as pd
 
-        cohorts = as_integer("cohorts", cohorts, 1, PolicyError, maximum=6)
         rows = []
-        parts = self.learner().parts if isinstance(self.rule, Policy) else None
-        for path, following in self._paths((), self.start, cohorts, parts):
+        for path, following in self._all_paths(cohorts):
             row: dict[str, Any] = {}
             for number, step in itertools.zip_longest(range(1, cohorts + 1), path):
                 row[f"dose_{number}"] = "" if step is None else self.doses[step[0]]
@@ -353,6 +441,20 @@ class Design:
         table = pd.DataFrame(rows)
         numbers = {f"events_{number}": "Int64" for number in range(1, cohorts + 1)}
         return table.astype(numbers)
+
+    def plot_pathways(self, cohorts: int = 3, *, title: str = "") -> "Figure":
+        """Draw all dose-transition pathways of the first cohorts as a tree."""
+        from globalbandits.plots.pathway_tree import pathway_tree
+
+        return pathway_tree(self._all_paths(cohorts), self.doses, title)
+
+    def _all_paths(self, cohorts: int) -> list[tuple[Path, int]]:
+        """Return all pathways of the first cohorts, and the dose after each."""
+        cohorts = as_integer("cohorts", cohorts, 1, PolicyError, maximum=6)
+        rule = "be a rule of cohorts"
+        require(not isinstance(self.rule, TITE), "rule", rule, self.rule, PolicyError)
+        parts = self.learner().parts if self._cohorts is None else None
+        return list(self._paths((), self.start, cohorts, parts))
 
     def _paths(
         self, path: Path, given: int, n_left: int, parts: Parts | None
@@ -385,56 +487,3 @@ def _in_given_order(index: "pd.Index[Any]", names: list[str]) -> "pd.MultiIndex"
     columns = [index.get_level_values(name).tolist() for name in names]
     levels = [pd.Categorical(each, list(dict.fromkeys(each)), ordered=True) for each in columns]
     return pd.MultiIndex.from_arrays(levels, names=names)
-
-
-def crm(
-    guesses: Sequence[float],
-    target: float,
-    *,
-    doses: Sequence[str] | None = None,
-    patients: int = 36,
-    cohort: int = 3,
-    start: int = 0,
-    intercept: float | None = None,
-    prior_variance: float = PRIOR_VARIANCE,
-    stop: StopWhen | None = None,
-    cells: int = 300,
-) -> Design:
-    """Return a continual reassessment with the restrictions of dfcrm.
-
-    No step up of more than one dose, and none straight after a cohort whose rate of DLTs is at or
-    above the target.
-
-    Args:
-        guesses: the skeleton.
-        target: the target rate of DLTs.
-        doses: labels; "dose 1", "dose 2", ... by default.
-        patients: the number of patients.
-        cohort: the number of patients that are treated at once.
-        start: the index of the first dose.
-        intercept: of the logistic model; None for the empiric model.
-        prior_variance: of the normal prior of theta around 0.
-        stop: a rule that ends the trial early.
-        cells: cells of the grid of theta.
-
-    >>> design = crm([0.05, 0.12, 0.25, 0.4], 0.25)
-    >>> design.decision_table().to_string().splitlines()[2]
-    '0       dose 1  dose 2'
-    """
-    options: dict[str, Any] = {"target": target, "domain": WHOLE_LINE}
-    if intercept is None:
-        model = dose.power(guesses, **options)
-    else:
-        model = dose.skeleton_logistic(guesses, intercept, **options)
-    inner = GridPlugIn(cells=cells, prior_variance=prior_variance)
-    labels = doses or [f"dose {number}" for number in range(1, model.n_arms + 1)]
-    return Design(
-        doses=tuple(labels),
-        target=target,
-        rule=Limited(inner, cohort=cohort, start=start, whole_cohorts=True),
-        model=model,
-        patients=patients,
-        cohort=cohort,
-        start=start,
-        stop=stop,
-    )

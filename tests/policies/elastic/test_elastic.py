@@ -1,9 +1,9 @@
 """Elastic and its Thompson control: as described, as specified, and what they are good for.
 
-The oracle sums over all 2,000 cells; the package over some dozens of blocks of them, which
-costs at most 1.4e-4 in an index (before any reward; 1e-8 to 3e-5 once there are some). So both
-must agree on every index within TOLERANCE, and on the choice unless the oracle's two best
-indices are closer than that.
+The oracle sums over all 3,024 cells; the package over some dozens of blocks of them. In the first
+rounds a block may contain an end of the domain, where the prior jumps. So both must agree on every
+index within TOLERANCE, from 20 rewards on within LATER_TOLERANCE, and on the choice unless the
+oracle's two best indices are closer than that.
 """
 
 import copy
@@ -27,7 +27,7 @@ from tests.policies.families import TRUTH, beta_reward, model_of
 from tests.policies.states import assert_same_state
 from tests.simulation.worlds import assert_same_bits, pricing, records_of
 
-TOLERANCE = 3e-4
+TOLERANCE, LATER_TOLERANCE = 2e-3, 3e-4
 
 SETTINGS = {
     "open end": {},
@@ -48,7 +48,7 @@ def biased_means(model, theta, size, seed):
 
 def curves_of(model):
     low, high = model.domain
-    return model.means(low + (high - low) * (np.arange(2000) + 0.5) / 2000)
+    return model.means(low + (high - low) * (np.arange(2016) + 0.5) / 2016)
 
 
 def true_means(model, theta, lone):
@@ -85,30 +85,32 @@ def play_both(settings, name, n_steps, lone=None):
     return np.array(worst)
 
 
+def assert_close(worst):
+    assert worst.max() < TOLERANCE
+    assert worst[20:].max() < LATER_TOLERANCE
+    assert np.median(worst) < 5e-5
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_plays_as_described(setting):
     worst = play_both(SETTINGS[setting], "pricing", 250)
-    assert worst.max() < TOLERANCE
-    assert np.median(worst) < 5e-5
+    assert_close(worst)
 
 
 def test_plays_another_model_as_described():
     worst = play_both({"horizon": 500}, "exponential", 250)
-    assert worst.max() < TOLERANCE
-    assert np.median(worst) < 5e-5
+    assert_close(worst)
 
 
 def test_plays_as_described_for_long():
     # From 100 rewards on an arm's index is not computed again at every reward.
     worst = play_both({}, "pricing", 2000)
-    assert worst.max() < TOLERANCE
-    assert np.median(worst) < 5e-5
+    assert_close(worst)
 
 
 def test_plays_as_described_with_an_arm_that_is_an_exception():
     worst = play_both({"exception": 0.5}, "pricing", 600, lone=2)
-    assert worst.max() < TOLERANCE
-    assert np.median(worst) < 5e-5
+    assert_close(worst)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -116,7 +118,7 @@ def test_plays_as_described_with_an_arm_that_is_an_exception():
 def test_on_the_whole_grid_nothing_but_rounding_is_left(setting, lone):
     model, settings = model_of("pricing"), SETTINGS[setting]
     setup = Elastic(**settings).setup(model)
-    setup = setup._replace(prior=setup.prior._replace(n_coarse=2000, n_fine=2000))
+    setup = setup._replace(prior=setup.prior._replace(n_coarse=3024, n_fine=3024))
     stats, state = no_statistics(model.n_arms), elastic.init(setup)
     naive = oracle.Elastic(curves_of(model), **settings)
     means = true_means(model, TRUTH["pricing"], lone)
@@ -212,20 +214,31 @@ def test_no_success_is_weak_evidence_against_a_small_mean():
     # The likelihood ratio of exact curves is that of Bernoulli rewards, also without a success.
     model = shop(0.0).model
     setup = Elastic(exception=0.0, prior=(1, 0, 0, 0, 0, 0, 0, 0, 0)).setup(model)
-    setup = setup._replace(prior=setup.prior._replace(n_coarse=2000, n_fine=2000))
+    setup = setup._replace(prior=setup.prior._replace(n_coarse=3024, n_fine=3024))
     stats, state = no_statistics(model.n_arms), elastic.init(setup)
     for arm, successes, n_rewards in ((1, 0, 50), (0, 9, 90), (3, 2, 60)):
         for number in range(n_rewards):
             count(stats, arm, float(number < successes))
     elastic.rebuild(setup, stats, state)
-    curves = curves_of(model) / (model.reward_range[1] - model.reward_range[0])
-    log = 50 * np.log(1 - curves[:, 1])
+    curves = setup.prior.means
+    log = setup.prior.log_thetas + 50 * np.log(1 - curves[:, 1])
     for arm, successes, n_rewards in ((0, 9, 90), (3, 2, 60)):
         log += successes * np.log(curves[:, arm])
         log += (n_rewards - successes) * np.log(1 - curves[:, arm])
     weights = np.exp(log - log.max())
     exact = weights @ setup.prior.thetas / weights.sum()
     assert elastic.estimate(setup, stats, state) == pytest.approx(exact, abs=2e-2)
+
+
+def test_a_parameter_outside_of_the_domain_costs_little():
+    # It lost 46.5 +- 3.4 when it believed that theta lies in the domain.
+    prices = [0.35 + 0.05 * number for number in range(12)]
+    truth = gb.demand.linear_power(prices).means(0.15).tolist()
+    env = gb.Environment(gb.demand.linear_power(prices, domain=(0.3, 0.6)), truth=truth)
+    result = gb.simulate(env, [Elastic(horizon=10_000)], 10_000, runs=24, seed=5, checkpoints=1)
+    regret = result.dataset["regret"].values.ravel()
+    assert regret.mean() + 2.0 * regret.std(ddof=1) / 24**0.5 < 35.0
+    assert np.all(result.dataset["estimate"].values >= 0.3)
 
 
 @pytest.mark.parametrize("mean", [0.02, 0.3, 0.5, 0.9])
@@ -252,7 +265,7 @@ def test_regret_does_not_grow_when_the_curves_cannot_reach_the_truth():
 def test_the_proved_bounds_are_as_described(total):
     model, settings = model_of("pricing"), {"proved": True, "caution": 0.0}
     setup = Elastic(**settings).setup(model)
-    setup = setup._replace(prior=setup.prior._replace(n_coarse=2000, n_fine=2000))
+    setup = setup._replace(prior=setup.prior._replace(n_coarse=3024, n_fine=3024))
     naive = oracle.Elastic(curves_of(model), **settings)
     stats, state = no_statistics(12), elastic.init(setup)
     rng = np.random.default_rng(3)

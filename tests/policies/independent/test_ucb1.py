@@ -4,6 +4,7 @@ import math
 
 from globalbandits.model import RewardModel
 from globalbandits.policies import UCB1, Learner
+from globalbandits.policies.independent.ucb1 import tabulated_bonuses
 from tests.policies.families import model_of
 
 CROSS = RewardModel.from_functions([lambda theta: theta, lambda theta: 1.0 - theta])
@@ -29,3 +30,13 @@ def test_ucb1_breaks_equal_indices_at_random():
     learner.update(list(range(6)), [0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
     chosen = {learner.select() for _ in range(200)}
     assert chosen == {1, 3, 4}
+
+
+def test_bonuses_beyond_the_table_are_those_of_the_formula():
+    n_tabulated = tabulated_bonuses().size
+    for n_rewards in (n_tabulated - 1, n_tabulated, n_tabulated + 1):
+        learner = Learner(UCB1(), CROSS, seed=0, compiled=False)
+        learner.update([0] * (n_rewards - 1) + [1], [0.5] * n_rewards)
+        index = 0.5 + math.sqrt(2.0 * math.log(n_rewards))
+        assert f"{index:.6g}" in learner.explain().reason
+        assert learner.select() == 1

@@ -252,7 +252,7 @@ def test_characteristics_say_who_was_stopped():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({}, "StopWhen must have above, one_contender or decisions, got 'none of them'"),
+        ({}, "StopWhen must have above, one_contender, decisions, at_recommended, at_any or"),
         ({"above": "x"}, "above must be a number, got 'x'"),
         ({"above": 0.2, "arm": -1}, "arm must be at least 0, got -1"),
         ({"one_contender": 1}, "one_contender must be True or False, got 1"),

@@ -110,10 +110,13 @@ def test_three_numbers_are_refused():
     for policy in (gb.IDS(), gb.Elastic()):
         with pytest.raises(PolicyError, match=r"one or two unknown numbers .* 'top, level, slope'"):
             gb.Learner(policy, model)
+    with pytest.raises(PolicyError, match=r"for UCBS, .* take a policy without curves, or fix"):
+        gb.Learner(gb.UCBS(), model)
+    assert gb.Learner(gb.ThompsonSampling(), model, seed=0).select() in range(len(PRICES))
 
 
 def test_greedy_play_warns():
-    with pytest.warns(RuntimeWarning, match="may stay with a wrong arm"):
+    with pytest.warns(RuntimeWarning, match="may never leave a wrong arm"):
         gb.Learner(gb.GridGreedy(), make_shop())
 
 

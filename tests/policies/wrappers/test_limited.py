@@ -209,7 +209,9 @@ def test_a_cap_on_decisions_without_a_reward():
     assert [learner.select() for _ in range(4)] == [1, 1, 0, 0]
     assert "arm 0 has 2 decisions without a reward" in learner.explain().reason
     before = learner._record.encode()
-    with pytest.raises(gb.PolicyError, match=r"max_open must leave an arm to play, got .* wait"):
+    with pytest.raises(
+        gb.PolicyError, match=r"allows no arm now: all arms .* open decisions; wait"
+    ):
         learner.select()
     assert learner._record.encode() == before
     learner.update(0, 0.0)

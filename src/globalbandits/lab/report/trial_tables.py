@@ -15,34 +15,34 @@ if TYPE_CHECKING:
 
 
 def print_trial(played: Played, console: "Console") -> None:
-    """Print the characteristics of every design, then its recommended arms in each scenario."""
+    """Print the characteristics of every design, then its recommended doses in each scenario."""
     trial = played.trial
+    n_runs = min(len(found.patients) for one in played.results.values() for found in one.values())
     console.print(_achieved(played))
-    fewest = min(result.dataset.sizes["run"] for result in played.results.values())
     console.print(
         f"correct: recommends a best dose, or none where the lowest is too toxic. "
         f"above: % of patients on doses above {trial.target:g}. "
-        f"exceeded: % of runs with more than {trial.more_than:g} of them. "
-        f"Standard error of a share: at most {50.0 / fewest**0.5:.2f} %.\n"
+        f"exceeded: % of trials with more than {trial.more_than:g} of them. "
+        f"patients and DLTs: means per trial. "
+        f"Standard error of a share: at most {50.0 / n_runs**0.5:.2f} %.\n"
     )
-    for name, result in played.results.items():
-        title = f"{name}: recommended dose, % of {result.dataset.sizes['run']:,} runs"
-        means = trial.worlds[name].true_means().tolist()
-        console.print(_recommended(title, means, played.selection(name), console))
+    for name in played.results:
+        title = f"{name}: recommended dose, % of {n_runs:,} trials"
+        rates = list(trial.scenarios[name])
+        console.print(_recommended(title, rates, played.selection(name), console))
 
 
 def _achieved(played: Played) -> "Table":
-    limits = {"target": played.trial.target, "more_than": played.trial.more_than}
     rows = []
-    for name, result in played.results.items():
-        table = result.characteristics(**limits)
+    for name in played.results:
+        table = played.characteristics(name).rename(columns={"events": "DLTs"})
         for design, row in table.iterrows():
             shown = [
-                f"{value:.1f}" if column == "decisions" else f"{100 * value:.1f}"
+                f"{value:.1f}" if column in ("patients", "DLTs") else f"{100 * value:.1f}"
                 for column, value in row.items()
             ]
             rows.append([name if design == table.index[0] else "", str(design), *shown])
-    title = f"What designs achieve in {played.trial.decisions:,} decisions, % of runs"
+    title = f"What designs achieve with {played.trial.patients:,} patients, % of trials"
     columns = ["scenario", "design", *table.columns]
     return text_table(columns, rows, title=title, left=columns[:2], wrap=False)
 
@@ -50,7 +50,7 @@ def _achieved(played: Played) -> "Table":
 def _recommended(
     title: str, means: list[float], shares: "pd.DataFrame", console: "Console"
 ) -> "Table":
-    """Return arms as columns if the terminal is wide enough, otherwise as rows."""
+    """Return doses as columns if the terminal is wide enough, otherwise as rows."""
     true = [f"{mean:.2f}" for mean in means] + [""] * (shares.shape[1] - len(means))
     cells = [[f"{100 * share:.1f}" for share in row] for row in shares.to_numpy().tolist()]
     lines = [
@@ -66,10 +66,10 @@ def _recommended(
 
 
 def draw_trial(played: Played, path: "str | os.PathLike[str]") -> Path:
-    """Draw the shares of recommended arms, one panel per scenario and design."""
+    """Draw the shares of recommended doses, one panel per scenario and design."""
     from globalbandits.plots.bars import share_figure
     from globalbandits.plots.style import save_figure
 
-    arms = [drawn_label(arm) for arm in played.selection(next(iter(played.results))).columns]
+    doses = [drawn_label(dose) for dose in (*played.trial.doses, "none")]
     panels = {drawn_label(name): shares for name, shares in played.shares().items()}
-    return save_figure(share_figure(panels, arms, ylabel="% of runs"), path)
+    return save_figure(share_figure(panels, doses, xlabel="dose", ylabel="% of trials"), path)

@@ -33,6 +33,9 @@ MAX_LOG_ODDS = 30.0
 LONG_GAME_ROUNDS = 1e4
 MIN_SCALE_WEIGHT = 1e-9  # a scale with a smaller weight is left out of an index
 FLOOR_GROWTH = math.expm1(0.127)  # of the odds, by the error in log-odds that the floor allows for
+# The errors in log-odds by which a test assumes that an exception is better than its curve, each
+# with the same probability. The largest comes first.
+TEST_LOG_ODDS = (1.0, 0.5, 0.25)
 
 
 def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
@@ -91,18 +94,21 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
             index = mean + math.sqrt(law[2]) * psi_log(horizon * law[2] / variance)
         else:
             ahead = horizon_of_tests
+            bernoulli = state.noise.bernoulli[arm]
+            odds = setup.exception * (1.0 - FAR_SHARE) / (1.0 - setup.exception)
+            rewards = bernoulli / (noise + spread) if count > 0 else 0.0
+            weight = odds * ahead * bernoulli / variance
+            index = max(index, index_of_test(mean, model, own, rewards, weight))
             if count > 0 and surprise < 0.0:
                 # Rewards below a curve near 0 agree with it: tests of the arm wait for long games.
                 share = math.sqrt(fit.sketch.factors[arm])
                 far_odds *= min(1.0, share * ahead / LONG_GAME_ROUNDS)
-            for odds, law in ((near_odds, near), (far_odds, far)):
-                often = odds / whole * ahead
-                # Small odds count less than in proportion, because a few lucky rewards do not
-                # make an arm an exception.
-                gain = often * often / (1.0 + often * often)
-                centre = mean + gain * (model + law[1] - mean)
-                bonus = math.sqrt(law[2]) * psi_log(often * law[2] / variance)
-                index = max(index, centre + bonus)
+            often = far_odds / whole * ahead
+            # Small odds count less than in proportion, because a few lucky rewards do not
+            # make an arm an exception.
+            gain = often * often / (1.0 + often * often)
+            centre = mean + gain * (model + far[1] - mean)
+            index = max(index, centre + math.sqrt(far[2]) * psi_log(often * far[2] / variance))
     if count > 0 and setup.caution > 0.0:
         ahead = setup.caution * horizon_of_tests
         size = error_variance(guess, FLOOR_GROWTH)
@@ -111,7 +117,10 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
     low = 2.0 * mean - index
     rounds = clock * state.horizons[2]
     if count > 0:
-        wide = cautious_variance(stats, arm, variance)
+        # Rare successes may be missing by chance, so that the arm seems to vary little. The
+        # variance it would have as the best arm is then larger.
+        missing = state.noise.bounds[arm] / state.noise.bernoulli[arm]
+        wide = cautious_variance(stats, arm, variance * max(1.0, missing))
         most = own_bonus(wide, count, CEILING_LOOKAHEAD * rounds)
         index = min(index, own + most)
         low = max(low, own - most)
@@ -124,6 +133,49 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
     state.indices[arm] = worth_within(setup.tables, arm, min(low, index), index)
     if setup.proved and count == 0 and is_forced(rounds, PROVED_CAUTION):
         state.indices[arm] = math.inf
+
+
+def index_of_test(mean: float, model: float, own: float, rewards: float, ahead: float) -> float:
+    """Return the index of an arm that may be better than its curve by one of a few errors.
+
+    Let an arm of mean m be better by an error that gives it the mean p, with odds q, and let the
+    best other arm have the mean x. Testing the arm costs ``x - m`` a reward if its curve is right,
+    and gains ``h (p - x)`` over h rounds if it is not. A reward has the information d = kl(m, p).
+    In the limit of many rewards with little information each, the sequential test with the least
+    expected cost goes on while ``q d h (p - x) > x - m``. The index is the x at which both sides
+    are equal, with a sum over the errors with p > x on the left. The odds q follow from the
+    likelihood of Bernoulli rewards.
+
+    Args:
+        mean: the posterior mean of the arm.
+        model: the mean by the curve.
+        own: the mean of the arm's rewards.
+        rewards: the number of Bernoulli rewards with the same information about the curve's error.
+        ahead: rounds to look ahead, times the prior odds of an exception, times the information
+            of a reward relative to a Bernoulli reward.
+
+    >>> index_of_test(0.03, 0.03, 0.0, 0.0, 0.0)
+    0.03
+    >>> first = index_of_test(0.03, 0.03, 0.0, 0.0, 100.0)
+    >>> 0.03 < index_of_test(0.03, 0.03, 0.0, 50.0, 100.0) < first < 0.077
+    True
+    """
+    chance = min(max(model, MIN_CHANCE), 1.0 - MIN_CHANCE)
+    index = mean
+    weighted = mean
+    total = 1.0
+    for error in TEST_LOG_ODDS:
+        growth = math.expm1(error)
+        odds = 1.0 + chance * growth
+        # The logarithm of the likelihood ratio of one reward is reward * error - log(odds).
+        log = math.log(odds)
+        nats = min(MAX_LOG_ODDS, rewards * (own * error - log))
+        weight = ahead / len(TEST_LOG_ODDS) * math.exp(nats) * (log - chance * error)
+        weighted += weight * chance * (1.0 + growth) / odds
+        total += weight
+        # The smaller errors count only if they are above the index.
+        index = max(index, weighted / total)
+    return index
 
 
 def share_of_rounds(stats: Statistics, arm: int, n_contexts: int) -> float:

@@ -50,7 +50,14 @@ EQUAL_WEIGHTS = (1.0,) * N_SCALES
 # Four fifths for exact curves. A short game is over before large errors can be found.
 LONG_GAME_WEIGHTS = (0.8,) + (0.025,) * (N_SCALES - 1)
 SHORT_GAME_WEIGHTS = (0.8, 0.04, 0.04, 0.035, 0.03, 0.025, 0.02, 0.007, 0.003)
-N_CELLS = 2000  # of the parameter's domain
+N_CELLS = 2016  # of the parameter's domain
+# The parameter may lie outside of the domain, by up to its length. There the log-odds of the means
+# continue on straight lines. Each side has this many cells, as wide as this many of those inside.
+# Before any reward the ends of the domain are then ends of blocks of the fine pass.
+N_OUTER_CELLS, OUTER_WIDTH = 504, 4
+OUTSIDE_DENSITY = 0.05  # of the prior, relative to that at the end of the domain
+N_SLOPE_CELLS = 20  # of the domain, at its end, that give the slope of a line
+MAX_OUTSIDE_LOG_ODDS = 2.0  # distance of a line from its start
 # Few enough that the coarse pass has a point in each part of a prior of the parameter.
 MAX_PRIOR_PARTS = 20
 # Relative to the largest weight, so that no part of the domain is impossible.
@@ -62,7 +69,7 @@ MIN_CHANCE = 1e-4
 
 # The first guess of the means uses the middle cell of blocks of this size, and at most this many
 # rewards per arm.
-SKETCH_STRIDE = 50
+SKETCH_STRIDE = 75
 SKETCH_MAX_REWARDS = 100.0
 
 # Smallest m (1 - m) of an arm in the size of its error.
@@ -72,10 +79,10 @@ MIN_ERROR_BOUND = 0.002
 class Prior(NamedTuple):
     """The curves on a grid, with prior weights of the parameter and of the errors' sizes."""
 
-    means: FloatArray  # (n_cells, n_arms) mu_k at the middle of each cell
+    means: FloatArray  # (n_cells, n_arms) mu_k at the middle of each cell, also outside the domain
     log_odds: FloatArray  # (n_cells, n_arms) of the means
     log_misses: FloatArray  # (n_cells, n_arms) logarithm of 1 minus the mean
-    thetas: FloatArray  # (n_cells,) the middles
+    thetas: FloatArray  # (n_cells,) the middles; the nearest end outside the domain
     log_thetas: FloatArray  # (n_cells,) logarithm of the prior weight
     relative: FloatArray  # (n_arms,) r_k**2: arm k's error has the standard deviation s r_k
     scales: FloatArray  # (n_scales,) s
@@ -154,11 +161,16 @@ def build_prior(
         relative: r_k for each arm; None for 1.
     """
     (low, high), (least, most) = model.domain, model.reward_range
-    thetas = low + (high - low) * (np.arange(N_CELLS) + 0.5) / N_CELLS
-    means = np.ascontiguousarray((model.means(thetas) - least) / (most - least))
+    inside = low + (high - low) * (np.arange(N_CELLS) + 0.5) / N_CELLS
+    means = widen((model.means(inside) - least) / (most - least))
+    # An estimate of the parameter stays in the domain.
+    thetas = np.pad(inside, N_OUTER_CELLS, constant_values=(low, high))
     parts = np.array(theta_weights) / max(theta_weights)
     middles = low + (high - low) * (np.arange(len(parts)) + 0.5) / len(parts)
     log_thetas = np.log(np.maximum(np.interp(thetas, middles, parts), MIN_PART_WEIGHT))
+    outside = np.log(OUTSIDE_DENSITY * OUTER_WIDTH)
+    log_thetas[:N_OUTER_CELLS] += outside
+    log_thetas[-N_OUTER_CELLS:] += outside
     mass = np.array(weights)
     used = mass > 0.0
     sizes = np.ones(model.n_arms) if relative is None else np.array(relative)
@@ -176,6 +188,24 @@ def build_prior(
         n_coarse=N_COARSE,
         n_fine=N_FINE,
     )
+
+
+def widen(means: FloatArray) -> FloatArray:
+    """Continue means beyond both ends of the domain, on straight lines of their log-odds.
+
+    >>> wide = widen(np.linspace(0.3, 0.4, N_CELLS)[:, None])
+    >>> wide.shape, np.round(wide[[0, N_OUTER_CELLS, -1], 0], 2).tolist()
+    ((3024, 1), [0.21, 0.3, 0.5])
+    """
+    chances = np.clip(means, MIN_CHANCE, 1.0 - MIN_CHANCE)
+    log_odds = np.log(chances) - np.log1p(-chances)
+    steps = OUTER_WIDTH * (np.arange(N_OUTER_CELLS) + 0.5)[:, None] / N_SLOPE_CELLS
+    lines = []
+    for end, inner in ((0, N_SLOPE_CELLS), (-1, -1 - N_SLOPE_CELLS)):
+        rise = steps * (log_odds[end] - log_odds[inner])
+        reached = log_odds[end] + np.clip(rise, -MAX_OUTSIDE_LOG_ODDS, MAX_OUTSIDE_LOG_ODDS)
+        lines.append(1.0 / (1.0 + np.exp(-reached)))
+    return np.concatenate([lines[0][::-1], means, lines[1]])
 
 
 def guess_means(prior: Any, stats: Statistics, noise: Noise, memory: Sketch) -> None:

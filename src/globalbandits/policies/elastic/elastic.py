@@ -78,9 +78,11 @@ class Elastic(Policy):
     is an exception, whose curve is badly wrong or carries no information. The
     posterior of parameter and size gives every arm a mean m and a variance c. The arm with the
     largest Gittins index ``m + sqrt(c) * psi(h * c / v)`` is played, where h is the number of
-    rounds so far and v the variance of a reward. Each arm also has an index for the case that it
-    is the exception, and the larger one is used. Finally an arm's own rewards set a floor and a
-    ceiling for its index. Arms need no initial play. See docs/elastic.md for measurements.
+    rounds so far and v the variance of a reward. Each arm also has the index of a sequential test
+    for the case that it is the exception, and the larger one is used. Finally an arm's own rewards
+    set a floor and a ceiling for its index. Arms need no initial play. The parameter may lie
+    outside of the domain: there curves continue on straight lines in log-odds. See
+    docs/elastic.md for measurements.
 
     Value: exact for values that rise linearly with the mean. For others it is an approximation:
     the index is the largest worth of a mean within the bonus of the posterior mean. On six

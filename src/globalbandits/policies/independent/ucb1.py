@@ -1,15 +1,17 @@
 """`UCB1` (Auer, Cesa-Bianchi and Fischer 2002): the largest upper confidence bound."""
 
 import dataclasses
-from typing import TYPE_CHECKING
+import math
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import IntArray
+from globalbandits._types import FloatArray, IntArray
+from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.shared.index import (
     NOT_PLAYED,
-    Setup,
     Widths,
     first_unplayed,
     first_unplayed_offered,
@@ -31,11 +33,36 @@ if TYPE_CHECKING:
     from globalbandits.model import RewardModel
 
 
+_N_TABULATED = 2**14  # rewards
+
+
+class Setup(NamedTuple):
+    """The model's tables, and the factor of a width after each number of rewards."""
+
+    tables: Tables
+    bonuses: FloatArray  # (2**14,) `ucb1_bonus` after 0, 1, 2, ... rewards
+
+
+@cache
+def tabulated_bonuses() -> FloatArray:
+    """Return UCB1's bonuses, for all learners of this process."""
+    found = [0.0, *(math.sqrt(2.0 * math.log(n)) for n in range(1, _N_TABULATED))]
+    return np.array(found)
+
+
+def bonus_now(setup: Setup, stats: Statistics) -> float:
+    """Return `ucb1_bonus`. Its logarithm would take a quarter of a step, so it is tabulated."""
+    n_rewards = stats.total[0]
+    if n_rewards < setup.bonuses.shape[0]:
+        return float(setup.bonuses[n_rewards])
+    return ucb1_bonus(stats)
+
+
 def select(setup: Setup, stats: Statistics, state: Widths, rng: np.random.Generator) -> int:
     """Return the lowest arm without a reward, then the one with the largest upper bound."""
     if state.played[0] < setup.tables.n_arms:
         return first_unplayed(stats)
-    bonus = ucb1_bonus(stats)
+    bonus = bonus_now(setup, stats)
     return choose_by_worth(setup.tables, state.means, 0.0, state.widths, bonus, rng)
 
 
@@ -50,7 +77,7 @@ def select_among(
     arm = first_unplayed_offered(stats, offered)
     if arm >= 0:
         return arm
-    bonus = ucb1_bonus(stats)
+    bonus = bonus_now(setup, stats)
     return choose_bound_offered(setup.tables, state.means, 0.0, state.widths, bonus, offered, rng)
 
 
@@ -80,13 +107,13 @@ class UCB1(Policy):
     )
 
     def setup(self, model: "RewardModel") -> Setup:
-        """Return the model's tables."""
-        return Setup(model.tables)
+        """Return the model's tables and the bonuses."""
+        return Setup(model.tables, tabulated_bonuses())
 
     def reason(self, setup: Setup, stats: Statistics, state: Widths) -> str:
         """Say that this is a first play, or give the largest index."""
         if state.played[0] < setup.tables.n_arms:
             return NOT_PLAYED
-        tables, bonus = setup.tables, ucb1_bonus(stats)
+        tables, bonus = setup.tables, bonus_now(setup, stats)
         largest = largest_bound(tables, state.means, 0.0, state.widths, bonus)
         return f"largest upper confidence bound: {largest:.6g} on {unit_scale(tables)}"

@@ -45,6 +45,8 @@ class Explanation:
     arms: tuple[ArmReport, ...]
     valued: bool = False  # whether worth differs from the mean reward
     remarks: tuple[str, ...] = ()  # what may be wrong with domain or arms
+    # Columns of the policy's posterior by name, one entry per arm.
+    posterior: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     # Posterior standard deviation of each of several unknown numbers; of the prior at first.
     deviations: dict[str, float] | None = None
 
@@ -95,6 +97,8 @@ class Explanation:
         )
 
     def _next(self) -> str:
+        if self.choice < 0:
+            return f"no arm, {self.reason}"
         chosen = self.arms[self.choice]
         return f"arm {chosen.arm} ({self._values()[chosen.arm]}), {self.reason}"
 
@@ -104,7 +108,7 @@ class Explanation:
     def _shown(self) -> list[ArmReport]:
         """Return the arms with most pulls, and the chosen one, in order of their indices."""
         rows = sorted(self.arms, key=lambda row: (-row.pulls, row.arm))[:_MAX_ROWS]
-        if self.arms[self.choice] not in rows:
+        if self.choice >= 0 and self.arms[self.choice] not in rows:
             rows[-1] = self.arms[self.choice]
         return sorted(rows, key=lambda row: row.arm)
 
@@ -116,6 +120,7 @@ class Explanation:
         worth = ["worth"] if self.valued else []
         values = self._values()
         cells = [["arm", "value", "pulls", "mean", "model mean", *worth, "own estimate"]]
+        cells[0] += list(self.posterior)
         return cells + [
             [
                 f"{'>' if row.arm == self.choice else ''}{row.arm}",
@@ -125,6 +130,7 @@ class Explanation:
                 _number(row.model_mean),
                 *([_number(row.worth)] if self.valued else []),
                 _number(row.estimate),
+                *(f"{column[row.arm]:.3f}" for column in self.posterior.values()),
             ]
             for row in self._shown()
         ]
@@ -188,6 +194,8 @@ def explain(
     reason = policy.reason(setup, stats, state)
     if offered is not None:
         reason = f"the best arm on offer by this rule for all arms: {reason}"
+    if choice < 0:
+        reason = policy.no_arm(setup, stats, state)
     return Explanation(
         policy=policy.label,
         n_observations=int(stats.total[0]),
@@ -199,6 +207,7 @@ def explain(
         valued=model.valued,
         remarks=learning_remarks(model, int(stats.total[0]), estimate),
         deviations=deviations,
+        posterior=policy.posterior(setup, stats, state),
     )
 
 

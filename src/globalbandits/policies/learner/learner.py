@@ -39,7 +39,7 @@ from globalbandits.evidence import (
 )
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
-from globalbandits.evidence.stop_rules import reason_to_stop
+from globalbandits.evidence.stop_rules import Stop, reason_to_stop, reasons_to_stop
 from globalbandits.model import ContextModel
 from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
 from globalbandits.policies.learner import saved_state
@@ -131,6 +131,7 @@ class Learner:
         self._lineage = Lineage.new()
         # Decisions and rewards in their order, if the policy's state depends on it.
         self._record = Record()
+        self._stops: dict[StopWhen, Stop] = {}
         self._keeps_record = self._rules.decide is not None and self._rules.rebuild is None
         # Outcomes that are awaited: arms and weights, as `set_pending` got them.
         self._pending: list[tuple[int, float]] = []
@@ -188,8 +189,8 @@ class Learner:
             record: False if the decision is counted later, by `decide`.
 
         Raises:
-            PolicyError: if the policy's limits allow no arm now, or if the policy cannot choose
-                among some of the arms.
+            PolicyError: if the policy's limits or its overdose control allow no arm now, or if the
+                policy cannot choose among some of the arms.
             RewardError: if the limits allow none of ``allowed``.
         """
         first = self._first_cell(context)
@@ -238,10 +239,8 @@ class Learner:
         else:
             arm = int(self._rules.select(*parts, rng))
         if arm < 0:
-            raise PolicyError(
-                f"max_open must leave an arm to play, got {self._policy.label} with all "
-                "arms within the limits at their maximum: wait for a reward"
-            )
+            why = self._policy.no_arm(*parts)
+            raise PolicyError(f"{self._policy.label} allows no arm now: {why}")
         return arm
 
     def probabilities(
@@ -404,10 +403,20 @@ class Learner:
         return whole.of_context(context, first, self._model)
 
     def should_stop(self, rule: StopWhen) -> str | None:
-        """Return the reason to stop now ("too high", "one contender", "decisions"), or None."""
+        """Return the reason to stop now, such as "too high", or None; see `StopWhen`."""
         require(isinstance(rule, StopWhen), "rule", "be a StopWhen", rule, PolicyError)
         with self._lock:
-            return REASONS.get(reason_to_stop(rule.setup(self._model), self._stats))
+            parts = self._setup, self._stats, self._state
+            if rule not in self._stops:
+                self._stops[rule] = rule.setup(self._model)
+            stop = self._stops[rule]
+            if rule.is_compiled:
+                return REASONS.get(reason_to_stop(stop, self._stats))
+            following = int(self._rules.select(*parts, copy.deepcopy(self._rng)))
+            counts = self._stats.counts[np.newaxis].astype(np.float64)
+            sums = self._stats.sums[np.newaxis]
+            found = reasons_to_stop(stop, counts, sums, np.array([following]))
+            return REASONS.get(int(found[0]))
 
     # Learning.
 
@@ -419,6 +428,7 @@ class Learner:
         context: "str | Sequence[str] | None" = None,
         arm_value: Any = None,
         count: int | None = None,
+        decision: str | None = None,
     ) -> None:
         """Learn one reward of an arm, or a batch of rewards. After an error nothing is learned.
 
@@ -435,6 +445,8 @@ class Learner:
                 day, at most a million. Each of them must be at one end of the reward range, as a
                 sale or none. ``update(2, 15, count=500)`` learns 15 sales and 485 zeros, evenly
                 spread, as 500 single rewards.
+            decision: the name of the decision, such as a patient's number, by which `forget` finds
+                the reward; for a single reward and a policy that counts decisions.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=is_batch(reward))
@@ -453,7 +465,7 @@ class Learner:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
                 if self._keeps_record:
-                    self._record.add(index, unit)
+                    self._record.add(index, unit, decision)
                 self._version += 1
 
     def set_pending(
@@ -526,6 +538,7 @@ class Learner:
         arm_value: Any = None,
         number: int | None = None,
         count: int | None = None,
+        decision: str | None = None,
     ) -> None:
         """Undo one earlier `update` with the same arm and reward.
 
@@ -542,6 +555,7 @@ class Learner:
             number: the observation's number, counted from 1. Without it the search for drift
                 starts over, and a policy that counts decisions forgets the last such reward.
             count: the number of rewards, if ``reward`` is a sum of several as in `update`.
+            decision: the name of the decision, as in `update`; for a policy that counts decisions.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=False)
@@ -560,7 +574,9 @@ class Learner:
         with self._lock:
             self._check_observed(index, units, reward)
             for unit in units:
-                place = None if rebuild is not None else self._record.find(index, unit, number)
+                place = None
+                if rebuild is None:
+                    place = self._record.find(index, unit, number, decision)
                 self._evidence.unnote(index, unit, number)
                 if rebuild is not None:
                     statistics.uncount(self._stats, index, unit)

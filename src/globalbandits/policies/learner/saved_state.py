@@ -116,14 +116,26 @@ class Record:
     def __init__(self) -> None:
         self._arms: list[int] = []
         self._rewards: list[float | None] = []  # on the unit scale; None for a decision
+        self._names: list[str | None] = []  # of the rewards' decisions
 
-    def add(self, arm: int, reward: float | None) -> None:
+    def add(self, arm: int, reward: float | None, name: str | None = None) -> None:
         """Add a reward, or a decision if the reward is None."""
         self._arms.append(arm)
         self._rewards.append(reward)
+        self._names.append(name)
 
-    def find(self, arm: int, reward: float, number: int | None) -> int:
-        """Return the place of a reward: the last such one, or the one with this number."""
+    def find(self, arm: int, reward: float, number: int | None, name: str | None = None) -> int:
+        """Return the place of a reward: the last such one, or that of a number or a name."""
+        if name is not None and name in self._names:
+            # The last one: an earlier reward of the decision was forgotten before.
+            place = len(self._names) - 1 - self._names[::-1].index(name)
+            unit = self._rewards[place]
+            fits = (
+                self._arms[place] == arm and unit is not None and abs(unit - reward) <= _SAME_UNIT
+            )
+            rule = f"be the reward of decision {name!r}"
+            require(fits, "reward", rule, reward, RewardError)
+            return place
         places = [place for place, unit in enumerate(self._rewards) if unit is not None]
         if number is not None:
             rule = f"be from 1 to {len(places)}, the number of rewards"
@@ -139,7 +151,7 @@ class Record:
 
     def remove(self, place: int) -> None:
         """Remove the reward at a place."""
-        del self._arms[place], self._rewards[place]
+        del self._arms[place], self._rewards[place], self._names[place]
 
     def replay(self, rules: Rules, setup: Setup, stats: Statistics, state: State) -> None:
         """Count all decisions and rewards in empty statistics and a new state."""
@@ -160,27 +172,34 @@ class Record:
         record = Record()
         record._arms = [places[arm] for arm in self._arms]
         record._rewards = list(self._rewards)
+        record._names = list(self._names)
         return record
 
     def encode(self) -> dict[str, Any]:
         """Encode the record as plain lists."""
-        return {"arms": list(self._arms), "rewards": list(self._rewards)}
+        names = {"names": list(self._names)} if any(self._names) else {}
+        return {"arms": list(self._arms), "rewards": list(self._rewards)} | names
 
     @classmethod
     def decode(cls, saved: Any, stats: Statistics) -> "Record":
         """Decode a record, and check that it leads to these statistics."""
-        check_keys("record", saved, ("arms", "rewards"))
+        keys = ("arms", "rewards")
+        has_names = isinstance(saved, Mapping) and "names" in saved
+        check_keys("record", saved, (*keys, "names") if has_names else keys)
         arms, rewards = saved["arms"], saved["rewards"]
         lists = isinstance(arms, list) and isinstance(rewards, list) and len(arms) == len(rewards)
+        names = saved["names"] if has_names and lists else [None] * (len(arms) if lists else 0)
+        lists = lists and isinstance(names, list) and len(names) == len(arms)
+        lists = lists and all(name is None or isinstance(name, str) for name in names)
         if not lists or not all(_is_entry(*entry) for entry in zip(arms, rewards, strict=True)):
             raise StateError(f"record must have arms and rewards of one length, got {show(saved)}")
         record, total = cls(), no_statistics(len(stats.counts))
-        for arm, reward in zip(arms, rewards, strict=True):
+        for arm, reward, name in zip(arms, rewards, names, strict=True):
             if arm >= len(stats.counts):
                 raise StateError(f"record must have arms of the model, got {arm}")
             if reward is not None:
                 count(total, arm, float(reward))
-            record.add(arm, None if reward is None else float(reward))
+            record.add(arm, None if reward is None else float(reward), name)
         if not np.array_equal(total.counts, stats.counts) or not np.allclose(
             total.sums, stats.sums
         ):

@@ -54,6 +54,14 @@ class WrapperPolicy(Policy):
         """Return the inner policy's reason. `limit` says what moved its choice."""
         return self.inner.reason(setup.inner, stats, state.inner)
 
+    def no_arm(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """Return why the inner policy chose no arm."""
+        return self.inner.no_arm(setup.inner, stats, state.inner)
+
+    def posterior(self, setup: Setup, stats: Statistics, state: State) -> dict[str, list[float]]:
+        """Return the inner policy's columns of the posterior."""
+        return self.inner.posterior(setup.inner, stats, state.inner)
+
     def observed(self, stats: Statistics, state: State) -> Statistics:
         """Return the statistics that the inner policy uses."""
         return self.inner.observed(stats, state.inner)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_integer, require
+from globalbandits._validation import as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
-from globalbandits.model.tables import Tables, evaluate
+from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.shared.worth import worth_of
@@ -29,13 +29,17 @@ from globalbandits.policies.wrappers.inner_policy import (
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel
+
+
+# An arm with fewer rewards is not eliminated.
+MIN_REWARDS_TO_ELIMINATE = 3
 
 
 class Setup(NamedTuple):
     """The model's tables, the inner policy's setup, and the limits."""
 
-    tables: Tables
+    tables: Any  # of a model with one unknown number or several
     inner: Any
     largest_step_up: int
     largest_step_down: int
@@ -45,8 +49,10 @@ class Setup(NamedTuple):
     high: int
     cohort: int
     whole_cohorts: bool
-    target: float  # no step up after a cohort whose mean reward reaches it; inf for none
+    coherent: bool  # no step up after a cohort whose mean reward reaches the target
+    target: float  # inf for none
     max_open: int  # the largest number of decisions of an arm without a reward
+    elimination: float  # probability above the target at which an arm is eliminated; 2 for never
     recommend_untried: bool
 
 
@@ -69,6 +75,7 @@ class State(NamedTuple):
 def limit(inner: Rules) -> Rules:
     """Apply limits to the rules of a policy."""
     inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
+    inner_recommend = inner.recommend
     inner_among = inner.select_among
 
     def init(setup: Setup) -> State:
@@ -89,6 +96,7 @@ def limit(inner: Rules) -> Rules:
             # The engine reports an error, because this is not an arm.
             return wanted
         arm = min(max(wanted, lowest(setup, state)), highest(setup, stats, state))
+        arm = min(arm, first_eliminated(setup, stats) - 1)
         while arm >= setup.low and n_open(state, arm) >= setup.max_open:
             arm -= 1
         return arm if arm >= setup.low else -1
@@ -106,7 +114,11 @@ def limit(inner: Rules) -> Rules:
         arm is within the limits.
         """
         wanted = int(inner_among(setup.inner, stats, state.inner, offered, rng))  # type: ignore[misc]
-        low, high = lowest(setup, state), highest(setup, stats, state)
+        last = first_eliminated(setup, stats) - 1
+        if wanted < 0 or last < setup.low:
+            return -1
+        low, high = lowest(setup, state), min(highest(setup, stats, state), last)
+        low = min(low, high)
         best = -1
         for i in range(offered.shape[0]):
             arm = int(offered[i])
@@ -144,9 +156,10 @@ def limit(inner: Rules) -> Rules:
 
     def recommend(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
         """Return the arm that is worth most at the estimate, without cohorts and steps."""
+        top = min(setup.high, first_eliminated(setup, stats) - 1)
         theta = inner_estimate(setup.inner, stats, state.inner)
-        best, largest = setup.start, -np.inf
-        for arm in range(setup.low, setup.high + 1):
+        best, largest = min(setup.start, top), -np.inf
+        for arm in range(setup.low, top + 1):
             n_rewards = stats.counts[arm]
             if n_rewards == 0 and (math.isnan(theta) or not setup.recommend_untried):
                 continue
@@ -156,7 +169,18 @@ def limit(inner: Rules) -> Rules:
                 worth = evaluate(setup.tables.worth, arm, theta)
             if worth > largest:
                 best, largest = arm, worth
-        return best
+        return best if best >= setup.low else -1
+
+    def recommend_inner(
+        setup: Setup, stats: Statistics, state: State, rng: np.random.Generator
+    ) -> int:
+        """Return the arm that the inner policy recommends, or the next lower one with a reward."""
+        assert inner_recommend is not None
+        arm = int(inner_recommend(setup.inner, stats, state.inner, rng))
+        arm = min(arm, setup.high, first_eliminated(setup, stats) - 1)
+        while arm > setup.low and stats.counts[arm] == 0 and not setup.recommend_untried:
+            arm -= 1
+        return arm if arm >= setup.low else -1
 
     def resume(setup: Setup, stats: Statistics, state: State) -> bool:
         """Check and complete a saved state."""
@@ -183,7 +207,7 @@ def limit(inner: Rules) -> Rules:
         estimate,
         resume=resume,
         decide=decide,
-        recommend=recommend,
+        recommend=recommend if inner_recommend is None else recommend_inner,
         numbers=None if inner.numbers is None else numbers,
         select_among=None if inner_among is None else select_among,
         pend=None if inner.pend is None else pend,
@@ -254,12 +278,42 @@ def highest(setup: Setup, stats: Statistics, state: State) -> int:
     return top
 
 
+def first_eliminated(setup: Setup, stats: Statistics) -> int:
+    """Return the lowest eliminated arm; the number of arms if none is eliminated.
+
+    An arm is eliminated if it has at least three rewards, and its mean is above the target with a
+    posterior probability above ``elimination``, under a uniform prior.
+    """
+    if setup.elimination > 1.0:
+        return int(setup.tables.n_arms)
+    for arm in range(setup.tables.n_arms):
+        if stats.counts[arm] >= MIN_REWARDS_TO_ELIMINATE:
+            above = probability_above(stats.counts[arm], stats.sums[arm], setup.target)
+            if above > setup.elimination:
+                return arm
+    return int(setup.tables.n_arms)
+
+
+def probability_above(n_rewards: int, total: float, target: float) -> float:
+    """Return the probability that a Beta(1 + total, 1 + n - total) number is above the target.
+
+    It is the probability of at most ``total`` successes in n + 1 trials (the beta-binomial
+    identity).
+    """
+    term = (1.0 - target) ** (n_rewards + 1)
+    probability = term
+    for k in range(int(total + 1e-9)):
+        term *= (n_rewards + 1 - k) / (k + 1.0) * target / (1.0 - target)
+        probability += term
+    return float(probability)
+
+
 def is_incoherent(setup: Setup, state: State) -> bool:
     """Whether a step up would follow a cohort whose mean reward reaches the target.
 
     The sum has every reward since the cohort began: a late reward of an earlier cohort counts too.
     """
-    return bool(state.reported[0] >= setup.target * state.observed[0])
+    return setup.coherent and bool(state.reported[0] >= setup.target * state.observed[0])
 
 
 def is_possible(setup: Setup, stats: Statistics, state: State) -> bool:
@@ -311,6 +365,10 @@ class Limited(WrapperPolicy):
             is at or above the target (Cheung 2005).
         max_open: the largest number of decisions of an arm without a reward. A further decision
             is for a lower arm. If there is none, `select` raises an error: wait for a reward.
+        elimination: for a model with a target: an arm, and all higher ones, are no longer played
+            once it has three rewards and its mean is above the target with a larger posterior
+            probability, under a uniform prior and without the model (Liu and Yuan 2015); 0.95 is
+            usual. If the lowest arm is eliminated, `select` raises an error: stop the trial.
         recommend_untried: whether an arm without a reward may be recommended.
 
     >>> from globalbandits.policies import WAGP
@@ -330,6 +388,7 @@ class Limited(WrapperPolicy):
     whole_cohorts: bool = False
     coherent: bool = True
     max_open: int | None = None
+    elimination: float | None = None
     recommend_untried: bool = False
 
     def __post_init__(self) -> None:
@@ -344,6 +403,9 @@ class Limited(WrapperPolicy):
             value = getattr(self, name)
             if value is not None or name in ("cohort", "low"):
                 object.__setattr__(self, name, as_integer(name, value, minimum, PolicyError))
+        if self.elimination is not None:
+            checked = as_fraction("elimination", self.elimination, PolicyError)
+            object.__setattr__(self, "elimination", checked)
         if self.largest_step != 0:
             # The two parameters hold it from now on.
             object.__setattr__(self, "largest_step_up", self.largest_step)
@@ -371,7 +433,7 @@ class Limited(WrapperPolicy):
         """True also with bounds on the arms, which may exclude the arm that is worth most."""
         return self.inner.ignores_value or self.low > 0 or self.high is not None
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def setup(self, model: "AnyModel") -> Setup:
         """Return the inner policy's setup, and the limits as indices of the model's arms."""
         require_no_contexts(model, "Limited")
         last = model.n_arms - 1
@@ -380,7 +442,10 @@ class Limited(WrapperPolicy):
             rule = f"be at most {last}, the last arm"
             require(arm is None or arm <= last, name, rule, arm, PolicyError)
         low, high = model.reward_range
-        target = getattr(model, "target", None) if self.coherent else None
+        target = getattr(model, "target", None)
+        rule = "be given for a model with a target"
+        needs_none = self.elimination is None or target is not None
+        require(needs_none, "elimination", rule, self.elimination, PolicyError)
         up, down = self.largest_step_up, self.largest_step_down
         return Setup(
             tables=model.tables,
@@ -393,14 +458,18 @@ class Limited(WrapperPolicy):
             high=last if self.high is None else self.high,
             cohort=self.cohort,
             whole_cohorts=self.whole_cohorts,
+            coherent=self.coherent and target is not None,
             target=math.inf if target is None else (target - low) / (high - low),
             max_open=_NO_MAXIMUM if self.max_open is None else self.max_open,
+            elimination=2.0 if self.elimination is None else self.elimination,
             recommend_untried=self.recommend_untried,
         )
 
     def admissible(self, setup: Setup, stats: Statistics, state: State) -> list[int]:
         """Return the arms within the limits."""
         low, high = lowest(setup, state), highest(setup, stats, state)
+        last = first_eliminated(setup, stats) - 1
+        low, high = min(low, last), min(high, last)
         free = [arm for arm in range(low, high + 1) if n_open(state, arm) < setup.max_open]
         if free:
             return free
@@ -413,8 +482,14 @@ class Limited(WrapperPolicy):
         """Say which limit moved the inner policy's choice, after any limits of its own."""
         inside = self.inner.limit(setup.inner, stats, state.inner, copy.deepcopy(rng))
         wanted = int(self.inner.rules_of(setup.inner).select(setup.inner, stats, state.inner, rng))
+        if wanted < 0:
+            return inside
         low, high = lowest(setup, state), highest(setup, stats, state)
         arm = min(max(wanted, low), high)
+        last = first_eliminated(setup, stats) - 1
+        if arm > last:
+            text = f"moved from arm {wanted} by a limit: arm {last + 1} is eliminated"
+            return moved_twice(inside, text)
         if n_open(state, arm) >= setup.max_open:
             why = f"arm {arm} has {n_open(state, arm)} decisions without a reward"
             return moved_twice(inside, f"moved from arm {wanted} by a limit: {why}")
@@ -448,6 +523,14 @@ class Limited(WrapperPolicy):
         if high < here + setup.largest_step_up:
             return f"arm {high} has no reward yet and is not skipped"
         return f"at most {setup.largest_step_up} step(s) up from arm {here}"
+
+    def no_arm(self, setup: Setup, stats: Statistics, state: State) -> str:
+        """Name the limit that excludes all arms."""
+        if first_eliminated(setup, stats) <= setup.low:
+            return f"arm {setup.low}, the lowest, is eliminated; stop"
+        if not self.admissible(setup, stats, state):
+            return "all arms within the limits have max_open open decisions; wait for a reward"
+        return super().no_arm(setup, stats, state)
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
         """Return the arms that may be played now, the cohort, and the inner policy's details."""

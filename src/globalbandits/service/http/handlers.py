@@ -168,16 +168,16 @@ async def _made_before(
     """The stored decision of a request if the bandit makes no new ones; None if it makes them.
 
     Raises:
-        ConflictError: if the bandit is paused and the request is new.
+        ConflictError: if the bandit is paused or has stopped, and the request is new.
         ProblemError: 429 if too many decisions are open and the request is new.
     """
-    paused, max_open = bandit.settings.mode == "paused", service.options.most_open
-    if not paused and bandit.n_open < max_open:
+    closed, max_open = bandit.closed(), service.options.most_open
+    if not closed and bandit.n_open < max_open:
         return None
     try:
         return await asyncio.to_thread(service.log.existing_decision, bandit, request_id)
     except ConflictError:
-        if paused:
+        if closed:
             raise
     if time.monotonic() - bandit.recounted_at > service.options.recount_seconds:
         # Decisions whose deadline has passed are no longer open.
@@ -485,6 +485,7 @@ def bandit_out(bandit: Bandit) -> BanditOut:
         version=version,
         settings_number=number,
         mode=settings.mode,  # type: ignore[arg-type]
+        closed=bandit.closed(),
         policy=learner.policy.label,
         estimate=estimate,
         open=n_open,

@@ -49,6 +49,7 @@ class SettingsIn(Incoming, rename=None):
     late: Late | UnsetType = UNSET
     sticky_seconds: Annotated[float, Meta(gt=0, le=316224000)] | UnsetType | None = UNSET
     delay: dict[str, Any] | UnsetType | None = UNSET
+    stop: dict[str, Any] | UnsetType | None = UNSET
     withdrawn: list[Arm] | UnsetType = UNSET
     arms: list[Arm] | UnsetType = UNSET  # those to show from now on: others are withdrawn
 
@@ -167,6 +168,7 @@ class BanditOut(Outgoing):
     arms: list[ArmOut]
     settings: dict[str, Any]
     warnings: list[str] = []
+    closed: str = ""  # why it makes no new decisions: paused, or stopped and the reason
 
 
 class BanditsOut(Outgoing):

@@ -12,7 +12,7 @@ import numpy as np
 from globalbandits._rewards import as_unit, nearest
 from globalbandits._version import __version__
 from globalbandits.errors import StoreError
-from globalbandits.policies.learner import Explanation, Learner
+from globalbandits.policies.learner import Explanation, Learner, StopWhen
 from globalbandits.service.log.request_rng import RequestGenerators
 from globalbandits.service.log.settings import (
     Settings,
@@ -198,6 +198,14 @@ class Bandit:
                 return shown, "step"
         return within, "policy" if within == chosen else "limits"
 
+    def closed(self) -> str:
+        """Why the bandit makes no new decisions: "paused" or "stopped: <reason>"; "" if it does."""
+        with self.lock:
+            if self.settings.mode == "paused":
+                return "paused"
+            reason = None if self._stop is None else self.learner.should_stop(self._stop)
+            return "" if reason is None else f"stopped: {reason}"
+
     def explain(self, key: str, at: int) -> Explanation:
         """Explain the policy's choice for a request at a time."""
         with self.lock:
@@ -251,13 +259,17 @@ class Bandit:
                 f"after {self.version}"
             )
         if event.kind == RETRACTION:
-            self.learner.forget(event.arm, event.value, count=_several(event))
+            self.learner.forget(
+                event.arm, event.value, count=_several(event), decision=event.decision
+            )
         elif event.kind == DECISION:
             if event.n_rewards > 0:
                 self.learner.decide(event.arm)
             self._await(event)
         else:
-            self.learner.update(event.arm, event.value, count=_several(event))
+            self.learner.update(
+                event.arm, event.value, count=_several(event), decision=event.decision
+            )
             self._awaited.pop(event.decision, None)
             self.anchor = event.arm
             if event.kind != CORRECTION:
@@ -304,6 +316,7 @@ class Bandit:
             every = range(model.n_arms) if within is None else within
             within = [arm for arm in every if arm not in gone]
         self._allowed = within
+        self._stop = None if settings.stop is None else StopWhen.from_dict(settings.stop)
 
     def check_change(self, changes: dict[str, Any]) -> Settings:
         """The settings after a change, if it keeps everything that was learned.

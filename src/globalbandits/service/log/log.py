@@ -463,7 +463,7 @@ class Log:
                 unit is shown the same arm for that time.
 
         Raises:
-            ConflictError: if the bandit is paused and the request is new.
+            ConflictError: if the bandit is paused or has stopped, and the request is new.
         """
         bandit = self.bandit(name, tenant)
         result: DecisionResult = self.submit_decide(bandit, request_id, unit).result()
@@ -474,7 +474,7 @@ class Log:
     ) -> "Future[DecisionResult]":
         """Submit a decision. Its future is done when it is stored."""
         request_id, unit = as_request_id(request_id), as_request_id(unit, "unit")
-        if bandit.settings.mode == "paused":
+        if bandit.closed():
             future: Future[DecisionResult] = Future()
             future.set_result(self.existing_decision(bandit, request_id))
             return future
@@ -507,6 +507,10 @@ class Log:
                 found = rows.decisions_by_request([(id, request_id)])
                 if found:
                     return DecisionResult(found[id, request_id], True), []
+            # A reward that arrived meanwhile may stop the bandit.
+            closed = loaded.closed()
+            if closed:
+                raise ConflictError(f"{name} is {closed}; it makes no new decisions")
             at, first = self.clock.now(), None
             sticky = loaded.settings.sticky_seconds
             if unit is not None and sticky is not None:
@@ -562,7 +566,7 @@ class Log:
         return row, bandit.counts(choice)
 
     def existing_decision(self, bandit: Bandit, request_id: str | None) -> DecisionResult:
-        """The stored decision of a request to a paused bandit.
+        """The stored decision of a request to a bandit that is paused or has stopped.
 
         Raises:
             ConflictError: if there is none.
@@ -571,7 +575,8 @@ class Log:
         if request_id is not None:
             found = self.store.decision_of_request(bandit.row.id, request_id)
         if found is None:
-            raise ConflictError(f"{bandit.row.name} is paused: it makes no new decisions")
+            closed = bandit.closed() or "full"
+            raise ConflictError(f"{bandit.row.name} is {closed}; it makes no new decisions")
         return DecisionResult(found, True)
 
     def reward(

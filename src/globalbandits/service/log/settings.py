@@ -24,6 +24,7 @@ from globalbandits.model import AnyModel, ContextModel
 from globalbandits.model.files import MOST_ARMS
 from globalbandits.model.files import build_model as model_from_data
 from globalbandits.policies.base import Policy, require_masks
+from globalbandits.policies.learner import StopWhen
 
 MODES = ("live", "shadow", "paused")
 LATE_RULES = ("accept", "refuse")
@@ -67,6 +68,8 @@ class Settings:
         delay: the law of the delay of rewards, in seconds, such as ``{"kind": "geometric", "mean":
             7200}``. Decisions then use open decisions as evidence, by their age. It needs a grid
             policy, rewards that are 0 or 1, and ``deadline_seconds``.
+        stop: a stopping rule as a dict, see `StopWhen`. Once it applies, no new decisions are made,
+            but rewards are still learned and can be corrected.
         withdrawn: the values of the arms that are no longer shown. Their rewards remain as
             evidence, and late rewards are learned.
     """
@@ -83,6 +86,7 @@ class Settings:
     late: str = "accept"
     sticky_seconds: float | None = None
     delay: Mapping[str, Any] | None = None
+    stop: Mapping[str, Any] | None = None
     withdrawn: tuple[Any, ...] = ()
 
     @staticmethod
@@ -172,6 +176,8 @@ class Settings:
         model, policy = self.build()
         if not isinstance(model, ContextModel):
             policy.setup(model)
+        if self.stop is not None:
+            StopWhen.from_dict(self.stop).setup(model)
         for name, allowed in (("mode", MODES), ("late", LATE_RULES)):
             require_known(name, getattr(self, name), allowed, ServiceError)
         share = as_float("held_back", self.held_back, ServiceError)

@@ -67,12 +67,16 @@ function path(xs, ys, x, y) {
 }
 
 // series: [{name, ys}]; band: {low, high}; envelope: ys; marks: [x]; levels: [y]; beside: charts in a row
-// dots: [{x, y, title}]; names: texts in place of the numbers of the x axis
-export function lines(host, { id, title, xs, series, band, envelope, marks = [], levels = [], dots = [], names = null, xLabel, yLabel, range, beside = 1 }) {
+// dots: [{x, y, title, share, low, high}], larger with the share; names: texts in place of the numbers of the x axis
+// padded: whether the first and the last x keep a distance from the edges
+export function lines(host, { id, title, xs, series, band, envelope, marks = [], levels = [], dots = [], names = null, xLabel, yLabel, range, beside = 1, padded = false }) {
   const width = Math.max(280, (host.clientWidth || 560) / Math.min(beside, columns(host)));
   const height = 240, left = 48, right = 12, top = 18, bottom = 34;
   const all = series.flatMap((one) => one.ys).concat(band ? [...band.low, ...band.high] : [], levels, dots.map((dot) => dot.y));
-  const [x0, x1] = extent(xs), [y0, y1] = range ?? extent(all);
+  const [first, last] = extent(xs), room = padded ? 0.03 * (last - first) : 0;
+  const x0 = first - room, x1 = last + room;
+  let [y0, y1] = range ?? extent(all);
+  if (padded) [y0, y1] = [y0 - 0.05 * (y1 - y0), y1 + 0.05 * (y1 - y0)];
   const x = (at) => left + ((at - x0) / (x1 - x0)) * (width - left - right);
   const y = (at) => height - bottom - ((at - y0) / (y1 - y0)) * (height - top - bottom);
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, height });
@@ -100,15 +104,19 @@ export function lines(host, { id, title, xs, series, band, envelope, marks = [],
     }
   });
   for (const dot of dots) {
-    const made = shape("circle", { class: "dot", cx: x(dot.x), cy: y(dot.y), r: 4 });
+    // A bar that is longer than the picture ends at its edge.
+    const inside = (at) => y(Math.min(Math.max(at, y0), y1));
+    if (Number.isFinite(dot.low)) svg.append(shape("line", { class: "bar-of-dot", x1: x(dot.x), x2: x(dot.x), y1: inside(dot.low), y2: inside(dot.high) }));
+    const made = shape("circle", { class: "dot", cx: x(dot.x), cy: y(dot.y), r: 3 + 5 * Math.sqrt(dot.share ?? 0.04) });
     made.append(shape("title", {}, dot.title));
     svg.append(made);
   }
   for (const at of marks) if (Number.isFinite(at)) svg.append(shape("line", { class: "mark", x1: x(at), x2: x(at), y1: top, y2: height - bottom }));
   for (const at of levels) svg.append(shape("line", { class: "mark", x1: left, x2: width - right, y1: y(at), y2: y(at) }));
-  const heads = [xLabel, ...series.map((one) => one.name), ...(band ? ["low", "high"] : [])];
+  const seen = new Map(dots.map((dot) => [dot.x, dot.y]));
+  const heads = [xLabel, ...series.map((one) => one.name), ...(band ? ["low", "high"] : []), ...(dots.length ? ["observed"] : [])];
   const every = Math.max(1, Math.floor(xs.length / 40));
-  const rows = xs.map((at, place) => [names ? names[at] : at, ...series.map((one) => one.ys[place]), ...(band ? [band.low[place], band.high[place]] : [])])
+  const rows = xs.map((at, place) => [names ? names[at] : at, ...series.map((one) => one.ys[place]), ...(band ? [band.low[place], band.high[place]] : []), ...(dots.length ? [seen.get(at) ?? null] : [])])
     .filter((_, place) => place % every === 0 || place === xs.length - 1);
   return figure(id, title, svg, heads, rows);
 }

@@ -154,6 +154,13 @@ async function showNew() {
         : advice.find((one) => JSON.stringify(one.policy) === $("policy").value)?.text ?? "For experts: see the page on policies in the documentation.";
     };
     $("policy").addEventListener("input", advise);
+    const name = () => {
+      const said = words({ family: $("family").value });
+      $("arms-label").textContent = `${said.arms[0].toUpperCase()}${said.arms.slice(1)}, lowest to highest`;
+      $("incumbent-label").textContent = `${said.incumbent[0].toUpperCase()}${said.incumbent.slice(1)} (may be empty)`;
+    };
+    $("family").addEventListener("input", name);
+    name();
     advise();
     const draw = async () => {
       if (!isNow(mine)) return;
@@ -233,28 +240,43 @@ function drawCurves(host, drawn, estimate) {
 }
 
 // The main picture: what each price earns, with a band, and what was observed.
-function drawProfit(curves, bandit, interval, theta) {
+// After a refutation the curves are left out.
+function drawProfit(curves, bandit, interval, theta, observed, refuted) {
   const said = words(bandit.settings.model);
   $("profit-title").textContent = `What each ${said.arm} is worth`;
-  if (!interval || !Number.isFinite(theta) || interval.low === null) {
-    put($("profit"), el("p", {}, interval ? "The rewards do not follow the curves, so the curves say nothing. See the table of what was observed." : "Without rewards nothing can be said."));
+  if (!interval || !Number.isFinite(theta)) {
+    put($("profit"), el("p", {}, "Without rewards nothing can be said."));
     return;
   }
-  const rows = worthByArm(curves, theta, interval.low, interval.high);
+  const follows = !refuted && interval.low !== null;
+  const rows = follows ? worthByArm(curves, theta, interval.low, interval.high) : curves.values.map((value, arm) => ({ value, arm }));
   const numeric = rows.every((one) => typeof one.value === "number");
   const order = numeric ? [...rows].sort((a, b) => a.value - b.value) : rows;
   const xs = order.map((one, place) => (numeric ? one.value : place));
   const place = new Map(order.map((one, index) => [one.arm, xs[index]]));
   const dots = bandit.arms.filter((arm) => arm.pulls > 0 && arm.worth !== null)
-    .map((arm) => ({ x: place.get(arm.arm), y: arm.worth, title: `${fmt(arm.value)}: ${fmt(arm.worth)} observed, ${arm.pulls} times` }));
+    .map((arm) => ({ x: place.get(arm.arm), y: arm.worth, share: arm.pulls / bandit.version, low: observed?.[arm.arm]?.[0], high: observed?.[arm.arm]?.[1],
+      title: `${fmt(arm.value)}: ${fmt(arm.worth)} observed, ${arm.pulls} times` }));
+  const today = bandit.arms.find((arm) => arm.value === bandit.settings.incumbent);
+  const common = {
+    id: "profit", xs, names: numeric ? null : order.map((one) => fmt(one.value)), dots, xLabel: said.arm, yLabel: said.worth, padded: true,
+    marks: today ? [place.get(today.arm)] : [],
+  };
+  const key = `Circles: observed, larger with more rewards, with what is possible (95%)${today ? `; dashed: the ${said.incumbent}` : ""}.`.replace("the today", "today");
+  if (!follows) {
+    const seen = bandit.arms.filter((arm) => arm.worth !== null), missing = bandit.arms.filter((arm) => arm.worth === null);
+    const first = seen.reduce((a, b) => (b.worth > a.worth ? b : a));
+    const rest = missing.length ? ` Not tried: ${missing.map((arm) => fmt(arm.value)).join(", ")}.` : "";
+    put($("profit"), lines($("profit"), { ...common, series: [],
+      title: `The rewards do not follow the curves. Best observed ${said.arm}: ${fmt(first.value)}, with a ${said.worth} of ${fmt(first.worth)}.${rest} ${key}` }));
+    return;
+  }
   const top = best(rows);
   const rest = top.others.length ? ` It is not certain: ${top.others.map(fmt).join(", ")} may be as good.` : " No other can be as good (95%).";
-  put($("profit"), lines($("profit"), {
-    id: "profit", xs, names: numeric ? null : order.map((one) => fmt(one.value)),
+  put($("profit"), lines($("profit"), { ...common,
     series: [{ name: "expected", ys: order.map((one) => one.mid) }],
-    band: { low: order.map((one) => one.low), high: order.map((one) => one.high) }, dots,
-    xLabel: said.arm, yLabel: said.worth,
-    title: `Best ${said.arm} as far as is known: ${fmt(top.value)}, with a ${said.worth} of about ${fmt(top.mid)}.${rest} Line: expected; band: what the rewards allow; circles: observed.`,
+    band: { low: order.map((one) => one.low), high: order.map((one) => one.high) },
+    title: `Best ${said.arm} as far as is known: ${fmt(top.value)}, with a ${said.worth} of about ${fmt(top.mid)}.${rest} Line: expected; band: what the rewards allow. ${key}`,
   }));
 }
 
@@ -276,7 +298,8 @@ function drawShares(bandit, latest) {
 function drawNow(said, used) {
   const arm = said.arms[said.choice];
   const heads = [used.arm, "rewards", "observed mean", "expected mean", used.worth];
-  put($("now"), el("p", { class: "big" }, fmt(arm.value)), el("p", {}, said.reason),
+  const remarks = (said.remarks ?? []).map((text) => el("p", { class: "error" }, `${text[0].toUpperCase()}${text.slice(1)}.`));
+  put($("now"), el("p", { class: "big" }, fmt(arm.value)), el("p", {}, said.reason), ...remarks,
     table(`What it knows of each ${used.arm}`, heads, said.arms.map((one) => [one.value, one.pulls, one.mean, one.model_mean, one.worth])));
 }
 
@@ -329,14 +352,14 @@ async function showBandit(name) {
   const base = `/v1/bandits/${encodeURIComponent(name)}`;
   $("title").textContent = name;
   document.title = `${name} · globalbandits`;
-  let curves = null, bandit = null, latest = null, theta = null, interval = null, used = words({});
+  let curves = null, bandit = null, latest = null, theta = null, interval = null, observed = null, refuted = false, used = words({});
 
   const facts = () => {
     $("facts").textContent = `${bandit.policy}, ${bandit.mode}; ${bandit.version} rewards learned, ${bandit.open} decisions open; estimate ${named(bandit.estimate)}.`;
     used = words(bandit.settings.model);
     put($("warnings"), ...(bandit.warnings ?? []).map((text) => el("p", { class: "error" }, text)));
     drawShares(bandit, latest);
-    if (curves) drawProfit(curves, bandit, interval, theta ?? bandit.estimate);
+    if (curves) drawProfit(curves, bandit, interval, theta ?? bandit.estimate, observed, refuted);
     // Policies that estimate nothing: where the evidence stands.
     if (curves) drawCurves($("curves"), curves, bandit.estimate ?? theta);
   };
@@ -345,7 +368,7 @@ async function showBandit(name) {
     [async () => drawNow((await api("GET", `${base}/explanation`)).explanation, used), "now", 1000],
     [async () => { latest = (await api("GET", `${base}/decisions?limit=100`)).decisions; drawLatest(latest); drawShares(bandit, latest); }, "latest", 1000],
     [async () => { const found = await api("GET", `${base}/history`); if (found) { drawHistory(found); const last = found.points.at(-1); theta = last?.theta ?? null; interval = last ?? null; if (isNow(mine)) facts(); } return found && found.version === (found.points.at(-1)?.version ?? 0); }, "history", 1500],
-    [async () => { const found = await api("GET", `${base}/evidence`); if (found) drawEvidence(found, used); return found && found.as_of === found.version; }, "contenders", 1500],
+    [async () => { const found = await api("GET", `${base}/evidence`); if (found) { drawEvidence(found, used); observed = found.evidence.observed_bounds; refuted = found.evidence.model.refuted; if (isNow(mine)) facts(); } return found && found.as_of === found.version; }, "contenders", 1500],
   ].map(([load, host, every]) => ({ load, host, every, at: -Infinity, busy: false, due: true }));
 
   const refresh = async () => {
