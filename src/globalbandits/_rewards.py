@@ -13,6 +13,7 @@ from globalbandits.errors import RewardError
 
 # Rounding tolerance at the ends of the reward range, on the unit scale.
 _TOLERANCE = 1e-12
+MAX_COUNT = 10**6  # rewards in one summary
 
 
 def as_arm(name: str, value: Any, n_arms: int) -> int:
@@ -91,6 +92,46 @@ def as_unit(name: str, value: Any, reward_range: tuple[float, float]) -> float:
         return min(max(unit, 0.0), 1.0)
     as_float(name, value, RewardError)  # raises a specific message for nan and infinities
     raise RewardError(f"{name} must lie in [{low:g}, {high:g}], got {value!r}")
+
+
+def as_summary(total: Any, count: Any, reward_range: tuple[float, float]) -> list[float]:
+    """The rewards of a summary on the unit scale: zeros and ones, evenly spread.
+
+    >>> as_summary(2, 5, (0.0, 1.0))
+    [0.0, 0.0, 1.0, 0.0, 1.0]
+    >>> as_summary(2.5, 5, (0.0, 1.0))
+    Traceback (most recent call last):
+        ...
+    globalbandits.errors.RewardError: reward must be the sum of 5 rewards that are 0 or 1, got 2.5
+    """
+    n = as_integer("count", count, 1, RewardError, maximum=MAX_COUNT)
+    low, high = reward_range
+    number = as_float("reward", total, RewardError)
+    exact = (number - n * low) / (high - low)
+    n_high = round(exact)
+    rule = f"be the sum of {n} rewards that are {low:g} or {high:g}"
+    whole = abs(exact - n_high) <= 1e-6 and 0 <= n_high <= n
+    require(whole, "reward", rule, total, RewardError)
+    return [float((place + 1) * n_high // n - place * n_high // n) for place in range(n)]
+
+
+def as_pending(arms: Any, weights: Any, n_arms: int) -> list[tuple[int, float]]:
+    """Check arms and weights of outcomes that are awaited.
+
+    >>> as_pending([0, 2], [0.5, 1.0], 3)
+    [(0, 0.5), (2, 1.0)]
+    """
+    given = [as_list(name, np.atleast_1d(values).tolist(), "be a list", RewardError)
+             for name, values in (("arms", arms), ("weights", weights))]  # fmt: skip
+    lengths = len(given[0]), len(given[1])
+    require(lengths[0] == lengths[1], "arms and weights", "have one length", lengths, RewardError)
+    pairs = []
+    for place, (arm, weight) in enumerate(zip(*given, strict=True)):
+        number = as_float(f"weights[{place}]", weight, RewardError)
+        rule = "be above 0 and at most 1"
+        require(0.0 < number <= 1.0, f"weights[{place}]", rule, weight, RewardError)
+        pairs.append((as_arm(f"arms[{place}]", arm, n_arms), number))
+    return pairs
 
 
 def is_batch(value: Any) -> bool:

@@ -169,6 +169,7 @@ class _Export(NamedTuple):
 
 def _read_export(path: Path, bandit: str | None) -> _Export:
     """Read the service's export, as an import would. Retracted rewards are left out."""
+    from globalbandits._rewards import as_summary
     from globalbandits.service.log.load import kept_snapshot
     from globalbandits.service.log.settings import Settings
     from globalbandits.service.log.transfer import import_lines
@@ -188,12 +189,12 @@ def _read_export(path: Path, bandit: str | None) -> _Export:
         row = chosen[0]
         if kept_snapshot(store, row) is not None:
             raise EvidenceError(f"log must have all events, got a pruned bandit {row.name!r}")
-        learned: dict[str, tuple[int, float]] = {}
+        learned: dict[str, tuple[int, float, int]] = {}
         for event in store.events(row.id):
             if event.kind == RETRACTION:
                 learned.pop(event.decision, None)
             elif event.kind != DECISION:
-                learned[event.decision] = event.arm, event.value
+                learned[event.decision] = event.arm, event.value, event.n_rewards
         # The newest settings have the arms of all earlier ones.
         model, _ = Settings.from_log(store.settings(row.id)[-1].body).build()
     except (OSError, UnicodeDecodeError) as error:
@@ -202,5 +203,11 @@ def _read_export(path: Path, bandit: str | None) -> _Export:
         store.close()
     if not learned:
         raise EvidenceError(f"log must have a reward, got none of {row.name!r} in {path}")
-    arms, rewards = zip(*learned.values(), strict=True)
-    return _Export(model, list(arms), list(rewards))
+    arms, rewards = [], []
+    low, high = model.reward_range
+    for arm, value, count in learned.values():
+        units = as_summary(value, count, (low, high)) if count > 1 else []
+        several = [low + (high - low) * unit for unit in units] or [value]
+        arms += [arm] * len(several)
+        rewards += several
+    return _Export(model, arms, rewards)

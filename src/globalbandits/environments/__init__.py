@@ -13,6 +13,7 @@ from globalbandits.environments.delay import Delay, DelayRules
 from globalbandits.environments.drift import Drift, DriftRules
 from globalbandits.environments.environment import Environment
 from globalbandits.environments.noise import Noise, NoiseRules
+from globalbandits.environments.pending import Pending
 from globalbandits.environments.population import Population
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Environment",
     "Noise",
     "NoiseRules",
+    "Pending",
     "Population",
     "worlds",
 ]

@@ -80,6 +80,9 @@ class Rules(NamedTuple):
             only some arms can be played now. ``offered`` holds their indices in increasing order,
             at least one. It is called only if some arm cannot be played. None for a policy that
             cannot rank arms; then a learner and the simulator refuse contexts and masks.
+        pend: ``pend(setup, stats, state, arms, weights)``: replace the outcomes that are awaited.
+            An awaited outcome of arm k with weight w has the likelihood ``1 - w m_k(theta)``. Plain
+            Python, not compiled. None for a policy that cannot use them.
     """
 
     init: Callable[[Setup], State]
@@ -93,6 +96,7 @@ class Rules(NamedTuple):
     decide: Callable[[Setup, Statistics, State, int], None] | None = None
     recommend: Callable[[Setup, Statistics, State, Any], int] | None = None
     select_among: SelectAmong | None = None
+    pend: Callable[[Setup, Statistics, State, IntArray, FloatArray], None] | None = None
 
 
 def stateless(

@@ -231,28 +231,46 @@ class _Calls:
 
     @_Endpoint
     def decide(
-        self, name: str, request_id: str | None = None, *, default: str | float | None = None
+        self,
+        name: str,
+        request_id: str | None = None,
+        *,
+        unit: str | None = None,
+        default: str | float | None = None,
     ) -> Call[DecisionOut]:
         """Make a decision. The same request id gives the same decision.
 
         Args:
             name: the name of the bandit.
             request_id: your id of the request; a random one by default.
+            unit: who the decision is for, such as a visitor. With the setting ``sticky_seconds`` a
+                unit is shown the same arm for that time.
             default: the value to show if the service is unavailable. Such a decision has an empty
                 ``decision_id`` and no reward.
         """
         body = {"request_id": request_id or _new_request_id()}
+        if unit is not None:
+            body["unit"] = unit
         fallback = None if default is None else _default_decision(name, default)
         path = _path("bandits", name, "decisions")
         return Call("POST", path, DecisionOut, body=body, fallback=fallback)
 
     @_Endpoint
-    def reward(self, name: str, decision_id: str, value: float) -> Call[RewardOut]:
-        """Report the reward of a decision. A second, different value is a `ConflictError`."""
+    def reward(
+        self, name: str, decision_id: str, value: float, *, count: int = 1
+    ) -> Call[RewardOut]:
+        """Report the reward of a decision. A second, different value is a `ConflictError`.
+
+        With ``count``, ``value`` is the sum of so many rewards, such as the sales of a day among
+        its visitors.
+        """
         if not decision_id:
             raise ServiceError("decision_id must not be empty: a default arm has no reward")
+        body: dict[str, Any] = (
+            {"reward": value} if count == 1 else {"reward": value, "count": count}
+        )
         path = _path("bandits", name, "decisions", decision_id, "reward")
-        return Call("PUT", path, RewardOut, body={"reward": value})
+        return Call("PUT", path, RewardOut, body=body)
 
     @_Endpoint
     def retract(self, name: str, decision_id: str) -> Call[RewardOut]:
@@ -357,13 +375,18 @@ class Client(_Calls):
 
     @contextmanager
     def decision(
-        self, name: str, request_id: str | None = None, *, default: str | float | None = None
+        self,
+        name: str,
+        request_id: str | None = None,
+        *,
+        unit: str | None = None,
+        default: str | float | None = None,
     ) -> Iterator["OpenDecision"]:
         """Make a decision whose reward is sent when the block ends without an error.
 
         The reward of a default arm, shown while the service was unavailable, is not sent.
         """
-        opened = OpenDecision(self.decide(name, request_id, default=default))
+        opened = OpenDecision(self.decide(name, request_id, unit=unit, default=default))
         yield opened
         if opened.sent is not None and opened.id:
             self.reward(name, opened.id, opened.sent)
@@ -414,13 +437,18 @@ class AsyncClient(_Calls):
 
     @asynccontextmanager
     async def decision(
-        self, name: str, request_id: str | None = None, *, default: str | float | None = None
+        self,
+        name: str,
+        request_id: str | None = None,
+        *,
+        unit: str | None = None,
+        default: str | float | None = None,
     ) -> AsyncIterator["OpenDecision"]:
         """Make a decision whose reward is sent when the block ends without an error.
 
         The reward of a default arm, shown while the service was unavailable, is not sent.
         """
-        opened = OpenDecision(await self.decide(name, request_id, default=default))
+        opened = OpenDecision(await self.decide(name, request_id, unit=unit, default=default))
         yield opened
         if opened.sent is not None and opened.id:
             await self.reward(name, opened.id, opened.sent)

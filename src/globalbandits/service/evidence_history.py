@@ -70,7 +70,7 @@ class EvidenceHistory:
         id = bandit.row.id
         self._started_at[id] = self._now()
         rows = self._store.events(id, 0, version)
-        events = [(row.kind, row.arm, row.value) for row in rows]
+        events = [(row.kind, row.arm, row.value, row.n_rewards) for row in rows]
         if len(events) != version:
             # The first events were pruned.
             self._add_reading(bandit, self._points[id])

@@ -23,16 +23,17 @@ def marks(version: int) -> list[int]:
 
 
 def trace(
-    model: str, events: Sequence[tuple[str, int, float]], known: Iterable[int]
+    model: str, events: Sequence[tuple[str, int, float, int]], known: Iterable[int]
 ) -> dict[int, dict[str, Any]]:
     """The evidence at each mark: least refuted theta, interval, e-value against the model.
 
     Args:
         model: the model as JSON.
-        events: kind, arm and value of all events, from the first.
+        events: kind, arm, value and count of all events, from the first.
         known: versions to skip, because their evidence is already known.
     """
     from globalbandits._plain_data import plain
+    from globalbandits._rewards import as_summary
     from globalbandits.evidence import Evidence
     from globalbandits.model import VectorModel
     from globalbandits.service.log.settings import build_model
@@ -40,11 +41,16 @@ def trace(
     evidence = Evidence(build_model(model))
     wanted = set(marks(len(events))) - set(known)
     found = {}
-    for version, (kind, arm, value) in enumerate(events, 1):
-        if kind == "retraction":
-            evidence.forget(arm, value)
-        elif kind != "decision":
-            evidence.update(arm, value)
+    low, high = evidence.model.reward_range
+    for version, (kind, arm, value, count) in enumerate(events, 1):
+        rewards = [value]
+        if count > 1:
+            rewards = [low + (high - low) * unit for unit in as_summary(value, count, (low, high))]
+        for reward in rewards if kind != "decision" else []:
+            if kind == "retraction":
+                evidence.forget(arm, reward)
+            else:
+                evidence.update(arm, reward)
         if version in wanted:
             against = evidence.against_model()
             # Several unknown numbers have no interval; only the e-value is drawn.

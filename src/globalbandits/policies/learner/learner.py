@@ -17,6 +17,8 @@ from globalbandits._rewards import (
     as_allowed,
     as_arm,
     as_batch,
+    as_pending,
+    as_summary,
     as_unit,
     given_arm,
     index_of,
@@ -131,6 +133,8 @@ class Learner:
         self._record = Record()
         self._stops: dict[StopWhen, Stop] = {}
         self._keeps_record = self._rules.decide is not None and self._rules.rebuild is None
+        # Outcomes that are awaited: arms and weights, as `set_pending` got them.
+        self._pending: list[tuple[int, float]] = []
         # Increases whenever rewards are learned, forgotten or merged.
         self._version = 0
         self._lock = threading.RLock()
@@ -433,6 +437,7 @@ class Learner:
         *,
         context: "str | Sequence[str] | None" = None,
         arm_value: Any = None,
+        count: int | None = None,
         decision: str | None = None,
     ) -> None:
         """Learn one reward of an arm, or a batch of rewards. After an error nothing is learned.
@@ -441,17 +446,25 @@ class Learner:
 
         Args:
             arm: index of the arm, or a sequence of indices.
-            reward: the reward in the model's units, or a sequence of the same length.
+            reward: the reward in the model's units, or a sequence of the same length. With
+                ``count`` the sum of so many rewards.
             context: the context of the decision, or a sequence of the same length.
             arm_value: the arm's value, such as its price, instead of its index; or a sequence
                 of values.
+            count: the number of rewards that ``reward`` is the sum of, such as the visitors of a
+                day, at most a million. Each of them must be at one end of the reward range, as a
+                sale or none. ``update(2, 15, count=500)`` learns 15 sales and 485 zeros, evenly
+                spread, as 500 single rewards.
             decision: the name of the decision, such as a patient's number, by which `forget` finds
                 the reward; for a single reward and a policy that counts decisions.
         """
         if arm_value is not None:
             arm = given_arm(arm, arm_value, self._model.arms, many=is_batch(reward))
         n_arms, reward_range = self._model.n_arms, self._model.reward_range
-        if is_batch(arm) or is_batch(reward):
+        if count is not None:
+            index = as_arm("arm", arm, n_arms)
+            pairs = [(index, unit) for unit in as_summary(reward, count, reward_range)]
+        elif is_batch(arm) or is_batch(reward):
             arms, units = as_batch(arm, reward, n_arms, reward_range)
             pairs = list(zip(arms.tolist(), units.tolist(), strict=True))
         else:
@@ -464,6 +477,59 @@ class Learner:
                 if self._keeps_record:
                     self._record.add(index, unit, decision)
                 self._version += 1
+
+    def set_pending(
+        self,
+        arms: "ArrayLike" = (),
+        weights: "ArrayLike" = (),
+        *,
+        context: "str | Sequence[str] | None" = None,
+    ) -> None:
+        """Replace the outcomes that are awaited, so that decisions use them as evidence.
+
+        For rewards that are 0 or 1, where a 1 is reported when it happens: a sale, a toxicity. An
+        outcome of arm k that would have been reported with probability w by now, if it were a 1,
+        has the likelihood ``1 - w m_k(theta)``, as in the TITE-CRM. A weight of 1 is a 0.
+        `Pending` computes weights from the ages of decisions.
+
+        Set them again before a decision: ages grow, and a reward that has been learned must no
+        longer be awaited. They are saved with the learner. Intervals, tests and other statements
+        of evidence use only rewards that have been learned.
+
+        Args:
+            arms: the arms of the decisions without a reward, by index.
+            weights: a number above 0 and at most 1 for each.
+            context: the context of the decisions, or a sequence of the same length.
+
+        Raises:
+            PolicyError: if the policy cannot use them. Grid policies with Bernoulli likelihood can:
+                GridGreedy, GridPlugIn, GridThompson and IDS, also inside Limited and Hold.
+        """
+        pairs = as_pending(arms, weights, self._model.n_arms)
+        firsts = self._first_cells(context, len(pairs)) if pairs else []
+        with self._lock:
+            self._pend([(first + arm, w) for first, (arm, w) in zip(firsts, pairs, strict=True)])
+            # The estimate changes, as after a reward.
+            self._version += 1
+
+    def _pend(self, pairs: list[tuple[int, float]]) -> None:
+        if self._rules.pend is None:
+            if not pairs:
+                return
+            raise PolicyError(
+                "policy must be a grid policy for one unknown number with Bernoulli likelihood to "
+                "use pending outcomes (GridGreedy, GridPlugIn, GridThompson, IDS), got "
+                f"{self._policy.label}"
+            )
+        arms = np.array([arm for arm, _ in pairs], np.int64)
+        weights = np.array([weight for _, weight in pairs], np.float64)
+        self._rules.pend(self._setup, self._stats, self._state, arms, weights)
+        self._pending = pairs
+
+    @property
+    def pending(self) -> list[tuple[int, float]]:
+        """The outcomes that are awaited: pairs of an arm (a cell, with contexts) and its weight."""
+        return list(self._pending)
 
     def _first_cells(self, context: "str | Sequence[str] | None", n: int) -> list[int]:
         """Return the first cell of the context of each of ``n`` rewards."""
@@ -481,6 +547,7 @@ class Learner:
         context: str | None = None,
         arm_value: Any = None,
         number: int | None = None,
+        count: int | None = None,
         decision: str | None = None,
     ) -> None:
         """Undo one earlier `update` with the same arm and reward.
@@ -497,6 +564,7 @@ class Learner:
             arm_value: the arm's value, such as its price, instead of its index.
             number: the observation's number, counted from 1. Without it the search for drift
                 starts over, and a policy that counts decisions forgets the last such reward.
+            count: the number of rewards, if ``reward`` is a sum of several as in `update`.
             decision: the name of the decision, as in `update`; for a policy that counts decisions.
         """
         if arm_value is not None:
@@ -508,21 +576,28 @@ class Learner:
                 "or its state needs more than their number, sum and squares"
             )
         index = self._first_cell(context) + as_arm("arm", arm, self._model.n_arms)
-        unit = as_unit("reward", reward, self._model.reward_range)
+        if count is None:
+            units = [as_unit("reward", reward, self._model.reward_range)]
+        else:
+            require(number is None, "number", "be None with count", number, RewardError)
+            units = as_summary(reward, count, self._model.reward_range)
         with self._lock:
-            self._check_observed(index, unit, reward)
-            place = (
-                None if rebuild is not None else self._record.find(index, unit, number, decision)
-            )
-            self._evidence.unnote(index, unit, number)
+            self._check_observed(index, units, reward)
+            for unit in units:
+                place = None
+                if rebuild is None:
+                    place = self._record.find(index, unit, number, decision)
+                self._evidence.unnote(index, unit, number)
+                if rebuild is not None:
+                    statistics.uncount(self._stats, index, unit)
+                else:
+                    assert place is not None
+                    self._record.remove(place)
             if rebuild is not None:
-                statistics.uncount(self._stats, index, unit)
                 rebuild(self._setup, self._stats, self._state)
             else:
-                assert place is not None
-                self._record.remove(place)
                 self._replay()
-            self._version += 1
+            self._version += len(units)
 
     def _replay(self) -> None:
         """Recompute statistics and state from the record."""
@@ -532,16 +607,19 @@ class Learner:
         # Compiled code holds the memory of the state.
         copy_into(self._state, state)
 
-    def _check_observed(self, arm: int, unit: float, reward: object) -> None:
-        """Raise a RewardError if the arm cannot have had this reward."""
-        n_rewards = int(self._stats.counts[arm])
-        if n_rewards == 0:
-            raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
-        if not statistics.may_hold(self._stats, arm, unit):
-            raise RewardError(
-                f"reward must be one that arm {arm} has had, got {reward!r}: the other "
-                f"{n_rewards - 1} could not have the sum and the spread that would be left"
-            )
+    def _check_observed(self, arm: int, units: list[float], reward: object) -> None:
+        """Raise a RewardError if the arm cannot have had these rewards."""
+        left = statistics.copy(self._stats)
+        for unit in units:
+            n_rewards = int(left.counts[arm])
+            if n_rewards == 0:
+                raise RewardError(f"arm must have a reward to forget, got {arm!r} with none")
+            if not statistics.may_hold(left, arm, unit):
+                raise RewardError(
+                    f"reward must be one that arm {arm} has had, got {reward!r}: the other "
+                    f"{n_rewards - 1} could not have the sum and the spread that would be left"
+                )
+            statistics.uncount(left, arm, unit)
 
     # Asking what the learner knows.
 
@@ -681,12 +759,14 @@ class Learner:
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs, as a dict that can be written as JSON."""
         with self._lock:
-            record: dict[str, Any] = {}
+            optional: dict[str, Any] = {}
             if self._keeps_record:
-                record["record"] = self._record.encode()
+                optional["record"] = self._record.encode()
             if self._withdrawn:
-                record["withdrawn"] = list(self.withdrawn)
-            return record | {
+                optional["withdrawn"] = list(self.withdrawn)
+            if self._pending:
+                optional["pending"] = [list(pair) for pair in self._pending]
+            return optional | {
                 "format": saved_state.FORMAT,
                 "version": saved_state.VERSION,
                 "policy": self._policy.to_dict(),
@@ -741,6 +821,8 @@ class Learner:
         statistics.assign(self._stats, saved)
         if self._keeps_record:
             self._record = Record.decode(state.get("record"), self._stats)
+        if "pending" in state:
+            self._pend(saved_state.decode_pending(state["pending"], self._cells.n_arms))
         self._state = saved_state.decode_kept(self._rules, self._setup, self._stats, state["kept"])
         self._evidence = Evidence.restore(self._cells, state["evidence"], statistics=self._stats)
         self._lineage = Lineage.decode(state["lineage"], self._seen())

@@ -17,6 +17,7 @@ from globalbandits._plain_data import (
     plain,
 )
 from globalbandits._random import Stream, generator
+from globalbandits._rewards import as_pending
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_seed, require, show
 from globalbandits.errors import PolicyError, RewardError, StateError
@@ -44,6 +45,7 @@ KEYS = (
     "kept",
     "evidence",
 )
+OPTIONAL_KEYS = ("record", "withdrawn", "pending")
 
 # Largest difference of a reward from one in the record, on the unit scale.
 _SAME_UNIT = 1e-12
@@ -62,8 +64,7 @@ def check_header(state: Any) -> None:
             f"state must have version {VERSION}, got {show(version)}: "
             "states of other versions cannot be read; update a new learner with its rewards"
         )
-    optional = tuple(key for key in ("record", "withdrawn") if key in state)
-    check_keys("state", state, (*KEYS, *optional))
+    check_keys("state", state, (*KEYS, *(key for key in OPTIONAL_KEYS if key in state)))
 
 
 def kept_fields(rules: Rules, state: State) -> tuple[str, ...]:
@@ -91,6 +92,19 @@ def decode_kept(rules: Rules, setup: Setup, stats: Statistics, saved: Any) -> St
     state = derived._replace(**fields)
     check_kept(rules, setup, stats, state, derived)
     return state
+
+
+def decode_pending(saved: Any, n_arms: int) -> list[tuple[int, float]]:
+    """Decode the outcomes that a learner awaits."""
+    pairs = isinstance(saved, list) and all(
+        isinstance(pair, list) and len(pair) == 2 for pair in saved
+    )
+    if not pairs:
+        raise StateError(f"pending must be pairs of an arm and a weight, got {show(saved)}")
+    try:
+        return as_pending([pair[0] for pair in saved], [pair[1] for pair in saved], n_arms)
+    except RewardError as error:
+        raise StateError(f"pending must be outcomes that are awaited: {error}") from None
 
 
 class Record:

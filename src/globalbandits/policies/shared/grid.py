@@ -52,8 +52,10 @@ class Setup(NamedTuple):
     constants: FloatArray  # (n_arms, n_cells) of the log-likelihood
     slopes: FloatArray  # (n_arms, n_cells)
     worths: FloatArray  # (n_arms, n_cells) what a decision is worth
-    log_prior: FloatArray  # (n_cells,) up to a constant; 0 where the prior is uniform
+    # (n_cells,) up to a constant; 0 where the prior is uniform. With the outcomes that are awaited.
+    log_prior: FloatArray
     logarithmic: bool  # whether s(x) is log(1 - x), else x
+    first_prior: FloatArray  # (n_cells,) the prior without the outcomes that are awaited
 
 
 class State(NamedTuple):
@@ -140,14 +142,16 @@ def build(
     m = np.clip(unit_means(model, thetas), _MIN_MEAN, 1.0 - _MIN_MEAN)
     odds = (1.0 - m) / m
     logarithmic = likelihood == "beta"
+    log_prior = np.zeros(n_cells) if prior is None else _log_normal(thetas, *prior)
     return Setup(
         tables=tables,
         thetas=thetas,
         constants=np.log(odds) if logarithmic else np.log1p(-m),
         slopes=odds - 1.0 if logarithmic else -np.log(odds),
         worths=worths,
-        log_prior=np.zeros(n_cells) if prior is None else _log_normal(thetas, *prior),
+        log_prior=log_prior,
         logarithmic=logarithmic,
+        first_prior=log_prior.copy(),
     )
 
 
@@ -204,6 +208,21 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
     state.rests[:] = 0.0
     recompute(setup, stats, state)
     move_window(setup, stats, state)
+
+
+def await_outcomes(setup: Setup, arms: IntArray, weights: FloatArray) -> None:
+    """Replace the outcomes that are awaited, for Bernoulli rewards.
+
+    An outcome of arm k that would have been reported with probability w by now has the likelihood
+    ``1 - w m_k(theta)``, as in the TITE-CRM (Cheung and Chappell 2000). It is evidence of the
+    present moment only, so it is kept with the prior and not with the rewards.
+    """
+    logs = setup.first_prior.copy()
+    pairs, numbers = np.unique(np.stack([arms, weights]), axis=1, return_counts=True)
+    for arm, weight, number in zip(*pairs, numbers, strict=True):
+        means = -np.expm1(setup.constants[int(arm)])
+        logs += number * np.log1p(-weight * means)
+    setup.log_prior[:] = logs
 
 
 def sum_of_statistics(setup: Setup, stats: Statistics, state: State, arm: int) -> float:

@@ -210,6 +210,8 @@ def probability_weights(
         points: its points.
         conditions: each maps rates on the unit scale, (n_points, n_arms), to whether it holds.
     """
+    if not conditions:
+        return []
     shape = (*points.shape, points.rates.shape[1])
     totals = [np.zeros(shape) for _ in conditions]
     for shift, numbers in points.parts:

@@ -30,6 +30,7 @@ from globalbandits.policies.base import (
 )
 from globalbandits.policies.shared.prior_points import (
     Marginal,
+    Points,
     as_correlation,
     as_marginals,
     as_points_per_number,
@@ -62,12 +63,13 @@ class Posterior(NamedTuple):
     rates: FloatArray  # (n_points, n_arms)
     constants: FloatArray  # (n_arms, n_points) log(1 - rate)
     slopes: FloatArray  # (n_arms, n_points) log(rate / (1 - rate))
-    # Weights of probabilities, (n_points, n_arms): of a rate above the overdose limit, of a rate in
-    # the target interval, of a rate above the target, and of being best; None if not needed.
+    # Weights of probabilities, (n_points, n_arms): of a rate above the overdose limit, and of one
+    # in the target interval; None if not needed.
     over: FloatArray | None
     inside: FloatArray | None
-    above: FloatArray | None
-    best: FloatArray
+    points: Points
+    # Weights of the probabilities in `explain`, computed when they are needed first.
+    explained: dict[str, FloatArray]
     rule: str
     risk: float  # arms with at least this probability above the overdose limit are excluded
 
@@ -129,6 +131,26 @@ class Posterior(NamedTuple):
         means = low + (high - low) * rates
         columns = [self.model.worth_of(arm, means[:, arm]) for arm in range(means.shape[1])]
         return np.stack(columns, axis=1)
+
+    def tables_to_explain(self) -> dict[str, FloatArray]:
+        """Return weights of probabilities by name, (n_points, n_arms): above limits, and best."""
+        if not self.explained:
+            low, high = self.model.reward_range
+            places = np.arange(self.rates.shape[1])
+            conditions: dict[str, Any] = {}
+            target = getattr(self.model, "target", None)
+            if target is not None:
+                aim = (target - low) / (high - low)
+                conditions["P(above target)"] = lambda rates: rates > aim
+            conditions["P(best)"] = lambda rates: (
+                self.worths(rates).argmax(axis=1)[:, np.newaxis] == places
+            )
+            found = probability_weights(self.model, self.points, list(conditions.values()))
+            tables = dict(zip(conditions, found, strict=True))
+            best = tables.pop("P(best)")
+            over = {} if self.over is None else {"P(overdose)": self.over}
+            self.explained.update(tables | over | {"P(best)": best})
+        return self.explained
 
     def wishes(self, counts: IntArray, sums: IntArray | FloatArray) -> IntArray:
         """Return `choose` for many trials; equal rows are computed once."""
@@ -265,12 +287,7 @@ class DoseEscalation(Policy):
         def unit(value: float) -> float:
             return (value - low) / (high - low)
 
-        def is_best(rates: FloatArray) -> Any:
-            means = low + (high - low) * rates
-            worths = [model.worth_of(arm, means[:, arm]) for arm in range(model.n_arms)]
-            return np.argmax(worths, axis=0)[:, np.newaxis] == np.arange(model.n_arms)
-
-        conditions: dict[str, Any] = {"best": is_best}
+        conditions: dict[str, Any] = {}
         if self.overdose is not None:
             limit = unit(self.overdose[0])
             rule = f"have a limit in the reward range [{low:g}, {high:g}]"
@@ -279,10 +296,6 @@ class DoseEscalation(Policy):
         if self.interval is not None:
             first, last = map(unit, self.interval)
             conditions["inside"] = lambda rates: (rates >= first) & (rates < last)
-        target = getattr(model, "target", None)
-        if target is not None:
-            aim = unit(target)
-            conditions["above"] = lambda rates: rates > aim
         found = probability_weights(model, points, list(conditions.values()))
         weights = dict(zip(conditions, found, strict=True))
         return Posterior(
@@ -295,8 +308,8 @@ class DoseEscalation(Policy):
             slopes=np.ascontiguousarray((np.log(points.rates) - np.log1p(-points.rates)).T),
             over=weights.get("over"),
             inside=weights.get("inside"),
-            above=weights.get("above"),
-            best=weights["best"],
+            points=points,
+            explained={},
             rule=self.rule,
             risk=1.0 if self.overdose is None else self.overdose[1],
         )
@@ -337,10 +350,8 @@ class DoseEscalation(Policy):
             "high": np.array([quantile(column, weights, 1.0 - tail) for column in setup.rates.T]),
         }
         found = {name: (low + (high - low) * values).tolist() for name, values in units.items()}
-        for name, table in (("P(above target)", setup.above), ("P(overdose)", setup.over)):
-            if table is not None:
-                found[name] = np.clip(weights @ table, 0.0, 1.0).tolist()
-        found["P(best)"] = np.clip(weights @ setup.best, 0.0, 1.0).tolist()
+        for name, table in setup.tables_to_explain().items():
+            found[name] = np.clip(weights @ table, 0.0, 1.0).tolist()
         return found
 
 

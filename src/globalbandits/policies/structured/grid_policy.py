@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import PolicyError
 from globalbandits.model.vector_model import VectorModel
@@ -48,8 +49,19 @@ def variants_of(
     rebuild: Callable[..., None],
     resume: Callable[..., bool],
     select_among: Callable[..., int],
+    grid_of: Callable[[Any], Setup] = lambda setup: setup,
 ) -> Variants:
-    """Return the rules of a policy whose state has the posterior in the field `posterior`."""
+    """Return the rules of a policy whose state has the posterior in the field `posterior`.
+
+    ``grid_of`` returns the grid's setup inside the setup of the policy.
+    """
+
+    def pend(
+        setup: Any, stats: Statistics, state: Any, arms: IntArray, weights: FloatArray
+    ) -> None:
+        grid.await_outcomes(grid_of(setup), arms, weights)
+        rebuild(setup, stats, state)
+
     return Variants(
         beta=Rules(init, select, update, estimate, resume=resume, select_among=select_among),
         bernoulli=Rules(
@@ -61,6 +73,7 @@ def variants_of(
             ("posterior",),
             resume,
             select_among=select_among,
+            pend=pend,
         ),
     )
 

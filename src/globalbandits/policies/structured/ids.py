@@ -439,7 +439,9 @@ class IDS(GridPolicy):
     'IDS(cells=500)'
     """
 
-    variants = variants_of(init, select, update, estimate, rebuild, resume, select_among)
+    variants = variants_of(
+        init, select, update, estimate, rebuild, resume, select_among, lambda setup: setup.grid
+    )
     several = several_numbers(
         init_several, select, update_several, rebuild_several, resume_several, select_several_among
     )

@@ -193,6 +193,13 @@ def limit(inner: Rules) -> Rules:
         assert inner.numbers is not None
         return inner.numbers(setup.inner, stats, state.inner)
 
+    def pend(
+        setup: Setup, stats: Statistics, state: State, arms: IntArray, weights: FloatArray
+    ) -> None:
+        """Replace the outcomes that the inner policy awaits."""
+        assert inner.pend is not None
+        inner.pend(setup.inner, stats, state.inner, arms, weights)
+
     return Rules(
         init,
         select,
@@ -203,6 +210,7 @@ def limit(inner: Rules) -> Rules:
         recommend=recommend if inner_recommend is None else recommend_inner,
         numbers=None if inner.numbers is None else numbers,
         select_among=None if inner_among is None else select_among,
+        pend=None if inner.pend is None else pend,
     )
 
 

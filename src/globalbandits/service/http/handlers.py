@@ -158,7 +158,8 @@ async def decide(request: ServiceRequest) -> Response:
     bandit = await request.bandit()
     decided = await _made_before(service, bandit, request_id)
     if decided is None:
-        decided = await service.store(service.log.new_decision(bandit, request_id))
+        work = service.log.new_decision(bandit, request_id, request.content.unit)
+        decided = await service.store(work)
     service.metrics.decided(decided)
     content = decision_out(bandit, decided.decision, decided.replayed)
     return json_response(content, 200 if decided.replayed else 201)
@@ -217,7 +218,9 @@ async def reward(request: ServiceRequest) -> Response:
     """Learn a reward."""
     service, id = request.service, request.path_params["id"]
     bandit = await request.bandit()
-    told = await service.store(service.log.new_reward(bandit, id, request.content.reward))
+    content = request.content
+    work = service.log.new_reward(bandit, id, content.reward, content.count)
+    told = await service.store(work)
     service.metrics.told(told)
     return json_response(reward_out(id, told))
 
@@ -268,7 +271,8 @@ async def decide_many(request: ServiceRequest) -> Response:
             bandit = await service.bandit(item.bandit, request.caller.tenant)
             known = await _made_before(service, bandit, item.request_id)
             if known is None:
-                asks.append((place, bandit, service.log.new_decision(bandit, item.request_id)))
+                work = service.log.new_decision(bandit, item.request_id, item.unit)
+                asks.append((place, bandit, work))
             else:
                 answers[place] = _decision_answer(bandit, known)
         except (GlobalBanditsError, ProblemError) as error:
@@ -299,7 +303,8 @@ async def reward_many(request: ServiceRequest) -> Response:
         answers.append(None)
         try:
             bandit = await service.bandit(item.bandit, request.caller.tenant)
-            tells.append((place, service.log.new_reward(bandit, item.decision_id, item.reward)))
+            work = service.log.new_reward(bandit, item.decision_id, item.reward, item.count)
+            tells.append((place, work))
         except (GlobalBanditsError, ProblemError) as error:
             problem = problem_error(error).problem
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
@@ -528,7 +533,8 @@ def warnings_of(settings: Settings) -> list[str]:
 async def explain(request: ServiceRequest) -> Response:
     """Why the policy would choose what it would choose now."""
     bandit = await request.bandit()
-    explanation = _explanation(await asyncio.to_thread(bandit.explain, "d:next"))
+    now = request.service.log.clock.now()
+    explanation = _explanation(await asyncio.to_thread(bandit.explain, "d:next", now))
     return json_response(ExplanationOut(version=bandit.version, explanation=explanation))
 
 
@@ -614,6 +620,8 @@ def _event_line(bandit: Bandit, row: Event) -> bytes:
         "reward": row.value,
         "at": as_text(row.at),
     }
+    if row.n_rewards > 1:
+        line["count"] = row.n_rewards
     return encode_json(line) + b"\n"
 
 

@@ -10,6 +10,19 @@ MOST_ITEMS = 1_000  # of a batch
 RequestId = Annotated[
     str, Meta(min_length=1, max_length=200, pattern="^[!-~]+$", description="Yours, for retries.")
 ]
+Unit = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern="^[!-~]+$",
+        description="Who the decision is for, such as a visitor. See the setting sticky_seconds.",
+    ),
+]
+Count = Annotated[
+    int,
+    Meta(ge=1, le=1_000_000, description="The number of rewards that the reward is the sum of."),
+]
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Id = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[0-9A-Za-z_-]+$")]
 Mode = Literal["live", "shadow", "paused"]
@@ -34,6 +47,8 @@ class SettingsIn(Incoming, rename=None):
     deadline_seconds: Annotated[float, Meta(gt=0, le=316224000)] | UnsetType | None = UNSET
     default_reward: float | UnsetType | None = UNSET
     late: Late | UnsetType = UNSET
+    sticky_seconds: Annotated[float, Meta(gt=0, le=316224000)] | UnsetType | None = UNSET
+    delay: dict[str, Any] | UnsetType | None = UNSET
     stop: dict[str, Any] | UnsetType | None = UNSET
     withdrawn: list[Arm] | UnsetType = UNSET
     arms: list[Arm] | UnsetType = UNSET  # those to show from now on: others are withdrawn
@@ -52,12 +67,14 @@ class DecisionIn(Incoming):
     """A decision to make; with a request id it can be asked for again."""
 
     request_id: RequestId | None = None
+    unit: Unit | None = None
 
 
 class RewardIn(Incoming):
     """What was observed, in the model's units. Of a key that stands twice the last one counts."""
 
     reward: float
+    count: Count = 1
 
 
 class DecisionItem(Incoming):
@@ -65,6 +82,7 @@ class DecisionItem(Incoming):
 
     bandit: Name
     request_id: RequestId | None = None
+    unit: Unit | None = None
 
 
 class RewardItem(Incoming):
@@ -73,6 +91,7 @@ class RewardItem(Incoming):
     bandit: Name
     decision_id: Id
     reward: float
+    count: Count = 1
 
 
 class DecisionsIn(Incoming):

@@ -47,6 +47,7 @@ class NewEvent(NamedTuple):
     kind: str
     value: float
     at: int
+    n_rewards: int = 1
 
 
 class DecisionResult(NamedTuple):
@@ -136,12 +137,12 @@ def append(
             decision = None
         of_decision = stored.setdefault(new.decision, [])
         rules = _event_rules(new, decision, of_decision, bandits[new.bandit])
-        outcome = classify(decision, of_decision, new.kind, new.value, new.at, rules)
+        outcome = classify(decision, of_decision, new.kind, new.value, new.at, rules, new.n_rewards)
         if outcome is Outcome.LEARNED:
             assert decision is not None
             event = _event(new, decision, versions[new.bandit] + 1, of_decision)
             versions[new.bandit] = event.seq
-            of_decision.append(StoredEvent(event.kind, event.value, event.seq))
+            of_decision.append(StoredEvent(event.kind, event.value, event.seq, event.n_rewards))
             own.append(event)
             events[new.bandit].append(event)
         elif outcome in (Outcome.CONFLICT, Outcome.LATE) and new.kind not in (DEFAULT, RETRACTION):
@@ -188,6 +189,7 @@ def classify(
     value: float,
     at: int,
     rules: EventRules,
+    n_rewards: int = 1,
 ) -> Outcome:
     """The outcome of an event.
 
@@ -201,6 +203,7 @@ def classify(
         value: the reward; ignored for a retraction.
         at: when the event was reported.
         rules: the rules for this decision.
+        n_rewards: the number of rewards that the value is the sum of.
     """
     if decision is None:
         return Outcome.UNKNOWN
@@ -216,7 +219,7 @@ def classify(
         due = decision.deadline is not None and decision.deadline <= at
         return Outcome.LEARNED if learned is None and due else Outcome.DUPLICATE
     if learned is not None:
-        if learned.value == value:
+        if (learned.value, learned.n_rewards) == (value, n_rewards):
             return Outcome.DUPLICATE
         return Outcome.LEARNED if retracted else Outcome.CONFLICT
     late = decision.deadline is not None and decision.deadline < at
@@ -258,9 +261,11 @@ def _add_decisions(rows: Transaction, new_decisions: Sequence[NewDecision]) -> l
 def _event(new: NewEvent, decision: Decision, seq: int, events: Sequence[StoredEvent]) -> Event:
     """The row of a learned event. A retraction has the value that it retracts."""
     learned = learned_event(events)
-    value = learned.value if new.kind == RETRACTION and learned is not None else new.value
+    value, n_rewards = new.value, new.n_rewards
+    if new.kind == RETRACTION and learned is not None:
+        value, n_rewards = learned.value, learned.n_rewards
     kind = CORRECTION if new.kind == REWARD and learned is not None else new.kind
-    return Event(new.bandit, seq, kind, new.decision, decision.shown, value, new.at)
+    return Event(new.bandit, seq, kind, new.decision, decision.shown, value, new.at, n_rewards)
 
 
 def _event_result(new: NewEvent, outcome: Outcome, events: Sequence[StoredEvent]) -> EventResult:

@@ -39,8 +39,9 @@ from globalbandits.statistics import may_hold
 class Choice(NamedTuple):
     """The arm that the policy chose, the arm to show, the reason, and the state it came from.
 
-    ``why`` is ``policy``, ``limits``, ``step``, ``held back`` or ``shadow``. ``probability`` is
-    that of the arm to show, or None if it was not computed.
+    ``why`` is ``policy``, ``limits``, ``step``, ``held back``, ``shadow``, or ``unit`` for the arm
+    of an earlier decision of the same unit. ``probability`` is that of the arm to show, or None if
+    it was not computed or the arm follows an earlier decision.
     """
 
     chosen: int
@@ -77,6 +78,8 @@ class Bandit:
         self.lock = threading.Lock()
         self.version = 0
         self.anchor: int | None = None
+        # The arm and the time of open decisions by id, if a law of the delay is set.
+        self._awaited: dict[str, tuple[int, int]] = {}
         self.n_open = 0
         self.oldest_open: int | None = None
         self.last_event_at: int | None = None
@@ -116,22 +119,32 @@ class Bandit:
         if learned.seq > self.version:
             # The reward is in the same batch and will have been learned by then.
             return True
+        if learned.n_rewards > 1:
+            return True
         unit = as_unit("reward", learned.value, self.learner.model.reward_range)
         return may_hold(self.learner.parts[2], arm, unit)
 
     @property
     def counts_decisions(self) -> bool:
-        """Whether decisions are events of this bandit, because its policy counts them."""
-        return self.learner.policy.rules.decide is not None
+        """Whether decisions are events of this bandit.
 
-    def choose(self, key: str) -> Choice:
+        They are if its policy counts them, or if their age is evidence.
+        """
+        return self.learner.policy.rules.decide is not None or self.settings.delay is not None
+
+    def choose(self, key: str, at: int = 0, followed: int | None = None) -> Choice:
         """The decision for a request. The bandit does not change.
 
         Args:
             key: the key of the request, see `Decision.key`.
+            at: the time of the decision, in microseconds since 1970, for the ages of open ones.
+            followed: the arm of the unit's earlier decision, if it is to be shown again.
         """
         with self.lock:
+            self._use_awaited(at)
             chosen = self.learner.select(rng=self._generators.request_rng(key), record=False)
+            if followed is not None and self._may_follow(followed):
+                return Choice(chosen, followed, "unit", self.version, self.number)
             shown, why = self._show(chosen, key)
             found = self._shown_probabilities(self.settings.probability_draws)
             probability = None if found is None else found.of_chosen(shown)
@@ -154,7 +167,8 @@ class Bandit:
         They depend on the state and the settings alone, so they are kept until either changes.
         """
         state = self.version, self.number, draws
-        if self._probabilities_of != state:
+        # With a law of the delay they depend on the time as well.
+        if self._probabilities_of != state or self.settings.delay_law is not None:
             self._probabilities = self._compute_probabilities(draws)
             self._probabilities_of = state
         return self._probabilities
@@ -176,6 +190,33 @@ class Bandit:
             shown[self._incumbent] += share
         exact = chosen.exact or self.settings.mode == "shadow"
         return dataclasses.replace(chosen, values=shown, exact=exact)
+
+    def _may_follow(self, arm: int) -> bool:
+        """Whether a unit may be shown its arm again."""
+        within = self._allowed is None or arm in self._allowed
+        return within and self.settings.mode != "shadow"
+
+    def counts(self, choice: Choice) -> bool:
+        """Whether the policy counts this decision, if it counts any."""
+        policy = self.learner.policy
+        if choice.why in ("held back", "shadow"):
+            return policy.counts_control
+        return choice.why != "unit"
+
+    def _use_awaited(self, at: int) -> None:
+        """Give the learner the open decisions as evidence, if a law of the delay is set.
+
+        The posterior is computed from the statistics, so that it depends on nothing else.
+        """
+        law = self.settings.delay_law
+        if law is None:
+            return
+        arms = np.array([arm for arm, _ in self._awaited.values()], np.int64)
+        times = np.array([decided for _, decided in self._awaited.values()], np.int64)
+        # Rounded weights are often equal, and equal ones are computed once.
+        chances = np.round(law.chance((at - times) / 1e6, arms), 3) if arms.size else np.zeros(0)
+        known = chances > 0.0
+        self.learner.set_pending(arms[known], np.minimum(chances[known], 1.0))
 
     def _show(self, chosen: int, key: str) -> tuple[int, str]:
         """The arm to show for a choice, and the reason."""
@@ -219,9 +260,10 @@ class Bandit:
             reason = None if self._stop is None else self.learner.should_stop(self._stop)
             return "" if reason is None else f"stopped: {reason}"
 
-    def explain(self, key: str) -> Explanation:
-        """Explain the policy's choice for a request."""
+    def explain(self, key: str, at: int) -> Explanation:
+        """Explain the policy's choice for a request at a time."""
         with self.lock:
+            self._use_awaited(at)
             return self.learner.explain(rng=self._generators.request_rng(key))
 
     def advance(self, events: Iterable[Event], settings: Iterable[SettingRow] = ()) -> None:
@@ -271,11 +313,18 @@ class Bandit:
                 f"after {self.version}"
             )
         if event.kind == RETRACTION:
-            self.learner.forget(event.arm, event.value, decision=event.decision)
+            self.learner.forget(
+                event.arm, event.value, count=_several(event), decision=event.decision
+            )
         elif event.kind == DECISION:
-            self.learner.decide(event.arm)
+            if event.n_rewards > 0:
+                self.learner.decide(event.arm)
+            self._await(event)
         else:
-            self.learner.update(event.arm, event.value, decision=event.decision)
+            self.learner.update(
+                event.arm, event.value, count=_several(event), decision=event.decision
+            )
+            self._awaited.pop(event.decision, None)
             self.anchor = event.arm
             if event.kind != CORRECTION:
                 # Another process may have made the decision; then it is not counted here yet.
@@ -283,6 +332,16 @@ class Bandit:
         if event.kind != DECISION:
             self.last_event_at = event.at
         self.version += 1
+
+    def _await(self, event: Event) -> None:
+        """Note a decision whose reward is awaited, and drop those whose deadline has passed."""
+        settings = self.settings
+        if settings.delay is None or settings.deadline_seconds is None:
+            return
+        oldest = event.at - round(settings.deadline_seconds * 1e6)
+        for id in [id for id, (_, at) in self._awaited.items() if at < oldest]:
+            del self._awaited[id]
+        self._awaited[event.decision] = event.arm, event.at
 
     def _change(self, row: SettingRow) -> None:
         if row.number != self.number + 1:
@@ -297,6 +356,9 @@ class Bandit:
     def _use_settings(self, number: int, settings: Settings) -> None:
         self.number = number
         self._settings_by_number[number] = settings
+        if settings.delay is None:
+            self._awaited = {}
+            self.learner.set_pending()
         model = self.learner.model
         self.values = [plain_arm(arm) for arm in model.arms]
         self.shown += [0] * (model.n_arms - len(self.shown))
@@ -323,7 +385,12 @@ class Bandit:
 
     def state(self) -> dict[str, Any]:
         """The state that a snapshot holds."""
-        return {"learner": self.learner.state(), "anchor": self.anchor}
+        state: dict[str, Any] = {"anchor": self.anchor}
+        if self.settings.delay is not None:
+            # Weights belong to a moment. The state belongs to a version.
+            self.learner.set_pending()
+            state["awaited"] = {id: list(entry) for id, entry in self._awaited.items()}
+        return state | {"learner": self.learner.state()}
 
     def snapshot(self, kept: bool = False) -> Snapshot:
         """The state as a row of the store."""
@@ -356,8 +423,14 @@ class Bandit:
         with self.lock:
             self.learner = learner
             self.anchor = state["anchor"]
+            self._awaited = {id: (arm, at) for id, (arm, at) in state.get("awaited", {}).items()}
             self.version = snapshot.version
             self._use_settings(snapshot.settings, self._settings_by_number[snapshot.settings])
+
+
+def _several(event: Event) -> int | None:
+    """The number of rewards of an event; None if it is a single one."""
+    return event.n_rewards if event.n_rewards > 1 else None
 
 
 def with_settings(learner: Learner, settings: Settings, compiled: bool | None) -> Learner:

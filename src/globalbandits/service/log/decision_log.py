@@ -3,7 +3,7 @@
 import numpy as np
 
 from globalbandits._types import FloatArray
-from globalbandits.errors import UnknownError
+from globalbandits.errors import EvidenceError, UnknownError
 from globalbandits.evidence import DecisionLog
 from globalbandits.policies.learner.probabilities import DEFAULT_DRAWS
 from globalbandits.service.log.replay import replay
@@ -56,6 +56,10 @@ def decision_log(store: Store, row: BanditRow, *, draws: int = DEFAULT_DRAWS) ->
         if event.kind == RETRACTION:
             learned.pop(event.decision, None)
         elif event.kind != DECISION:
+            if event.n_rewards != 1:
+                raise EvidenceError(
+                    f"log must have one reward per decision, got a sum of {event.n_rewards} rewards"
+                )
             learned[event.decision] = event.value
     decisions = [decision for decision in store.decisions(row.id) if decision.id in learned]
     # The newest settings have the arms of all earlier ones.

@@ -28,9 +28,10 @@ def decision_tables(store: Store, bandits: Sequence[BanditRow]) -> Iterator[Any]
     The columns are ``tenant``, ``bandit``, ``decision`` (its id), ``request_id``, ``arm`` (the
     value of the shown arm), ``shown`` and ``chosen`` (indices of arms), ``probability`` (of the
     shown arm, missing if it was not computed), ``version``, ``settings``,
-    ``decided_at``, ``deadline``, ``state`` (open, rewarded, defaulted or retracted), ``reward``
-    and ``reported_at``. The last two are missing unless the state is rewarded or defaulted. Arms
-    are numbers if those of all bandits are, and texts otherwise.
+    ``decided_at``, ``deadline``, ``state`` (open, rewarded, defaulted or retracted), ``reward``,
+    ``reported_at``, ``unit`` and ``count`` (of how many rewards ``reward`` is the sum). Reward,
+    time and count are missing unless the state is rewarded or defaulted. Arms are numbers if those
+    of all bandits are, and texts otherwise.
 
     The events of one bandit are in memory at a time.
     """
@@ -57,6 +58,8 @@ def decision_tables(store: Store, bandits: Sequence[BanditRow]) -> Iterator[Any]
             "state": pa.string(),
             "reward": pa.float64(),
             "reported_at": time,
+            "unit": pa.string(),
+            "count": pa.int64(),
         }
     )
     yield schema.empty_table()
@@ -93,6 +96,8 @@ def _columns(
         "state": state.value,
         "reward": None if learned is None else learned.value,
         "reported_at": None if learned is None else times[learned.seq],
+        "unit": decision.unit,
+        "count": None if learned is None else learned.n_rewards,
     }
 
 
@@ -107,7 +112,7 @@ def _events(store: Store, row: BanditRow) -> tuple[dict[str, list[StoredEvent]],
     events: dict[str, list[StoredEvent]] = {}
     times = {}
     for event in store.events(row.id, upto=row.version):
-        stored = StoredEvent(event.kind, event.value, event.seq)
+        stored = StoredEvent(event.kind, event.value, event.seq, event.n_rewards)
         events.setdefault(event.decision, []).append(stored)
         times[event.seq] = event.at
     return events, times

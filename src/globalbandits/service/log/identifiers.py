@@ -32,14 +32,14 @@ def as_decision_id(value: Any) -> str:
     return value
 
 
-def as_request_id(value: Any) -> str | None:
-    """Check a request id; None means no id."""
+def as_request_id(value: Any, name: str = "request_id") -> str | None:
+    """Check a request id, or the name of a unit; None means none."""
     if value is None:
         return None
     limit = MAX_REQUEST_ID_CHARACTERS
     rule = f"be a text of 1 to {limit} printable characters"
     valid = isinstance(value, str) and 0 < len(value) <= limit and value.isprintable()
-    require(valid, "request_id", rule, value, ServiceError)
+    require(valid, name, rule, value, ServiceError)
     return str(value)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from globalbandits._rewards import as_unit
+from globalbandits._rewards import as_summary, as_unit
 from globalbandits._validation import LARGEST_INTEGER, as_integer, require
 from globalbandits._version import __version__
 from globalbandits.errors import (
@@ -446,36 +446,54 @@ class Log:
     # Decisions and rewards
 
     def decide(
-        self, name: str, request_id: str | None = None, tenant: str = TENANT
+        self,
+        name: str,
+        request_id: str | None = None,
+        tenant: str = TENANT,
+        *,
+        unit: str | None = None,
     ) -> DecisionResult:
         """Make a decision, or return the earlier one of this request id.
+
+        Args:
+            name: the name of the bandit.
+            request_id: your id of the request.
+            tenant: the owner of the bandit.
+            unit: who the decision is for, such as a visitor. With the setting ``sticky_seconds`` a
+                unit is shown the same arm for that time.
 
         Raises:
             ConflictError: if the bandit is paused or has stopped, and the request is new.
         """
-        result: DecisionResult = self.submit_decide(self.bandit(name, tenant), request_id).result()
+        bandit = self.bandit(name, tenant)
+        result: DecisionResult = self.submit_decide(bandit, request_id, unit).result()
         return result
 
-    def submit_decide(self, bandit: Bandit, request_id: str | None) -> "Future[DecisionResult]":
+    def submit_decide(
+        self, bandit: Bandit, request_id: str | None, unit: str | None = None
+    ) -> "Future[DecisionResult]":
         """Submit a decision. Its future is done when it is stored."""
-        request_id = as_request_id(request_id)
+        request_id, unit = as_request_id(request_id), as_request_id(unit, "unit")
         if bandit.closed():
             future: Future[DecisionResult] = Future()
             future.set_result(self.existing_decision(bandit, request_id))
             return future
-        return self.writer.submit(self.new_decision(bandit, request_id))
+        return self.writer.submit(self.new_decision(bandit, request_id, unit))
 
-    def new_decision(self, bandit: Bandit, request_id: str | None) -> NewDecision | Change:
+    def new_decision(
+        self, bandit: Bandit, request_id: str | None, unit: str | None = None
+    ) -> NewDecision | Change:
         """Make a decision. It must be submitted to the writer to be stored.
 
-        If the policy counts decisions, the writer makes it, after all earlier decisions.
+        If it depends on earlier decisions, because the policy counts them or the unit may have
+        had one, the writer makes it after them.
         """
-        if bandit.counts_decisions:
-            return self._counted_decision(bandit, request_id)
-        return NewDecision(self._decision(bandit, request_id))
+        if bandit.counts_decisions or (unit and bandit.settings.sticky_seconds is not None):
+            return self._ordered_decision(bandit, request_id, unit)
+        return NewDecision(self._decision(bandit, request_id, unit)[0])
 
-    def _counted_decision(self, bandit: Bandit, request_id: str | None) -> Change:
-        """A decision that is also an event. Decisions of a bandit are made one after the other."""
+    def _ordered_decision(self, bandit: Bandit, request_id: str | None, unit: str | None) -> Change:
+        """A decision that depends on earlier ones. They are made one after the other."""
         id, name = bandit.row.id, bandit.row.name
 
         def write(rows: Transaction) -> tuple[DecisionResult, list[Event]]:
@@ -493,9 +511,17 @@ class Log:
             closed = loaded.closed()
             if closed:
                 raise ConflictError(f"{name} is {closed}; it makes no new decisions")
-            new = self._decision(loaded, request_id)
-            event = Event(id, loaded.version + 1, DECISION, new.id, new.shown, 0.0, new.at)
+            at, first = self.clock.now(), None
+            sticky = loaded.settings.sticky_seconds
+            if unit is not None and sticky is not None:
+                first = rows.decision_of_unit(id, unit, at - round(sticky * 1e6))
+            new, is_counted = self._decision(loaded, request_id, unit, first, at)
             rows.add_decisions([new])
+            if not loaded.counts_decisions or not (is_counted or loaded.settings.delay):
+                return DecisionResult(new, False), []
+            event = Event(
+                id, loaded.version + 1, DECISION, new.id, new.shown, 0.0, new.at, int(is_counted)
+            )
             rows.add_events([event])
             rows.set_versions({id: event.seq})
             return DecisionResult(new, False), [event]
@@ -510,16 +536,34 @@ class Log:
 
         return Change(write, after, id)
 
-    def _decision(self, bandit: Bandit, request_id: str | None) -> Decision:
-        """The next decision of a bandit."""
-        at = self.clock.now()
+    def _decision(
+        self,
+        bandit: Bandit,
+        request_id: str | None,
+        unit: str | None = None,
+        first: Decision | None = None,
+        at: int | None = None,
+    ) -> tuple[Decision, bool]:
+        """The next decision of a bandit, and whether its policy counts it, if it counts any.
+
+        Args:
+            bandit: the bandit.
+            request_id: the id of the request.
+            unit: who the decision is for.
+            first: the earlier decision whose arm the unit is shown again.
+            at: the time; now by default.
+        """
+        at = self.clock.now() if at is None else at
         id = self._ids.new(at)
-        choice = bandit.choose(f"d:{id}" if request_id is None else f"r:{request_id}")
+        key = f"d:{id}" if request_id is None else f"r:{request_id}"
+        choice = bandit.choose(key, at, None if first is None else first.shown)
+        follows = first.id if first is not None and choice.why == "unit" else None
         seconds = bandit.settings_at(choice.settings).deadline_seconds
         deadline = None if seconds is None else at + round(seconds * 1e6)
         chosen, shown, _, version, settings, probability = choice
         made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
-        return Decision(*made, self._writer_id, at, deadline, probability)
+        row = Decision(*made, self._writer_id, at, deadline, unit, follows, probability)
+        return row, bandit.counts(choice)
 
     def existing_decision(self, bandit: Bandit, request_id: str | None) -> DecisionResult:
         """The stored decision of a request to a bandit that is paused or has stopped.
@@ -535,26 +579,42 @@ class Log:
             raise ConflictError(f"{bandit.row.name} is {closed}; it makes no new decisions")
         return DecisionResult(found, True)
 
-    def reward(self, name: str, decision: str, value: float, tenant: str = TENANT) -> EventResult:
+    def reward(
+        self, name: str, decision: str, value: float, tenant: str = TENANT, *, count: int = 1
+    ) -> EventResult:
         """Report the reward of a decision, in the model's units.
+
+        Args:
+            name: the name of the bandit.
+            decision: the id of the decision.
+            value: the reward; with ``count`` the sum of so many rewards.
+            tenant: the owner of the bandit.
+            count: how many rewards the decision has had, such as the visitors of a day. Each must
+                be at one end of the model's reward range.
 
         Raises:
             RewardError: if the model cannot give such a reward.
         """
         bandit = self.bandit(name, tenant)
-        result: EventResult = self.submit_reward(bandit, decision, value).result()
+        result: EventResult = self.submit_reward(bandit, decision, value, count).result()
         self._save_if_due(bandit)
         return result
 
-    def submit_reward(self, bandit: Bandit, decision: str, value: float) -> "Future[EventResult]":
+    def submit_reward(
+        self, bandit: Bandit, decision: str, value: float, count: int = 1
+    ) -> "Future[EventResult]":
         """Submit a reward. Its future is done when it is stored and learned."""
-        return self.writer.submit(self.new_reward(bandit, decision, value))
+        return self.writer.submit(self.new_reward(bandit, decision, value, count))
 
-    def new_reward(self, bandit: Bandit, decision: str, value: float) -> NewEvent:
+    def new_reward(self, bandit: Bandit, decision: str, value: float, count: int = 1) -> NewEvent:
         """Check a reward. It must be submitted to the writer to be learned."""
-        as_unit("reward", value, bandit.learner.model.reward_range)
+        reward_range = bandit.learner.model.reward_range
+        if type(count) is int and count == 1:
+            as_unit("reward", value, reward_range)
+        else:
+            as_summary(value, count, reward_range)
         id = as_decision_id(decision)
-        return NewEvent(bandit.row.id, id, REWARD, float(value), self.clock.now())
+        return NewEvent(bandit.row.id, id, REWARD, float(value), self.clock.now(), count)
 
     def retract(self, name: str, decision: str, tenant: str = TENANT) -> EventResult:
         """Retract the reward of a decision, for example after a return or a mistake."""

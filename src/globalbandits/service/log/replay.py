@@ -37,9 +37,12 @@ def redecide(store: Store, bandit: Bandit, decision: Decision) -> Redecision:
     """Recompute one decision of a bandit from the state it was made in."""
     row = bandit.row._replace(version=max(decision.version, bandit.version))
     then = load(store, row, at=(decision.version, decision.settings), compiled=bandit.compiled)
-    return Redecision(
-        decision, then.choose(decision.key), then.explain(decision.key), then.settings
-    )
+    followed = None
+    if decision.follows is not None:
+        first = store.decision(decision.follows)
+        followed = decision.shown if first is None else first.shown
+    choice = then.choose(decision.key, decision.at, followed)
+    return Redecision(decision, choice, then.explain(decision.key, decision.at), then.settings)
 
 
 @dataclasses.dataclass
@@ -105,6 +108,7 @@ def replay(
     same_library = {writer.id for writer in writers if writer.library == __version__}
     imports = {writer.id for writer in writers if writer.library == IMPORT_LIBRARY}
     walk = _Walk(store, bandit, settings, report)
+    shown_to_units: dict[str, int] = {}  # arms of decisions that others may follow
     for decision in store.decisions(row.id):
         report.decisions += 1
         if (decision.version, decision.settings) < (report.base, walk.first):
@@ -115,10 +119,17 @@ def replay(
         if decision.writer in imports:
             report.imported += 1
             continue
-        choice = bandit.choose(decision.key)
+        if decision.unit is not None and decision.follows is None:
+            shown_to_units[decision.id] = decision.shown
+        followed = None
+        if decision.follows is not None:
+            # The decision that is followed may have been pruned.
+            followed = shown_to_units.get(decision.follows, decision.shown)
+        choice = bandit.choose(decision.key, decision.at, followed)
         if (choice.chosen, choice.shown) == (decision.chosen, decision.shown):
             report.agree += 1
-            if probability_draws is not None:
+            # An arm that follows the unit's earlier decision was not drawn.
+            if probability_draws is not None and choice.why != "unit":
                 report.probabilities[decision.id], _, _ = bandit.probabilities(probability_draws)
         elif decision.writer in same_library:
             report.differ += 1
@@ -204,7 +215,7 @@ def comparable_state(state: object) -> object:
     if not isinstance(state, dict) or not isinstance(state.get("learner"), dict):
         return None
     learner = {key: value for key, value in state["learner"].items() if key != "lineage"}
-    return learner | {"anchor": state.get("anchor")}
+    return learner | {"anchor": state.get("anchor"), "awaited": state.get("awaited")}
 
 
 def _place(snapshot: Snapshot) -> tuple[int, int]:

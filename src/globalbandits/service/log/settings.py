@@ -5,6 +5,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from globalbandits._rewards import as_unit
@@ -17,6 +18,7 @@ from globalbandits._validation import (
     require_known,
     show,
 )
+from globalbandits.environments import Delay
 from globalbandits.errors import ServiceError
 from globalbandits.model import AnyModel, ContextModel
 from globalbandits.model.files import MOST_ARMS
@@ -62,6 +64,11 @@ class Settings:
         default_reward: the reward that is learned if none was reported by the deadline.
         late: whether a reward after the deadline is learned (``accept``) or refused (``refuse``)
             if no default was learned.
+        sticky_seconds: how long a unit, such as a visitor, is shown the arm of its first decision.
+            Then the arm is chosen anew. None to choose it for every request.
+        delay: the law of the delay of rewards, in seconds, such as ``{"kind": "geometric", "mean":
+            7200}``. Decisions then use open decisions as evidence, by their age. It needs a grid
+            policy, rewards that are 0 or 1, and ``deadline_seconds``.
         stop: a stopping rule as a dict, see `StopWhen`. Once it applies, no new decisions are made,
             but rewards are still learned and can be corrected.
         withdrawn: the values of the arms that are no longer shown. Their rewards remain as
@@ -80,6 +87,8 @@ class Settings:
     deadline_seconds: float | None = None
     default_reward: float | None = None
     late: str = "accept"
+    sticky_seconds: float | None = None
+    delay: Mapping[str, Any] | None = None
     stop: Mapping[str, Any] | None = None
     withdrawn: tuple[Any, ...] = ()
     probability_draws: int | None = None
@@ -139,6 +148,25 @@ class Settings:
         changed = dict(self.model) | ({"arms": old + new} if new else {})
         return {"model": changed, "withdrawn": gone}
 
+    def _check_delay(self, model: Any, policy: Policy) -> None:
+        given = isinstance(self.delay, Mapping)
+        require(given, "delay", "be a dict with the key 'kind'", self.delay, ServiceError)
+        self.delay_law.parameters(model.n_arms)  # type: ignore[union-attr]
+        rules = policy.rules_of(policy.setup(model))
+        rule = (
+            "come with a grid policy for one unknown number with Bernoulli likelihood "
+            "(GridGreedy, GridPlugIn, GridThompson, IDS)"
+        )
+        require(rules.pend is not None, "delay", rule, policy.label, ServiceError)
+        rule = "be given where there is a delay"
+        has_deadline = self.deadline_seconds is not None
+        require(has_deadline, "deadline_seconds", rule, None, ServiceError)
+
+    @cached_property
+    def delay_law(self) -> Delay | None:
+        """The law of the delay, in seconds; None if there is none."""
+        return None if self.delay is None else Delay.from_dict(self.delay)
+
     def build(self) -> tuple[Any, Policy]:
         """The model and the policy. Equal models are the same object."""
         return build_model(canonical_json(self.model)), Policy.from_dict(self.policy)
@@ -182,6 +210,13 @@ class Settings:
             rule = f"be at most {MAX_DEADLINE_SECONDS:.0f}"
             within = self.deadline_seconds <= MAX_DEADLINE_SECONDS
             require(within, "deadline_seconds", rule, self.deadline_seconds, ServiceError)
+        if self.sticky_seconds is not None:
+            as_positive("sticky_seconds", self.sticky_seconds, ServiceError)
+            rule = f"be at most {MAX_DEADLINE_SECONDS:.0f}"
+            within = self.sticky_seconds <= MAX_DEADLINE_SECONDS
+            require(within, "sticky_seconds", rule, self.sticky_seconds, ServiceError)
+        if self.delay is not None:
+            self._check_delay(model, policy)
         if self.default_reward is not None:
             as_unit("default_reward", self.default_reward, model.reward_range)
             rule = "be given where there is a default_reward"

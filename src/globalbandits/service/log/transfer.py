@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from globalbandits._rewards import as_arm, as_unit
+from globalbandits._rewards import as_arm, as_summary, as_unit
 from globalbandits._validation import LARGEST_INTEGER, show
 from globalbandits._version import __version__
 from globalbandits.errors import GlobalBanditsError, StoreError
@@ -20,6 +20,7 @@ from globalbandits.service.log.replay import comparable_state, replay
 from globalbandits.service.log.settings import Settings
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
+    DECISION,
     BanditRow,
     Decision,
     Event,
@@ -188,7 +189,13 @@ class _Importer:
 
     def _take_event(self, row: Event) -> None:
         self._check_arm(row.bandit, row.arm)
-        as_unit("value", row.value, self._models[row.bandit].reward_range)
+        reward_range = self._models[row.bandit].reward_range
+        if row.kind == DECISION:
+            pass
+        elif row.n_rewards == 1:
+            as_unit("value", row.value, reward_range)
+        else:
+            as_summary(row.value, row.n_rewards, reward_range)
         reached = self._reached[row.bandit]
         if row.seq > reached + 1:
             raise StoreError(f"seq must be {reached + 1}, got {row.seq}")
@@ -212,12 +219,14 @@ class _Importer:
 
 
 def _as_row(kind: type[_Row], data: dict[str, Any]) -> _Row:
-    """Build a row from a dict and check the type of every field."""
+    """Build a row from a dict and check the type of every field.
+
+    Exports of older versions lack the fields that have a default.
+    """
     types = kind.__annotations__
-    # Exports of older versions end before the fields that were added since.
-    for name in list(types)[len(data) :]:
-        if name in kind._field_defaults:  # type: ignore[attr-defined]
-            data[name] = kind._field_defaults[name]  # type: ignore[attr-defined]
+    defaults: dict[str, Any] = getattr(kind, "_field_defaults", {})
+    if set(data) <= set(types):
+        data = {name: (defaults | data)[name] for name in types if name in data or name in defaults}
     if list(data) != list(types):
         raise StoreError(f"must have the fields {', '.join(types)}, got {', '.join(data)}")
     for name, wanted in types.items():

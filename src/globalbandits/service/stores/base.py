@@ -62,6 +62,9 @@ class Transaction(Protocol):
     def has_own_decisions(self, bandit: int) -> bool:
         """Whether the bandit has decisions that were not imported."""
 
+    def decision_of_unit(self, bandit: int, unit: str, after: int) -> Decision | None:
+        """The newest decision of a unit, made after a time, whose arm was chosen anew."""
+
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         """The stored decisions with these ids. Unknown ids are left out."""
 

@@ -46,7 +46,9 @@ class Decision(NamedTuple):
     """A decision: the arm that the policy chose and the arm that was shown.
 
     The choice is a function of the state after ``version`` events, the settings with the number
-    ``settings``, and the request id (the decision's own id if there is no request id).
+    ``settings``, and the request id (the decision's own id if there is no request id). ``unit`` is
+    who the decision is for, such as a visitor. ``follows`` is the unit's earlier decision whose
+    arm is shown again; None if the arm was chosen anew.
     """
 
     id: str
@@ -59,6 +61,8 @@ class Decision(NamedTuple):
     writer: int
     at: int
     deadline: int | None
+    unit: str | None = None
+    follows: str | None = None
     probability: float | None = None  # of the shown arm; None if it was not computed
 
     @property
@@ -71,7 +75,8 @@ class Event(NamedTuple):
     """An event that was learned.
 
     ``kind`` is ``reward``, ``default`` (after the deadline), ``retraction``, ``correction`` (a
-    reward after a retraction) or ``decision``.
+    reward after a retraction) or ``decision``. ``n_rewards`` is the number of rewards that
+    ``value`` is the sum of; 0 for a decision that the policy does not count.
     """
 
     bandit: int
@@ -81,6 +86,7 @@ class Event(NamedTuple):
     arm: int
     value: float
     at: int
+    n_rewards: int = 1
 
 
 class StoredEvent(NamedTuple):
@@ -89,6 +95,7 @@ class StoredEvent(NamedTuple):
     kind: str
     value: float
     seq: int
+    n_rewards: int = 1
 
 
 class Refusal(NamedTuple):

@@ -39,6 +39,10 @@ def columns(record: Any) -> str:
 _BANDIT, _SETTING, _WRITER = columns(BanditRow), columns(SettingRow), columns(WriterRow)
 _DECISION, _EVENT, _REFUSAL = columns(Decision), columns(Event), columns(Refusal)
 _SNAPSHOT, _TOKEN = columns(Snapshot), columns(TokenRow)
+_OF_UNIT = (
+    f"SELECT {_DECISION} FROM decisions WHERE bandit = ? AND unit = ? AND follows IS NULL "
+    "AND at > ? ORDER BY at DESC, id DESC LIMIT 1"
+)
 _IS_OPEN = (
     "NOT EXISTS (SELECT 1 FROM events "
     "WHERE decision = decisions.id AND kind IN ('reward', 'default'))"
@@ -252,6 +256,10 @@ class SQLTransaction:
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         rows = self._rows_in(f"SELECT {columns(Decision)} FROM decisions WHERE id", ids)
         return {row[0]: Decision(*row) for row in rows}
+
+    def decision_of_unit(self, bandit: int, unit: str, after: int) -> Decision | None:
+        found = self._rows(_OF_UNIT, (bandit, unit, after))
+        return Decision(*found[0]) if found else None
 
     def events_by_decision(self, ids: Sequence[str]) -> dict[str, list[StoredEvent]]:
         found: dict[str, list[StoredEvent]] = {}
