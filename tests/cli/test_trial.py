@@ -37,8 +37,9 @@ def test_arms_stand_below_one_another_where_they_are_many(capsys, monkeypatch, t
     file.write_text(f"{text}[scenarios]\nas_guessed = {doses}\n", encoding="utf-8")
     assert run(["trial", str(file), "--runs", "5"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["dose", "true", "rate", "CRM", "WAGP"] in lines
-    assert [line[:2] for line in lines if len(line) == 4][-30:] == [
+    assert ["dose", "true", "rate", "CRM", "BOIN", "3+3", "WAGP"] in lines
+    # The last line has the share of trials that recommend no dose, and no true rate.
+    assert [line[:2] for line in lines if len(line) == 6][-30:] == [
         [f"{dose:g}", f"{dose:.2f}"] for dose in doses
     ]
 
