@@ -6,6 +6,7 @@ their standard errors; ``python -m benchmarks.late_rewards delays 20`` plays 20.
 """
 
 import sys
+from collections.abc import Mapping
 
 import globalbandits as gb
 
@@ -29,14 +30,14 @@ def worlds() -> dict[str, gb.Environment]:
 
 
 def rounds(
-    env: gb.Environment, policies: dict[str, gb.Policy], runs: int, batch: int = 1
+    env: gb.Environment, policies: Mapping[str, gb.Policy], runs: int, batch: int = 1
 ) -> dict[str, tuple[float, float]]:
     """Regret in rounds of the best arm, and its standard error, by policy."""
     best = float(env.model.worth(env.theta).max())
     found = gb.simulate(env, policies, HORIZON, runs=runs, seed=1, batch=batch, checkpoints=1)
     table = found.summary()
     return {
-        name: (row["regret_mean"] / best, row["regret_sem"] / best)
+        str(name): (row["regret_mean"] / best, row["regret_sem"] / best)
         for name, row in table.iterrows()
     }
 
@@ -75,15 +76,14 @@ def holding(runs: int) -> None:
             for size in (100, 500):
                 title = f"{world} | batch={size}"
                 show(title, rounds(env, {name: inner}, runs, batch=size), base)
-            for title, options in {
-                "Hold(every=100)": {"every": 100},
-                "Hold(every=500)": {"every": 500},
-                "Hold(most_changes=5)": {"most_changes": 5},
-                "Hold(most_changes=3)": {"most_changes": 3},
-                "Hold(every=500, only_down=True)": {"every": 500, "only_down": True},
-            }.items():
-                held = gb.Hold(inner, **options)
-                show(f"{world} | {title}", rounds(env, {name: held}, runs), base)
+            for held in (
+                gb.Hold(inner, every=100),
+                gb.Hold(inner, every=500),
+                gb.Hold(inner, most_changes=5),
+                gb.Hold(inner, most_changes=3),
+                gb.Hold(inner, every=500, only_down=True),
+            ):
+                show(f"{world} | {held.label}", rounds(env, {name: held}, runs), base)
             both = {name: gb.Hold(inner, every=500)}
             show(f"{world} | Hold(every=500), batch=500", rounds(env, both, runs, batch=500), base)
 
