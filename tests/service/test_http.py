@@ -161,7 +161,9 @@ def test_a_model_of_several_numbers(http, kind):
     while (answer := http.get(f"{path}/evidence")).status_code == 202:
         time.sleep(0.01)
     evidence = answer.json()["evidence"]
-    assert evidence.keys() == {"region", "model", "contenders", "earnings"}
+    assert evidence.keys() == {
+        "region", "model", "contenders", "earnings", "observed_bounds",
+    }  # fmt: skip
     assert evidence["region"]["intervals"].keys() == {"level", "slope"}
     assert evidence["region"].keys() == {
         "confidence", "intervals", "share", "n_observations", "text",
@@ -333,7 +335,9 @@ def test_evidence_is_read_elsewhere_and_says_how_old_it_is(server, http, shop):
     assert found["as_of"] == found["version"] == 1
     assert found["evidence"]["interval"]["n_observations"] == 1
     assert found["evidence"]["model"]["refuted"] is False
-    assert set(found["evidence"]) == {"interval", "model", "contenders", "drift"}
+    assert set(found["evidence"]) == {
+        "interval", "model", "contenders", "drift", "observed_bounds",
+    }  # fmt: skip
     # The process that reads is killed: the next reading has a new one.
     (process,) = server[0].readings._pool._processes.values()
     process.kill()

@@ -143,7 +143,7 @@ def by_pointers(setup, stats, state, rng):
         (
             broken("Nothing", rebuild=lambda setup, stats, state: None),
             "rebuilding forgets the path",
-            "raised ValueError",
+            "raised IndexError",
         ),
     ],
     ids=lambda value: getattr(value, "kind", None),
@@ -179,7 +179,7 @@ def test_a_policy_may_refuse_a_model_with_a_reason():
     def setup(self, model):
         if model.n_arms != 5:
             raise gb.PolicyError(f"arms must be 5, got {model.n_arms}")
-        return index.Setup(model.tables)
+        return UCB1.setup(self, model)
 
     testing.check_policy(broken("Picky", setup=setup))
 
@@ -209,7 +209,7 @@ class TenEachByMean(gb.Policy):
     rules = stateless(ten_each_then_mean, index.no_estimate)
 
     def setup(self, model):
-        return index.Setup(model.tables)
+        return UCB1.setup(self, model)
 
 
 def test_a_policy_that_ranks_by_mean_reward_breaks_one_rule():

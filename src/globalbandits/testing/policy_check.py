@@ -175,16 +175,17 @@ def rebuilding_forgets_the_path(subject: Subject) -> None:
         # What follows from decisions is not in the statistics, and stays.
         return
     # `rebuild` must overwrite all numbers of the state.
-    for array in arrays_of(state):
-        array[...] = math.nan if array.dtype.kind == "f" else 987_654_321
-    rules.rebuild(setup, statistics.no_statistics(subject.model.n_arms), state)
-    first = rules.init(setup)
     empty = statistics.no_statistics(subject.model.n_arms)
-    for seed in range(5):
-        one, two = (
-            rules.select(setup, empty, each, np.random.default_rng(seed)) for each in (state, first)
-        )
-        expect(one == two, "rebuild from empty statistics must give the state of init")
+    for counted, expected in ((stats, other), (empty, rules.init(setup))):
+        for array in arrays_of(state):
+            array[...] = math.nan if array.dtype.kind == "f" else 987_654_321
+        rules.rebuild(setup, counted, state)
+        for seed in range(5):
+            one, two = (
+                rules.select(setup, counted, each, np.random.default_rng(seed))
+                for each in (state, expected)
+            )
+            expect(one == two, "rebuild must overwrite every number of an older state")
 
 
 def forgetting_leaves_no_trace(subject: Subject) -> None:

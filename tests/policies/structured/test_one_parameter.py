@@ -102,7 +102,7 @@ def test_the_mixture_of_ids_is_the_best_of_all_pairs():
         state = policy.rules.init(setup)
         state.regrets[:] = rng.random(6) ** 2 + (0.01 if trial % 3 else 0.0)
         state.gains[:] = rng.random(6) ** 4 * (rng.random(6) < 0.8)
-        mix(state)
+        mix(state.regrets, state.gains, state.pair, state.chance)
         one, other, chance = state.pair[0], state.pair[1], state.chance[0]
         regret = chance * state.regrets[one] + (1 - chance) * state.regrets[other]
         gain = chance * state.gains[one] + (1 - chance) * state.gains[other]

@@ -113,6 +113,7 @@ def refit(setup: Setup, state: State) -> None:
     state.horizon[0] = setup.patience * (float(fitted.total[0]) + 1.0)
     for arm in range(fitted.counts.shape[0]):
         state.noise.guesses[arm] = guess_mean(fitted, arm, PRIOR_MEAN)
+        state.noise.rarities[arm] = 1.0
     learn_noise(fitted, state.noise, setup.pooling)
 
 

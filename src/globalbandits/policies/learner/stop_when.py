@@ -152,7 +152,7 @@ class StopWhen:
         prior: Any = self.prior
         has_kinds = isinstance(prior, Sequence) and len(prior) > 0 and is_marginal(prior[0])
         marginals = as_marginals(prior) if has_kinds else None
-        as_correlation(self.correlation, marginals)
+        object.__setattr__(self, "correlation", as_correlation(self.correlation, marginals))
         if marginals is not None:
             return marginals
         return as_prior(prior, self.prior_sd, self.prior_variance)
