@@ -33,7 +33,7 @@ from .environments.noise import MirroredBetaNoise as MirroredBetaNoise
 from .environments.noise import Noise as Noise
 from .environments.noise import NoiseRules as NoiseRules
 from .environments.noise import NoNoise as NoNoise
-from .environments.pending import Pending as Pending
+from .environments.open_decisions import Pending as Pending
 from .environments.population import Population as Population
 from .environments.sale import SaleNoise as SaleNoise
 from .environments.scaled_bernoulli import ScaledCoinNoise as ScaledCoinNoise

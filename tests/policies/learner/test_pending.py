@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.environments.pending import learned_chance
+from globalbandits.environments.open_decisions import learned_chance
 from globalbandits.errors import PolicyError, RewardError, StateError
 from tests.oracles.tite import posterior_mean
 
