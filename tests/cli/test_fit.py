@@ -9,7 +9,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.cli.app import main
-from globalbandits.fitting.assessment import forecast, scores
+from globalbandits.fitting.assessment import forecast, held_out_scores
 from globalbandits.fitting.assessment.forecast import candidate_policies
 
 NAMES = ("Elastic(history)", "IndependentGittins", "WAGP")
@@ -24,7 +24,7 @@ def run(arguments):
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Two folds, three candidates: the documents' examples have all of them."""
-    monkeypatch.setattr(scores, "N_FOLDS", 2)
+    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
     monkeypatch.setattr(
         forecast,
         "candidate_policies",

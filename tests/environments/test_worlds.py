@@ -7,7 +7,7 @@ import scipy.stats
 
 import globalbandits as gb
 from globalbandits.environments.environment import worth_of_means
-from globalbandits.environments.worlds import errors
+from globalbandits.environments.worlds import curve_errors
 from globalbandits.environments.worlds.conversion import (
     MAX_RATE,
     MIN_RATE,
@@ -113,7 +113,7 @@ def test_every_drift_can_be_played(kind):
 
     model = gb.demand.linear_power([0.4, 0.6, 0.8])
     for horizon in (10, 100, 5000):
-        drift, words = errors._drift(model.domain, 0.4, horizon, Chosen())
+        drift, words = curve_errors._drift(model.domain, 0.4, horizon, Chosen())
         assert words.startswith("theta ")
         env = gb.Environment(model, theta=0.4, drift=drift)
         state = env.drift.track(model.domain, 0.4)
@@ -127,7 +127,7 @@ def test_every_drift_can_be_played(kind):
 
 def test_a_target_that_is_met_cannot_be_beaten():
     model = gb.dose.power([0.1, 0.3, 0.5], target=0.3)
-    found = errors._lone(model, 0.0, np.random.default_rng(0))
+    found = curve_errors._lone(model, 0.0, np.random.default_rng(0))
     assert found.words == "curves exact"
     assert "bias" not in found.options
 
@@ -236,11 +236,11 @@ def test_dense_errors_are_normal_in_log_odds_and_of_a_log_uniform_size():
     model, theta, odds = shop_of_errors()
     rng, logs, sizes = np.random.default_rng(0), [], []
     for _ in range(400):
-        found = errors._log_odds("dense", model, theta, rng)
+        found = curve_errors._log_odds("dense", model, theta, rng)
         shifts = log_odds_of(np.array(found.options["truth"])) - odds
         sizes.append(float(found.words.split(" by ")[1].split()[0]))
         logs.append(np.log(np.mean(shifts**2)) / 2)
-    bounds = errors.MIN_LOG_ODDS_ERROR, errors.MAX_LOG_ODDS_ERROR
+    bounds = curve_errors.MIN_LOG_ODDS_ERROR, curve_errors.MAX_LOG_ODDS_ERROR
     assert bounds[0] <= min(sizes) <= max(sizes) <= bounds[1]
     low, high = np.log(bounds)
     # log(rms) = log(size) + log(chi^2 / n) / 2, with the moments of both in closed form.
@@ -256,13 +256,13 @@ def test_slope_errors_stretch_log_odds_around_the_best_arm():
     best = int(worth_of_means(model, model.means(theta)).argmax())
     rng, sizes = np.random.default_rng(1), []
     for _ in range(400):
-        found = errors._log_odds("slope", model, theta, rng)
+        found = curve_errors._log_odds("slope", model, theta, rng)
         stretched = log_odds_of(np.array(found.options["truth"]))
         others = np.arange(model.n_arms) != best
         factors = (stretched - odds[best])[others] / (odds - odds[best])[others]
         np.testing.assert_allclose(factors, factors[0])
         sizes.append(abs(factors[0] - 1))
-    low, high = np.log([errors.MIN_LOG_ODDS_ERROR, errors.MAX_LOG_ODDS_ERROR])
+    low, high = np.log([curve_errors.MIN_LOG_ODDS_ERROR, curve_errors.MAX_LOG_ODDS_ERROR])
     assert scipy.stats.kstest(np.log(sizes), "uniform", args=(low, high - low)).pvalue > 1e-3
 
 
@@ -274,7 +274,7 @@ def test_a_lone_error_in_log_odds_makes_its_arm_the_best(target):
         odds = log_odds_of(model.means(theta))
     rng, n_wrong = np.random.default_rng(2), 0
     for _ in range(60):
-        found = errors._log_odds("lone", model, theta, rng)
+        found = curve_errors._log_odds("lone", model, theta, rng)
         if found.words == "curves exact":
             assert "truth" not in found.options
             continue

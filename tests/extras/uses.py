@@ -158,7 +158,7 @@ def files():
     import pyarrow.parquet
 
     import globalbandits as gb
-    from globalbandits.fitting.panel.files import panels_from_file
+    from globalbandits.fitting.panel.history_files import panels_from_file
     from globalbandits.fitting.panel.rows import HistoryColumns
 
     history = gb.histories.exponential_demand(groups=20)

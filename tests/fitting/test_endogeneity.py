@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks._fit_endogenous import PRICES, draw_rows, three_prices, usual_price
 from globalbandits.fitting import fit, histories
-from globalbandits.fitting.assessment import forecast, scores
+from globalbandits.fitting.assessment import forecast, held_out_scores
 from globalbandits.fitting.assessment.endogeneity import (
     check_endogeneity,
     expected_direction,
@@ -15,8 +15,8 @@ from globalbandits.fitting.assessment.forecast import candidate_policies
 from globalbandits.fitting.assessment.time_change import check_time_change
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.factor_model import fit_independent, fit_shared
+from globalbandits.fitting.estimation.fitted_population import GRID, normal_weights, shifted
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from globalbandits.fitting.estimation.population import GRID, normal_weights, shifted
 from tests.fitting.panels import COLUMNS, coin_panel, panel_of
 
 
@@ -27,7 +27,7 @@ def _fast(monkeypatch):
     def few(*which):
         return {n: p for n, p in candidate_policies(*which).items() if n in names}
 
-    monkeypatch.setattr(scores, "N_FOLDS", 2)
+    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
     monkeypatch.setattr(forecast, "candidate_policies", few)
 
 

@@ -14,8 +14,8 @@ from globalbandits.fitting.estimation.factor_model import (
     initial_population,
     initial_populations,
 )
+from globalbandits.fitting.estimation.fitted_population import GRID, Shrinkage
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from globalbandits.fitting.estimation.population import GRID, Shrinkage
 from tests.fitting.panels import coin_panel, panel_of
 from tests.oracles import fitting as oracle
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from globalbandits.fitting import histories
-from globalbandits.fitting.assessment.scores import explained_share
+from globalbandits.fitting.assessment.held_out_scores import explained_share
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation import factor_model
 from globalbandits.fitting.estimation.curve_model import z_at

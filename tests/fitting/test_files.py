@@ -13,9 +13,9 @@ import pytest
 
 from globalbandits.errors import FitError, MissingExtraError
 from globalbandits.fitting import fit, histories
-from globalbandits.fitting.panel import files as history_files
-from globalbandits.fitting.panel.checks import MAX_ARMS
-from globalbandits.fitting.panel.files import panels_by_duckdb, panels_from_file, read_csv
+from globalbandits.fitting.panel import history_files
+from globalbandits.fitting.panel.history_files import panels_by_duckdb, panels_from_file, read_csv
+from globalbandits.fitting.panel.panel_checks import MAX_ARMS
 from globalbandits.fitting.panel.rows import HistoryColumns, as_values, panels_from_rows
 
 duckdb = pytest.importorskip("duckdb")
@@ -256,7 +256,7 @@ SOAK = """
 import json, sys, time
 import duckdb, numpy, pandas
 from globalbandits.fitting.panel.rows import HistoryColumns
-from globalbandits.fitting.panel.files import panels_by_duckdb
+from globalbandits.fitting.panel.history_files import panels_by_duckdb
 
 def peak():  # of this process alone; getrusage counts that of the one that started it too
     with open("/proc/self/status") as file:

@@ -7,7 +7,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories
-from globalbandits.fitting.assessment import forecast, scores, standard_errors
+from globalbandits.fitting.assessment import forecast, held_out_scores, standard_errors
 from globalbandits.fitting.assessment.forecast import (
     candidate_policies,
     error_prior,
@@ -22,7 +22,7 @@ from tests.fitting.panels import COLUMNS, rows_of
 @pytest.fixture(autouse=True)
 def _two_folds(monkeypatch):
     """Folds take most of the time; tests of scores with all ten are in test_scoring.py."""
-    monkeypatch.setattr(scores, "N_FOLDS", 2)
+    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
 
 
 @pytest.fixture(scope="module", autouse=True)

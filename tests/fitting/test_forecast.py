@@ -6,7 +6,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting.assessment import forecast as forecasting
-from globalbandits.fitting.assessment import scores
+from globalbandits.fitting.assessment import held_out_scores
 from globalbandits.fitting.assessment.forecast import (
     MIN_GROUPS_TO_TRUST_CURVES,
     ErrorSizes,
@@ -22,7 +22,7 @@ from globalbandits.fitting.assessment.forecast import (
     simulate_groups,
 )
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
-from globalbandits.fitting.estimation.population import draw_groups
+from globalbandits.fitting.estimation.fitted_population import draw_groups
 from tests.fitting.panels import COLUMNS
 
 
@@ -200,7 +200,7 @@ def test_a_larger_bias_keeps_the_noise_of_coins_one(found):
 
 
 def test_the_verdict_of_a_fit_rests_on_the_forecast(monkeypatch, capsys):
-    monkeypatch.setattr(scores, "N_FOLDS", 2)
+    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
     monkeypatch.setattr(forecasting, "N_DRAWN_GROUPS", 500)
     names = ("Elastic(history)", "IndependentGittins", "WAGP")
     monkeypatch.setattr(

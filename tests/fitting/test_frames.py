@@ -12,7 +12,7 @@ import pytest
 
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories
-from globalbandits.fitting.panel.files import panels_from_file
+from globalbandits.fitting.panel.history_files import panels_from_file
 from globalbandits.fitting.panel.rows import HistoryColumns, panel_from_table, panels_from_rows
 from tests.fitting.panels import COLUMNS
 

@@ -7,13 +7,13 @@ import pytest
 
 from globalbandits.fitting import histories
 from globalbandits.fitting.estimation.factor_model import fit_independent, fit_shared
+from globalbandits.fitting.estimation.fitted_population import draw_groups
 from globalbandits.fitting.estimation.group_posterior import (
     arm_means,
     find_misfits,
     posterior_weights,
 )
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from globalbandits.fitting.estimation.population import draw_groups
 from tests.fitting.panels import coin_panel, panel_of
 
 

@@ -8,13 +8,13 @@ import pytest
 from globalbandits.errors import FitError
 from globalbandits.fitting import histories
 from globalbandits.fitting.estimation.factor_model import fit_shared
+from globalbandits.fitting.estimation.fitted_population import curve_table
 from globalbandits.fitting.estimation.offered_arms import (
     arm_scale,
     check_offered_arms,
     interpolation_error,
     offer_arms,
 )
-from globalbandits.fitting.estimation.population import curve_table
 from tests.fitting.panels import coin_panel, panel_of
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import result
-from globalbandits.fitting.assessment import forecast, scores
+from globalbandits.fitting import fit_result
+from globalbandits.fitting.assessment import forecast, held_out_scores
 from globalbandits.fitting.assessment.forecast import (
     N_DRAWS_PER_GROUP,
     candidate_policies,
@@ -32,7 +32,7 @@ def found():
     names = np.array([f"<shop {number}>" for number in range(24)])
     rows = {**history, "group": names[history["group"]]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scores, "N_FOLDS", 2)
+        patch.setattr(held_out_scores, "N_FOLDS", 2)
         patch.setattr(forecast, "candidate_policies", few)
         return gb.fit(rows, **COLUMNS, horizon=50, runs=20)
 
@@ -102,7 +102,7 @@ def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
 
 
 def test_what_cannot_be_told_is_not_given_as_a_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(scores, "N_FOLDS", 2)
+    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
     history = gb.histories.exponential_demand(groups=30, rewards=7, seed=1, concentration=5.0)
     single = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)
     text = single.report(tmp_path / "single.html").read_text("utf-8")
@@ -174,8 +174,8 @@ def test_a_replay_knows_nothing_of_the_groups_it_plays(found, monkeypatch):
         played.append(set(panel.groups))
         return real_draw(panel, *rest)
 
-    real_fit, real_draw = result.fit_shared, forecast.plausible_groups
-    monkeypatch.setattr(result, "fit_shared", learn)
+    real_fit, real_draw = fit_result.fit_shared, forecast.plausible_groups
+    monkeypatch.setattr(fit_result, "fit_shared", learn)
     monkeypatch.setattr(forecast, "plausible_groups", draw)
     first = found.replay(40, runs=10, seed=1)
     assert [a | b for a, b in zip(fitted, played, strict=True)] == [set(found.panel.groups)] * 2

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from globalbandits.fitting import histories
-from globalbandits.fitting.assessment import scores
-from globalbandits.fitting.assessment.scores import (
+from globalbandits.fitting.assessment import held_out_scores
+from globalbandits.fitting.assessment.held_out_scores import (
     Difference,
     Scores,
     choose_curves,
@@ -84,7 +84,7 @@ def test_nothing_is_won_where_there_is_none():
 
 
 def test_scores_depend_on_the_seed_only_through_the_folds(monkeypatch):
-    monkeypatch.setattr(scores, "N_FOLDS", 4)
+    monkeypatch.setattr(held_out_scores, "N_FOLDS", 4)
     panel = panel_of(histories.exponential_demand(12, 70, seed=2))
     scale, worth = arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0))
     first, again, other = (
@@ -96,9 +96,9 @@ def test_scores_depend_on_the_seed_only_through_the_folds(monkeypatch):
 
 
 def test_large_panels_are_scored_on_some_groups(monkeypatch):
-    monkeypatch.setattr(scores, "MAX_GROUPS_IN_FULL", 100)
+    monkeypatch.setattr(held_out_scores, "MAX_GROUPS_IN_FULL", 100)
     monkeypatch.setattr(factor_model, "SAMPLED_GROUPS", 60)
-    monkeypatch.setattr(scores, "N_FOLDS", 2)
+    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
     panel = panel_of(histories.exponential_demand(120, 21, seed=2))
     found = score_groups(panel, arm_scale(panel.arms), Worth(panel.arms, (0.0, 1.0)))
     assert found.log_scores["shared"].shape == (60,)

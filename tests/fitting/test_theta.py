@@ -15,9 +15,9 @@ from globalbandits.fitting.estimation.curve_model import (
     z_at,
 )
 from globalbandits.fitting.estimation.factor_model import fit_shared
+from globalbandits.fitting.estimation.fitted_population import GRID, curve_table, draw_groups
 from globalbandits.fitting.estimation.group_posterior import posterior_weights
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from globalbandits.fitting.estimation.population import GRID, curve_table, draw_groups
 from tests.fitting.panels import panel_of
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from globalbandits.fitting.assessment.endogeneity import Endogeneity, Slope
 from globalbandits.fitting.assessment.forecast import Forecast
+from globalbandits.fitting.assessment.held_out_scores import Difference
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
-from globalbandits.fitting.assessment.scores import Difference
 from globalbandits.fitting.assessment.time_change import TimeChange
 from globalbandits.fitting.assessment.value_of_information import ValueOfInformation
 from globalbandits.fitting.assessment.verdict import (

@@ -6,7 +6,7 @@ import pytest
 from globalbandits.errors import FitError
 from globalbandits.fitting.assessment.value_of_information import arm_facts, value_of_information
 from globalbandits.fitting.decision_value import Worth
-from globalbandits.fitting.estimation.population import (
+from globalbandits.fitting.estimation.fitted_population import (
     GRID,
     FittedPopulation,
     Shrinkage,

@@ -13,7 +13,7 @@ from globalbandits.lab.paper import run_trust, runs_to_do
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.experiment_spec import load_model
 from globalbandits.lab.paper.trust import changed_parameter
-from globalbandits.lab.paper.trust.records import (
+from globalbandits.lab.paper.trust.recorded_rewards import (
     decade_thirds,
     find_interval,
     log_e_value,

@@ -107,7 +107,7 @@ def _runs(pid):
 
 def test_a_long_history_is_bounded(readings, bandit, monkeypatch):
     shop, log = bandit
-    monkeypatch.setattr(evidence_history, "MOST_EVENTS", 0)
+    monkeypatch.setattr(evidence_history, "MAX_EVENTS", 0)
     monkeypatch.setattr(evidence_history, "_MAX_POINTS", 3)
     found = EvidenceHistory(log.store, readings, 0.0)
     for version in range(1, 8):

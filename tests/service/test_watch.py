@@ -9,13 +9,13 @@ import time
 import httpx
 import pytest
 
+from globalbandits.service.bandit_watch import Watch
 from globalbandits.service.evidence_reader import EvidenceReading
 from globalbandits.service.log import Log
 from globalbandits.service.server import JSONLines
 from globalbandits.service.service import ServiceOptions
 from globalbandits.service.stores import SQLiteStore
 from globalbandits.service.tokens import new_token
-from globalbandits.service.watch import Watch
 from tests.service.serving import serving
 from tests.service.worlds import WAGP, HandClock
 

@@ -16,7 +16,7 @@ import pytest
 from globalbandits.errors import SimulationError
 from globalbandits.policies import WAGP
 from globalbandits.simulation import result, simulate
-from globalbandits.simulation.request import make_request
+from globalbandits.simulation.simulation_request import make_request
 from globalbandits.simulation.workers import (
     StopFile,
     is_stopped,

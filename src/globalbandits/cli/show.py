@@ -81,7 +81,7 @@ def compare(
     from globalbandits.errors import ScenarioError
     from globalbandits.lab.report.sweep_tables import print_comparison
     from globalbandits.simulation.sweeps import SweepResult
-    from globalbandits.simulation.sweeps.result import compare as compare_sweeps
+    from globalbandits.simulation.sweeps.sweep_result import compare as compare_sweeps
 
     pair = None
     if policies is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_floats, as_integer, require
-from globalbandits.environments.base import Part
+from globalbandits.environments.part import Part
 from globalbandits.errors import ScenarioError
 
 # Longer delays are not needed: the longest horizon is 2**40 rounds.

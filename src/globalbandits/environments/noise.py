@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from globalbandits._registry import register
-from globalbandits.environments.base import Part
+from globalbandits.environments.part import Part
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel

@@ -6,7 +6,7 @@ with needs_extra("lab", "pandas"):
     from globalbandits.fitting import histories
     from globalbandits.fitting.estimation.group_posterior import GroupPosterior
     from globalbandits.fitting.fit import fit
+    from globalbandits.fitting.fit_result import Fit
     from globalbandits.fitting.panel import Panel
-    from globalbandits.fitting.result import Fit
 
 __all__ = ["Fit", "GroupPosterior", "Panel", "fit", "histories"]

@@ -23,14 +23,14 @@ from globalbandits.fitting.assessment.forecast import (
     ForecastSettings,
     forecast_new_groups,
 )
-from globalbandits.fitting.assessment.homogeneity import check_homogeneity
-from globalbandits.fitting.assessment.notes import write_notes
-from globalbandits.fitting.assessment.scores import (
+from globalbandits.fitting.assessment.held_out_scores import (
     choose_curves,
     explained_share,
     score_groups,
     score_later,
 )
+from globalbandits.fitting.assessment.homogeneity import check_homogeneity
+from globalbandits.fitting.assessment.notes import write_notes
 from globalbandits.fitting.assessment.standard_errors import bootstrap_errors
 from globalbandits.fitting.assessment.strata import column_list, fit_strata
 from globalbandits.fitting.assessment.time_change import check_time_change
@@ -49,22 +49,22 @@ from globalbandits.fitting.estimation.offered_arms import (
     check_offered_arms,
     offer_arms,
 )
+from globalbandits.fitting.fit_result import Fit
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.panel.checks import (
+from globalbandits.fitting.panel.history_files import panels_from_file, read_rows
+from globalbandits.fitting.panel.panel_checks import (
     MIN_GROUPS_WITHOUT_ORDER,
     GivenRange,
     check_enough_groups,
     check_panel,
     few_groups_warning,
 )
-from globalbandits.fitting.panel.files import panels_from_file, read_rows
 from globalbandits.fitting.panel.rows import (
     HistoryColumns,
     leave_out_groups,
     panel_from_table,
     panels_from_rows,
 )
-from globalbandits.fitting.result import Fit
 from globalbandits.model import RewardModel
 
 Progress = Callable[[int], None]

@@ -21,8 +21,8 @@ from globalbandits._files import replacing
 from globalbandits._types import AnyArray, FloatArray, IntArray
 from globalbandits._validation import as_float, as_integer, require
 from globalbandits.errors import FitError
-from globalbandits.fitting.panel.checks import check_column_names
-from globalbandits.fitting.panel.files import readable
+from globalbandits.fitting.panel.history_files import readable
+from globalbandits.fitting.panel.panel_checks import check_column_names
 
 if TYPE_CHECKING:
     import pandas as pd

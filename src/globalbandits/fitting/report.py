@@ -18,8 +18,8 @@ from globalbandits.fitting.assessment.forecast import (
     INDEPENDENT,
     Forecast,
 )
+from globalbandits.fitting.assessment.held_out_scores import Difference
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
-from globalbandits.fitting.assessment.scores import Difference
 from globalbandits.fitting.assessment.standard_errors import StandardErrors
 from globalbandits.fitting.assessment.value_of_information import ValueOfInformation
 from globalbandits.fitting.assessment.verdict import Verdict

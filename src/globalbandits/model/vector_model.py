@@ -24,13 +24,13 @@ from globalbandits.model.formulas import Expression
 from globalbandits.model.formulas.evaluation import FUNCTIONS
 from globalbandits.model.inputs import as_arms, as_numbers, as_span
 from globalbandits.model.reward_model import RewardModel, Tabulated, same_rows
-from globalbandits.model.vector.functions import BoxMeans
+from globalbandits.model.vector.graves_lai import LowerBound, lower_bound
 from globalbandits.model.vector.identification import Identification, identify
-from globalbandits.model.vector.lower_bound import LowerBound, lower_bound
 from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector.regions import CELLS, BestArms, find_regions
 from globalbandits.model.vector.tabulation import UnitModel, spread_points, tabulate, unit_means
 from globalbandits.model.vector.traps import SMALL_LOSS, Traps, find_traps
+from globalbandits.model.vector.unit_mean import BoxMeans
 from globalbandits.model.vector_tables import VectorTables, means_at_many
 from globalbandits.plots.arm_map import arm_map_figure
 from globalbandits.plots.labels import counted, drawn_label, printed_label

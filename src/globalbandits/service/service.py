@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from globalbandits.errors import GlobalBanditsError, StoreUnavailable, UnknownError
+from globalbandits.service.bandit_watch import Watch
 from globalbandits.service.evidence_history import EvidenceHistory
 from globalbandits.service.log import MAX_LOADED, OPEN_SECONDS, Log
 from globalbandits.service.log.append import NewDecision, NewEvent
@@ -21,7 +22,6 @@ from globalbandits.service.metrics import Metrics
 from globalbandits.service.rate_limiter import RateLimiter
 from globalbandits.service.stores.base import Store
 from globalbandits.service.tokens import Tokens
-from globalbandits.service.watch import Watch
 
 _LOGGER = logging.getLogger("globalbandits.service")
 _FAULT_SECONDS = 2.0  # time for which the store is unavailable after a failed commit

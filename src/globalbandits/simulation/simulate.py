@@ -13,8 +13,8 @@ from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.play.arena import compiled_arena
 from globalbandits.simulation.progress import progress_bar
-from globalbandits.simulation.request import make_request
 from globalbandits.simulation.result import SimulationResult
+from globalbandits.simulation.simulation_request import make_request
 from globalbandits.simulation.workers import (
     check_executor,
     open_workers,

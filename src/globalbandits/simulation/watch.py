@@ -28,7 +28,7 @@ from globalbandits.simulation.play.job import (
     Records,
     empty_records,
 )
-from globalbandits.simulation.request import make_request
+from globalbandits.simulation.simulation_request import make_request
 
 MAX_ROUNDS = 500
 FRAME_HEIGHT_PIXELS = 640

@@ -48,7 +48,7 @@ from globalbandits.simulation.play.job import (
     empty_records,
     store_runs,
 )
-from globalbandits.simulation.request import Request
+from globalbandits.simulation.simulation_request import Request
 
 
 class StoppedError(Exception):

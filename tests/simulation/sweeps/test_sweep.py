@@ -12,8 +12,8 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import MissingExtraError, ResultError, ScenarioError, SimulationError
 from globalbandits.simulation.sweeps.folder import Folder
-from globalbandits.simulation.sweeps.result import compare
 from globalbandits.simulation.sweeps.sweep import Listener
+from globalbandits.simulation.sweeps.sweep_result import compare
 from tests.simulation.sweeps.worlds import GRID, SPEC, contents
 
 

@@ -12,7 +12,7 @@ import pytest
 import globalbandits as gb
 from benchmarks.adapters.peer import Peer
 from globalbandits.errors import SimulationError
-from globalbandits.simulation.request import make_request
+from globalbandits.simulation.simulation_request import make_request
 from globalbandits.simulation.sweeps.sweep import Listener
 from globalbandits.simulation.workers import (
     NamedWorkers,

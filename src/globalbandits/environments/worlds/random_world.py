@@ -13,7 +13,7 @@ from globalbandits.environments.environment import Environment
 from globalbandits.environments.noise import BernoulliNoise, BetaNoise, MirroredBetaNoise, Noise
 from globalbandits.environments.truncated_normal import TruncatedNormalNoise
 from globalbandits.environments.worlds.conversion import draw_conversion_family
-from globalbandits.environments.worlds.errors import KINDS, draw_error
+from globalbandits.environments.worlds.curve_errors import KINDS, draw_error
 from globalbandits.environments.worlds.families import draw_family
 from globalbandits.errors import ScenarioError
 

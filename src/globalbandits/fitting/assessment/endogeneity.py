@@ -12,8 +12,8 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.factor_model import average_places
+from globalbandits.fitting.estimation.fitted_population import FittedPopulation, effective_counts
 from globalbandits.fitting.estimation.offered_arms import ArmScale
-from globalbandits.fitting.estimation.population import FittedPopulation, effective_counts
 from globalbandits.fitting.panel import Panel
 
 ENDOGENEITY_LEVEL = 0.01  # of the test; a wrong alarm costs precision, a missed one the verdict

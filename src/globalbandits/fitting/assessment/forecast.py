@@ -11,7 +11,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import FitError, PolicyError
-from globalbandits.fitting.assessment.scores import Difference
+from globalbandits.fitting.assessment.held_out_scores import Difference
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
 from globalbandits.fitting.assessment.value_of_information import (
     N_DRAWN_GROUPS,
@@ -19,16 +19,16 @@ from globalbandits.fitting.assessment.value_of_information import (
 )
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.curve_model import ThetaScale
-from globalbandits.fitting.estimation.group_posterior import posterior_weights
-from globalbandits.fitting.estimation.population import (
+from globalbandits.fitting.estimation.fitted_population import (
     CURVE_MARGIN,
     MIN_DRAWN_RHO,
     DrawnGroups,
     FittedPopulation,
     draw_groups,
 )
+from globalbandits.fitting.estimation.group_posterior import posterior_weights
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.panel.checks import check_enough_groups
+from globalbandits.fitting.panel.panel_checks import check_enough_groups
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,13 +1,13 @@
 """Notes: what else a user should know about a history and its fit."""
 
-from globalbandits.fitting.assessment.scores import Scores, choose_curves, difference
+from globalbandits.fitting.assessment.held_out_scores import Scores, choose_curves, difference
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.curve_model import tabulate
 from globalbandits.fitting.estimation.factor_model import MAX_STEPS, run_em
+from globalbandits.fitting.estimation.fitted_population import FittedPopulation
 from globalbandits.fitting.estimation.offered_arms import ArmScale
-from globalbandits.fitting.estimation.population import FittedPopulation
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.panel.checks import MIN_GROUPS_WITHOUT_ORDER, few_groups_warning
+from globalbandits.fitting.panel.panel_checks import MIN_GROUPS_WITHOUT_ORDER, few_groups_warning
 
 # A fit that used all its steps is continued by a few; the bias must not change by more than this.
 FURTHER_STEPS = 10

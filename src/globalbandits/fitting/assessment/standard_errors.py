@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from globalbandits.fitting.assessment.scores import explained_share
+from globalbandits.fitting.assessment.held_out_scores import explained_share
 from globalbandits.fitting.assessment.value_of_information import value_of_information
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.factor_model import (
@@ -14,8 +14,8 @@ from globalbandits.fitting.estimation.factor_model import (
     run_em,
     sample_groups,
 )
+from globalbandits.fitting.estimation.fitted_population import FittedPopulation
 from globalbandits.fitting.estimation.offered_arms import ArmScale
-from globalbandits.fitting.estimation.population import FittedPopulation
 from globalbandits.fitting.panel import Panel
 
 N_REFITS = 20

@@ -8,13 +8,13 @@ import numpy as np
 from globalbandits._validation import as_list, require
 from globalbandits.errors import FitError
 from globalbandits.fitting.assessment.endogeneity import check_endogeneity
-from globalbandits.fitting.assessment.scores import difference
+from globalbandits.fitting.assessment.held_out_scores import difference
 from globalbandits.fitting.assessment.value_of_information import value_of_information
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.factor_model import fit_independent, fit_shared
 from globalbandits.fitting.estimation.offered_arms import arm_scale
 from globalbandits.fitting.panel import Panel
-from globalbandits.fitting.panel.checks import check_panel
+from globalbandits.fitting.panel.panel_checks import check_panel
 from globalbandits.fitting.panel.rows import (
     HistoryColumns,
     as_plain,

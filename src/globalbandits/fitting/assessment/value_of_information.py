@@ -6,7 +6,7 @@ import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray
 from globalbandits.fitting.decision_value import Worth
-from globalbandits.fitting.estimation.population import FittedPopulation, draw_groups
+from globalbandits.fitting.estimation.fitted_population import FittedPopulation, draw_groups
 
 N_DRAWN_GROUPS = 4_000
 MIN_INFORMATION = 0.2  # per reward; an arm with less is hardly informative

@@ -11,8 +11,8 @@ from globalbandits.fitting.assessment.forecast import (
     WAGP_NAME,
     Forecast,
 )
+from globalbandits.fitting.assessment.held_out_scores import Difference
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
-from globalbandits.fitting.assessment.scores import Difference
 from globalbandits.fitting.assessment.strata import Strata
 from globalbandits.fitting.assessment.time_change import TimeChange
 from globalbandits.fitting.assessment.value_of_information import ValueOfInformation

@@ -15,7 +15,7 @@ from scipy.interpolate import PchipInterpolator
 from globalbandits._types import FloatArray
 from globalbandits.errors import ModelError
 from globalbandits.fitting.decision_value import Value, Worth
-from globalbandits.fitting.estimation.population import FittedPopulation, curve_table
+from globalbandits.fitting.estimation.fitted_population import FittedPopulation, curve_table
 from globalbandits.fitting.panel import Panel
 from globalbandits.model import RewardModel
 from globalbandits.model.catalogue.objectives import Profit

@@ -13,9 +13,7 @@ from scipy.special import logit
 from globalbandits._types import FloatArray
 from globalbandits.errors import FitError
 from globalbandits.fitting.estimation.curve_model import unit_means
-from globalbandits.fitting.estimation.group_posterior import log_scores
-from globalbandits.fitting.estimation.offered_arms import ArmScale
-from globalbandits.fitting.estimation.population import (
+from globalbandits.fitting.estimation.fitted_population import (
     CURVE_MARGIN,
     GRID,
     MAX_RHO,
@@ -31,6 +29,8 @@ from globalbandits.fitting.estimation.population import (
     prior_weights,
     shifted,
 )
+from globalbandits.fitting.estimation.group_posterior import log_scores
+from globalbandits.fitting.estimation.offered_arms import ArmScale
 from globalbandits.fitting.panel import Panel
 
 if TYPE_CHECKING:

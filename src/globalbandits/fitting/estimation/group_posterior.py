@@ -10,7 +10,7 @@ from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.errors import FitError
 from globalbandits.fitting.decision_value import Worth
 from globalbandits.fitting.estimation.curve_model import ThetaScale
-from globalbandits.fitting.estimation.population import (
+from globalbandits.fitting.estimation.fitted_population import (
     CURVE_MARGIN,
     FittedPopulation,
     effective_counts,

@@ -8,7 +8,11 @@ import numpy as np
 from globalbandits._types import AnyArray, FloatArray
 from globalbandits._validation import as_list
 from globalbandits.errors import FitError
-from globalbandits.fitting.estimation.population import MAX_RHO, FittedPopulation, curve_table
+from globalbandits.fitting.estimation.fitted_population import (
+    MAX_RHO,
+    FittedPopulation,
+    curve_table,
+)
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.panel.rows import as_named, as_plain, is_number
 

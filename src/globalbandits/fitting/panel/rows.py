@@ -13,7 +13,8 @@ import numpy as np
 from globalbandits._types import AnyArray, BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_list, require
 from globalbandits.errors import FitError
-from globalbandits.fitting.panel.checks import (
+from globalbandits.fitting.panel.panel import Panel, panels_from_totals
+from globalbandits.fitting.panel.panel_checks import (
     REWARD_RANGE_NEEDED,
     GivenRange,
     RewardCounts,
@@ -30,7 +31,6 @@ from globalbandits.fitting.panel.checks import (
     row_dispersion,
     wrong_successes,
 )
-from globalbandits.fitting.panel.panel import Panel, panels_from_totals
 
 BLOCK_ROWS = 1 << 20  # rows are aggregated in blocks, so that temporary arrays stay small
 # Dates with the year last do not sort as texts: 10/1/2024 would come before 2/1/2024.

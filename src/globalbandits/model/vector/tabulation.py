@@ -8,7 +8,7 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits._validation import require
 from globalbandits.errors import ModelError
-from globalbandits.model.vector.functions import BoxMeans
+from globalbandits.model.vector.unit_mean import BoxMeans
 from globalbandits.model.vector_tables import means_at_many
 
 # Nodes along each parameter: at first, and at most by the number of parameters.

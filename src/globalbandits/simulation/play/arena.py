@@ -3,13 +3,13 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from globalbandits._random import Source, States, Stream, source
 from globalbandits.compiling.engine import Engine
-from globalbandits.compiling.memory import pack
 from globalbandits.errors import SimulationError
 from globalbandits.evidence.histogram import Histogram, empty
 from globalbandits.evidence.stop_rules import NO_STOP
@@ -29,6 +29,7 @@ from globalbandits.simulation.play.worlds import (
 from globalbandits.simulation.progress import say_compiling
 from globalbandits.statistics import Statistics, no_statistics
 
+_WORD_BYTES = 8
 MAX_BLOCK_CELLS = 2**15  # small enough for the processor's cache, large enough for few calls
 FIRST_BLOCK_CELLS = 2**8  # before the duration of a step has been measured
 # Blocks grow after a short call and shrink after a long one.
@@ -296,3 +297,44 @@ def compiled_arena(job: Job, states: States | None = None, *, shown: bool = Fals
     """
     states = States(job.seed, 0, 1) if states is None else states
     return Arena(job, Engine(announce=partial(say_compiling, shown=shown)), states)
+
+
+def pack(value: Any) -> tuple[Any, NDArray[np.uint64]]:
+    """Return the same NamedTuple with all its arrays in one block of memory, and that block.
+
+    >>> from typing import NamedTuple
+    >>> class Pair(NamedTuple):
+    ...     a: np.ndarray
+    ...     b: np.ndarray
+    >>> pair, words = pack(Pair(np.array([1, 2]), np.array([[0.5]])))
+    >>> fresh = words.copy()
+    >>> pair.a[:] = 7
+    >>> words[:] = fresh
+    >>> pair.a.tolist(), pair.b.tolist(), words.size
+    ([1, 2], [[0.5]], 3)
+    """
+    words = np.zeros(_size(value), np.uint64)
+    return _place(value, words, 0)[0], words
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return -(-value.nbytes // _WORD_BYTES)
+    return sum(_size(field) for field in value) if isinstance(value, tuple) else 0
+
+
+def _place(value: Any, words: NDArray[np.uint64], at: int) -> tuple[Any, int]:
+    """A copy in the words from ``at`` on, and the index after its last word."""
+    if isinstance(value, np.ndarray):
+        end = at + _size(value)
+        room = words[at:end].view(np.uint8)[: value.nbytes]
+        placed = room.view(value.dtype).reshape(value.shape)
+        placed[...] = value
+        return placed, end
+    if not hasattr(value, "_fields"):
+        return value, at
+    fields = []
+    for field in value:
+        placed, at = _place(field, words, at)
+        fields.append(placed)
+    return type(value)(*fields), at

@@ -24,7 +24,7 @@ from globalbandits.evidence.stop_rules import (
     reason_to_stop,
 )
 from globalbandits.policies.base import Rules, Setup, State
-from globalbandits.simulation.play.offers import NO_OFFERS, Offers, list_offered
+from globalbandits.simulation.play.drawn_offers import NO_OFFERS, Offers, list_offered
 from globalbandits.statistics import Statistics, count
 
 UInt64Array = NDArray[np.uint64]

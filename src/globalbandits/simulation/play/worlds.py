@@ -19,9 +19,9 @@ from globalbandits.environments.truth import means_over_time
 from globalbandits.errors import SimulationError
 from globalbandits.model.analysis.curves import evaluate_many
 from globalbandits.model.tables import Tables, evaluate, find_cell, value_of
+from globalbandits.simulation.play.drawn_offers import NO_OFFERS, Offers, OfferStream, best_offered
 from globalbandits.simulation.play.job import Job
 from globalbandits.simulation.play.loop import MAX_REWARDS_PER_DRAW
-from globalbandits.simulation.play.offers import NO_OFFERS, Offers, OfferStream, best_offered
 from globalbandits.simulation.play.scores import (
     ArmGaps,
     OfferedWorths,

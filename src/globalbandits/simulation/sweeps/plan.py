@@ -18,7 +18,7 @@ import numpy as np
 from globalbandits._validation import as_integer, as_list, as_seed, require
 from globalbandits._version import __version__
 from globalbandits.environments import Population
-from globalbandits.environments.base import Part
+from globalbandits.environments.part import Part
 from globalbandits.errors import GlobalBanditsError, ModelError, ScenarioError, SimulationError
 from globalbandits.model import RewardModel
 from globalbandits.model.inputs import expand_grid

@@ -26,7 +26,7 @@ from globalbandits.model.files import build_model
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.policies.base import registered
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, SPACINGS
-from globalbandits.simulation.request import (
+from globalbandits.simulation.simulation_request import (
     Request,
     make_request,
 )

@@ -20,10 +20,10 @@ from globalbandits.errors import (
 )
 from globalbandits.simulation.play.arena import compiled_arena
 from globalbandits.simulation.progress import describe_rate
-from globalbandits.simulation.request import Request
+from globalbandits.simulation.simulation_request import Request
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.plan import Plan, Task, make_plan
-from globalbandits.simulation.sweeps.result import SweepResult
+from globalbandits.simulation.sweeps.sweep_result import SweepResult
 from globalbandits.simulation.workers import (
     RequestInPlay,
     ShardLoop,

@@ -19,7 +19,7 @@ from globalbandits.lab.paper.experiment_spec import Spec, load_spec
 from globalbandits.lab.paper.measurements import measured
 from globalbandits.lab.paper.outcome import Chart, Grid
 from globalbandits.lab.paper.random_walk import policies_at, world_at
-from globalbandits.lab.paper.trust.records import (
+from globalbandits.lab.paper.trust.recorded_rewards import (
     Part,
     RewardRecords,
     find_interval,

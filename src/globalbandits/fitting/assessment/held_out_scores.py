@@ -20,13 +20,13 @@ from globalbandits.fitting.estimation.factor_model import (
     fit_shared,
     sample_groups,
 )
+from globalbandits.fitting.estimation.fitted_population import FittedPopulation
 from globalbandits.fitting.estimation.group_posterior import (
     arm_means,
     log_scores,
     posterior_weights,
 )
 from globalbandits.fitting.estimation.offered_arms import ArmScale
-from globalbandits.fitting.estimation.population import FittedPopulation
 from globalbandits.fitting.panel import Panel
 
 N_FOLDS = 10

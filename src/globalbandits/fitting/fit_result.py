@@ -23,8 +23,8 @@ from globalbandits.fitting.assessment.forecast import (
     history_policy,
     replay_groups,
 )
+from globalbandits.fitting.assessment.held_out_scores import Difference, Scores, difference
 from globalbandits.fitting.assessment.homogeneity import Homogeneity
-from globalbandits.fitting.assessment.scores import Difference, Scores, difference
 from globalbandits.fitting.assessment.standard_errors import StandardErrors, expected_bias_scale
 from globalbandits.fitting.assessment.strata import Strata
 from globalbandits.fitting.assessment.time_change import TimeChange
@@ -42,6 +42,7 @@ from globalbandits.fitting.estimation.curve_model import (
     tabulate_given,
 )
 from globalbandits.fitting.estimation.factor_model import fit_given, fit_shared, read_curves
+from globalbandits.fitting.estimation.fitted_population import FittedPopulation, weighted_quantiles
 from globalbandits.fitting.estimation.group_posterior import (
     INTERVAL_LEVELS,
     GroupPosterior,
@@ -52,7 +53,6 @@ from globalbandits.fitting.estimation.group_posterior import (
     posterior_weights,
 )
 from globalbandits.fitting.estimation.offered_arms import arm_scale
-from globalbandits.fitting.estimation.population import FittedPopulation, weighted_quantiles
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.panel.rows import HistoryColumns
 from globalbandits.fitting.report import Report, check_page_path

@@ -18,7 +18,8 @@ import numpy as np
 from globalbandits._extras import needs_extra
 from globalbandits._types import AnyArray, FloatArray
 from globalbandits.errors import FitError
-from globalbandits.fitting.panel.checks import (
+from globalbandits.fitting.panel.panel import Panel, panels_from_totals
+from globalbandits.fitting.panel.panel_checks import (
     RewardCounts,
     RewardFacts,
     check_arms_repeat,
@@ -34,7 +35,6 @@ from globalbandits.fitting.panel.checks import (
     row_dispersion,
     wrong_successes,
 )
-from globalbandits.fitting.panel.panel import Panel, panels_from_totals
 from globalbandits.fitting.panel.rows import (
     HistoryColumns,
     as_plain,
