@@ -112,6 +112,7 @@ from .policies.linear.uncertainty_ellipsoid import UncertaintyEllipsoid as Uncer
 from .policies.paper.buw import BUW as BUW
 from .policies.paper.nonstationary_wagp import NonStationaryWAGP as NonStationaryWAGP
 from .policies.paper.wagp import WAGP as WAGP
+from .policies.structured.cohort_design import CohortDesign as CohortDesign
 from .policies.structured.dose_escalation import DoseEscalation as DoseEscalation
 from .policies.structured.grid_greedy import GridGreedy as GridGreedy
 from .policies.structured.grid_plug_in import GridPlugIn as GridPlugIn

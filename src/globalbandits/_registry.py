@@ -1,4 +1,4 @@
-"""The registry of specifications: policies, noises, drifts, biases and delays, by family and kind.
+"""The registry of specifications, such as policies, noises and delays, by family and kind.
 
 A specification is a frozen dataclass. Registration gives it a kind, the short text that names
 it in dicts, spec files, saved states and messages of the service.
@@ -25,6 +25,7 @@ class Family(NamedTuple):
 
 _FAMILIES = {
     "policy": Family("policy", False, PolicyError, {}),
+    "escalation": Family("kind", True, PolicyError, {}),
     "noise": Family("kind", True, ScenarioError, {}),
     "drift": Family("kind", True, ScenarioError, {}),
     "bias": Family("kind", True, ScenarioError, {}),

@@ -37,8 +37,8 @@ def test_every_registered_policy_of_ours_plays():
         for kind, policy in registered().items()
         if policy.__module__.startswith("globalbandits.")
     }
-    # One needs arms in groups, one only restricts what another policy plays, one plays one arm.
-    assert ours - playing <= {"regional_ucb", "limited", "fixed_arm"}
+    # They need arms in groups or doses, restrict what another policy plays, or play one arm.
+    assert ours - playing <= {"regional_ucb", "limited", "fixed_arm", "cohort_design"}
 
 
 def test_every_scenario_is_playable_by_every_policy():

@@ -62,7 +62,7 @@ def test_selection_shares_are_those_of_the_plain_crm():
     crm = gb.Limited(gb.GridPlugIn(cells=300, prior_variance=1.34), cohort=3, whole_cohorts=True)
     for name, rates in load_trial().scenarios.items():
         world = gb.Environment(MODEL, truth=rates, noise=gb.BernoulliNoise())
-        ours = gb.simulate(world, {"CRM": crm}, 36, runs=runs, seed=2, checkpoints=1)
+        ours = gb.simulate(world, {"CRM": crm}, 36, runs=runs, seed=2, checkpoints=1, batch=3)
         chosen, treated = play(design, rates, runs, 12, 3, rng)
         for arm, share in enumerate(ours.selection().loc["CRM"].to_numpy()):
             other = np.mean(chosen == arm)

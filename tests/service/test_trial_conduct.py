@@ -8,6 +8,7 @@ from globalbandits.service.log.append import Outcome
 from globalbandits.service.log.replay import replay
 from globalbandits.service.log.transfer import export_lines, import_lines
 from globalbandits.service.stores import SQLiteStore
+from tests.service.worlds import HandClock
 
 SKELETON = [0.05, 0.12, 0.25, 0.40, 0.55, 0.65]
 MODEL = {"family": "dose.power", "arms": SKELETON, "target": 0.25, "domain": [-5.0, 2.0]}
@@ -212,3 +213,63 @@ def test_a_stopping_rule_that_cannot_be_is_refused(log):
         with pytest.raises(gb.GlobalBanditsError, match=message):
             log.change("trial", {"stop": stop})
     assert log.bandit("trial").settings.stop is None
+
+
+def test_a_tite_trial_is_conducted_and_replayed():
+    """Patients in follow-up have weights by their age; the end of a window is an outcome."""
+    design = gb.trial.tite_crm([0.05, 0.12, 0.25, 0.40], 0.25, window=28, every=14, patients=10)
+    clock, today = HandClock(), 0
+    opened = Log(SQLiteStore(":memory:"), clock=clock, snapshot_events=4)
+    opened.create("tite", design.settings() | {"seed": 1})
+    days, toxic = [0, 14, 20, 31, 40, 44, 61], {2: 26, 4: 43}
+    rows, seen = [], []
+    for number, day in enumerate(days):
+        clock.pass_seconds(86_400 * (day - today))
+        today = day
+        for patient, row in enumerate(rows):
+            if patient in toxic and days[number - 1] < toxic[patient] <= day:
+                opened.reward("tite", row.id, 1.0)
+        bandit = opened.bandit("tite")
+        for row in opened.store.overdue((0, ""), clock.now(), 100):
+            opened.submit_default(bandit, row).result()
+        rows.append(opened.decide("tite", f"patient {number}").decision)
+        patients = [
+            (dose, min(toxic.get(i, day), day, entered + 28) - entered, toxic.get(i, 99) <= day)
+            for i, (dose, entered) in enumerate(seen)
+        ]
+        recent = number > 0 and any(days[number - 1] < at <= day for at in toxic.values())
+        assert rows[-1].shown == design.next_patient(patients, recent=recent)
+        seen.append((rows[-1].shown, day))
+    assert len({row.shown for row in rows}) > 1
+    report = replay(opened.store, next(iter(opened.store.bandits())))
+    assert report.good, report.wrong
+    assert report.agree == len(days)
+    for number in range(len(days), 10):
+        opened.decide("tite", f"patient {number}")
+    # All patients are enrolled, although some outcomes are not known.
+    with pytest.raises(gb.GlobalBanditsError, match="tite is stopped: decisions"):
+        opened.decide("tite")
+    opened.close()
+
+
+@pytest.mark.parametrize("rule", [gb.trial.BOIN(), gb.trial.ThreePlusThree()])
+def test_a_comparator_is_conducted_and_replayed(log, rule):
+    design = gb.trial.Design(doses=["5 mg", "10 mg", "20 mg"], target=0.25, rule=rule)
+    log.create("other", design.settings())
+    path = []
+    for events in (0, 1, 0):
+        rows = [log.decide("other").decision for _ in range(3)]
+        assert {row.shown for row in rows} == {design.next_dose(path)}
+        with pytest.raises(gb.PolicyError, match="waits for 3 rewards; wait for them"):
+            log.decide("other")
+        for number, row in enumerate(rows):
+            log.reward("other", row.id, float(number < events))
+        path.append((rows[0].shown, events))
+    # The outcome of one patient was a DLT after all.
+    log.retract("other", rows[0].id)
+    log.reward("other", rows[0].id, 1.0)
+    path[-1] = (path[-1][0], 1)
+    assert log.decide("other").decision.shown == design.next_dose(path)
+    report = replay(log.store, list(log.store.bandits())[-1])
+    assert report.good, report.wrong
+    assert report.decisions == report.agree == 10

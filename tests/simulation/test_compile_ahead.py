@@ -118,5 +118,5 @@ def test_warm_without_a_place(tmp_path, monkeypatch, capsys):
 def test_all_policies_are_warmed():
     kinds = {policy.kind for policy in league_policies().values()}
     ours = {k for k, policy in registered().items() if policy.__module__.startswith("globalb")}
-    # One needs a model of its own, one wraps policies that are there, one has no rule to compile.
-    assert ours - kinds <= {"regional_ucb", "limited", "fixed_arm"}
+    # Two need a model of their own, one wraps policies that are there, one has no rule to compile.
+    assert ours - kinds <= {"regional_ucb", "limited", "fixed_arm", "cohort_design"}

@@ -10,9 +10,9 @@ from scipy import integrate
 from scipy.special import betainc, expit
 
 import globalbandits as gb
-from globalbandits.policies.wrappers.limited import probability_above
+from globalbandits.policies.shared.elimination import probability_above
+from globalbandits.policies.structured.cohort_design import NO_DOSE
 from globalbandits.statistics import count
-from globalbandits.trial.comparators import NO_DOSE
 from globalbandits.trial.tite import Patient
 
 SKELETON = [0.05, 0.12, 0.25, 0.40, 0.55, 0.65]
@@ -314,10 +314,61 @@ def plain_tite(rates, design, seed):
             weights = np.exp(logs - logs.max())
             mean = weights @ theta / weights.sum()
             wish = np.abs(np.array(SKELETON) ** np.exp(mean) - 0.25).argmin()
-            given.append(min(int(wish), given[-1] + 1))
+            previous = 14.0 * number
+            reported = any(previous < time <= now for time in onset)
+            given.append(min(int(wish), given[-1] + (0 if reported else 1)))
         toxic = tolerance[number] < rates[given[number]]
         onset.append(now + delay[number] if toxic else np.inf)
     return np.bincount(given, minlength=6)
+
+
+def test_a_tite_learner_takes_the_decisions_of_the_design():
+    """Patients every 9 days; DLTs are reported when they happen, windows end after 28 days."""
+    design = gb.trial.tite_crm(SKELETON, 0.25, window=28, every=9)
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        learner, pending = design.learner(), gb.Pending(gb.UniformDelay(28, deadline=28))
+        given, entered, onset = [], [], []
+        for number in range(16):
+            now, recent = 9.0 * number, False
+            for patient in range(number):
+                known = min(onset[patient], entered[patient] + 28.0)
+                if now - 9.0 < known <= now:
+                    dlt = known == onset[patient]
+                    learner.update(given[patient], float(dlt))
+                    pending.close(patient, at=known, happened=dlt)
+                    recent |= dlt
+            learner.set_pending(*pending.weights(now))
+            seen = [
+                (dose, min(min(time, now) - start, 28.0), time <= now)
+                for dose, start, time in zip(given, entered, onset, strict=True)
+            ]
+            given.append(learner.select())
+            assert given[-1] == design.next_patient(seen, recent=recent)
+            entered.append(now)
+            pending.add(number, given[-1], now)
+            toxic = rng.random() < STEEP[given[-1]] + 0.1
+            onset.append(now + rng.uniform(0.5, 28.0) if toxic else np.inf)
+    # No step up straight after the report of a DLT, also of an earlier patient.
+    seen = [(1, 5.0, 1), (0, 28.0, 0), (0, 28.0, 0), (0, 28.0, 0)]
+    assert [design.next_patient(seen, recent=recent) for recent in (False, True)] == [1, 0]
+    learner = design.learner()
+    for dose, _, _ in seen:
+        learner.decide(dose)
+    learner.update([0, 0, 0, 1], [0.0, 0.0, 0.0, 1.0])
+    assert learner.explain().choice == 0
+
+
+def test_a_tite_trial_stops():
+    stop = gb.StopWhen(above=0.25, confidence=0.9, at_recommended=9)
+    design = gb.trial.tite_crm(SKELETON, 0.25, window=28, every=14, patients=24, stop=stop)
+    found = design.simulate([0.6, 0.7, 0.8, 0.9, 0.9, 0.9], runs=200, seed=1)
+    assert found.none > 0.9
+    assert found.reasons["too high"] > 0.9
+    assert design.simulate(STEEP, runs=200, seed=1).reasons["at recommended arm"] > 0.5
+    toxic = [(0, 3.0, 1), (0, 5.0, 1), (0, 4.0, 1)]
+    assert design.next_patient(toxic) == NO_DOSE
+    assert design.next_patient([(0, 28.0, 0), (0, 14.0, 0)]) == 1
 
 
 def test_simulated_tite_trials_are_the_plain_ones():

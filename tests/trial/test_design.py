@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.trial.comparators import NO_DOSE, isotonic_rates
+from globalbandits.policies.structured.cohort_design import NO_DOSE, isotonic_rates
 from tests.oracles.crm import PlainCRM
 
 SKELETON = [0.05, 0.12, 0.25, 0.40, 0.55, 0.65]
@@ -269,8 +269,8 @@ def test_the_sample_size_reaches_the_wanted_share():
         (lambda: design_of(gb.WAGP()), "model must have 6 arms, one per label, for a policy"),
         (lambda: design_of(gb.trial.ThreePlusThree(), cohort=2), "cohort must be 3 for 3.3, got 2"),
         (
-            lambda: design_of(gb.trial.BOIN(), stop=gb.StopWhen(decisions=3)),
-            "model and stop must be given for a policy only",
+            lambda: design_of(gb.trial.BOIN(), stop=gb.StopWhen(above=0.25)),
+            "stop must have no above, one_contender and precision for a comparator",
         ),
         (
             lambda: gb.trial.Design(doses=["a", "a"], target=0.25, rule=gb.trial.BOIN()),
@@ -281,7 +281,15 @@ def test_the_sample_size_reaches_the_wanted_share():
             "truth must be 6 rates, one per dose",
         ),
         (lambda: design_of(gb.trial.BOIN()).next_dose([(0, 4)]), "DLTs must be at most 3, got 4"),
-        (lambda: design_of(gb.trial.BOIN()).learner(), "rule must be a policy"),
+        (lambda: design_of(gb.trial.benchmark), "rule must be a policy, TITE or a comparator"),
+        (
+            lambda: design_of(gb.WAGP(), model=gb.dose.power(SKELETON, target=0.3)),
+            "model must have the design's target, 0.25, got 0.3",
+        ),
+        (
+            lambda: design_of(gb.Limited(), model=gb.dose.power(SKELETON, target=0.25)),
+            "cohort must be 1, as in the policy, got 3",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(make, message):

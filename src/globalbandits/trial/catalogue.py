@@ -7,7 +7,7 @@ from typing import Any
 
 from globalbandits._validation import as_floats, as_positive, require, require_known
 from globalbandits.errors import PolicyError
-from globalbandits.model import RewardModel, dose
+from globalbandits.model import AnyModel, RewardModel, dose
 from globalbandits.policies import StopWhen
 from globalbandits.policies.shared.prior_points import Marginal
 from globalbandits.policies.structured.dose_escalation import DoseEscalation
@@ -72,16 +72,7 @@ def crm(
     model, marginals = _crm_model(guesses, target, intercept, prior, prior_variance)
     inner = DoseEscalation(rule=rule, prior=marginals, overdose=overdose, cells=cells)
     policy = Limited(inner, cohort=cohort, start=start, whole_cohorts=True, elimination=elimination)
-    return Design(
-        doses=_labels(doses, model.n_arms),
-        target=target,
-        rule=policy,
-        model=model,
-        patients=patients,
-        cohort=cohort,
-        start=start,
-        stop=_with_prior(stop, inner),
-    )
+    return _design(model, policy, inner, stop, doses, patients=patients, cohort=cohort, start=start)
 
 
 def tite_crm(
@@ -100,6 +91,7 @@ def tite_crm(
     prior_variance: float = PRIOR_VARIANCE,
     rule: str = "plug_in",
     overdose: tuple[float, float] | None = None,
+    stop: StopWhen | None = None,
 ) -> Design:
     """Return a time-to-event continual reassessment: patients in follow-up have weights.
 
@@ -110,7 +102,7 @@ def tite_crm(
         every: the mean time between arrivals, for simulations.
         arrivals: ``"fixed"`` or ``"poisson"``.
         weights: ``"linear"`` or ``"adaptive"``, as in dfcrm's `titecrm`.
-        doses: as in `crm`, and the following ones.
+        doses: as in `crm`, and all that follow.
         patients: the number of patients.
         start: the index of the first dose.
         intercept: of the logistic model.
@@ -118,6 +110,7 @@ def tite_crm(
         prior_variance: of the normal prior.
         rule: the rule of the dose.
         overdose: overdose control.
+        stop: a rule that ends the trial early. It uses only outcomes that are known.
 
     >>> design = tite_crm([0.05, 0.1, 0.2, 0.35], 0.2, window=28, every=14)
     >>> design.next_patient([(0, 28, 0), (0, 14, 0)])
@@ -125,15 +118,8 @@ def tite_crm(
     """
     model, marginals = _crm_model(guesses, target, intercept, prior, prior_variance)
     inner = DoseEscalation(rule=rule, prior=marginals, overdose=overdose)
-    return Design(
-        doses=_labels(doses, model.n_arms),
-        target=target,
-        rule=TITE(escalation=inner, window=window, every=every, arrivals=arrivals, weights=weights),
-        model=model,
-        patients=patients,
-        cohort=1,
-        start=start,
-    )
+    tite = TITE(escalation=inner, window=window, every=every, arrivals=arrivals, weights=weights)
+    return _design(model, tite, inner, stop, doses, patients=patients, cohort=1, start=start)
 
 
 def blrm(
@@ -216,16 +202,28 @@ def blrm(
         elimination=elimination,
         whole_cohorts=True,
     )
-    return Design(
-        doses=tuple(f"{amount:g}" for amount in model.arms) if doses is None else tuple(doses),
-        target=target,
-        rule=policy,
-        model=model,
-        patients=patients,
-        cohort=cohort,
-        start=start,
-        stop=_with_prior(stop, inner),
+    labels = [f"{amount:g}" for amount in model.arms] if doses is None else doses
+    return _design(
+        model, policy, inner, stop, labels, patients=patients, cohort=cohort, start=start
     )
+
+
+def _design(
+    model: AnyModel,
+    rule: Limited | TITE,
+    inner: DoseEscalation,
+    stop: StopWhen | None,
+    doses: Sequence[str] | None,
+    **options: int,
+) -> Design:
+    """Return the design with labels, and with its prior in the stopping rule."""
+    if doses is None:
+        doses = [f"dose {number}" for number in range(1, model.n_arms + 1)]
+    if stop is not None and stop.prior is None:
+        stop = dataclasses.replace(stop, prior=inner.prior, correlation=inner.correlation)
+    target = model.target
+    assert target is not None
+    return Design(doses=tuple(doses), target=target, rule=rule, model=model, stop=stop, **options)
 
 
 def _crm_model(
@@ -249,16 +247,3 @@ def _crm_model(
     if prior == "normal":
         return model, (("normal", 0.0, sd),)
     return model, (("log_exponential", 1.0),)
-
-
-def _labels(doses: Sequence[str] | None, n_doses: int) -> tuple[str, ...]:
-    if doses is None:
-        return tuple(f"dose {number}" for number in range(1, n_doses + 1))
-    return tuple(doses)
-
-
-def _with_prior(stop: StopWhen | None, inner: DoseEscalation) -> StopWhen | None:
-    """Return the stopping rule with the design's prior, if it has none."""
-    if stop is None or stop.prior is not None:
-        return stop
-    return dataclasses.replace(stop, prior=inner.prior, correlation=inner.correlation)

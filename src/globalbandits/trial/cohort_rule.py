@@ -10,9 +10,10 @@ import numpy as np
 from globalbandits._types import IntArray
 from globalbandits.model import AnyModel
 from globalbandits.policies.base import Policy
+from globalbandits.policies.shared.elimination import eliminated, last_left
+from globalbandits.policies.structured.cohort_design import NO_DOSE
 from globalbandits.policies.structured.dose_escalation import DoseEscalation
 from globalbandits.policies.wrappers.limited import Limited
-from globalbandits.trial.comparators import NO_DOSE, eliminated
 
 
 class CohortRule:
@@ -74,6 +75,5 @@ class CohortRule:
 
     def _last(self, treated: IntArray, events: IntArray) -> IntArray:
         """Return the highest dose that is not eliminated; `NO_DOSE` if there is none."""
-        out = eliminated(treated, events, self.limits.target, self.limits.elimination)
-        last = np.where(out.any(axis=1), out.argmax(axis=1) - 1, treated.shape[1] - 1)
-        return np.asarray(last)
+        limits = self.limits
+        return last_left(eliminated(treated, events, limits.target, limits.elimination))

@@ -9,25 +9,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_floats, as_fraction, as_integer, require
+from globalbandits._validation import (
+    as_floats,
+    as_fraction,
+    as_integer,
+    as_positive,
+    require,
+)
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import PolicyError
 from globalbandits.evidence.stop_rules import TOO_HIGH, Stop, reasons_to_stop
-from globalbandits.model import AnyModel
+from globalbandits.model import AnyModel, dose
 from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
 from globalbandits.policies.learner.stop_when import REASONS
+from globalbandits.policies.structured.cohort_design import (
+    NO_DOSE,
+    CohortDesign,
+    EscalationRule,
+    ThreePlusThree,
+)
 from globalbandits.policies.wrappers.limited import Limited
 from globalbandits.simulation.simulate import require_all_runs, simulate
 from globalbandits.statistics import Statistics, count
+from globalbandits.trial.bound import benchmark, tolerances
 from globalbandits.trial.cohort_rule import CohortRule
-from globalbandits.trial.comparators import (
-    NO_DOSE,
-    Rule,
-    ThreePlusThree,
-    benchmark,
-    tolerances,
-)
 from globalbandits.trial.tite import TITE, as_patients
 
 if TYPE_CHECKING:
@@ -68,11 +74,13 @@ class Design:
         target: the target rate of DLTs.
         rule: a policy for ``model``, such as ``Limited(DoseEscalation(...))``; a `TITE` rule for
             ``model``; or a comparator: ``ThreePlusThree()``, ``BOIN()``, ``Keyboard()``.
-        model: the dose model of a policy, with one arm per label.
+        model: the dose model of a policy, with one arm per label and the design's target. A
+            comparator needs none.
         patients: the largest number of patients.
         cohort: the number of patients that are treated at once.
         start: the index of the first dose.
-        stop: a rule that ends the trial early; for policies only.
+        stop: a rule that ends the trial early. A comparator takes only rules that use no model:
+            ``at_recommended``, ``at_any`` and ``decisions``.
 
     >>> from globalbandits.trial import BOIN
     >>> design = Design(doses=["1 mg", "2 mg", "4 mg"], target=0.25, rule=BOIN(), patients=30)
@@ -82,14 +90,19 @@ class Design:
 
     doses: tuple[str, ...]
     target: float
-    rule: Policy | Rule | TITE
+    rule: Policy | EscalationRule | TITE
     model: AnyModel | None = None
     patients: int = 36
     cohort: int = 3
     start: int = 0
     stop: StopWhen | None = None
+    # The policy that conducts a trial, and the model that it and the stopping rule are given.
+    policy: Policy = dataclasses.field(init=False, repr=False, compare=False)
+    _model: AnyModel = dataclasses.field(init=False, repr=False, compare=False)
     # The rule for many trials at once; None for a policy that needs the simulator.
-    _cohorts: Rule | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
+    _cohorts: EscalationRule | CohortRule | None = dataclasses.field(
+        init=False, repr=False, compare=False, default=None
+    )
     _stop: Stop | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -105,26 +118,57 @@ class Design:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if isinstance(self.rule, Policy | TITE):
-            has_model = self.model is not None and self.model.n_arms == len(labels)
-            rule = f"have {len(labels)} arms, one per label, for a policy"
-            require(has_model, "model", rule, self.model, PolicyError)
-            assert self.model is not None
-            if isinstance(self.rule, Limited) and CohortRule.applies(self.rule):
-                object.__setattr__(self, "_cohorts", CohortRule(self.rule, self.model))
-            else:
-                self.rule.setup(self.model)
-            if self.stop is not None:
-                object.__setattr__(self, "_stop", self.stop.setup(self.model))
-        else:
-            only = self.model is None and self.stop is None
-            require(only, "model and stop", "be given for a policy only", self.rule, PolicyError)
-            object.__setattr__(self, "_cohorts", self.rule)
-        if isinstance(self.rule, TITE):
-            require(self.stop is None, "stop", "be None for TITE", self.stop, PolicyError)
+        known = isinstance(self.rule, Policy | TITE | EscalationRule)
+        require(known, "rule", "be a policy, TITE or a comparator", self.rule, PolicyError)
+        self._check_model()
+        rule = self.rule
+        if isinstance(rule, TITE):
             object.__setattr__(self, "cohort", 1)
-        if isinstance(self.rule, ThreePlusThree):
-            require(self.cohort == 3, "cohort", "be 3 for 3+3", self.cohort, PolicyError)
+            rule = rule.policy(self.start)
+        elif isinstance(rule, EscalationRule):
+            rule = CohortDesign(rule=rule, cohort=self.cohort, start=self.start)
+        self._check_cohorts(rule)
+        cohorts: EscalationRule | CohortRule | None = None
+        if isinstance(rule, CohortDesign):
+            cohorts = rule.rule
+        elif isinstance(rule, Limited) and CohortRule.applies(rule):
+            cohorts = CohortRule(rule, self._model)
+        else:
+            rule.setup(self._model)
+        stop = None if self.stop is None else self.stop.setup(self._model)
+        for name, value in (("policy", rule), ("_cohorts", cohorts), ("_stop", stop)):
+            object.__setattr__(self, name, value)
+
+    def _check_model(self) -> None:
+        """Check the model, or build one for a rule that uses none."""
+        n_doses, model = len(self.doses), self.model
+        if isinstance(self.rule, EscalationRule):
+            stop = self.stop
+            plain = stop is None or not (stop.one_contender or stop.above or stop.precision)
+            rule = "have no above, one_contender and precision for a comparator"
+            require(plain, "stop", rule, stop, PolicyError)
+            if model is None:
+                # A learner needs curves. The rule does not read them.
+                guesses = [(number + 0.5) / n_doses for number in range(n_doses)]
+                model = dose.power(guesses, target=self.target)
+        has_model = model is not None and model.n_arms == n_doses
+        rule = f"have {n_doses} arms, one per label, for a policy"
+        require(has_model, "model", rule, model, PolicyError)
+        target = getattr(model, "target", None)
+        rule = f"have the design's target, {self.target:g}"
+        require(target in (None, self.target), "model", rule, target, PolicyError)
+        object.__setattr__(self, "_model", model)
+
+    def _check_cohorts(self, policy: Policy) -> None:
+        """Raise a PolicyError if the design and its policy differ in cohorts or the first dose."""
+        if not isinstance(policy, Limited | CohortDesign):
+            return
+        first = policy.start
+        if isinstance(policy, Limited):
+            first = policy.low if first is None else first
+        for name, value in (("cohort", policy.cohort), ("start", first)):
+            rule = f"be {value}, as in the policy"
+            require(getattr(self, name) == value, name, rule, getattr(self, name), PolicyError)
 
     @property
     def n_doses(self) -> int:
@@ -142,10 +186,34 @@ class Design:
 
     def learner(self, seed: int = 0) -> Learner:
         """Return a learner that conducts the trial: `select` for each patient, then `update`."""
-        require(self.model is not None, "rule", "be a policy", self.rule, PolicyError)
-        assert isinstance(self.rule, Policy)
-        assert self.model is not None
-        return Learner(self.rule, self.model, seed=seed)
+        return Learner(self.policy, self._model, seed=seed)
+
+    def settings(self, *, unit_seconds: float = 86_400.0) -> dict[str, Any]:
+        """Return the settings of a bandit of the service that conducts the trial.
+
+        The trial is closed once it has all patients, or a stopping rule applies. A `TITE` design
+        has linear weights there, and a patient without a DLT is counted at the end of the window.
+
+        Args:
+            unit_seconds: the unit of time of a `TITE` design in seconds; a day by default.
+        """
+        most = self.patients
+        stop = StopWhen(decisions=most) if self.stop is None else self.stop
+        if stop.decisions is None or stop.decisions > most:
+            stop = dataclasses.replace(stop, decisions=most)
+        found: dict[str, Any] = {
+            "model": self._model.to_dict(),
+            "policy": self.policy.to_dict(),
+            "stop": {name: value for name, value in stop.to_dict().items() if value is not None},
+        }
+        if isinstance(self.rule, TITE):
+            rule = "be linear in the service"
+            linear = self.rule.weights == "linear"
+            require(linear, "weights", rule, self.rule.weights, PolicyError)
+            window = self.rule.window * as_positive("unit_seconds", unit_seconds, PolicyError)
+            law = {"kind": "uniform", "window": window}
+            found |= {"delay": law, "deadline_seconds": window, "default_reward": 0.0}
+        return found
 
     # Simulation.
 
@@ -157,8 +225,7 @@ class Design:
             return self._simulate_tite(self.rule, rates, runs, seed)
         if self._cohorts is not None:
             return self._simulate_cohorts(self._cohorts, rates, runs, seed)
-        assert isinstance(self.rule, Policy)
-        return self._simulate_policy(self.rule, rates, runs, seed)
+        return self._simulate_policy(rates, runs, seed)
 
     def as_rates(self, truth: Sequence[float]) -> FloatArray:
         """Check the true rates of the doses."""
@@ -167,17 +234,17 @@ class Design:
         require(good, "truth", f"be {self.n_doses} rates, one per dose", truth, PolicyError)
         return rates
 
-    def _simulate_policy(self, policy: Policy, rates: FloatArray, runs: int, seed: int) -> Outcomes:
-        assert self.model is not None
-        world = Environment(self.model, truth=rates, noise=BernoulliNoise())
+    def _simulate_policy(self, rates: FloatArray, runs: int, seed: int) -> Outcomes:
+        world = Environment(self._model, truth=rates, noise=BernoulliNoise())
         result = simulate(
             world,
-            {"design": policy},
+            {"design": self.policy},
             self.patients,
             runs=runs,
             seed=seed,
             checkpoints=[self.patients],
             stop=self.stop,
+            batch=self.cohort,
         )
         data = require_all_runs(result, runs).dataset
         choice, treated = data["choice"].values[0], data["pulls"].values[0]
@@ -186,7 +253,9 @@ class Design:
             codes = data["stop_reason"].values[0]
         return self._outcomes(choice, treated, rates, codes)
 
-    def _simulate_cohorts(self, rule: Rule, rates: FloatArray, runs: int, seed: int) -> Outcomes:
+    def _simulate_cohorts(
+        self, rule: EscalationRule | CohortRule, rates: FloatArray, runs: int, seed: int
+    ) -> Outcomes:
         drawn = tolerances(runs, self.patients, seed)
         treated, events = np.zeros((2, runs, self.n_doses), np.int64)
         current, codes = np.full(runs, self.start), np.zeros(runs, np.int64)
@@ -231,9 +300,18 @@ class Design:
         return codes
 
     def _simulate_tite(self, rule: TITE, rates: FloatArray, runs: int, seed: int) -> Outcomes:
-        assert self.model is not None
-        played = rule.simulate(self.model, rates, self.patients, self.start, runs, seed)
-        return self._outcomes(played.chosen, played.treated, rates, np.zeros(runs, np.int64))
+        most = None if self.stop is None else self.stop.decisions
+        played = rule.simulate(
+            self._model,
+            rates,
+            self.patients if most is None else min(self.patients, most),
+            self.start,
+            runs,
+            seed,
+            self._reasons,
+            (RULE_STOPPED, TOO_HIGH),
+        )
+        return self._outcomes(played.chosen, played.treated, rates, played.codes)
 
     def _outcomes(
         self, chosen: IntArray, treated: IntArray, rates: FloatArray, codes: IntArray
@@ -374,17 +452,24 @@ class Design:
             int(following[0]) if self._reasons(treated, events_of, following)[0] == 0 else NO_DOSE
         )
 
-    def next_patient(self, patients: Iterable[Sequence[Any]]) -> int:
+    def next_patient(self, patients: Iterable[Sequence[Any]], *, recent: bool = False) -> int:
         """Return the dose of the next patient of a `TITE` design; `NO_DOSE` if the trial stops.
 
         Args:
             patients: the patients so far as (dose, follow-up, DLT), in the order of their arrival.
                 The follow-up ends now, at the DLT, or with the window.
+            recent: whether a DLT was reported since the last of them arrived. Then the dose is not
+                raised.
         """
         rule, found = self.rule, as_patients(patients, self.n_doses)
         require(isinstance(rule, TITE), "rule", "be TITE", rule, PolicyError)
         assert isinstance(rule, TITE)
-        return rule.next_dose(rule.setup(self.model), found) if found else self.start
+        # A DLT of the last patient was reported after this patient's arrival.
+        if not found:
+            return self.start
+        following = rule.next_dose(rule.setup(self.model), found, recent or found[-1].dlt)
+        codes = self._reasons(*rule.known(found, self.n_doses), np.array([following]))
+        return following if codes[0] == 0 else NO_DOSE
 
     def _treat(self, parts: Parts, given: int, events: int) -> None:
         """Treat a cohort with a policy, and report its outcomes."""
@@ -400,7 +485,6 @@ class Design:
     def _next_of(self, parts: Parts) -> int:
         """Return the next dose of a policy; `NO_DOSE` if the trial stops."""
         rules, setup, stats, state = parts
-        assert self.model is not None
         following = int(rules.select(setup, stats, state, np.random.default_rng(0)))
         counts, sums = stats.counts[np.newaxis], stats.sums[np.newaxis]
         codes = self._reasons(counts, sums, np.array([following]))

@@ -2,12 +2,14 @@
 
 Cheung and Chappell (2000). A patient without a DLT after a part w of the observation window has the
 likelihood ``1 - w * rate``. A patient with a DLT, and one whose window is over, has the full
-likelihood. So a patient can be treated at any time, and nobody waits for outcomes.
+likelihood. So a patient can be treated at any time, without waiting for outcomes.
+
+`TITE.policy` conducts one trial. The functions here compute many trials at once.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,9 @@ import numpy as np
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_integer, as_positive, require, require_known
 from globalbandits.errors import PolicyError
+from globalbandits.policies.structured.cohort_design import NO_DOSE
 from globalbandits.policies.structured.dose_escalation import DoseEscalation, Posterior
+from globalbandits.policies.wrappers.limited import Limited
 
 ARRIVALS = ("fixed", "poisson")
 SCHEMES = ("linear", "adaptive")
@@ -34,6 +38,7 @@ class Played(NamedTuple):
 
     chosen: IntArray  # (run,) recommended doses
     treated: IntArray  # (run, dose) patients
+    codes: IntArray  # (run,) why trials ended
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,7 +46,7 @@ class TITE:
     """The time-to-event continual reassessment method (TITE-CRM).
 
     A patient is treated on arrival. The dose is at most ``largest_step_up`` above that of the
-    previous patient, as in dfcrm's `titesim`.
+    previous patient, as in dfcrm's `titesim`, and not above it if a DLT was reported since.
 
     Args:
         escalation: the prior, and the rule of the dose.
@@ -51,6 +56,7 @@ class TITE:
         weights: ``"linear"``: the share of the window; ``"adaptive"``: by the times of the DLTs so
             far.
         largest_step_up: the largest step up from the previous patient's dose.
+        coherent: no step up straight after the report of a DLT.
     """
 
     escalation: DoseEscalation
@@ -59,6 +65,7 @@ class TITE:
     arrivals: str = "fixed"
     weights: str = "linear"
     largest_step_up: int = 1
+    coherent: bool = True
 
     def __post_init__(self) -> None:
         right = isinstance(self.escalation, DoseEscalation)
@@ -72,6 +79,22 @@ class TITE:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    def policy(self, start: int = 0) -> Limited:
+        """Return the policy that conducts a trial.
+
+        Its learner needs the weights of patients in follow-up, see `Learner.set_pending`. The
+        service computes them from a law of the delay.
+        """
+        return Limited(
+            self.escalation,
+            cohort=1,
+            wait_for=0,
+            start=start,
+            largest_step_up=self.largest_step_up,
+            no_skipping=False,
+            coherent=self.coherent,
+        )
 
     def setup(self, model: Any) -> Posterior:
         """Return the model's rates at the points of the prior."""
@@ -88,19 +111,24 @@ class TITE:
                 shares[row] = np.interp(follow_up[row], times, heights)
         return np.where(dlt, 1.0, shares)
 
-    def next_dose(self, posterior: Posterior, patients: Sequence[Patient]) -> int:
-        """Return the dose of the next patient; -1 if overdose control admits none."""
-        doses = np.array([[patient.dose for patient in patients]])
-        follow_up = np.array([[patient.follow_up for patient in patients]])
-        dlt = np.array([[patient.dlt for patient in patients]])
-        return int(self._next(posterior, doses, follow_up, dlt)[0])
+    def next_dose(self, posterior: Posterior, patients: Sequence[Patient], recent: bool) -> int:
+        """Return the dose of the next patient; `NO_DOSE` if overdose control admits none.
+
+        Args:
+            posterior: from `setup`.
+            patients: the patients so far, in the order of their arrival.
+            recent: whether a DLT was reported since the last of them arrived.
+        """
+        return int(self._next(posterior, *_columns(patients), np.array([recent]))[0])
+
+    def known(self, patients: Sequence[Patient], n_doses: int) -> tuple[FloatArray, FloatArray]:
+        """Return the numbers of known outcomes and of DLTs by dose, shape (1, dose)."""
+        doses, follow_up, dlt = _columns(patients)
+        return _count(doses, dlt | (follow_up >= self.window), dlt, n_doses)
 
     def posterior_of(self, posterior: Posterior, patients: Sequence[Patient]) -> FloatArray:
         """Return the posterior probabilities of the points after these patients, (n_points,)."""
-        doses = np.array([[patient.dose for patient in patients]])
-        follow_up = np.array([[patient.follow_up for patient in patients]])
-        dlt = np.array([[patient.dlt for patient in patients]])
-        return np.asarray(self._weigh(posterior, doses, follow_up, dlt)[0])
+        return np.asarray(self._weigh(posterior, *_columns(patients))[0])
 
     def _weigh(
         self, posterior: Posterior, doses: IntArray, follow_up: FloatArray, dlt: BoolArray
@@ -108,35 +136,53 @@ class TITE:
         """Return the posterior probabilities of the points, (trial, n_points)."""
         weights = self.weights_of(follow_up, dlt)
         complete = weights >= 1.0
-        n_trials, n_doses = len(doses), posterior.rates.shape[1]
-        counts, events = np.zeros((2, n_trials, n_doses))
-        more = np.zeros((n_trials, len(posterior.log_prior)))
-        rows = np.arange(n_trials)
+        counts, events = _count(doses, complete, dlt, posterior.rates.shape[1])
+        more = np.zeros((len(doses), len(posterior.log_prior)))
         for patient in range(doses.shape[1]):
-            given = doses[:, patient]
-            counts[rows, given] += complete[:, patient]
-            events[rows, given] += dlt[:, patient]
             waiting = np.flatnonzero(~complete[:, patient])
             if len(waiting):
-                rates = posterior.rates.T[given[waiting]]
+                rates = posterior.rates.T[doses[waiting, patient]]
                 more[waiting] += np.log1p(-weights[waiting, patient][:, np.newaxis] * rates)
         return posterior.weights(counts, events, more)
 
     def _next(
-        self, posterior: Posterior, doses: IntArray, follow_up: FloatArray, dlt: BoolArray
+        self,
+        posterior: Posterior,
+        doses: IntArray,
+        follow_up: FloatArray,
+        dlt: BoolArray,
+        recent: BoolArray,
     ) -> IntArray:
         chosen = np.zeros(len(doses), np.int64)
         for part in posterior.chunks(len(doses)):
             weights = self._weigh(posterior, doses[part], follow_up[part], dlt[part])
             chosen[part] = posterior.choose(weights)
-        return np.minimum(chosen, doses[:, -1] + self.largest_step_up)
+        steps = np.where(recent & self.coherent, 0, self.largest_step_up)
+        return np.minimum(chosen, doses[:, -1] + steps)
 
     def simulate(
-        self, model: Any, rates: FloatArray, patients: int, start: int, runs: int, seed: int
+        self,
+        model: Any,
+        rates: FloatArray,
+        patients: int,
+        start: int,
+        runs: int,
+        seed: int,
+        reasons: Callable[[FloatArray, FloatArray, IntArray], IntArray],
+        without_dose: Sequence[int],
     ) -> Played:
         """Simulate trials. The time of a DLT is uniform in the window.
 
-        A trial in which overdose control admits no dose stops, and recommends none.
+        Args:
+            model: the dose model.
+            rates: the true rates.
+            patients: the largest number of patients.
+            start: the first dose.
+            runs: the number of trials.
+            seed: the seed.
+            reasons: why trials end, of known outcomes and DLTs by dose, and the next doses; 0 to
+                continue.
+            without_dose: reasons after which no dose is recommended.
         """
         posterior = self.setup(model)
         rng = np.random.default_rng(seed)
@@ -149,7 +195,7 @@ class TITE:
         doses = np.full((runs, patients), start)
         times = np.full((runs, patients), math.inf)  # of DLTs
         going = np.arange(runs)
-        n_treated = np.full(runs, patients)
+        n_treated, codes = np.full(runs, patients), np.zeros(runs, np.int64)
         for patient in range(patients):
             if patient > 0:
                 now = arrival[going, patient][:, np.newaxis]
@@ -158,26 +204,46 @@ class TITE:
                 follow_up = np.minimum(
                     np.minimum(times[before], now) - arrival[before], self.window
                 )
-                following = self._next(posterior, doses[before], follow_up, dlt)
-                n_treated[going[following < 0]] = patient
-                going, following = going[following >= 0], following[following >= 0]
+                recent = (dlt & (times[before] > arrival[going, patient - 1, np.newaxis])).any(1)
+                following = self._next(posterior, doses[before], follow_up, dlt, recent)
+                known = dlt | (follow_up >= self.window)
+                codes[going] = reasons(*_count(doses[before], known, dlt, len(rates)), following)
+                goes_on = codes[going] == 0
+                n_treated[going[~goes_on]] = patient
+                going, following = going[goes_on], following[goes_on]
                 doses[going, patient] = following
             toxic = tolerance[going, patient] < rates[doses[going, patient]]
             at = arrival[going, patient] + delay[going, patient]
             times[going, patient] = np.where(toxic, at, math.inf)
         took = np.arange(patients) < n_treated[:, np.newaxis]
         toxic = (times < math.inf) & took
-        treated, events = np.zeros((2, runs, len(rates)), np.int64)
-        for dose in range(len(rates)):
-            treated[:, dose] = ((doses == dose) & took).sum(axis=1)
-            events[:, dose] = ((doses == dose) & toxic).sum(axis=1)
+        treated, events = (part.astype(np.int64) for part in _count(doses, took, toxic, len(rates)))
         wanted = posterior.wishes(treated, events)
         # Only doses that were given are recommended: the nearest one below.
         places = np.arange(len(rates))
         distance = wanted[:, np.newaxis] - places
         cost = np.where(distance >= 0, distance, len(places) - distance)
         chosen = np.where(treated > 0, cost, 3 * len(places)).argmin(axis=1)
-        return Played(np.where((wanted < 0) | (n_treated < patients), -1, chosen), treated)
+        none = (wanted < 0) | np.isin(codes, without_dose)
+        return Played(np.where(none, NO_DOSE, chosen), treated, codes)
+
+
+def _count(
+    doses: IntArray, known: BoolArray, dlt: BoolArray, n_doses: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the numbers of known outcomes and of DLTs, shape (trial, dose)."""
+    counts, events = np.zeros((2, len(doses), n_doses))
+    for dose in range(n_doses):
+        here = doses == dose
+        counts[:, dose] = (here & known).sum(axis=1)
+        events[:, dose] = (here & dlt).sum(axis=1)
+    return counts, events
+
+
+def _columns(patients: Sequence[Patient]) -> tuple[IntArray, FloatArray, BoolArray]:
+    """Return doses, follow-up and DLTs as one trial, shape (1, patient)."""
+    doses, follow_up, dlt = (np.array([column]) for column in zip(*patients, strict=True))
+    return doses, follow_up, dlt
 
 
 def as_patients(given: Iterable[Sequence[Any]], n_doses: int) -> list[Patient]:

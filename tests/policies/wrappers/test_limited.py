@@ -173,15 +173,15 @@ class Wish(gb.Policy):
 
 
 def test_whole_cohorts_are_completed_at_their_dose():
-    """A toxicity of the first patient: by default the second one gets a lower dose."""
+    """The start is above the dose that the prior prefers. A DLT ends the cohort in any case."""
     doses = {}
     for whole in (False, True):
-        policy = dataclasses.replace(CRM, whole_cohorts=whole, start=2)
+        policy = dataclasses.replace(CRM, whole_cohorts=whole, start=4)
         learner = gb.Learner(policy, TRIAL, seed=0)
-        doses[whole] = [learner.select()]
-        learner.update(2, 1.0)
+        doses[whole] = [learner.select(), learner.explain().choice]
+        learner.update(4, 1.0)
         doses[whole].append(learner.select())
-    assert doses == {False: [2, 0], True: [2, 2]}
+    assert doses == {False: [4, 2, 0], True: [4, 4, 0]}
 
 
 def test_coherence_is_that_of_a_model_with_a_target_and_can_be_lifted():

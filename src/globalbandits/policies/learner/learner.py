@@ -39,7 +39,12 @@ from globalbandits.evidence import (
 )
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
-from globalbandits.evidence.stop_rules import Stop, reason_to_stop, reasons_to_stop
+from globalbandits.evidence.stop_rules import (
+    DECISIONS,
+    Stop,
+    reason_to_stop,
+    reasons_to_stop,
+)
 from globalbandits.model import ContextModel
 from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
 from globalbandits.policies.learner import saved_state
@@ -421,12 +426,16 @@ class Learner:
                 self._stops[rule] = rule.setup(self._model)
             stop = self._stops[rule]
             if rule.is_compiled:
-                return REASONS.get(reason_to_stop(stop, self._stats))
-            following = int(self._rules.select(*parts, copy.deepcopy(self._rng)))
-            counts = self._stats.counts[np.newaxis].astype(np.float64)
-            sums = self._stats.sums[np.newaxis]
-            found = reasons_to_stop(stop, counts, sums, np.array([following]))
-            return REASONS.get(int(found[0]))
+                reason = reason_to_stop(stop, self._stats)
+            else:
+                following = int(self._rules.select(*parts, copy.deepcopy(self._rng)))
+                counts = self._stats.counts[np.newaxis].astype(np.float64)
+                sums = self._stats.sums[np.newaxis]
+                reason = int(reasons_to_stop(stop, counts, sums, np.array([following]))[0])
+            if reason == 0 and rule.decisions is not None:
+                # Decisions without a reward count too.
+                reason = DECISIONS if self._record.n_decisions >= rule.decisions else 0
+            return REASONS.get(reason)
 
     # Learning.
 
@@ -502,8 +511,9 @@ class Learner:
             context: the context of the decisions, or a sequence of the same length.
 
         Raises:
-            PolicyError: if the policy cannot use them. Grid policies with Bernoulli likelihood can:
-                GridGreedy, GridPlugIn, GridThompson and IDS, also inside Limited and Hold.
+            PolicyError: if the policy cannot use them. DoseEscalation and the grid policies with
+                Bernoulli likelihood can: GridGreedy, GridPlugIn, GridThompson and IDS, also inside
+                Limited and Hold.
         """
         pairs = as_pending(arms, weights, self._model.n_arms)
         firsts = self._first_cells(context, len(pairs)) if pairs else []
@@ -517,8 +527,9 @@ class Learner:
             if not pairs:
                 return
             raise PolicyError(
-                "policy must be a grid policy for one unknown number with Bernoulli likelihood to "
-                "use pending outcomes (GridGreedy, GridPlugIn, GridThompson, IDS), got "
+                "policy must be DoseEscalation, or a grid policy for one unknown number with "
+                "Bernoulli likelihood, to use pending outcomes (GridGreedy, GridPlugIn, "
+                "GridThompson, IDS), got "
                 f"{self._policy.label}"
             )
         arms = np.array([arm for arm, _ in pairs], np.int64)

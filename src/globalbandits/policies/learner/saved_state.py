@@ -124,6 +124,11 @@ class Record:
         self._rewards.append(reward)
         self._names.append(name)
 
+    @property
+    def n_decisions(self) -> int:
+        """The number of decisions."""
+        return self._rewards.count(None)
+
     def find(self, arm: int, reward: float, number: int | None, name: str | None = None) -> int:
         """Return the place of a reward: the last such one, or that of a number or a name."""
         if name is not None and name in self._names:

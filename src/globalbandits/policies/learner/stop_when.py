@@ -73,7 +73,8 @@ class StopWhen:
             dose trial: the lowest dose is too toxic.
         arm: index of the watched arm.
         one_contender: stop once a single arm is known to be best.
-        decisions: stop after this number of rewards.
+        decisions: stop after this number of decisions. A policy that does not count decisions has
+            as many as rewards.
         at_recommended: stop once the arm that would be played next has this number of rewards.
         at_any: stop once an arm has this number of rewards.
         precision: stop once the central posterior interval, of probability ``confidence``, of the

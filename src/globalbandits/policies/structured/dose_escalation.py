@@ -59,7 +59,7 @@ class Posterior(NamedTuple):
     tables: Tables | VectorTables
     model: Any
     numbers: FloatArray  # (n_points, n_numbers)
-    log_prior: FloatArray  # (n_points,)
+    log_prior: FloatArray  # (n_points,) with the outcomes that are awaited
     rates: FloatArray  # (n_points, n_arms)
     constants: FloatArray  # (n_arms, n_points) log(1 - rate)
     slopes: FloatArray  # (n_arms, n_points) log(rate / (1 - rate))
@@ -198,6 +198,14 @@ def numbers(setup: Posterior, stats: Statistics, state: State) -> tuple[FloatArr
     return means, np.sqrt(np.maximum(weights @ setup.numbers**2 - means**2, 0.0))
 
 
+def pend(
+    setup: Posterior, stats: Statistics, state: State, arms: IntArray, weights: FloatArray
+) -> None:
+    """Replace the outcomes that are awaited."""
+    likelihoods = 1.0 - weights * setup.rates[:, arms]
+    setup.log_prior[:] = setup.points.log_prior + np.log(likelihoods).sum(axis=1)
+
+
 @register("dose_escalation")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DoseEscalation(Policy):
@@ -236,7 +244,7 @@ class DoseEscalation(Policy):
     cells: int | None = None
 
     compiled = False
-    rules = stateless(select, estimate, select_among)._replace(recommend=select)
+    rules = stateless(select, estimate, select_among)._replace(recommend=select, pend=pend)
     # For several unknown numbers.
     several = rules._replace(numbers=numbers)
 
@@ -302,7 +310,7 @@ class DoseEscalation(Policy):
             tables=model.tables,
             model=model,
             numbers=points.numbers,
-            log_prior=points.log_prior,
+            log_prior=points.log_prior.copy(),
             rates=points.rates,
             constants=np.ascontiguousarray(np.log1p(-points.rates).T),
             slopes=np.ascontiguousarray((np.log(points.rates) - np.log1p(-points.rates)).T),

@@ -19,6 +19,10 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
 from globalbandits.policies.paper.wagp import WAGP
+from globalbandits.policies.shared.elimination import (
+    MIN_REWARDS_TO_ELIMINATE,
+    probability_above,
+)
 from globalbandits.policies.shared.worth import worth_of
 from globalbandits.policies.wrappers.inner_policy import (
     WrapperPolicy,
@@ -30,10 +34,6 @@ from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from globalbandits.model import AnyModel
-
-
-# An arm with fewer rewards is not eliminated.
-MIN_REWARDS_TO_ELIMINATE = 3
 
 
 class Setup(NamedTuple):
@@ -48,6 +48,7 @@ class Setup(NamedTuple):
     low: int
     high: int
     cohort: int
+    wait_for: int  # rewards of a cohort before a step up
     whole_cohorts: bool
     coherent: bool  # no step up after a cohort whose mean reward reaches the target
     target: float  # inf for none
@@ -228,8 +229,8 @@ def add_decision(setup: Setup, state: State, arm: int) -> None:
 
 
 def is_complete(setup: Setup, state: State) -> bool:
-    """Whether the cohort has enough decisions with a reward."""
-    return bool(state.observed[0] >= setup.cohort)
+    """Whether the cohort has enough decisions, and enough of them have a reward."""
+    return bool(state.decided[0] >= setup.cohort and state.observed[0] >= setup.wait_for)
 
 
 def n_open(state: State, arm: int) -> int:
@@ -258,7 +259,7 @@ def lowest(setup: Setup, state: State) -> int:
     here = anchor(setup, state)
     if state.decided[0] == 0:
         return here
-    if setup.whole_cohorts and state.decided[0] < setup.cohort:
+    if setup.whole_cohorts and state.decided[0] < setup.cohort and state.reported[0] <= 0.0:
         return here
     return max(here - setup.largest_step_down, setup.low)
 
@@ -294,26 +295,13 @@ def first_eliminated(setup: Setup, stats: Statistics) -> int:
     return int(setup.tables.n_arms)
 
 
-def probability_above(n_rewards: int, total: float, target: float) -> float:
-    """Return the probability that a Beta(1 + total, 1 + n - total) number is above the target.
-
-    It is the probability of at most ``total`` successes in n + 1 trials (the beta-binomial
-    identity).
-    """
-    term = (1.0 - target) ** (n_rewards + 1)
-    probability = term
-    for k in range(int(total + 1e-9)):
-        term *= (n_rewards + 1 - k) / (k + 1.0) * target / (1.0 - target)
-        probability += term
-    return float(probability)
-
-
 def is_incoherent(setup: Setup, state: State) -> bool:
     """Whether a step up would follow a cohort whose mean reward reaches the target.
 
     The sum has every reward since the cohort began: a late reward of an earlier cohort counts too.
     """
-    return setup.coherent and bool(state.reported[0] >= setup.target * state.observed[0])
+    reported = state.reported[0]
+    return setup.coherent and bool(reported > 0.0 and reported >= setup.target * state.observed[0])
 
 
 def is_possible(setup: Setup, stats: Statistics, state: State) -> bool:
@@ -340,7 +328,7 @@ class Limited(WrapperPolicy):
     """Play the choice of another policy, moved to the nearest arm that limits allow.
 
     The first decision is for ``start``. A learner counts each `select` as a decision. Consecutive
-    decisions for one arm form a cohort, which is complete once ``cohort`` of them have a reward.
+    decisions for one arm form a cohort, which is complete once ``wait_for`` of them have a reward.
     Until then no decision goes higher, and further decisions for the arm join the cohort. A lower
     arm may be played at any time. Steps are counted from the arm of the present cohort.
 
@@ -358,9 +346,12 @@ class Limited(WrapperPolicy):
         start: the first arm; ``low`` by default.
         low: the lowest arm that may be played, an index.
         high: the highest arm that may be played; the last arm by default.
-        cohort: the number of rewards of an arm that are observed before a higher arm is chosen.
+        cohort: the number of decisions of an arm before a higher arm is chosen.
+        wait_for: how many of them must have a reward by then; all by default. 0 for a design that
+            weighs outcomes that are awaited, such as the TITE-CRM.
         whole_cohorts: whether a cohort is completed even if the inner policy chooses a lower arm,
-            as in a trial that treats all patients of a cohort at once.
+            as in a trial that treats all patients of a cohort at once. It is not completed after a
+            reward above 0 since it began: a DLT can always lower the dose.
         coherent: for a model with a target: no step up straight after a cohort whose mean reward
             is at or above the target (Cheung 2005).
         max_open: the largest number of decisions of an arm without a reward. A further decision
@@ -385,6 +376,7 @@ class Limited(WrapperPolicy):
     low: int = 0
     high: int | None = None
     cohort: int = 1
+    wait_for: int | None = None
     whole_cohorts: bool = False
     coherent: bool = True
     max_open: int | None = None
@@ -398,11 +390,14 @@ class Limited(WrapperPolicy):
             value = getattr(self, name)
             require(isinstance(value, bool), name, "be True or False", value, PolicyError)
         least = {"largest_step_up": 1, "largest_step_down": 1, "largest_step": 0, "max_open": 1}
-        least |= {"cohort": 1, "low": 0, "high": 0, "start": 0}
+        least |= {"cohort": 1, "wait_for": 0, "low": 0, "high": 0, "start": 0}
         for name, minimum in least.items():
             value = getattr(self, name)
             if value is not None or name in ("cohort", "low"):
                 object.__setattr__(self, name, as_integer(name, value, minimum, PolicyError))
+        rule = f"be at most cohort = {self.cohort}"
+        few = self.wait_for is None or self.wait_for <= self.cohort
+        require(few, "wait_for", rule, self.wait_for, PolicyError)
         if self.elimination is not None:
             checked = as_fraction("elimination", self.elimination, PolicyError)
             object.__setattr__(self, "elimination", checked)
@@ -457,6 +452,7 @@ class Limited(WrapperPolicy):
             low=self.low,
             high=last if self.high is None else self.high,
             cohort=self.cohort,
+            wait_for=self.cohort if self.wait_for is None else self.wait_for,
             whole_cohorts=self.whole_cohorts,
             coherent=self.coherent and target is not None,
             target=math.inf if target is None else (target - low) / (high - low),
@@ -512,7 +508,7 @@ class Limited(WrapperPolicy):
                 return f"the cohort on arm {here} is treated as a whole"
             return f"at most {setup.largest_step_down} step(s) down from arm {here}"
         if not is_complete(setup, state):
-            return f"the cohort on arm {here} has {observed} of {setup.cohort} rewards"
+            return f"the cohort on arm {here} has {observed} of {setup.wait_for} rewards"
         if is_incoherent(setup, state):
             return (
                 f"{state.reported[0]:g} on {observed} rewards of the cohort on arm {here} reach "

@@ -35,6 +35,9 @@ from globalbandits.service.stores.records import (
 )
 from globalbandits.statistics import may_hold
 
+# With more open decisions their weights are rounded to 0.001.
+MAX_EXACT_WEIGHTS = 200
+
 
 class Choice(NamedTuple):
     """The arm that the policy chose, the arm to show, the reason, and the state it came from.
@@ -213,8 +216,10 @@ class Bandit:
             return
         arms = np.array([arm for arm, _ in self._awaited.values()], np.int64)
         times = np.array([decided for _, decided in self._awaited.values()], np.int64)
-        # Rounded weights are often equal, and equal ones are computed once.
-        chances = np.round(law.chance((at - times) / 1e6, arms), 3) if arms.size else np.zeros(0)
+        chances = law.chance((at - times) / 1e6, arms) if arms.size else np.zeros(0)
+        if arms.size > MAX_EXACT_WEIGHTS:
+            # Rounded weights are often equal, and equal ones are computed once.
+            chances = np.round(chances, 3)
         known = chances > 0.0
         self.learner.set_pending(arms[known], np.minimum(chances[known], 1.0))
 

@@ -68,7 +68,7 @@ class Settings:
             Then the arm is chosen anew. None to choose it for every request.
         delay: the law of the delay of rewards, in seconds, such as ``{"kind": "geometric", "mean":
             7200}``. Decisions then use open decisions as evidence, by their age. It needs a grid
-            policy, rewards that are 0 or 1, and ``deadline_seconds``.
+            policy or `DoseEscalation`, rewards that are 0 or 1, and ``deadline_seconds``.
         stop: a stopping rule as a dict, see `StopWhen`. Once it applies, no new decisions are made,
             but rewards are still learned and can be corrected.
         withdrawn: the values of the arms that are no longer shown. Their rewards remain as
@@ -154,8 +154,8 @@ class Settings:
         self.delay_law.parameters(model.n_arms)  # type: ignore[union-attr]
         rules = policy.rules_of(policy.setup(model))
         rule = (
-            "come with a grid policy for one unknown number with Bernoulli likelihood "
-            "(GridGreedy, GridPlugIn, GridThompson, IDS)"
+            "come with DoseEscalation, or a grid policy for one unknown number with Bernoulli "
+            "likelihood (GridGreedy, GridPlugIn, GridThompson, IDS)"
         )
         require(rules.pend is not None, "delay", rule, policy.label, ServiceError)
         rule = "be given where there is a delay"
