@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks import Row
 from globalbandits.service.log import Log
+from globalbandits.service.log.append import DecisionRequest
 from globalbandits.service.log.replay import comparable_state
 from globalbandits.service.log.settings import Settings, build_model, canonical_json
 from globalbandits.service.stores import SQLiteStore
@@ -81,7 +82,7 @@ def _use(path: Path) -> dict[str, Any]:
     for number in range(N_USED):
         name = f"shop-{number:05}"
         bandit = log.bandit(name)
-        asks = [log.new_decision(bandit, f"{k}") for k in range(N_REWARDS)]
+        asks = [log.new_decision(bandit, DecisionRequest(f"{k}")) for k in range(N_REWARDS)]
         made = [future.result().decision for future in log.writer.submit_all(asks)]
         tells = [log.new_reward(bandit, row.id, float(luck.random() < 0.3)) for row in made]
         for future in log.writer.submit_all(tells):
@@ -105,7 +106,7 @@ def _load(log: Log, states: dict[str, str]) -> tuple[list[float], list[float], i
     for name, bits in states.items():
         assert not log.is_loaded(name)
         begun, used = time.perf_counter(), time.thread_time()
-        log.new_decision(log.bandit(name), "cold")
+        log.new_decision(log.bandit(name), DecisionRequest("cold"))
         cpu.append(1e3 * (time.thread_time() - used))
         seconds.append(1e3 * (time.perf_counter() - begun))
         n_same += _bits(log.bandit(name)) == bits

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import Row
 from globalbandits.service.log import Log
+from globalbandits.service.log.append import DecisionRequest
 from globalbandits.service.log.identifiers import DecisionIds
 from globalbandits.service.log.replay import replay
 from globalbandits.service.stores import SQLiteStore, Store
@@ -119,7 +120,7 @@ def writer_pairs(path: Path, group: int) -> float:
     n_groups = N_PAIRS[group] // group
     begun = time.perf_counter()
     for number in range(n_groups):
-        asks = [log.new_decision(bandit, f"{number}-{k}") for k in range(group)]
+        asks = [log.new_decision(bandit, DecisionRequest(f"{number}-{k}")) for k in range(group)]
         made = [future.result().decision for future in log.writer.submit_all(asks)]
         tells = [log.new_reward(bandit, row.id, 0.2 + number % 10 / 100) for row in made]
         for future in log.writer.submit_all(tells):

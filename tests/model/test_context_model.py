@@ -84,6 +84,8 @@ def test_names_are_given_to_functions_as_they_are():
 @pytest.mark.parametrize("model", [FORMULA, TWO], ids=["one number", "two numbers"])
 def test_formulas_are_saved_and_loaded(model, tmp_path):
     model.save(tmp_path / "model.json")
+    assert gb.RewardModel.from_dict(FORMULA.to_dict()).contexts == FORMULA.contexts
+    assert FORMULA.parameters == ("theta",)
     again = gb.load_model(tmp_path / "model.json")
     assert again.to_dict() == model.to_dict()
     assert again.fingerprint == model.fingerprint

@@ -85,10 +85,6 @@ def test_decisions_are_replayed_exactly_across_changes_of_arms(log):
         ({"arms": [0.4, -1.0]}, "arms"),
         ({"arms": [0.5], "incumbent": 0.4}, "incumbent must be an arm that is not withdrawn"),
         ({"arms": [0.8], "limits": [0.4, 0.6]}, "limits must leave an arm that is not withdrawn"),
-        (
-            {"model": {"mean": "theta*arm*context", "arms": ARMS, "contexts": {"a": 1.0}}},
-            "model must have no contexts in the service",
-        ),
     ],
 )
 def test_bad_changes_of_arms_change_nothing(log, change, message):

@@ -151,10 +151,10 @@ def test_only_what_can_be_taken_back_may_be():
 
 def test_counts_are_those_of_the_store():
     bandit = make()
-    bandit.set_shown({1: 3, 2: 1}, 2)
+    bandit.set_shown({(None, 1): 3, (None, 2): 1}, 2)
     bandit.count_shown(1)
     assert (bandit.shown, bandit.n_open) == ([0, 4, 1, 0, 0], 3)
-    bandit.set_shown({1: 2}, 0)  # the others were pruned
+    bandit.set_shown({(None, 1): 2}, 0)  # the others were pruned
     assert (bandit.shown, bandit.n_open) == ([0, 2, 0, 0, 0], 0)
 
 

@@ -14,6 +14,7 @@ from globalbandits.errors import (
     UnknownError,
 )
 from globalbandits.service.log import Log
+from globalbandits.service.log.append import DecisionRequest
 from globalbandits.service.log.clock import Clock, as_text
 from globalbandits.service.log.replay import replay
 from globalbandits.service.log.retention import prune_online
@@ -91,7 +92,10 @@ def test_ten_thousand_retries_have_one_effect(log):
     decided, told = [], []
 
     def retry():
-        mine = [log.submit_decide(log.bandit("shop"), "order") for _ in range(1_250)]
+        mine = [
+            log.writer.submit(log.new_decision(log.bandit("shop"), DecisionRequest("order")))
+            for _ in range(1_250)
+        ]
         decided.extend(future.result() for future in mine)
         id = decided[-1].decision.id
         mine = [log.submit_reward(log.bandit("shop"), id, 0.25) for _ in range(1_250)]
@@ -422,7 +426,7 @@ def test_one_that_cannot_be_stored_does_not_hold_up_the_others(log):
     ids = [log.decide("shop").decision.id for _ in range(3)]
     works = [log.new_reward(bandit, id, 0.5) for id in ids]
     works[1] = works[1]._replace(decision={"not": "an id"})
-    futures = log.writer.submit_all([*works, log.new_decision(bandit, "r")])
+    futures = log.writer.submit_all([*works, log.new_decision(bandit, DecisionRequest("r"))])
     assert futures[0].result().outcome == futures[2].result().outcome == "learned"
     assert futures[1].exception() is not None
     assert not futures[3].result().replayed
@@ -530,7 +534,9 @@ def test_pruning_while_the_log_is_in_use_makes_the_file_smaller(tmp_path):
     log.create("shop", WAGP)
     log.create("gone", WAGP)
     bandit, padding = log.bandit("shop"), "x" * 150
-    works = [log.new_decision(bandit, f"{padding}{number}") for number in range(3_000)]
+    works = [
+        log.new_decision(bandit, DecisionRequest(f"{padding}{number}")) for number in range(3_000)
+    ]
     rows = [future.result().decision for future in log.writer.submit_all(works)]
     works = [log.new_reward(bandit, row.id, 0.5) for row in rows]
     for future in log.writer.submit_all(works):

@@ -8,6 +8,7 @@ import pytest
 
 from globalbandits.errors import ConflictError, UnknownError
 from globalbandits.service.log import Log
+from globalbandits.service.log.append import DecisionRequest
 from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import comparable_state, replay
 from globalbandits.service.service import ServiceOptions
@@ -74,7 +75,8 @@ def test_work_for_a_bandit_that_has_left_memory(log):
     settle(log)
     assert left not in log.loaded()
     assert log.submit_reward(left, decision.id, 0.3).result().outcome == "learned"
-    assert log.submit_decide(left, "b").result().decision.version == 0  # from the older state
+    work = log.new_decision(left, DecisionRequest("b"))
+    assert log.writer.submit(work).result().decision.version == 0  # from the older state
     assert (log.bandit("shop-0").version, left.version) == (1, 0)
     report = replay(log.store, log.store.bandit(1), compiled=False)
     assert (report.agree, report.wrong) == (2, [])
@@ -132,7 +134,7 @@ def test_a_deleted_bandit_is_gone_and_its_name_is_free(log):
 def test_work_under_way_for_a_bandit_that_is_deleted(log):
     create(log, 2)
     bandit = log.bandit("shop-0")
-    decision = log.new_decision(bandit, "a")
+    decision = log.new_decision(bandit, DecisionRequest("a"))
     stored = log.decide("shop-0", "b").decision
     log.delete("shop-0")
     for work in (decision, log.new_reward(bandit, stored.id, 0.5)):

@@ -11,6 +11,7 @@ from globalbandits.service.log import Log
 from globalbandits.service.service import ServiceOptions
 from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving, talking
+from tests.service.test_contexts import SHOP as SEGMENTS
 from tests.service.worlds import MODEL, WAGP
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -183,6 +184,25 @@ def test_the_main_picture_after_a_refutation_and_remarks(page):
         page.goto(f"{url}/#/bandit/edge")
         page.locator("#now").get_by_text("30.0 is the highest arm on offer").wait_for()
         page.locator("#now").get_by_text("at the upper end of the domain").wait_for()
+
+
+def test_a_segment_is_chosen(page):
+    with serving(SQLiteStore(":memory:"), OPTIONS) as (service, url):
+        log = service.log
+        log.create("shop", SEGMENTS)
+        for number in range(20):
+            context = "weekend" if number % 4 == 0 else "weekday"
+            decision = log.decide("shop", str(number), context=context).decision
+            log.reward("shop", decision.id, float(number % 2))
+        page.goto(f"{url}/#/bandit/shop")
+        page.get_by_role("img", name=re.compile("^15 decisions")).wait_for()
+        page.locator("#latest th", has_text="segment").wait_for()
+        page.get_by_label("Segment").select_option("weekend")
+        page.get_by_role("img", name=re.compile("^5 decisions")).wait_for()
+        page.locator("#contenders").get_by_text("of 3 arms can be best").wait_for()
+        page.get_by_role("button", name="Decide").click()
+        page.get_by_text("(decision ").wait_for()
+        assert log.store.latest(1, 1)[0].context == "weekend"
 
 
 def test_names_are_texts(page):

@@ -4,6 +4,7 @@ import pytest
 
 from globalbandits.errors import StoreUnavailable
 from globalbandits.service.log import Log
+from globalbandits.service.log.append import DecisionRequest
 from globalbandits.service.log.replay import replay
 from globalbandits.service.log.sweeper import Sweeper
 from globalbandits.service.stores import SQLiteStore
@@ -73,7 +74,8 @@ def test_what_is_decided_while_the_clock_is_wrong_makes_no_defaults_either(log):
 
 
 def test_a_decision_that_was_stored_after_later_ones_is_not_forgotten(log):
-    slow = log.new_decision(log.bandit("shop"), "slow")  # another process made it, say
+    # Another process made it, say.
+    slow = log.new_decision(log.bandit("shop"), DecisionRequest("slow"))
     log.clock.pass_seconds(50)
     log.decide("shop")
     log.clock.pass_seconds(101)

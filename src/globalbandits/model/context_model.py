@@ -98,6 +98,7 @@ class ContextModel:
         self._cells = cells
         self._arms = arms
         self._contexts = dict(contexts)
+        self._places = {name: place for place, name in enumerate(self._contexts)}
         self._in_context = in_context
         self._models: dict[str, Any] = {}
         self._description = None if description is None else dict(description)
@@ -146,7 +147,7 @@ class ContextModel:
             known = ", ".join(repr(name) for name in self.contexts[:20])
             more = ", ..." if self.n_contexts > 20 else ""
             raise ModelError(f"context must be one of {known}{more}, got {show(context)}")
-        return self.contexts.index(context)
+        return self._places[context]
 
     def in_context(self, context: str) -> Any:
         """Return the model of one context alone, for analysis and pictures.
@@ -170,7 +171,7 @@ class ContextModel:
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the unknown numbers."""
-        found: tuple[str, ...] = self._cells.parameters
+        found: tuple[str, ...] = getattr(self._cells, "parameters", ("theta",))
         return found
 
     @property

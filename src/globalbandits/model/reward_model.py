@@ -315,13 +315,15 @@ class RewardModel:
         """
         from globalbandits.model.files import build_model
 
-        model = build_model(description)
-        if not isinstance(model, RewardModel):
+        model: Any = build_model(description)
+        # With contexts the description gives a `ContextModel`, as the constructor does.
+        if not isinstance(getattr(model, "cells", model), RewardModel):
             raise ModelError(
                 f"domain must be a pair (low, high), got {', '.join(model.parameters)}: "
                 "VectorModel.from_dict reads several named parameters"
             )
-        return model
+        found: RewardModel = model
+        return found
 
     def _build(
         self,

@@ -191,7 +191,8 @@ class VectorModel:
 
         model = build_model(description)
         rule = "have a domain of named parameters; RewardModel.from_dict reads one parameter"
-        require(isinstance(model, cls), "model", rule, model, ModelError)
+        several = isinstance(getattr(model, "cells", model), cls)
+        require(several, "model", rule, model, ModelError)
         return model  # type: ignore[return-value]
 
     def _probe(self) -> dict[str, FloatArray]:

@@ -236,6 +236,8 @@ class _Calls:
         request_id: str | None = None,
         *,
         unit: str | None = None,
+        context: str | None = None,
+        allowed: Iterable[str | float] | None = None,
         default: str | float | None = None,
     ) -> Call[DecisionOut]:
         """Make a decision. The same request id gives the same decision.
@@ -245,12 +247,13 @@ class _Calls:
             request_id: your id of the request; a random one by default.
             unit: who the decision is for, such as a visitor. With the setting ``sticky_seconds`` a
                 unit is shown the same arm for that time.
+            context: the name of the context, for a bandit with contexts.
+            allowed: the values of the arms that may be shown, such as those in stock; all by
+                default.
             default: the value to show if the service is unavailable. Such a decision has an empty
                 ``decision_id`` and no reward.
         """
-        body = {"request_id": request_id or _new_request_id()}
-        if unit is not None:
-            body["unit"] = unit
+        body = _decision_body(request_id, unit, context, allowed)
         fallback = None if default is None else _default_decision(name, default)
         path = _path("bandits", name, "decisions")
         return Call("POST", path, DecisionOut, body=body, fallback=fallback)
@@ -279,9 +282,17 @@ class _Calls:
         return Call("DELETE", path, RewardOut)
 
     @_Endpoint
-    def decide_many(self, items: Iterable[tuple[str, str | None]]) -> Call[list[DecisionAnswer]]:
-        """Make decisions for (bandit, request id) pairs, in one commit."""
-        wanted = [{"bandit": name, "request_id": id or _new_request_id()} for name, id in items]
+    def decide_many(
+        self, items: Iterable[tuple[str, str | None] | tuple[str, str | None, Mapping[str, Any]]]
+    ) -> Call[list[DecisionAnswer]]:
+        """Make decisions for (bandit, request id) pairs, in one commit.
+
+        A third item of a pair has what else `decide` takes: ``unit``, ``context`` and ``allowed``.
+        """
+        wanted = [
+            {"bandit": name} | _decision_body(id, **(rest[0] if rest else {}))
+            for name, id, *rest in items
+        ]
         return Call("POST", "/v1/decisions:batch", DecisionsOut, "items", {"items": wanted})
 
     @_Endpoint
@@ -294,13 +305,14 @@ class _Calls:
 
     @_Endpoint
     def import_rewards(
-        self, name: str, import_id: str, rewards: Iterable[tuple[Any, float]]
+        self, name: str, import_id: str, rewards: Iterable[tuple[Any, ...]]
     ) -> Call[ImportOut]:
         """Learn past rewards, as (arm's value, reward), before the bandit's first decision.
 
-        At most 1,000 in one call. Each call needs an id of its own, which makes it repeatable.
+        For a bandit with contexts the name of the context comes third. At most 1,000 in one call.
+        Each call needs an id of its own, which makes it repeatable.
         """
-        items = [{"value": value, "reward": reward} for value, reward in rewards]
+        items = [dict(zip(("value", "reward", "context"), row, strict=False)) for row in rewards]
         body = {"import_id": import_id, "items": items}
         return Call(
             "POST", _path("bandits", name, "rewards:import"), ImportOut, body=body, slow=True
@@ -313,14 +325,16 @@ class _Calls:
         return Call("GET", _path("decisions", decision_id) + query, PastOut, slow=why)
 
     @_Endpoint
-    def explanation(self, name: str) -> Call[ExplanationOut]:
-        """The explanation of the choice that the policy would make now."""
-        return Call("GET", _path("bandits", name, "explanation"), ExplanationOut)
+    def explanation(self, name: str, *, context: str | None = None) -> Call[ExplanationOut]:
+        """The explanation of the choice that the policy would make now, in a context if any."""
+        path = _path("bandits", name, "explanation") + _context_query(context)
+        return Call("GET", path, ExplanationOut)
 
     @_Endpoint
-    def weights(self, name: str) -> Call[WeightsOut]:
-        """The probability of each arm to be shown next."""
-        return Call("GET", _path("bandits", name, "weights"), WeightsOut)
+    def weights(self, name: str, *, context: str | None = None) -> Call[WeightsOut]:
+        """The probability of each arm to be shown next, in a context if any."""
+        path = _path("bandits", name, "weights") + _context_query(context)
+        return Call("GET", path, WeightsOut)
 
     @_Endpoint
     def evidence(self, name: str) -> Call[EvidenceOut | None]:
@@ -380,13 +394,18 @@ class Client(_Calls):
         request_id: str | None = None,
         *,
         unit: str | None = None,
+        context: str | None = None,
+        allowed: Iterable[str | float] | None = None,
         default: str | float | None = None,
     ) -> Iterator["OpenDecision"]:
         """Make a decision whose reward is sent when the block ends without an error.
 
         The reward of a default arm, shown while the service was unavailable, is not sent.
         """
-        opened = OpenDecision(self.decide(name, request_id, unit=unit, default=default))
+        decided = self.decide(
+            name, request_id, unit=unit, context=context, allowed=allowed, default=default
+        )
+        opened = OpenDecision(decided)
         yield opened
         if opened.sent is not None and opened.id:
             self.reward(name, opened.id, opened.sent)
@@ -442,13 +461,18 @@ class AsyncClient(_Calls):
         request_id: str | None = None,
         *,
         unit: str | None = None,
+        context: str | None = None,
+        allowed: Iterable[str | float] | None = None,
         default: str | float | None = None,
     ) -> AsyncIterator["OpenDecision"]:
         """Make a decision whose reward is sent when the block ends without an error.
 
         The reward of a default arm, shown while the service was unavailable, is not sent.
         """
-        opened = OpenDecision(await self.decide(name, request_id, unit=unit, default=default))
+        decided = await self.decide(
+            name, request_id, unit=unit, context=context, allowed=allowed, default=default
+        )
+        opened = OpenDecision(decided)
         yield opened
         if opened.sent is not None and opened.id:
             await self.reward(name, opened.id, opened.sent)
@@ -548,6 +572,22 @@ def pause_seconds(n_failed: int, retry_after: str | None) -> float:
 
 def _path(*parts: str) -> str:
     return "/".join(["/v1", *(quote(part, safe="") for part in parts)])
+
+
+def _context_query(context: str | None) -> str:
+    return "" if context is None else f"?{urlencode({'context': context})}"
+
+
+def _decision_body(
+    request_id: str | None,
+    unit: str | None = None,
+    context: str | None = None,
+    allowed: Iterable[str | float] | None = None,
+) -> dict[str, Any]:
+    """The body of a request for a decision."""
+    given = {"unit": unit, "context": context, "allowed": None if allowed is None else [*allowed]}
+    body = {key: value for key, value in given.items() if value is not None}
+    return {"request_id": request_id or _new_request_id()} | body
 
 
 def _default_decision(name: str, value: str | float) -> DecisionOut:

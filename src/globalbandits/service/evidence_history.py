@@ -70,7 +70,9 @@ class EvidenceHistory:
         id = bandit.row.id
         self._started_at[id] = self._now()
         rows = self._store.events(id, 0, version)
-        events = [(row.kind, row.arm, row.value, row.n_rewards) for row in rows]
+        events = [
+            (row.kind, bandit.cell(row.arm, row.context), row.value, row.n_rewards) for row in rows
+        ]
         if len(events) != version:
             # The first events were pruned.
             self._add_reading(bandit, self._points[id])
@@ -133,16 +135,16 @@ def trace(
 
     Args:
         model: the model as JSON.
-        events: kind, arm, value and count of all events, from the first.
+        events: kind, arm (a cell, with contexts), value and count of all events, from the first.
         known: versions to skip, because their evidence is already known.
     """
     from globalbandits._plain_data import plain
     from globalbandits._rewards import as_summary
     from globalbandits.evidence import Evidence
     from globalbandits.model import VectorModel
-    from globalbandits.service.log.settings import build_model
+    from globalbandits.service.log.settings import build_model, cells_of
 
-    evidence = Evidence(build_model(model))
+    evidence = Evidence(cells_of(build_model(model)))
     wanted = set(marks(len(events))) - set(known)
     found = {}
     low, high = evidence.model.reward_range

@@ -21,6 +21,7 @@ from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.settings import arm_index, canonical_json
 
 READING_SECONDS = 5.0  # between two readings of a bandit
+_MAX_CONTEXTS = 20  # whose contenders are computed
 _LOGGER = logging.getLogger("globalbandits.service")
 
 
@@ -152,7 +153,9 @@ def _end_with_parent() -> None:
 def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dict[str, Any]:
     """The statements of a learner's evidence as JSON values.
 
-    Several unknown numbers have a region instead of an interval, and no search for drift.
+    Several unknown numbers have a region instead of an interval, and no search for drift. With
+    contexts, contenders are those of each of the first contexts, by name, and there are no
+    earnings.
 
     Args:
         model: the model as JSON.
@@ -161,19 +164,28 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
     """
     from globalbandits.evidence import Evidence
     from globalbandits.evidence.evidence import decode_statistics
-    from globalbandits.model import VectorModel
-    from globalbandits.service.log.settings import build_model
+    from globalbandits.model import ContextModel, VectorModel
+    from globalbandits.service.log.settings import build_model, cells_of
     from globalbandits.statistics import no_statistics
 
-    built = build_model(model)
-    stats = decode_statistics(state["statistics"], no_statistics(built.n_arms))
-    evidence = Evidence.restore(built, state["evidence"], statistics=stats)
+    built: Any = build_model(model)
+    cells = cells_of(built)
+    stats = decode_statistics(state["statistics"], no_statistics(cells.n_arms))
+    evidence = Evidence.restore(cells, state["evidence"], statistics=stats)
     against = evidence.against_model()
-    found = {} if incumbent is None else {"earnings": _statement(evidence.earnings(incumbent))}
-    found["model"] = _statement(against) | {"refuted": bool(against.refuted())}
-    found["contenders"] = _statement(evidence.contenders())
+    found: dict[str, Any] = {"model": _statement(against) | {"refuted": bool(against.refuted())}}
+    if isinstance(built, ContextModel):
+        found["contenders"] = {}
+        for place, name in enumerate(built.contexts[:_MAX_CONTEXTS]):
+            rows = slice(place * built.n_arms, (place + 1) * built.n_arms)
+            left = evidence.contenders(ranked=built.in_context(name), rows=rows)
+            found["contenders"][name] = _statement(left)
+    else:
+        found["contenders"] = _statement(evidence.contenders())
+        if incumbent is not None:
+            found["earnings"] = _statement(evidence.earnings(incumbent))
     found["observed_bounds"] = evidence.observed_bounds().tolist()
-    if isinstance(built, VectorModel):
+    if isinstance(cells, VectorModel):
         return found | {"region": _statement(evidence.region())}
     drift = evidence.drift()
     return found | {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from globalbandits.errors import GlobalBanditsError, StoreUnavailable, UnknownError
+from globalbandits.errors import GlobalBanditsError, StoreError, StoreUnavailable
 from globalbandits.service.bandit_watch import Watch
 from globalbandits.service.evidence_history import EvidenceHistory
 from globalbandits.service.log import MAX_LOADED, OPEN_SECONDS, Log
@@ -170,7 +170,8 @@ class Service:
     async def store_all(self, works: Sequence[NewDecision | NewEvent | Change]) -> list[Any]:
         """Store decisions and events in one commit, changes in their own; return the results.
 
-        The result of work for a bandit that was deleted meanwhile is an `UnknownError`.
+        The result of work that was refused, such as that of a bandit that was deleted meanwhile, is
+        its error.
         """
         assert self._loop is not None
         if not works:
@@ -178,7 +179,8 @@ class Service:
         futures: Any = self.log.writer.submit_all(works, self._loop.create_future)
         answers: list[Any] = await asyncio.gather(*futures, return_exceptions=True)
         for answer in answers:
-            if isinstance(answer, BaseException) and not isinstance(answer, UnknownError):
+            refused = isinstance(answer, GlobalBanditsError) and not isinstance(answer, StoreError)
+            if isinstance(answer, BaseException) and not refused:
                 raise answer
         return answers
 

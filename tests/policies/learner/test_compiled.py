@@ -60,6 +60,29 @@ def test_compiled_and_plain_learners_are_the_same(policy):
     assert plain.interval() == quick.interval()
 
 
+def test_choices_among_some_arms_are_compiled_and_the_same():
+    shop = gb.RewardModel(
+        "expit(2 + context - arm*theta)",
+        [1.0, 2.0, 3.0],
+        (0.5, 3.0),
+        contexts={"weekday": 0.0, "weekend": 1.0},
+    )
+    plays = []
+    for compiled in (False, True):
+        learner = gb.Learner(gb.ThompsonSampling(), shop, seed=3, compiled=compiled)
+        made = []
+        for number in range(30):
+            context = shop.contexts[number % 2]
+            allowed = None if number % 3 else [0, 2]
+            arm = learner.select(context=context, allowed=allowed)
+            learner.update(arm, float(number % 4 == 0), context=context)
+            made.append(arm)
+        chances = learner.probabilities(context="weekend", allowed=[0, 1], draws=50)
+        plays.append((made, chances.values.tolist()))
+        assert (learner._calls._choose_among is not None) is compiled
+    assert plays[0] == plays[1]
+
+
 def test_what_compiled_may_be():
     with pytest.raises(PolicyError, match="compiled must be True, False or None, got 1"):
         Learner(WAGP(), model_of("pricing"), compiled=1)

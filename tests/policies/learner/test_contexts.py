@@ -182,8 +182,8 @@ def test_bad_withdrawals_are_refused():
     with pytest.raises(gb.PolicyError, match="withdraw must leave an arm to play"):
         learner.with_model(withdraw=[0.5, 0.6, 0.9])
     gone = learner.with_model(withdraw=[0.9])
-    with pytest.raises(gb.RewardError, match=r"arm that is not withdrawn, which \[2\] are"):
-        gone.select(allowed=[2])
+    with pytest.raises(gb.RewardError, match=r"no withdrawn arm, which \[2\] are"):
+        gone.select(allowed=[1, 2])
     with pytest.raises(gb.StateError, match=r"model must keep the arms that have rewards"):
         learner.with_model(gb.demand.linear_power([0.5, 0.6]))
     broken = gone.state() | {"withdrawn": [7]}
@@ -223,10 +223,9 @@ def test_a_new_best_price_costs_little(policy):
     assert np.mean(losses) <= 2.0
 
 
-def test_policies_with_limits_refuse_contexts():
-    for policy in (gb.Limited(gb.WAGP()), gb.Hold(gb.WAGP(), every=5)):
-        with pytest.raises(gb.PolicyError, match="model must have no contexts for"):
-            gb.Learner(policy, MODEL, seed=1)
+def test_limits_of_one_sequence_of_arms_refuse_contexts():
+    with pytest.raises(gb.PolicyError, match="model must have no contexts for Limited"):
+        gb.Learner(gb.Limited(gb.WAGP()), MODEL, seed=1)
 
 
 def test_a_fixed_arm_is_the_same_in_every_context():

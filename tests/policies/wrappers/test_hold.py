@@ -120,6 +120,61 @@ def test_saved_forgotten_and_moved_to_other_arms():
         gb.Learner.restore(policy, MODEL, state)
 
 
+SEGMENTS = gb.RewardModel(
+    "expit(2 + context - arm*theta)",
+    [1.0, 2.0, 3.0],
+    (0.5, 3.0),
+    contexts={"weekday": 0.0, "weekend": 1.0},
+    value="arm * mean",
+)
+
+
+def test_each_context_holds_an_arm_of_its_own():
+    policy = gb.Hold(gb.ThompsonSampling(), every=5)
+    learner, rng = gb.Learner(policy, SEGMENTS, seed=1, compiled=False), np.random.default_rng(0)
+    played = {name: [] for name in SEGMENTS.contexts}
+    for _ in range(100):
+        name = SEGMENTS.contexts[int(rng.random() < 0.3)]
+        arm = learner.select(context=name)
+        learner.update(arm, float(rng.random() < 0.4), context=name)
+        played[name].append(arm)
+    for arms in played.values():
+        periods = [set(arms[start : start + 5]) for start in range(0, len(arms), 5)]
+        assert all(len(period) == 1 for period in periods)
+        assert len(set.union(*periods)) > 1
+    details = learner.explain(context="weekend").details
+    assert details["held"] == [arms[-1] for arms in played.values()]
+    assert details["decisions"] == [len(arms) for arms in played.values()]
+    # An arm that cannot be played is left, in its context only.
+    held = played["weekday"][-1]
+    other = learner.select(context="weekday", allowed=[arm for arm in range(3) if arm != held])
+    assert other != held
+    assert learner.explain(context="weekend").details["held"] == [other, played["weekend"][-1]]
+    # Saved, with another arm, and with a state that cannot be.
+    state = json.loads(json.dumps(learner.state()))
+    again = gb.Learner.restore(policy, SEGMENTS, state, compiled=False)
+    assert again.explain(context="weekday").details == learner.explain(context="weekday").details
+    description = SEGMENTS.to_dict() | {"arms": [0.5, 1.0, 2.0, 3.0]}
+    grown = learner.with_model(gb.RewardModel.from_dict(description))
+    found = grown.explain(context="weekday").details
+    assert found["held"] == [arm + 1 for arm in learner.explain(context="weekday").details["held"]]
+    state["kept"]["arm"] = state["kept"]["arm"][::-1]
+    with pytest.raises(gb.StateError, match="kept must be fields"):
+        gb.Learner.restore(policy, SEGMENTS, state)
+
+
+def test_markdowns_and_starts_are_of_a_context():
+    policy = gb.Hold(gb.UCB1(), only_down=True)
+    learner, rng = gb.Learner(policy, SEGMENTS, seed=1, compiled=False), np.random.default_rng(1)
+    for name in SEGMENTS.contexts:
+        arms = []
+        for _ in range(20):
+            arms.append(learner.select(context=name))
+            learner.update(arms[-1], float(rng.random() < 0.4), context=name)
+        assert arms[0] == 2
+        assert (np.diff(arms) <= 0).all()
+
+
 def test_compiled_and_plain_simulations_give_the_same_bits():
     policies = [gb.Hold(gb.WAGP(), every=8, most_changes=4, start=3)]
     options = {"runs": 2, "batch": 1}

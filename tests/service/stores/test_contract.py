@@ -90,7 +90,7 @@ def test_the_first_decision_of_a_request_stays(store):
     assert store.decision_of_request(1, "s") is None
     assert store.decision("b") is None
     assert [row.id for row in store.decisions(1)] == ["a", "c", "d"]
-    assert store.shown_counts(1) == {2: 3}
+    assert store.shown_counts(1) == {(None, 2): 3}
 
 
 def test_the_latest_decisions_come_first(store):

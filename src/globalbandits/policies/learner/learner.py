@@ -147,11 +147,15 @@ class Learner:
 
     def _set_compiled(self, compiled: bool | None) -> None:
         """Set up the calls of the rules. Repeat this after replacing a part of the learner."""
-        soft_counts = self._evidence.soft_counts
-        live = Live(self._setup, self._stats, self._state, self._rng, soft_counts, self._state)
-        self._calls = Calls(self._policy, live, self._evidence, compiled)
+        self._calls = self._new_calls(self._rng, compiled)
         # Those of `probabilities`, made when they are first needed.
         self._draw_calls: Calls | None = None
+
+    def _new_calls(self, rng: np.random.Generator, compiled: bool | None) -> "Calls":
+        soft_counts = self._evidence.soft_counts
+        live = Live(self._setup, self._stats, self._state, rng, soft_counts, self._state)
+        always_masked = self._model.n_arms < self._cells.n_arms
+        return Calls(self._policy, live, self._evidence, compiled, always_masked)
 
     def __repr__(self) -> str:
         """The policy, the numbers of arms and observations, and the estimate."""
@@ -189,7 +193,8 @@ class Learner:
         Args:
             context: the name of the present context, for a model with contexts.
             allowed: the arms that may be played this time, by index. The policy chooses the best
-                of them. Its limits apply as well. Withdrawn arms are never played.
+                of them. Its limits apply as well. Withdrawn arms are never played, and must not be
+                among them.
             rng: a generator to draw from instead of the learner's own.
             record: False if the decision is counted later, by `decide`.
 
@@ -228,21 +233,20 @@ class Learner:
         n_arms = self._model.n_arms
         arms = list(range(n_arms)) if allowed is None else as_allowed(allowed, n_arms)
         left = [arm for arm in arms if arm not in self._withdrawn]
-        rule = f"have an arm that is not withdrawn, which {sorted(self._withdrawn)} are"
-        require(len(left) > 0, "allowed", rule, arms, RewardError)
+        rule = f"have no withdrawn arm, which {sorted(self._withdrawn)} are"
+        require(allowed is None or len(left) == len(arms), "allowed", rule, arms, RewardError)
         return None if len(left) == self._cells.n_arms else first + np.array(left)
 
     def _choose(self, rng: Any, offered: IntArray | None) -> int:
         """Return the arm to play next, drawn from ``rng``, or from the learner's own generator."""
         parts = self._setup, self._stats, self._state
         if offered is not None:
-            # Compiled code has no call of this rule.
-            choose = require_masks(self._policy, self._rules)
-            arm = int(choose(*parts, offered, self._rng if rng is None else rng))
-        elif rng is None:
-            arm = self._calls.choose()
+            require_masks(self._policy, self._rules)
+        if rng is None:
+            arm = self._calls.choose(offered)
         else:
-            arm = int(self._rules.select(*parts, rng))
+            # Compiled code draws from the learner's own generator only.
+            arm = choose_plainly(self._rules, *parts, offered, rng)
         if arm < 0:
             why = self._policy.no_arm(*parts)
             raise PolicyError(f"{self._policy.label} allows no arm now: {why}")
@@ -320,16 +324,13 @@ class Learner:
         seed = 0 if rng is None else int(rng.integers(2**63))
         fresh = generator(Stream.PROBABILITIES, seed)
         if offered is not None:
-            chosen = [self._choose(fresh, offered) for _ in range(draws)]
-        else:
-            if self._draw_calls is None:
-                # The same rules on the same arrays, with a generator of their own.
-                soft_counts = self._evidence.soft_counts
-                live = Live(self._setup, self._stats, self._state, fresh, soft_counts, self._state)
-                known = self._calls.compiled if self._calls.is_compiled else False
-                self._draw_calls = Calls(self._policy, live, self._evidence, known)
-            self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
-            chosen = [self._draw_calls.choose() for _ in range(draws)]
+            require_masks(self._policy, self._rules)
+        if self._draw_calls is None:
+            # The same rules on the same arrays, with a generator of their own.
+            known = self._calls.compiled if self._calls.is_compiled else False
+            self._draw_calls = self._new_calls(fresh, known)
+        self._draw_calls.rng.bit_generator.state = fresh.bit_generator.state
+        chosen = [self._draw_calls.choose(offered) for _ in range(draws)]
         return np.bincount(chosen, minlength=self._cells.n_arms) / draws
 
     def decide(self, arm: int, *, context: str | None = None) -> None:
@@ -1029,6 +1030,49 @@ def live_loop(rules: Rules) -> Callable[[Live, int, float], int]:
     return live
 
 
+class LiveMask(NamedTuple):
+    """The arrays that a choice among some arms reads."""
+
+    setup: Setup
+    stats: Statistics
+    state: State
+    rng: np.random.Generator
+    offered: IntArray  # (n_arms,) those that can be played, at the start
+
+
+@cache
+def masked_choice(rules: Rules) -> Callable[[LiveMask, int], int]:
+    """Return the choice among some arms. It has code of its own, for those who need it."""
+    select_among = rules.select_among
+    assert select_among is not None
+
+    def choose(mask: LiveMask, n_offered: int) -> int:
+        """Choose among the first arms of ``offered``."""
+        offered = mask.offered[:n_offered]
+        return int(select_among(mask.setup, mask.stats, mask.state, offered, mask.rng))
+
+    return choose
+
+
+def choose_plainly(
+    rules: Rules,
+    setup: Setup,
+    stats: Statistics,
+    state: State,
+    offered: IntArray | None,
+    rng: np.random.Generator,
+) -> int:
+    """Return the choice of the rules in plain Python; among all arms if ``offered`` is None."""
+    if offered is None:
+        return int(rules.select(setup, stats, state, rng))
+    assert rules.select_among is not None
+    return int(rules.select_among(setup, stats, state, offered, rng))
+
+
+def _choose_none(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
+    return -1
+
+
 def _fits_on_schedule(rules: Rules) -> bool:
     """Whether a state may be a fit to fewer rewards than the statistics have."""
     return rules.rebuild is not None and rules.resume is not None
@@ -1047,10 +1091,17 @@ class Calls:
         evidence: the evidence, which shares the histogram and the statistics of ``live``.
         compiled: True compiles now, False uses plain Python, None uses compiled code if it is in
             memory or on disk.
+        always_masked: whether all choices are among some of the arms, those of a context. Then
+            `Rules.select` is not compiled.
     """
 
     def __init__(
-        self, policy: Policy, live: Live, evidence: Evidence, compiled: bool | None
+        self,
+        policy: Policy,
+        live: Live,
+        evidence: Evidence,
+        compiled: bool | None,
+        always_masked: bool,
     ) -> None:
         wanted = compiled is None or isinstance(compiled, bool)
         require(wanted, "compiled", "be True, False or None", compiled, PolicyError)
@@ -1059,17 +1110,27 @@ class Calls:
         self._evidence = evidence
         self._name = type(policy).__name__
         self._rules = policy.rules_of(live.setup)
+        self._always_masked = always_masked
         self._call: Callable[[int, float], int] | None = None  # None in plain Python
+        # The choice among some arms, bound when it is first needed; None in plain Python.
+        self._offered: IntArray | None = None
+        self._choose_among: Callable[[int], int] | None = None
         self._latest_version = -1
         self._bind()
 
     def _bind(self) -> None:
-        loop = live_loop(self._rules)
+        rules = self._rules
+        if self._always_masked:
+            rules = rules._replace(select=_choose_none)
+        self._call = self._bound(live_loop(rules), self._live, CHOOSE, 0.0)
+
+    def _bound(self, loop: Callable[..., Any], data: Any, *example: Any) -> Any:
+        """Return a compiled loop with its data; None in plain Python."""
         if self.compiled is None:
-            self._call = Engine().bind_known(loop, (self._live,), CHOOSE, 0.0)
-        elif self.compiled:
-            data = (self._live,)
-            self._call = Engine().bind(loop, self._name, data, CHOOSE, 0.0, keeps_lock=True)
+            return Engine().bind_known(loop, (data,), *example)
+        if self.compiled:
+            return Engine().bind(loop, self._name, (data,), *example, keeps_lock=True)
+        return None
 
     @property
     def is_compiled(self) -> bool:
@@ -1081,12 +1142,20 @@ class Calls:
         """The generator that `choose` draws from."""
         return self._live.rng
 
-    def choose(self) -> int:
-        """Return the arm to play next."""
-        if self._call is not None:
+    def choose(self, offered: IntArray | None = None) -> int:
+        """Return the arm to play next, among all or some of the arms."""
+        if offered is None and self._call is not None:
             return self._call(CHOOSE, 0.0)
         setup, stats, state, rng, *_ = self._live
-        return int(self._rules.select(setup, stats, state, rng))
+        if offered is not None:
+            if self._offered is None:
+                self._offered = np.zeros(len(stats.counts), np.int64)
+                mask = LiveMask(setup, stats, state, rng, self._offered)
+                self._choose_among = self._bound(masked_choice(self._rules), mask, 1)
+            if self._choose_among is not None:
+                self._offered[: len(offered)] = offered
+                return self._choose_among(len(offered))
+        return choose_plainly(self._rules, setup, stats, state, offered, rng)
 
     def learn(self, arm: int, unit: float) -> None:
         """Learn a reward on the unit scale."""

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from globalbandits.evidence.stop_rules import (
     is_too_high,
     weigh,
 )
+from globalbandits.model import ContextModel
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.policies.shared.grid import (
     as_cells,
@@ -40,10 +41,6 @@ from globalbandits.policies.shared.prior_points import (
     probability_weights,
 )
 from globalbandits.statistics import no_statistics
-
-if TYPE_CHECKING:
-    from globalbandits.model import AnyModel
-
 
 # A rule that continues after this number of largest rewards, and no others, cannot stop a run.
 _WORST_REWARDS = 36
@@ -158,8 +155,16 @@ class StopWhen:
             return marginals
         return as_prior(prior, self.prior_sd, self.prior_variance)
 
-    def setup(self, model: "AnyModel") -> Stop:
-        """Return the rule on a grid of the model's parameters."""
+    def setup(self, model: Any) -> Stop:
+        """Return the rule on a grid of the model's parameters.
+
+        With contexts only ``decisions`` is allowed: the other rules are about one sequence of arms.
+        """
+        if isinstance(model, ContextModel):
+            rule = "have decisions alone for a model with contexts"
+            alone = StopWhen(decisions=self.decisions or 1)
+            require(self == alone, "StopWhen", rule, self, PolicyError)
+            model = model.cells
         rule = f"be at most {model.n_arms - 1}, the last arm"
         require(self.arm < model.n_arms, "arm", rule, self.arm, PolicyError)
         low, high = model.reward_range

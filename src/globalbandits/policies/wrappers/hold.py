@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import IntArray
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
-from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
+from globalbandits.policies.base import Policy, Rules, register
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.wrappers.inner_policy import (
     WrapperPolicy,
     as_policy,
     moved_twice,
+    passed_on,
     resume_inside,
 )
 from globalbandits.statistics import Statistics
@@ -50,27 +51,28 @@ class Setup(NamedTuple):
 
 
 class State(NamedTuple):
-    """The inner policy's state, the arm that is held, and the decisions so far."""
+    """The inner policy's state; for each context the arm that is held and the decisions so far."""
 
     inner: Any
-    arm: IntArray  # (1,) -1 before the first decision
-    decided: IntArray  # (1,)
-    changes: IntArray  # (1,)
+    arm: IntArray  # (n_contexts,) -1 before the first decision; with contexts a cell
+    decided: IntArray  # (n_contexts,)
+    changes: IntArray  # (n_contexts,)
 
 
 @cache
 def hold(inner: Rules) -> Rules:
     """Hold the choices of a policy's rules."""
-    inner_select, inner_update, inner_estimate = inner.select, inner.update, inner.estimate
+    inner_select, inner_update = inner.select, inner.update
     inner_rebuild, inner_among = inner.rebuild, inner.select_among
 
     def init(setup: Setup) -> State:
         """No decision yet."""
+        n_contexts = setup.tables.n_contexts
         return State(
             inner=inner.init(setup.inner),
-            arm=np.full(1, -1, np.int64),
-            decided=np.zeros(1, np.int64),
-            changes=np.zeros(1, np.int64),
+            arm=np.full(n_contexts, -1, np.int64),
+            decided=np.zeros(n_contexts, np.int64),
+            changes=np.zeros(n_contexts, np.int64),
         )
 
     def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
@@ -78,7 +80,7 @@ def hold(inner: Rules) -> Rules:
         here = int(state.arm[0])
         if here < 0 and setup.start >= 0:
             return setup.start
-        if not may_change(setup, state):
+        if not may_change(setup, state, 0):
             return here
         wanted = int(inner_select(setup.inner, stats, state.inner, rng))
         return here if setup.only_down and 0 <= here < wanted else wanted
@@ -91,13 +93,16 @@ def hold(inner: Rules) -> Rules:
         rng: np.random.Generator,
     ) -> int:
         """Choose as `select` does; if the arm that is held is not offered, change it."""
-        here = int(state.arm[0])
-        kept = setup.start if here < 0 else here
+        context = context_of(setup, offered[0])
+        here = int(state.arm[context])
+        kept = here
+        if here < 0 and setup.start >= 0:
+            kept = context * (setup.tables.n_arms // setup.tables.n_contexts) + setup.start
         lower = -1
         for i in range(offered.shape[0]):
             if offered[i] <= here:
                 lower = int(offered[i])
-            if offered[i] == kept and (here < 0 or not may_change(setup, state)):
+            if offered[i] == kept and (here < 0 or not may_change(setup, state, context)):
                 return kept
         wanted = int(inner_among(setup.inner, stats, state.inner, offered, rng))  # type: ignore[misc]
         # Without a lower arm that is offered, a higher one must follow.
@@ -105,18 +110,15 @@ def hold(inner: Rules) -> Rules:
 
     def decide(setup: Setup, stats: Statistics, state: State, arm: int) -> None:
         """Count a decision, and a change if it is for another arm."""
-        if state.arm[0] != arm:
-            state.changes[0] += 1 if state.arm[0] >= 0 else 0
-            state.arm[0] = arm
-        state.decided[0] += 1
+        context = context_of(setup, arm)
+        if state.arm[context] != arm:
+            state.changes[context] += 1 if state.arm[context] >= 0 else 0
+            state.arm[context] = arm
+        state.decided[context] += 1
 
     def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
         """Update the inner policy."""
         inner_update(setup.inner, stats, state.inner, arm, reward)
-
-    def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-        """The inner policy's estimate."""
-        return inner_estimate(setup.inner, stats, state.inner)
 
     def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
         """Rebuild the inner policy. Decisions do not follow from rewards, and stay."""
@@ -126,36 +128,27 @@ def hold(inner: Rules) -> Rules:
         """Check and complete a saved state."""
         return is_possible(setup, state) and resume_inside(inner, setup.inner, stats, state.inner)
 
-    def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
-        """The inner policy's estimates of several numbers."""
-        assert inner.numbers is not None
-        return inner.numbers(setup.inner, stats, state.inner)
-
-    def pend(
-        setup: Setup, stats: Statistics, state: State, arms: IntArray, weights: FloatArray
-    ) -> None:
-        """Replace the outcomes that the inner policy awaits."""
-        assert inner.pend is not None
-        inner.pend(setup.inner, stats, state.inner, arms, weights)
-
     return Rules(
         init,
         select,
         update,
-        estimate,
         rebuild=None if inner_rebuild is None else rebuild,
         kept=State._fields,
         resume=resume,
         decide=decide,
-        numbers=None if inner.numbers is None else numbers,
         select_among=None if inner_among is None else select_among,
-        pend=None if inner.pend is None else pend,
+        **passed_on(inner),
     )
 
 
-def may_change(setup: Setup, state: State) -> bool:
-    """Whether the next decision may be for another arm."""
-    decided, changes = state.decided[0], state.changes[0]
+def context_of(setup: Setup, arm: int) -> int:
+    """Return the context of an arm, 0 for a model without contexts."""
+    return int(arm * setup.tables.n_contexts // setup.tables.n_arms)
+
+
+def may_change(setup: Setup, state: State, context: int) -> bool:
+    """Whether the next decision in a context may be for another arm."""
+    decided, changes = state.decided[context], state.changes[context]
     if decided == 0:
         return True
     if changes >= setup.most_changes or decided % setup.every != 0:
@@ -168,10 +161,16 @@ def may_change(setup: Setup, state: State) -> bool:
 
 def is_possible(setup: Setup, state: State) -> bool:
     """Whether a learner can have these numbers."""
-    arm, decided, changes = int(state.arm[0]), int(state.decided[0]), int(state.changes[0])
-    if decided == 0:
-        return arm == -1 and changes == 0
-    return 0 <= arm < setup.tables.n_arms and 0 <= changes < decided
+    for context in range(setup.tables.n_contexts):
+        arm, decided, changes = (int(field[context]) for field in state[1:])
+        if decided == 0:
+            possible = arm == -1 and changes == 0
+        else:
+            inside = 0 <= arm < setup.tables.n_arms and context_of(setup, arm) == context
+            possible = inside and 0 <= changes < decided
+        if not possible:
+            return False
+    return True
 
 
 _WAGP = WAGP()
@@ -185,7 +184,8 @@ class Hold(WrapperPolicy):
     A learner counts each `select` as a decision. Rewards are learned as they come, by the inner
     policy. A learner can forget and be merged if the inner policy can; the arm that is held stays.
     If that arm cannot be played (``select(allowed=...)``), the inner policy chooses another one,
-    which counts as a change.
+    which counts as a change. With contexts, each one holds an arm of its own and counts its own
+    decisions and changes.
 
     Args:
         inner: the policy whose choices are held; may be given by position. It must not count
@@ -239,12 +239,14 @@ class Hold(WrapperPolicy):
 
     def setup(self, model: "AnyModel") -> Setup:
         """Return the inner policy's setup, and the periods."""
-        require_no_contexts(model, "Hold")
-        last, start = model.n_arms - 1, self.start
+        n_contexts = model.tables.n_contexts
+        last, start = model.n_arms // n_contexts - 1, self.start
         rule = f"be at most {last}, the last arm"
         require(start is None or start <= last, "start", rule, start, PolicyError)
         if self.only_down:
-            arms = list(model.arms)
+            arms = list(model.arms)[: last + 1]
+            if n_contexts > 1:
+                arms = [arm for _, arm in arms]
             numbers = all(isinstance(arm, int | float | np.number) for arm in arms)
             rising = numbers and all(np.diff(np.array(arms, np.float64)) > 0.0)
             rule = "be numbers in increasing order for only_down"
@@ -264,19 +266,21 @@ class Hold(WrapperPolicy):
     def carry_over(
         self, setup: Any, state: Any, kept: Mapping[str, Any], rows: list[int | None]
     ) -> None:
-        """Keep the arm that is held, and the counts, under a model with other arms."""
-        arm = int(np.asarray(kept["arm"]).item())
-        if arm in rows:
-            state.arm[0] = rows.index(arm)
-            state.decided[0] = int(np.asarray(kept["decided"]).item())
-            state.changes[0] = int(np.asarray(kept["changes"]).item())
+        """Keep the arms that are held, and the counts, under a model with other arms."""
+        columns = (np.ravel(kept[name]).tolist() for name in ("arm", "decided", "changes"))
+        for arm, decided, changes in zip(*columns, strict=True):
+            if arm in rows:
+                here = rows.index(arm)
+                context = context_of(setup, here)
+                state.arm[context], state.decided[context] = here, decided
+                state.changes[context] = changes
 
     def _may_follow(self, setup: Setup, state: State) -> list[int]:
         """Return the arms that the next decision may be for, if all can be played."""
         here = int(state.arm[0])
         if here < 0 and setup.start >= 0:
             return [setup.start]
-        if not may_change(setup, state):
+        if not may_change(setup, state, 0):
             return [here]
         top = here if setup.only_down and here >= 0 else setup.tables.n_arms - 1
         return list(range(top + 1))
@@ -298,7 +302,7 @@ class Hold(WrapperPolicy):
             return f"the first decision is for arm {setup.start}"
         if changes >= setup.most_changes:
             return f"arm {here} is held, because all {changes} change(s) are used"
-        if may_change(setup, state):
+        if may_change(setup, state, 0):
             return f"only arms below arm {here} may follow"
         return (
             f"arm {here} is held until decision {self._next(setup, state)}, this is {decided + 1}"
@@ -313,7 +317,16 @@ class Hold(WrapperPolicy):
         return -(-earliest // every) * every + 1
 
     def details(self, setup: Setup, stats: Statistics, state: State) -> dict[str, Any]:
-        """Return the arm that is held, the decisions and changes so far, and the inner details."""
+        """Return the arm that is held, the decisions and changes so far, and the inner details.
+
+        With contexts there is a number for each of them.
+        """
+        if setup.tables.n_contexts > 1:
+            n_arms = setup.tables.n_arms // setup.tables.n_contexts
+            arms = [None if arm < 0 else arm % n_arms for arm in state.arm.tolist()]
+            counts = {"decisions": state.decided.tolist(), "changes": state.changes.tolist()}
+            inside = self.inner.details(setup.inner, stats, state.inner)
+            return {"held": arms} | counts | inside
         held: dict[str, Any] = {
             "held": None if state.arm[0] < 0 else int(state.arm[0]),
             "decisions": int(state.decided[0]),

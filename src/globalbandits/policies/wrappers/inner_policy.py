@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import require, show
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.policies.base import Policy, Rules, Setup, State
@@ -79,6 +80,33 @@ def moved_twice(inside: str | None, outside: str) -> str:
     ('moved up', 'moved up; then moved down')
     """
     return outside if inside is None else f"{inside}; then {outside}"
+
+
+def passed_on(inner: Rules) -> dict[str, Any]:
+    """Return the rules of a wrapper that are those of the inner policy, by name."""
+    inner_estimate, inner_numbers, inner_pend = inner.estimate, inner.numbers, inner.pend
+
+    def estimate(setup: Setup, stats: Statistics, state: State) -> float:
+        """The inner policy's estimate."""
+        return inner_estimate(setup.inner, stats, state.inner)
+
+    def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
+        """The inner policy's estimates of several numbers."""
+        assert inner_numbers is not None
+        return inner_numbers(setup.inner, stats, state.inner)
+
+    def pend(
+        setup: Setup, stats: Statistics, state: State, arms: IntArray, weights: FloatArray
+    ) -> None:
+        """Replace the outcomes that the inner policy awaits."""
+        assert inner_pend is not None
+        inner_pend(setup.inner, stats, state.inner, arms, weights)
+
+    return {
+        "estimate": estimate,
+        "numbers": None if inner_numbers is None else numbers,
+        "pend": None if inner_pend is None else pend,
+    }
 
 
 def resume_inside(rules: Rules, setup: Setup, stats: Statistics, state: State) -> bool:

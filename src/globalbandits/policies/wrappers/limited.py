@@ -28,6 +28,7 @@ from globalbandits.policies.wrappers.inner_policy import (
     WrapperPolicy,
     as_policy,
     moved_twice,
+    passed_on,
     resume_inside,
 )
 from globalbandits.statistics import Statistics
@@ -151,10 +152,6 @@ def limit(inner: Rules) -> Rules:
                 state.observed[0] += 1
         state.reported[0] += reward
 
-    def estimate(setup: Setup, stats: Statistics, state: State) -> float:
-        """The inner policy's estimate."""
-        return inner_estimate(setup.inner, stats, state.inner)
-
     def recommend(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
         """Return the arm that is worth most at the estimate, without cohorts and steps."""
         top = min(setup.high, first_eliminated(setup, stats) - 1)
@@ -189,29 +186,15 @@ def limit(inner: Rules) -> Rules:
             inner, setup.inner, stats, state.inner
         )
 
-    def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
-        """The inner policy's estimates of several numbers."""
-        assert inner.numbers is not None
-        return inner.numbers(setup.inner, stats, state.inner)
-
-    def pend(
-        setup: Setup, stats: Statistics, state: State, arms: IntArray, weights: FloatArray
-    ) -> None:
-        """Replace the outcomes that the inner policy awaits."""
-        assert inner.pend is not None
-        inner.pend(setup.inner, stats, state.inner, arms, weights)
-
     return Rules(
         init,
         select,
         update,
-        estimate,
         resume=resume,
         decide=decide,
         recommend=recommend if inner_recommend is None else recommend_inner,
-        numbers=None if inner.numbers is None else numbers,
         select_among=None if inner_among is None else select_among,
-        pend=None if inner.pend is None else pend,
+        **passed_on(inner),
     )
 
 

@@ -23,7 +23,7 @@ from globalbandits.errors import (
     StoreUnavailable,
     UnknownError,
 )
-from globalbandits.model import AnyModel, VectorModel
+from globalbandits.model import AnyModel, ContextModel, VectorModel
 from globalbandits.model.catalogue.names import (
     families,
     parameters_of,
@@ -39,6 +39,7 @@ from globalbandits.service.http.messages import (
     CatalogueOut,
     CurvesOut,
     DecisionAnswer,
+    DecisionIn,
     DecisionOut,
     DecisionsOut,
     DeletedOut,
@@ -75,6 +76,7 @@ from globalbandits.service.http.request import (
     problem_error,
 )
 from globalbandits.service.log.append import (
+    DecisionRequest,
     DecisionResult,
     EventResult,
     NewDecision,
@@ -88,6 +90,7 @@ from globalbandits.service.log.settings import (
     Settings,
     build_model,
     canonical_json,
+    cells_of,
     plain_arm,
 )
 from globalbandits.service.log.writer import Change
@@ -158,11 +161,16 @@ async def decide(request: ServiceRequest) -> Response:
     bandit = await request.bandit()
     decided = await _made_before(service, bandit, request_id)
     if decided is None:
-        work = service.log.new_decision(bandit, request_id, request.content.unit)
+        work = service.log.new_decision(bandit, decision_request(request.content))
         decided = await service.store(work)
     service.metrics.decided(decided)
     content = decision_out(bandit, decided.decision, decided.replayed)
     return json_response(content, 200 if decided.replayed else 201)
+
+
+def decision_request(content: DecisionIn) -> DecisionRequest:
+    """What the body of a request asks for."""
+    return DecisionRequest(content.request_id, content.unit, content.context, content.allowed)
 
 
 async def _made_before(
@@ -211,6 +219,7 @@ def decision_out(bandit: Bandit, decision: Decision, replayed: bool) -> Decision
         deadline=None if decision.deadline is None else as_text(decision.deadline),
         replayed=replayed,
         probability=decision.probability,
+        context=decision.context,
     )
 
 
@@ -271,7 +280,7 @@ async def decide_many(request: ServiceRequest) -> Response:
             bandit = await service.bandit(item.bandit, request.caller.tenant)
             known = await _made_before(service, bandit, item.request_id)
             if known is None:
-                work = service.log.new_decision(bandit, item.request_id, item.unit)
+                work = service.log.new_decision(bandit, decision_request(item))
                 asks.append((place, bandit, work))
             else:
                 answers[place] = _decision_answer(bandit, known)
@@ -280,7 +289,7 @@ async def decide_many(request: ServiceRequest) -> Response:
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
     stored = await service.store_all([ask for _, _, ask in asks])
     for (place, bandit, _), decided in zip(asks, stored, strict=True):
-        if isinstance(decided, UnknownError):
+        if isinstance(decided, GlobalBanditsError):
             problem = problem_error(decided).problem
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
             continue
@@ -310,7 +319,7 @@ async def reward_many(request: ServiceRequest) -> Response:
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
     stored = await service.store_all([tell for _, tell in tells])
     for (place, tell), told in zip(tells, stored, strict=True):
-        if isinstance(told, UnknownError):
+        if isinstance(told, GlobalBanditsError):
             problem = problem_error(told).problem
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
             continue
@@ -325,7 +334,7 @@ async def reward_many(request: ServiceRequest) -> Response:
 async def import_rewards(request: ServiceRequest) -> Response:
     """Learn past rewards before the first decision."""
     name, content = request.path_params["name"], request.content
-    rewards = [(item.value, item.reward) for item in content.items]
+    rewards = [(item.value, item.reward, item.context) for item in content.items]
     work = request.service.log.import_rewards
     done = await asyncio.to_thread(work, name, content.import_id, rewards, request.caller.tenant)
     learned = done.outcome is Outcome.LEARNED
@@ -481,9 +490,10 @@ def bandit_out(bandit: Bandit) -> BanditOut:
     """The present state of a bandit as a message."""
     with bandit.lock:
         learner, version, number = bandit.learner, bandit.version, bandit.number
-        settings = bandit.settings
-        pulls, means = learner.pulls.tolist(), learner.means.tolist()
-        estimate, shown, n_open = learner.estimate, list(bandit.shown), bandit.n_open
+        settings, model = bandit.settings, cells_of(learner.model)
+        pulls, means = learner.pulls.ravel().tolist(), learner.means.ravel().tolist()
+        estimate, shown, n_open = learner.estimate, bandit.shown, bandit.n_open
+        cells = [(context, arm) for context in bandit.contexts for arm in range(len(bandit.values))]
     return BanditOut(
         name=bandit.row.name,
         version=version,
@@ -497,14 +507,16 @@ def bandit_out(bandit: Bandit) -> BanditOut:
         arms=[
             ArmOut(
                 arm=arm,
-                value=value,
-                shown=shown[arm],
-                pulls=pulls[arm],
-                mean=None if math.isnan(means[arm]) else means[arm],
-                worth=_worth(learner.model, arm, means[arm]),
+                value=bandit.values[arm],
+                shown=shown[cell],
+                pulls=pulls[cell],
+                mean=None if math.isnan(means[cell]) else means[cell],
+                worth=_worth(model, cell, means[cell]),
+                context=context,
             )
-            for arm, value in enumerate(bandit.values)
+            for cell, (context, arm) in enumerate(cells)
         ],
+        contexts=[context for context in bandit.contexts if context is not None],
         settings=settings.to_dict(),
         warnings=warnings_of(settings),
     )
@@ -530,11 +542,19 @@ def warnings_of(settings: Settings) -> list[str]:
 # Explanations, evidence and events
 
 
+def query_context(request: ServiceRequest, bandit: Bandit) -> str | None:
+    """The context that a query names; an error unless the bandit has it."""
+    context = request.query_text("context", 200) or None
+    bandit.offered(context, None)
+    return context
+
+
 async def explain(request: ServiceRequest) -> Response:
     """Why the policy would choose what it would choose now."""
     bandit = await request.bandit()
-    now = request.service.log.clock.now()
-    explanation = _explanation(await asyncio.to_thread(bandit.explain, "d:next", now))
+    now, context = request.service.log.clock.now(), query_context(request, bandit)
+    found = await asyncio.to_thread(bandit.explain, "d:next", now, context)
+    explanation = _explanation(found)
     return json_response(ExplanationOut(version=bandit.version, explanation=explanation))
 
 
@@ -542,7 +562,8 @@ async def show_weights(request: ServiceRequest) -> Response:
     """The probability of each arm to be shown next, for a system that draws arms itself."""
     bandit = await request.bandit()
     draws = bandit.settings.probability_draws or DEFAULT_DRAWS
-    found, version, number = await asyncio.to_thread(bandit.probabilities, draws)
+    context = query_context(request, bandit)
+    found, version, number = await asyncio.to_thread(bandit.probabilities, draws, context)
     weights = [
         WeightOut(arm=arm, value=value, probability=probability)
         for arm, (value, probability) in enumerate(zip(bandit.values, found, strict=True))
@@ -622,6 +643,8 @@ def _event_line(bandit: Bandit, row: Event) -> bytes:
     }
     if row.n_rewards > 1:
         line["count"] = row.n_rewards
+    if row.context is not None:
+        line["context"] = row.context
     return encode_json(line) + b"\n"
 
 
@@ -665,9 +688,11 @@ async def _server_sent_events(service: Service, bandit: Bandit) -> AsyncIterator
 
 
 async def show_curves(request: ServiceRequest) -> Response:
-    """The curves of a bandit's model."""
+    """The curves of a bandit's model; of its first context unless another one is named."""
     bandit = await request.bandit()
-    return json_response(await asyncio.to_thread(curves_out, bandit.learner.model))
+    context = request.query_text("context", 200) or bandit.contexts[0]
+    bandit.offered(context, None)
+    return json_response(await asyncio.to_thread(curves_out, bandit.learner.model, context))
 
 
 async def preview(request: ServiceRequest) -> Response:
@@ -679,11 +704,15 @@ async def preview(request: ServiceRequest) -> Response:
     return json_response(await asyncio.to_thread(build))
 
 
-def curves_out(model: AnyModel) -> CurvesOut:
+def curves_out(model: Any, context: str | None = None) -> CurvesOut:
     """Means and worths of all arms over the parameter, and which arm is best where.
 
-    Of several unknown numbers the last one changes; the others are in the middle of the box.
+    Of several unknown numbers the last one changes; the others are in the middle of the box. A
+    model with contexts is shown in one of them, the first by default.
     """
+    if isinstance(model, ContextModel):
+        context = model.contexts[0] if context is None else context
+        model = model.in_context(context)
     fixed, parameter = {}, "theta"
     if isinstance(model, VectorModel):
         *others, parameter = model.parameters
@@ -708,6 +737,7 @@ def curves_out(model: AnyModel) -> CurvesOut:
         reward_range=[float(end) for end in model.reward_range],
         parameter=parameter,
         fixed=fixed,
+        context=context,
     )
 
 

@@ -19,6 +19,10 @@ Unit = Annotated[
         description="Who the decision is for, such as a visitor. See the setting sticky_seconds.",
     ),
 ]
+Context = Annotated[
+    str,
+    Meta(min_length=1, max_length=200, description="The context, for a model with contexts."),
+]
 Count = Annotated[
     int,
     Meta(ge=1, le=1_000_000, description="The number of rewards that the reward is the sum of."),
@@ -28,6 +32,14 @@ Id = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[0-9A-Za-z_-]+$"
 Mode = Literal["live", "shadow", "paused"]
 Late = Literal["accept", "refuse"]
 Arm = str | float | int
+Allowed = Annotated[
+    list[Arm],
+    Meta(
+        min_length=1,
+        max_length=10_000,
+        description="The values of the arms that may be shown, such as those in stock.",
+    ),
+]
 
 
 class Incoming(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -68,6 +80,8 @@ class DecisionIn(Incoming):
 
     request_id: RequestId | None = None
     unit: Unit | None = None
+    context: Context | None = None
+    allowed: Allowed | None = None
 
 
 class RewardIn(Incoming):
@@ -77,12 +91,10 @@ class RewardIn(Incoming):
     count: Count = 1
 
 
-class DecisionItem(Incoming):
+class DecisionItem(DecisionIn, kw_only=True):
     """One of many decisions to make."""
 
     bandit: Name
-    request_id: RequestId | None = None
-    unit: Unit | None = None
 
 
 class RewardItem(Incoming):
@@ -107,10 +119,11 @@ class RewardsIn(Incoming):
 
 
 class PastReward(Incoming):
-    """A reward from before the bandit: the arm's value, and what was observed."""
+    """A reward from before the bandit: the arm's value, what was observed, and the context."""
 
     value: Arm
     reward: float
+    context: Context | None = None
 
 
 class ImportIn(Incoming):
@@ -145,7 +158,7 @@ class Problem(Outgoing, omit_defaults=True):
 
 
 class ArmOut(Outgoing):
-    """An arm: how often it was shown, and what was observed."""
+    """An arm, in a context if there are contexts: how often it was shown, and what was observed."""
 
     arm: int
     value: Arm
@@ -153,6 +166,7 @@ class ArmOut(Outgoing):
     pulls: int
     mean: float | None
     worth: float | None = None  # of the mean: the profit, if the model has a cost
+    context: str | None = None
 
 
 class BanditOut(Outgoing):
@@ -170,6 +184,7 @@ class BanditOut(Outgoing):
     settings: dict[str, Any]
     warnings: list[str] = []
     closed: str = ""  # why it makes no new decisions: paused, or stopped and the reason
+    contexts: list[str] = []  # their names; `arms` has all arms of the first one first
 
 
 class BanditsOut(Outgoing):
@@ -211,6 +226,7 @@ class DecisionOut(Outgoing):
     deadline: str | None
     replayed: bool
     probability: float | None = None
+    context: str | None = None
 
 
 class RewardOut(Outgoing):
@@ -357,7 +373,8 @@ class CurvesOut(Outgoing):
     """Means and worths by arm over values of the parameter.
 
     If several numbers are unknown, ``parameter`` is the one that changes, and ``fixed`` has the
-    values of the others, the middles of their intervals.
+    values of the others, the middles of their intervals. With contexts the curves are those of
+    ``context``.
     """
 
     values: list[Arm]
@@ -369,6 +386,7 @@ class CurvesOut(Outgoing):
     reward_range: list[float]
     parameter: str = "theta"
     fixed: dict[str, float] = {}
+    context: str | None = None
 
 
 class PointOut(Outgoing):

@@ -24,7 +24,26 @@ _MODELS = [
     {"family": "demand.exponential", "arms": [2.0, 3.0, 4.0, 5.0], "cost": 1.5},
     {"family": "dose.logistic", "arms": [1.0, 2.0, 3.0, 4.0, 5.0], "target": 0.25},
     {"mean": "exp(-theta * arm)", "arms": [1.0, 2.0, 3.0], "domain": [0.1, 1.0]},
+    {
+        "mean": "expit(2 + context - theta * arm)",
+        "arms": [1.0, 2.0, 3.0],
+        "domain": [0.5, 3.0],
+        "contexts": {"weekday": 0.0, "weekend": 1.0},
+    },
 ]
+_DECISION = {"request_id": "order-17", "context": "weekend", "allowed": [1.0, 3.0]}
+_EXAMPLES: dict[str, Any] = {
+    "DecisionIn": {
+        "plain": {"value": {"request_id": "order-17"}},
+        "same arm for a visitor": {"value": {"request_id": "order-17", "unit": "visitor-4711"}},
+        "segment and stock": {"value": _DECISION},
+    },
+    "DecisionsIn": {"segments": {"value": {"items": [{"bandit": "shop"} | _DECISION]}}},
+    "RewardIn": {
+        "one reward": {"value": {"reward": 1.0}},
+        "a day": {"value": {"reward": 15, "count": 500}},
+    },
+}
 _POLICIES = [
     {"policy": "wagp"},
     {"policy": "elastic", "horizon": 10_000},
@@ -77,7 +96,14 @@ def _model_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "family": {"type": "string", "examples": list(families())},
-            "mean": {"type": "string", "description": "A formula of theta and arm."},
+            "mean": {
+                "type": "string",
+                "description": "A formula of theta and arm, and of context if there are contexts.",
+            },
+            "contexts": {
+                "description": "Names of contexts, or numbers by name; requests name one of them.",
+                "anyOf": [{"type": "array"}, {"type": "object"}],
+            },
             "means": {"type": "array", "description": "A formula of theta for each arm."},
             "table": {"type": "object", "description": "Means at values of theta, by arm."},
             "arms": {
@@ -154,6 +180,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
             "required": not operation.body_optional,
             "content": {JSON: {"schema": _reference(operation.body)}},
         }
+        examples = _EXAMPLES.get(operation.body.__name__)
+        if examples is not None:
+            described["requestBody"]["content"][JSON]["examples"] = examples
     return described
 
 

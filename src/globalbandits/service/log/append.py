@@ -9,7 +9,7 @@ effect before the next event.
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.records import (
@@ -26,6 +26,22 @@ from globalbandits.service.stores.records import (
     decision_state,
     learned_event,
 )
+
+
+class DecisionRequest(NamedTuple):
+    """What a decision is asked for.
+
+    Attributes:
+        request_id: the id of the request; None if it is not repeated.
+        unit: who the decision is for, such as a visitor.
+        context: the name of the context, for a model with contexts.
+        allowed: the values of the arms that may be shown; None for all.
+    """
+
+    request_id: str | None = None
+    unit: str | None = None
+    context: str | None = None
+    allowed: Sequence[Any] | None = None
 
 
 class NewDecision(NamedTuple):
@@ -104,7 +120,7 @@ class LoadedBandit(Protocol):
     def late_rule(self, number: int) -> str:
         """The rule for late rewards in the settings with this number."""
 
-    def can_forget(self, arm: int, learned: StoredEvent) -> bool:
+    def can_forget(self, arm: int, learned: StoredEvent, context: str | None = None) -> bool:
         """Whether a learned reward can be retracted."""
 
     def advance(self, events: Iterable[Event], settings: Iterable[SettingRow] = ()) -> None:
@@ -238,7 +254,7 @@ def _event_rules(
     can_forget = (
         new.kind == RETRACTION
         and learned is not None
-        and bandit.can_forget(decision.shown, learned)
+        and bandit.can_forget(decision.shown, learned, decision.context)
     )
     return EventRules(bandit.late_rule(decision.settings), can_forget)
 
@@ -265,7 +281,8 @@ def _event(new: NewEvent, decision: Decision, seq: int, events: Sequence[StoredE
     if new.kind == RETRACTION and learned is not None:
         value, n_rewards = learned.value, learned.n_rewards
     kind = CORRECTION if new.kind == REWARD and learned is not None else new.kind
-    return Event(new.bandit, seq, kind, new.decision, decision.shown, value, new.at, n_rewards)
+    learned_from = (new.decision, decision.shown, value, new.at, n_rewards, decision.context)
+    return Event(new.bandit, seq, kind, *learned_from)
 
 
 def _event_result(new: NewEvent, outcome: Outcome, events: Sequence[StoredEvent]) -> EventResult:

@@ -3,8 +3,10 @@
 import numpy as np
 
 from globalbandits._types import FloatArray
+from globalbandits._validation import require
 from globalbandits.errors import EvidenceError, UnknownError
 from globalbandits.evidence import DecisionLog
+from globalbandits.model import ContextModel
 from globalbandits.policies.learner.probabilities import DEFAULT_DRAWS
 from globalbandits.service.log.replay import replay
 from globalbandits.service.log.settings import Settings
@@ -64,6 +66,8 @@ def decision_log(store: Store, row: BanditRow, *, draws: int = DEFAULT_DRAWS) ->
     decisions = [decision for decision in store.decisions(row.id) if decision.id in learned]
     # The newest settings have the arms of all earlier ones.
     model, _ = Settings.from_log(store.settings(row.id)[-1].body).build()
+    plain = not isinstance(model, ContextModel)
+    require(plain, "log", "be of a model without contexts", model, EvidenceError)
     return DecisionLog(
         model,
         arms=np.array([decision.shown for decision in decisions], np.int64),

@@ -29,8 +29,9 @@ def decision_tables(store: Store, bandits: Sequence[BanditRow]) -> Iterator[Any]
     value of the shown arm), ``shown`` and ``chosen`` (indices of arms), ``probability`` (of the
     shown arm, missing if it was not computed), ``version``, ``settings``,
     ``decided_at``, ``deadline``, ``state`` (open, rewarded, defaulted or retracted), ``reward``,
-    ``reported_at``, ``unit`` and ``count`` (of how many rewards ``reward`` is the sum). Reward,
-    time and count are missing unless the state is rewarded or defaulted. Arms are numbers if those
+    ``reported_at``, ``unit``, ``count`` (of how many rewards ``reward`` is the sum), ``context``,
+    and ``allowed`` (a JSON list of the arms that the request allowed, by index). Reward, time and
+    count are missing unless the state is rewarded or defaulted. Arms are numbers if those
     of all bandits are, and texts otherwise.
 
     The events of one bandit are in memory at a time.
@@ -60,6 +61,8 @@ def decision_tables(store: Store, bandits: Sequence[BanditRow]) -> Iterator[Any]
             "reported_at": time,
             "unit": pa.string(),
             "count": pa.int64(),
+            "context": pa.string(),
+            "allowed": pa.string(),
         }
     )
     yield schema.empty_table()
@@ -98,6 +101,8 @@ def _columns(
         "reported_at": None if learned is None else times[learned.seq],
         "unit": decision.unit,
         "count": None if learned is None else learned.n_rewards,
+        "context": decision.context,
+        "allowed": decision.allowed,
     }
 
 

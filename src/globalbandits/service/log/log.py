@@ -13,6 +13,7 @@ from globalbandits._validation import LARGEST_INTEGER, as_integer, require
 from globalbandits._version import __version__
 from globalbandits.errors import (
     ConflictError,
+    GlobalBanditsError,
     ServiceError,
     StoreError,
     StoreUnavailable,
@@ -20,6 +21,7 @@ from globalbandits.errors import (
 )
 from globalbandits.policies import Learner
 from globalbandits.service.log.append import (
+    DecisionRequest,
     DecisionResult,
     EventResult,
     NewDecision,
@@ -452,6 +454,8 @@ class Log:
         tenant: str = TENANT,
         *,
         unit: str | None = None,
+        context: str | None = None,
+        allowed: Sequence[Any] | None = None,
     ) -> DecisionResult:
         """Make a decision, or return the earlier one of this request id.
 
@@ -460,41 +464,50 @@ class Log:
             request_id: your id of the request.
             tenant: the owner of the bandit.
             unit: who the decision is for, such as a visitor. With the setting ``sticky_seconds`` a
-                unit is shown the same arm for that time.
+                unit is shown the same arm for that time, in each context.
+            context: the name of the context, for a model with contexts.
+            allowed: the values of the arms that may be shown; None for all.
 
         Raises:
             ConflictError: if the bandit is paused or has stopped, and the request is new.
+            GlobalBanditsError: if the context is unknown, or if an allowed arm is unknown or
+                withdrawn.
         """
         bandit = self.bandit(name, tenant)
-        result: DecisionResult = self.submit_decide(bandit, request_id, unit).result()
-        return result
-
-    def submit_decide(
-        self, bandit: Bandit, request_id: str | None, unit: str | None = None
-    ) -> "Future[DecisionResult]":
-        """Submit a decision. Its future is done when it is stored."""
         request_id, unit = as_request_id(request_id), as_request_id(unit, "unit")
         if bandit.closed():
-            future: Future[DecisionResult] = Future()
-            future.set_result(self.existing_decision(bandit, request_id))
-            return future
-        return self.writer.submit(self.new_decision(bandit, request_id, unit))
+            return self.existing_decision(bandit, request_id)
+        work = self.new_decision(bandit, DecisionRequest(request_id, unit, context, allowed))
+        result: DecisionResult = self.writer.submit(work).result()
+        return result
 
-    def new_decision(
-        self, bandit: Bandit, request_id: str | None, unit: str | None = None
-    ) -> NewDecision | Change:
+    def new_decision(self, bandit: Bandit, request: DecisionRequest) -> NewDecision | Change:
         """Make a decision. It must be submitted to the writer to be stored.
 
         If it depends on earlier decisions, because the policy counts them or the unit may have
         had one, the writer makes it after them.
         """
-        if bandit.counts_decisions or (unit and bandit.settings.sticky_seconds is not None):
-            return self._ordered_decision(bandit, request_id, unit)
-        return NewDecision(self._decision(bandit, request_id, unit)[0])
+        sticky = request.unit and bandit.settings.sticky_seconds is not None
+        if bandit.counts_decisions or sticky:
+            return self._ordered_decision(bandit, request)
+        try:
+            return NewDecision(self._decision(bandit, request)[0])
+        except StoreError:
+            raise
+        except GlobalBanditsError:
+            # It may be a retry: an arm that was allowed then may have been withdrawn since.
+            try:
+                made = self.existing_decision(bandit, request.request_id)
+            except ConflictError:
+                made = None
+            if made is None:
+                raise
+            return Change(lambda rows: made, lambda made: made, bandit.row.id)
 
-    def _ordered_decision(self, bandit: Bandit, request_id: str | None, unit: str | None) -> Change:
+    def _ordered_decision(self, bandit: Bandit, request: DecisionRequest) -> Change:
         """A decision that depends on earlier ones. They are made one after the other."""
         id, name = bandit.row.id, bandit.row.name
+        request_id, unit = request.request_id, request.unit
 
         def write(rows: Transaction) -> tuple[DecisionResult, list[Event]]:
             versions = rows.lock([id])
@@ -514,14 +527,14 @@ class Log:
             at, first = self.clock.now(), None
             sticky = loaded.settings.sticky_seconds
             if unit is not None and sticky is not None:
-                first = rows.decision_of_unit(id, unit, at - round(sticky * 1e6))
-            new, is_counted = self._decision(loaded, request_id, unit, first, at)
+                since = at - round(sticky * 1e6)
+                first = rows.decision_of_unit(id, unit, since, request.context)
+            new, is_counted = self._decision(loaded, request, first, at)
             rows.add_decisions([new])
             if not loaded.counts_decisions or not (is_counted or loaded.settings.delay):
                 return DecisionResult(new, False), []
-            event = Event(
-                id, loaded.version + 1, DECISION, new.id, new.shown, 0.0, new.at, int(is_counted)
-            )
+            made = (new.id, new.shown, 0.0, new.at, int(is_counted), new.context)
+            event = Event(id, loaded.version + 1, DECISION, *made)
             rows.add_events([event])
             rows.set_versions({id: event.seq})
             return DecisionResult(new, False), [event]
@@ -531,7 +544,7 @@ class Log:
             loaded = self._bandits[id]
             loaded.advance(events)
             if not result.replayed:
-                loaded.count_shown(result.decision.shown)
+                loaded.count_shown(result.decision.shown, result.decision.context)
             return result
 
         return Change(write, after, id)
@@ -539,8 +552,7 @@ class Log:
     def _decision(
         self,
         bandit: Bandit,
-        request_id: str | None,
-        unit: str | None = None,
+        request: DecisionRequest,
         first: Decision | None = None,
         at: int | None = None,
     ) -> tuple[Decision, bool]:
@@ -548,21 +560,26 @@ class Log:
 
         Args:
             bandit: the bandit.
-            request_id: the id of the request.
-            unit: who the decision is for.
+            request: what was asked for.
             first: the earlier decision whose arm the unit is shown again.
             at: the time; now by default.
         """
         at = self.clock.now() if at is None else at
         id = self._ids.new(at)
+        request_id, unit, context, values = request
+        allowed = bandit.offered(context, values)
         key = f"d:{id}" if request_id is None else f"r:{request_id}"
-        choice = bandit.choose(key, at, None if first is None else first.shown)
+        followed = None if first is None else first.shown
+        choice = bandit.choose(key, at, followed, context=context, allowed=allowed)
         follows = first.id if first is not None and choice.why == "unit" else None
         seconds = bandit.settings_at(choice.settings).deadline_seconds
         deadline = None if seconds is None else at + round(seconds * 1e6)
         chosen, shown, _, version, settings, probability = choice
         made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
-        row = Decision(*made, self._writer_id, at, deadline, unit, follows, probability)
+        of_request = (context, None if allowed is None else canonical_json(allowed))
+        row = Decision(
+            *made, self._writer_id, at, deadline, unit, follows, probability, *of_request
+        )
         return row, bandit.counts(choice)
 
     def existing_decision(self, bandit: Bandit, request_id: str | None) -> DecisionResult:
@@ -645,7 +662,7 @@ class Log:
         self,
         name: str,
         import_id: str,
-        rewards: Sequence[tuple[Any, float]],
+        rewards: Sequence[tuple[Any, ...]],
         tenant: str = TENANT,
     ) -> ImportResult:
         """Learn past rewards before the bandit makes its first decision, all or none.
@@ -656,7 +673,8 @@ class Log:
         Args:
             name: the name of the bandit.
             import_id: your name of these rewards, for retries; 1 to 100 characters.
-            rewards: pairs of an arm's value and a reward, in order.
+            rewards: pairs of an arm's value and a reward, in order; for a model with contexts
+                followed by the name of the context.
             tenant: the owner of the bandit.
 
         Raises:
@@ -673,13 +691,15 @@ class Log:
                 "its past decisions are not known"
             )
         model, id, at = found.learner.model, found.row.id, self.clock.now()
-        pairs: list[tuple[int, float]] = []
-        for value, reward in rewards:
+        past: list[tuple[int, float, str | None]] = []
+        for value, reward, *named in rewards:
             arm = arm_index(model, value, "arm")
             require(arm is not None, "arm", "be an arm", value, ServiceError)
             as_unit("reward", reward, model.reward_range)
-            pairs.append((int(arm or 0), float(reward)))
-        requests = [f"import:{import_id}:{place}" for place in range(len(pairs))]
+            context = named[0] if named else None
+            found.offered(context, None)  # raises an error for an unknown context
+            past.append((int(arm or 0), float(reward), context))
+        requests = [f"import:{import_id}:{place}" for place in range(len(past))]
 
         def write(rows: Transaction) -> list[Event]:
             bandit, versions = self._bandits[id], rows.lock([id])
@@ -690,9 +710,9 @@ class Log:
             if known:
                 events = rows.events_by_decision([row.id for row in known.values()])
                 stored = [known.get((id, request)) for request in requests]
-                same = [row and (row.shown, events[row.id][0].value) for row in stored]
-                after = rows.decisions_by_request([(id, f"import:{import_id}:{len(pairs)}")])
-                if same != pairs or after:
+                same = [row and (row.shown, events[row.id][0].value, row.context) for row in stored]
+                after = rows.decisions_by_request([(id, f"import:{import_id}:{len(past)}")])
+                if same != past or after:
                     raise ConflictError(f"import_id must be new, got {import_id!r}")
                 return []
             if rows.has_own_decisions(id):
@@ -701,30 +721,27 @@ class Log:
                 )
             writer = rows.add_writer(WriterRow(0, IMPORT_LIBRARY, __version__, "", at))
             version, number = bandit.version, bandit.number
-            decisions = [
-                Decision(
-                    self._ids.new(at), id, request, arm, arm, version, number, writer, at, None
-                )
-                for request, (arm, _) in zip(requests, pairs, strict=True)
-            ]
-            events_new = [
-                Event(id, version + place, REWARD, row.id, arm, reward, at)
-                for place, (row, (arm, reward)) in enumerate(
-                    zip(decisions, pairs, strict=True), start=1
-                )
-            ]
+            decisions, events_new = [], []
+            for place, (request, (arm, reward, context)) in enumerate(
+                zip(requests, past, strict=True), start=1
+            ):
+                made = (request, arm, arm, version, number, writer, at, None)
+                row = Decision(self._ids.new(at), id, *made, context=context)
+                seq = version + place
+                decisions.append(row)
+                events_new.append(Event(id, seq, REWARD, row.id, arm, reward, at, context=context))
             rows.add_decisions(decisions)
             rows.add_events(events_new)
-            rows.set_versions({id: version + len(pairs)})
+            rows.set_versions({id: version + len(past)})
             return events_new
 
         def after(events: list[Event]) -> ImportResult:
             bandit = self._bandits[id]
             for event in events:
-                bandit.count_shown(event.arm)
+                bandit.count_shown(event.arm, event.context)
             bandit.advance(events)
             outcome = Outcome.LEARNED if events else Outcome.DUPLICATE
-            return ImportResult(outcome, len(pairs), bandit.version)
+            return ImportResult(outcome, len(past), bandit.version)
 
         result: ImportResult = self.writer.submit(Change(write, after, id)).result()
         self._save_if_due(found)

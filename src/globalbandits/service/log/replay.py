@@ -41,8 +41,29 @@ def redecide(store: Store, bandit: Bandit, decision: Decision) -> Redecision:
     if decision.follows is not None:
         first = store.decision(decision.follows)
         followed = decision.shown if first is None else first.shown
-    choice = then.choose(decision.key, decision.at, followed)
-    return Redecision(decision, choice, then.explain(decision.key, decision.at), then.settings)
+    request = decision.context, allowed_of(decision)
+    choice = then.choose(
+        decision.key, decision.at, followed, context=request[0], allowed=request[1]
+    )
+    explanation = then.explain(decision.key, decision.at, *request)
+    return Redecision(decision, choice, explanation, then.settings)
+
+
+def allowed_of(decision: Decision) -> list[int] | None:
+    """The arms that a stored decision's request allowed, by index; None for all.
+
+    Raises:
+        StoreError: if they are damaged.
+    """
+    if decision.allowed is None:
+        return None
+    try:
+        found = json.loads(decision.allowed)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(type(arm) is int for arm in found):
+        raise StoreError(f"allowed must be a list of arms' indices, got {decision.allowed!r}")
+    return found
 
 
 @dataclasses.dataclass
@@ -125,12 +146,20 @@ def replay(
         if decision.follows is not None:
             # The decision that is followed may have been pruned.
             followed = shown_to_units.get(decision.follows, decision.shown)
-        choice = bandit.choose(decision.key, decision.at, followed)
+        try:
+            allowed = allowed_of(decision)
+            choice = bandit.choose(
+                decision.key, decision.at, followed, context=decision.context, allowed=allowed
+            )
+        except GlobalBanditsError as error:
+            report.wrong.append(f"decision {decision.id}: {error}")
+            continue
         if (choice.chosen, choice.shown) == (decision.chosen, decision.shown):
             report.agree += 1
             # An arm that follows the unit's earlier decision was not drawn.
             if probability_draws is not None and choice.why != "unit":
-                report.probabilities[decision.id], _, _ = bandit.probabilities(probability_draws)
+                found, _, _ = bandit.probabilities(probability_draws, decision.context, allowed)
+                report.probabilities[decision.id] = found
         elif decision.writer in same_library:
             report.differ += 1
             if len(report.wrong) < _MAX_FAULTS:

@@ -28,6 +28,7 @@ from globalbandits.policies.learner import StopWhen
 
 MODES = ("live", "shadow", "paused")
 LATE_RULES = ("accept", "refuse")
+MAX_CONTEXT_CHARACTERS = 200  # of a name
 MAX_PROBABILITY_DRAWS = 100_000
 MAX_DEADLINE_SECONDS = 10 * 366 * 86_400.0
 
@@ -50,7 +51,7 @@ class Settings:
 
     Args:
         model: the reward model as a dict. A change must keep the arms and the curves; a cost may
-            change, and arms may be added behind the others. A model with contexts is refused.
+            change, arms may be added behind the others, and contexts may be added.
         policy: the policy as a dict.
         mode: ``live`` shows the chosen arm; ``shadow`` shows the incumbent; ``paused`` makes no new
             decisions but still learns rewards.
@@ -152,7 +153,7 @@ class Settings:
         given = isinstance(self.delay, Mapping)
         require(given, "delay", "be a dict with the key 'kind'", self.delay, ServiceError)
         self.delay_law.parameters(model.n_arms)  # type: ignore[union-attr]
-        rules = policy.rules_of(policy.setup(model))
+        rules = policy.rules_of(policy.setup(cells_of(model)))
         rule = (
             "come with DoseEscalation, or a grid policy for one unknown number with Bernoulli "
             "likelihood (GridGreedy, GridPlugIn, GridThompson, IDS)"
@@ -178,8 +179,13 @@ class Settings:
             GlobalBanditsError: naming the parameter, the rule and the value.
         """
         model, policy = self.build()
-        if not isinstance(model, ContextModel):
-            policy.setup(model)
+        setup = policy.setup(cells_of(model))
+        if isinstance(model, ContextModel):
+            require_masks(policy, policy.rules_of(setup))
+            for name in model.contexts:
+                valid = name.isprintable() and len(name) <= MAX_CONTEXT_CHARACTERS
+                rule = f"be at most {MAX_CONTEXT_CHARACTERS} printable characters"
+                require(valid, "contexts", rule, name, ServiceError)
         if self.stop is not None:
             StopWhen.from_dict(self.stop).setup(model)
         for name, allowed in (("mode", MODES), ("late", LATE_RULES)):
@@ -189,11 +195,9 @@ class Settings:
         needed = self.mode == "shadow" or share > 0.0
         rule = "be an arm in shadow mode and where decisions are held back"
         require(not needed or self.incumbent is not None, "incumbent", rule, None, ServiceError)
-        plain = not isinstance(model, ContextModel)
-        require(plain, "model", "have no contexts in the service", model, ServiceError)
         gone = withdrawn_arms(model, self.withdrawn)
         if gone:
-            require_masks(policy, policy.rules_of(policy.setup(model)))
+            require_masks(policy, policy.rules_of(setup))
         incumbent = arm_index(model, self.incumbent)
         rule = "be an arm that is not withdrawn"
         require(incumbent not in gone, "incumbent", rule, self.incumbent, ServiceError)
@@ -222,6 +226,12 @@ class Settings:
             rule = "be given where there is a default_reward"
             has_deadline = self.deadline_seconds is not None
             require(has_deadline, "deadline_seconds", rule, None, ServiceError)
+
+
+def cells_of(model: Any) -> AnyModel:
+    """The model of the cells if there are contexts; the model itself otherwise."""
+    found: AnyModel = model.cells if isinstance(model, ContextModel) else model
+    return found
 
 
 def arm_index(model: AnyModel, value: Any, name: str = "incumbent") -> int | None:
@@ -296,10 +306,10 @@ class ModelCache:
         with self._lock:
             # Another thread may have built it meanwhile.
             model = self._models.setdefault(spec, built)
-            self._n_arms += model.n_arms if model is built else 0
+            self._n_arms += cells_of(model).n_arms if model is built else 0
             while self._n_arms > self._max_arms and len(self._models) > 1:
                 _, oldest = self._models.popitem(last=False)
-                self._n_arms -= oldest.n_arms
+                self._n_arms -= cells_of(oldest).n_arms
         return model
 
     def clear(self) -> None:

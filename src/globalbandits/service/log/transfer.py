@@ -16,7 +16,7 @@ from globalbandits.errors import GlobalBanditsError, StoreError
 from globalbandits.model import AnyModel
 from globalbandits.service.log.identifiers import as_name
 from globalbandits.service.log.load import kept_snapshot, load
-from globalbandits.service.log.replay import comparable_state, replay
+from globalbandits.service.log.replay import allowed_of, comparable_state, replay
 from globalbandits.service.log.settings import Settings
 from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
@@ -183,12 +183,16 @@ class _Importer:
             raise StoreError(f"writer must be one of those above, got {row.writer}")
         for arm in (row.chosen, row.shown):
             self._check_arm(row.bandit, arm)
+        self._check_context(row.bandit, row.context)
+        for arm in allowed_of(row) or ():
+            self._check_arm(row.bandit, arm)
         if row.probability is not None and not 0.0 < row.probability <= 1.0:
             raise StoreError(f"probability must lie in (0, 1], got {row.probability!r}")
         self._decisions.append(row._replace(writer=self._writers[row.writer]))
 
     def _take_event(self, row: Event) -> None:
         self._check_arm(row.bandit, row.arm)
+        self._check_context(row.bandit, row.context)
         reward_range = self._models[row.bandit].reward_range
         if row.kind == DECISION:
             pass
@@ -206,6 +210,11 @@ class _Importer:
         if bandit not in self._models:
             raise StoreError("settings of the bandit must come first")
         as_arm("arm", arm, self._models[bandit].n_arms)
+
+    def _check_context(self, bandit: int, context: str | None) -> None:
+        known = getattr(self._models[bandit], "contexts", (None,))
+        if context not in known:
+            raise StoreError(f"context must be one of {show(list(known))}, got {show(context)}")
 
     def _take_refusal(self, row: Refusal) -> None:
         self._refusals.append(row)

@@ -208,7 +208,8 @@ class Writer:
             return
         for result in done.decisions:
             if not result.replayed:
-                self._bandits[result.decision.bandit].count_shown(result.decision.shown)
+                made = result.decision
+                self._bandits[made.bandit].count_shown(made.shown, made.context)
         answers: list[tuple[AnswerFuture, Any]] = []
         answers += zip((w.answer for w in decisions), done.decisions, strict=True)
         answers += zip((w.answer for w in events), done.results, strict=True)

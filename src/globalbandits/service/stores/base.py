@@ -62,8 +62,10 @@ class Transaction(Protocol):
     def has_own_decisions(self, bandit: int) -> bool:
         """Whether the bandit has decisions that were not imported."""
 
-    def decision_of_unit(self, bandit: int, unit: str, after: int) -> Decision | None:
-        """The newest decision of a unit, made after a time, whose arm was chosen anew."""
+    def decision_of_unit(
+        self, bandit: int, unit: str, after: int, context: str | None = None
+    ) -> Decision | None:
+        """The newest decision of a unit in a context after a time, whose arm was chosen anew."""
 
     def decisions_by_id(self, ids: Sequence[str]) -> dict[str, Decision]:
         """The stored decisions with these ids. Unknown ids are left out."""
@@ -209,8 +211,8 @@ class Store(Protocol):
     def has_decisions(self, bandit: int, before: int) -> bool:
         """Whether the bandit has decisions made before a time."""
 
-    def shown_counts(self, bandit: int) -> dict[int, int]:
-        """How often each arm was shown. Arms that were never shown are left out."""
+    def shown_counts(self, bandit: int) -> dict[tuple[str | None, int], int]:
+        """How often each arm was shown, by context. Arms that were never shown are left out."""
 
     def check(self) -> None:
         """Look for damage in the whole store.

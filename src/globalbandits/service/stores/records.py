@@ -48,7 +48,8 @@ class Decision(NamedTuple):
     The choice is a function of the state after ``version`` events, the settings with the number
     ``settings``, and the request id (the decision's own id if there is no request id). ``unit`` is
     who the decision is for, such as a visitor. ``follows`` is the unit's earlier decision whose
-    arm is shown again; None if the arm was chosen anew.
+    arm is shown again; None if the arm was chosen anew. ``context`` is the name of the context, and
+    ``allowed`` a JSON list of the arms that the request allowed; None for all.
     """
 
     id: str
@@ -64,6 +65,8 @@ class Decision(NamedTuple):
     unit: str | None = None
     follows: str | None = None
     probability: float | None = None  # of the shown arm; None if it was not computed
+    context: str | None = None
+    allowed: str | None = None
 
     @property
     def key(self) -> str:
@@ -76,7 +79,8 @@ class Event(NamedTuple):
 
     ``kind`` is ``reward``, ``default`` (after the deadline), ``retraction``, ``correction`` (a
     reward after a retraction) or ``decision``. ``n_rewards`` is the number of rewards that
-    ``value`` is the sum of; 0 for a decision that the policy does not count.
+    ``value`` is the sum of; 0 for a decision that the policy does not count. ``context`` is that of
+    the decision.
     """
 
     bandit: int
@@ -87,6 +91,7 @@ class Event(NamedTuple):
     value: float
     at: int
     n_rewards: int = 1
+    context: str | None = None
 
 
 class StoredEvent(NamedTuple):

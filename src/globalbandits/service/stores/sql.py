@@ -41,7 +41,7 @@ _DECISION, _EVENT, _REFUSAL = columns(Decision), columns(Event), columns(Refusal
 _SNAPSHOT, _TOKEN = columns(Snapshot), columns(TokenRow)
 _OF_UNIT = (
     f"SELECT {_DECISION} FROM decisions WHERE bandit = ? AND unit = ? AND follows IS NULL "
-    "AND at > ? ORDER BY at DESC, id DESC LIMIT 1"
+    "AND at > ? AND coalesce(context, '') = ? ORDER BY at DESC, id DESC LIMIT 1"
 )
 _IS_OPEN = (
     "NOT EXISTS (SELECT 1 FROM events "
@@ -159,9 +159,12 @@ class SQLStore:
         sql = "SELECT 1 FROM decisions WHERE bandit = ? AND at < ? LIMIT 1"
         return bool(self._read(sql, bandit, before))
 
-    def shown_counts(self, bandit: int) -> dict[int, int]:
-        sql = "SELECT shown, count(*) FROM decisions WHERE bandit = ? GROUP BY shown"
-        return dict(self._read(sql, bandit))
+    def shown_counts(self, bandit: int) -> dict[tuple[str | None, int], int]:
+        sql = (
+            "SELECT context, shown, count(*) FROM decisions WHERE bandit = ? "
+            "GROUP BY context, shown"
+        )
+        return {(context, shown): n for context, shown, n in self._read(sql, bandit)}
 
 
 class SQLTransaction:
@@ -257,8 +260,10 @@ class SQLTransaction:
         rows = self._rows_in(f"SELECT {columns(Decision)} FROM decisions WHERE id", ids)
         return {row[0]: Decision(*row) for row in rows}
 
-    def decision_of_unit(self, bandit: int, unit: str, after: int) -> Decision | None:
-        found = self._rows(_OF_UNIT, (bandit, unit, after))
+    def decision_of_unit(
+        self, bandit: int, unit: str, after: int, context: str | None = None
+    ) -> Decision | None:
+        found = self._rows(_OF_UNIT, (bandit, unit, after, context or ""))
         return Decision(*found[0]) if found else None
 
     def events_by_decision(self, ids: Sequence[str]) -> dict[str, list[StoredEvent]]:

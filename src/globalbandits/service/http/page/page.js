@@ -265,6 +265,7 @@ function drawProfit(curves, bandit, interval, theta, observed, refuted) {
   const key = `Circles: observed, larger with more rewards, with what is possible (95%)${today ? `; dashed: the ${said.incumbent}` : ""}.`.replace("the today", "today");
   if (!follows) {
     const seen = bandit.arms.filter((arm) => arm.worth !== null), missing = bandit.arms.filter((arm) => arm.worth === null);
+    if (!seen.length) { put($("profit"), el("p", {}, "The rewards do not follow the curves, and this segment has none.")); return; }
     const first = seen.reduce((a, b) => (b.worth > a.worth ? b : a));
     const rest = missing.length ? ` Not tried: ${missing.map((arm) => fmt(arm.value)).join(", ")}.` : "";
     put($("profit"), lines($("profit"), { ...common, series: [],
@@ -326,25 +327,28 @@ function drawHistory(history) {
   }));
 }
 
-function drawEvidence({ evidence, as_of }, used) {
-  const { contenders, model, drift, earnings, region } = evidence;
+function drawEvidence({ evidence, as_of }, used, segment) {
+  const { model, drift, earnings, region } = evidence;
+  const contenders = segment === null ? evidence.contenders : evidence.contenders[segment];
   $("earnings-title").textContent = `Against ${used.incumbent === "today's price" ? "" : "the "}${used.incumbent}`;
-  const left = new Set(contenders.arms);
-  put($("contenders"), el("p", {}, contenders.text), table(`Can the ${used.arm} be best?`, [used.arm, "can be best", "p-value"],
+  const left = new Set(contenders?.arms);
+  if (!contenders) put($("contenders"), el("p", {}, "This is computed for the first segments only."));
+  else put($("contenders"), el("p", {}, contenders.text), table(`Can the ${used.arm} be best?`, [used.arm, "can be best", "p-value"],
     contenders.values.map((value, arm) => [value, left.has(arm) ? "yes" : "no", contenders.p_values?.[arm] ?? null])));
   put($("verdict"), el("p", { class: model.refuted ? "error" : "good" }, model.refuted ? "Refuted: the rewards do not follow these curves." : "Nothing speaks against the curves."), el("p", {}, model.text));
   if (region) put($("drift"), el("p", {}, region.text));
   else put($("drift"), el("p", { class: drift.alarm ? "error" : "good" }, drift.alarm ? "Alarm: the unknown number has changed." : "No change found."), el("p", {}, drift.text));
   put($("earnings"), ...(earnings
     ? [el("p", { class: "big" }, fmt(earnings.amount)), el("p", {}, `between ${fmt(earnings.low)} and ${fmt(earnings.high)}`), el("p", {}, earnings.text)]
-    : [el("p", {}, `Say which ${used.arm} was in use before, and the comparison is here (setting: incumbent).`)]));
+    : segment !== null ? [el("p", {}, "There is no comparison for a bandit with segments.")] : [el("p", {}, `Say which ${used.arm} was in use before, and the comparison is here (setting: incumbent).`)]));
   for (const id of ["contenders", "verdict", "drift", "earnings"]) $(id).append(el("p", { class: "hint" }, `as of ${as_of} rewards`));
 }
 
 function drawLatest(latest) {
   if (!latest.length) { put($("latest"), el("p", {}, "No decision yet.")); return; }
-  put($("latest"), table("The latest decisions, newest first", ["time (UTC)", "shown", "chosen", "state", "reward", "id"],
-    latest.slice(0, 20).map((one) => [one.decision.decided_at.slice(0, 19).replace("T", " "), one.decision.value, one.decision.chosen_value, one.state, one.reward, one.decision.decision_id])));
+  const segments = latest.some((one) => one.decision.context !== null);
+  put($("latest"), table("The latest decisions, newest first", ["time (UTC)", ...(segments ? ["segment"] : []), "shown", "chosen", "state", "reward", "id"],
+    latest.slice(0, 20).map((one) => [one.decision.decided_at.slice(0, 19).replace("T", " "), ...(segments ? [one.decision.context] : []), one.decision.value, one.decision.chosen_value, one.state, one.reward, one.decision.decision_id])));
 }
 
 async function showBandit(name) {
@@ -352,23 +356,30 @@ async function showBandit(name) {
   const base = `/v1/bandits/${encodeURIComponent(name)}`;
   $("title").textContent = name;
   document.title = `${name} · globalbandits`;
+  let segment = null, whole = null; // the segment that is shown, if there are any, and all of them
   let curves = null, bandit = null, latest = null, theta = null, interval = null, observed = null, refuted = false, used = words({});
 
+  const query = () => (segment === null ? "" : `?context=${encodeURIComponent(segment)}`);
+  const here = (rows) => { // the rows of this segment, of one for each arm of every segment
+    const n = bandit.arms.length, start = segment === null ? 0 : whole.contexts.indexOf(segment) * n;
+    return rows?.slice(start, start + n);
+  };
+  const shown = () => latest?.filter((one) => one.decision.context === segment);
   const facts = () => {
     $("facts").textContent = `${bandit.policy}, ${bandit.mode}; ${bandit.version} rewards learned, ${bandit.open} decisions open; estimate ${named(bandit.estimate)}.`;
     used = words(bandit.settings.model);
     put($("warnings"), ...(bandit.warnings ?? []).map((text) => el("p", { class: "error" }, text)));
-    drawShares(bandit, latest);
-    if (curves) drawProfit(curves, bandit, interval, theta ?? bandit.estimate, observed, refuted);
+    drawShares(bandit, shown());
+    if (curves) drawProfit(curves, bandit, interval, theta ?? bandit.estimate, here(observed), refuted);
     // Policies that estimate nothing: where the evidence stands.
     if (curves) drawCurves($("curves"), curves, bandit.estimate ?? theta);
   };
   const parts = [
-    [async () => { curves = await api("GET", `${base}/curves`); $("range").textContent = `A number from ${fmt(curves.reward_range[0])} to ${fmt(curves.reward_range[1])}.`; facts(); }, "curves", Infinity],
-    [async () => drawNow((await api("GET", `${base}/explanation`)).explanation, used), "now", 1000],
-    [async () => { latest = (await api("GET", `${base}/decisions?limit=100`)).decisions; drawLatest(latest); drawShares(bandit, latest); }, "latest", 1000],
+    [async () => { curves = await api("GET", `${base}/curves${query()}`); $("range").textContent = `A number from ${fmt(curves.reward_range[0])} to ${fmt(curves.reward_range[1])}.`; facts(); }, "curves", Infinity],
+    [async () => drawNow((await api("GET", `${base}/explanation${query()}`)).explanation, used), "now", 1000],
+    [async () => { latest = (await api("GET", `${base}/decisions?limit=100`)).decisions; drawLatest(latest); drawShares(bandit, shown()); }, "latest", 1000],
     [async () => { const found = await api("GET", `${base}/history`); if (found) { drawHistory(found); const last = found.points.at(-1); theta = last?.theta ?? null; interval = last ?? null; if (isNow(mine)) facts(); } return found && found.version === (found.points.at(-1)?.version ?? 0); }, "history", 1500],
-    [async () => { const found = await api("GET", `${base}/evidence`); if (found) { drawEvidence(found, used); observed = found.evidence.observed_bounds; refuted = found.evidence.model.refuted; if (isNow(mine)) facts(); } return found && found.as_of === found.version; }, "contenders", 1500],
+    [async () => { const found = await api("GET", `${base}/evidence`); if (found) { drawEvidence(found, used, segment); observed = found.evidence.observed_bounds; refuted = found.evidence.model.refuted; if (isNow(mine)) facts(); } return found && found.as_of === found.version; }, "contenders", 1500],
   ].map(([load, host, every]) => ({ load, host, every, at: -Infinity, busy: false, due: true }));
 
   const refresh = async () => {
@@ -388,13 +399,25 @@ async function showBandit(name) {
   mine.abort.signal.addEventListener("abort", () => clearInterval(heartbeat));
 
   const took = (now) => {
-    bandit = now;
+    whole = now;
+    if (now.contexts.length && !now.contexts.includes(segment)) {
+      segment = now.contexts[0];
+      put($("segment"), ...now.contexts.map((name) => el("option", { value: name }, name)));
+      $("segments").hidden = false;
+    }
+    bandit = segment === null ? now : { ...now, arms: now.arms.filter((arm) => arm.context === segment) };
     for (const part of parts) if (part.every !== Infinity) part.due = true;
     facts();
     refresh();
   };
-  addEventListener("resize", () => bandit && took(bandit), { signal: mine.abort.signal });
-  byHand(base, mine);
+  addEventListener("resize", () => bandit && took(whole), { signal: mine.abort.signal });
+  $("segment").addEventListener("change", () => {
+    segment = $("segment").value;
+    curves = null;
+    for (const part of parts) { part.due = true; part.at = -Infinity; }
+    took(whole);
+  });
+  byHand(base, mine, () => segment);
   for (let wait = 500; isNow(mine); wait = Math.min(2 * wait, 4000)) {
     try {
       await names();
@@ -437,7 +460,7 @@ async function* messages(path, signal) {
   }
 }
 
-function byHand(base, mine) {
+function byHand(base, mine, segment) {
   let decision = null;
   const enable = (on) => { $("reward").disabled = !on; $("reward-form").querySelector("button").disabled = !on; };
   const attempt = async (work) => {
@@ -451,7 +474,8 @@ function byHand(base, mine) {
   $("decide-form").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(async () => {
-      decision = await api("POST", `${base}/decisions`, { request_id: `page-${crypto.randomUUID?.() ?? Math.random()}` });
+      const context = segment() === null ? {} : { context: segment() };
+      decision = await api("POST", `${base}/decisions`, { request_id: `page-${crypto.randomUUID?.() ?? Math.random()}`, ...context });
       $("decided").textContent = `Show ${fmt(decision.value)} (decision ${decision.decision_id}).`;
       $("told").textContent = "";
       enable(true);
