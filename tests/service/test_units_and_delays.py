@@ -230,7 +230,7 @@ def test_open_decisions_are_evidence_and_replay_is_exact(log, clock):
 
 def test_a_law_needs_a_policy_that_uses_it_and_a_deadline(log):
     wagp = {"policy": "wagp"}
-    with pytest.raises(ServiceError, match=r"delay must come with a grid policy .* got 'WAGP'"):
+    with pytest.raises(ServiceError, match=r"delay must come with .* a grid policy .* got 'WAGP'"):
         create(log, **(LATE | {"policy": wagp}))
     with pytest.raises(ServiceError, match="deadline_seconds must be given where there is a delay"):
         create(log, delay={"kind": "fixed", "rounds": 60})
