@@ -238,7 +238,8 @@ def _parse_design(
         if isinstance(build, type):
             return Design(rule=build(**options), **common)
         if stop is not None and "stop" in known:
-            options["stop"] = stop
+            # A design of the catalogue has a prior of its own.
+            options["stop"] = dataclasses.replace(stop, prior=None)
         found: Design = build(**{**common, **options})
         return found
 

@@ -19,7 +19,8 @@ from globalbandits._validation import (
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import PolicyError
 from globalbandits.evidence.stop_rules import TOO_HIGH, Stop, reasons_to_stop
-from globalbandits.model import AnyModel, dose
+from globalbandits.model import AnyModel, VectorModel, dose
+from globalbandits.model.catalogue.dose import order_remarks
 from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
 from globalbandits.policies.learner.stop_when import REASONS
@@ -178,7 +179,11 @@ class Design:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings about inputs that are allowed but may be mistakes."""
-        return () if self.model is None else self.model.remarks
+        model = self.model
+        if isinstance(model, VectorModel):
+            # Its own remarks are about learning every number, which a trial does not aim at.
+            return order_remarks(model.arms)
+        return () if model is None else model.remarks
 
     def with_patients(self, patients: int) -> "Design":
         """Return the design with another number of patients."""

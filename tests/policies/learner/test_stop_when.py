@@ -260,11 +260,10 @@ def test_characteristics_say_who_was_stopped():
         ({"decisions": 5, "confidence": 1.0}, "confidence must .* got 1.0"),
         ({"decisions": 5, "by": "luck"}, "by must be one of posterior, anytime, got 'luck'"),
         ({"decisions": 5, "prior": (0, 0)}, r"prior must be None or \(mean, standard deviation\)"),
-        ({"decisions": 5, "prior_sd": 0.0}, "prior_sd must be .* got 0.0"),
         ({"decisions": 5, "prior_variance": -1}, "prior_variance must be .* got -1"),
         (
-            {"decisions": 5, "prior": (0.0, 1.0), "prior_sd": 1.0},
-            "the prior must be given as only one of prior, prior_sd and prior_variance, got",
+            {"decisions": 5, "prior": (0.0, 1.0), "prior_variance": 1.0},
+            "prior_variance must be None where prior is given, got 1.0",
         ),
         ({"decisions": 5, "contender_rewards": -1}, "contender_rewards must be at least 0, got -1"),
         ({"decisions": 5, "after": -1}, "after must be at least 0, got -1"),

@@ -1,6 +1,6 @@
 """The appendix of a protocol: designs, operating characteristics and pathways on one page."""
 
-import json
+import dataclasses
 import os
 from collections.abc import Mapping
 from html import escape
@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from globalbandits._files import replacing
+from globalbandits._version import __version__
 from globalbandits.lab.trials import Trial
 from globalbandits.model import RewardModel
 from globalbandits.pages import definitions, fill_page, table
+from globalbandits.policies import StopWhen
+from globalbandits.policies.structured.cohort_design import EscalationRule
+from globalbandits.policies.structured.dose_escalation import DoseEscalation
+from globalbandits.policies.wrappers.limited import Limited
 from globalbandits.simulation.provenance import made_with
 from globalbandits.trial import BOIN, TITE, Design, ThreePlusThree, sensitivity
 
@@ -53,7 +58,13 @@ def write_protocol(
     }
     summary = first.summary(trial.scenarios, **options).rename(index={"design": name})
     details = first.characteristics(trial.scenarios, **options).rename(index={"design": name})
+    bounds = {}
+    for scenario, rates in trial.scenarios.items():
+        best, above = first.best_dose(first.as_rates(rates))
+        if above > 0:
+            bounds[scenario] = float(_part(_part(details, scenario), name)["benchmark"].iloc[best])
     about = {
+        "globalbandits": __version__,
         "patients": str(trial.patients),
         "trials of each scenario": f"{n_runs:,}",
         "seed": str(seed),
@@ -73,9 +84,10 @@ def write_protocol(
         doses=_doses_tables(designs),
         designs=_design_list(designs),
         error=f"{50.0 / np.sqrt(n_runs):.2f}",
-        summary=_summary_table(summary),
+        summary=_summary_table(summary, bounds),
+        ends=_ends_table(summary),
         scenarios="\n".join(_scenario(each, _part(details, each)) for each in trial.scenarios),
-        decisions="\n".join(_decisions(label, each) for label, each in followed.items()),
+        decisions=_decisions(followed),
         pathways="\n".join(_pathways(label, each) for label, each in followed.items()),
     )
     target = Path(path)
@@ -97,14 +109,24 @@ def _doses_tables(designs: Mapping[str, Design]) -> str:
             known = found.loc[arm] if arm in found.index else None
             edges = [_number(known[end]) if known is not None else "" for end in ("below", "above")]
             rows.append([label, f"{arm:g}" if isinstance(arm, float) else str(arm), *edges])
-        head = ["dose", "guess or amount in the model", "below", "above"]
+        head = ["dose", "first guess", "below", "above"]
         parts.append(f"<h3>{escape(name)}</h3>{table(head, rows)}")
     return "".join(parts)
 
 
-def _decisions(name: str, design: Design) -> str:
-    """Return the decisions after the first cohort, for every number of DLTs."""
-    return f"<h3>{escape(name)}</h3>{_frame(design.decision_table().reset_index())}"
+def _decisions(designs: Mapping[str, Design]) -> str:
+    """Return the dose of the second cohort, for every number of DLTs in the first one."""
+    tables = {name: design.decision_table() for name, design in designs.items()}
+    most = max((len(each) for each in tables.values()), default=0)
+    rows = [
+        [str(events), *(_next_dose(each, events) for each in tables.values())]
+        for events in range(most)
+    ]
+    return table(["DLTs in the first cohort", *tables], rows)
+
+
+def _next_dose(decisions: "pd.DataFrame", events: int) -> str:
+    return str(decisions.loc[events, "next"]) if events < len(decisions) else ""
 
 
 def _pathways(name: str, design: Design) -> str:
@@ -122,36 +144,146 @@ def _pathways(name: str, design: Design) -> str:
 
 
 def _design_list(designs: Mapping[str, Design]) -> str:
-    shown = {}
-    for name, design in designs.items():
-        rule = design.rule
-        text = json.dumps(rule.to_dict()) if hasattr(rule, "to_dict") else repr(rule)
-        if design.model is not None:
-            text += f"; model {design.model!r}"
-        if design.stop is not None:
-            given = {
-                key: value for key, value in design.stop.to_dict().items() if value is not None
-            }
-            text += f"; stops {json.dumps(given)}"
-        shown[name] = text
-    return f'<dl class="about">{definitions(shown)}</dl>'
+    """Return the parts of every design in words."""
+    return "".join(
+        f'<h3>{escape(name)}</h3><dl class="about">{definitions(_described(design))}</dl>'
+        for name, design in designs.items()
+    )
 
 
-def _summary_table(summary: "pd.DataFrame") -> str:
+_FAMILIES = {
+    "dose.power": "empiric: the rate of a dose is its first guess to the power exp(theta)",
+    "dose.skeleton_logistic": "logistic with the known intercept {intercept:g} and a skeleton",
+    "dose.logistic": "logistic in log(amount / {reference:g}), with unknown intercept and slope",
+}
+_MARGINALS = {
+    "normal": "normal, mean {0:g}, standard deviation {1:.4g}",
+    "lognormal": "its logarithm is normal, mean {0:g}, standard deviation {1:.4g}",
+    "exponential": "exponential, mean {0:g}",
+    "log_exponential": "its exponential is exponential, mean {0:g}",
+}
+_RULES = {
+    "plug_in": "the dose whose rate at the posterior mean of theta is nearest to the target",
+    "mean": "the dose whose posterior mean rate is nearest to the target",
+    "interval": "the dose whose rate is most likely in the target interval",
+}
+
+
+def _described(design: Design) -> dict[str, str]:
+    rule, doses = design.rule, design.doses
+    found = {
+        "patients": f"at most {design.patients}, {_cohorts(design.cohort)}",
+        "first dose": doses[design.start],
+    }
+    inner: Any = rule.escalation if isinstance(rule, TITE) else getattr(rule, "inner", rule)
+    if isinstance(inner, DoseEscalation):
+        found |= _described_model(design, inner)
+    elif isinstance(inner, EscalationRule):
+        values = dataclasses.asdict(inner)  # type: ignore[call-overload]
+        shown = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in values.items())
+        found["rule"] = f"{type(inner).__name__}, {shown}" if shown else "3+3"
+        if isinstance(inner, BOIN):
+            low, high = inner.boundaries(design.target)
+            found["boundaries"] = f"raised at or below {low:.3f}, lowered at or above {high:.3f}"
+    else:
+        found["rule"] = inner.label
+        found["model"] = repr(design.model)
+    if isinstance(design.policy, Limited):
+        found["steps"] = _described_steps(design.policy)
+    if isinstance(rule, TITE):
+        found["follow-up"] = f"{rule.window:g}, a patient every {rule.every:g} ({rule.arrivals})"
+        found["weights"] = rule.weights
+    if design.stop is not None:
+        found["stops"] = _described_stop(design.stop)
+    return found
+
+
+def _cohorts(size: int) -> str:
+    return "one after the other" if size == 1 else f"in cohorts of {size}"
+
+
+def _described_model(design: Design, inner: DoseEscalation) -> dict[str, str]:
+    assert design.model is not None
+    spec = design.model.to_dict()
+    found = {"model": _FAMILIES.get(spec.get("family", ""), repr(design.model)).format(**spec)}
+    names = list(getattr(design.model, "parameters", ["theta"]))
+    found["prior"] = (
+        "uniform"
+        if inner.prior is None
+        else "; ".join(
+            f"{name}: {_MARGINALS[kind].format(*numbers)}"
+            for name, (kind, *numbers) in zip(names, inner.prior, strict=True)
+        )
+    )
+    if inner.correlation:
+        found["prior"] += f"; correlation {inner.correlation:g}"
+    found["dose"] = _RULES[inner.rule]
+    if inner.interval is not None:
+        found["dose"] += f", {inner.interval[0]:g} to {inner.interval[1]:g}"
+    if inner.overdose is not None:
+        limit, risk = inner.overdose
+        found["overdose control"] = f"a dose is given if P(rate > {limit:g}) < {risk:g}"
+    return found
+
+
+def _described_steps(limits: Limited) -> str:
+    up, down = limits.largest_step_up, limits.largest_step_down
+    parts = [
+        "up any number of doses" if up is None else f"up at most {up}",
+        "down any number" if down is None else f"down at most {down}",
+    ]
+    if limits.coherent:
+        after = "a cohort whose rate of DLTs is at or above the target"
+        after = "the report of a DLT" if limits.wait_for == 0 else after
+        parts.append(f"none up straight after {after}")
+    if limits.elimination is not None:
+        parts.append(f"doses with P(rate > target) > {limits.elimination:g} are eliminated")
+    return "; ".join(parts)
+
+
+def _described_stop(stop: StopWhen) -> str:
+    parts = []
+    if stop.above is not None:
+        kind = "posterior probability" if stop.by == "posterior" else "anytime confidence"
+        parts.append(f"lowest dose above {stop.above:g} with a {kind} of {stop.confidence:g}")
+    if stop.one_contender:
+        parts.append(f"one dose is the best at confidence {stop.confidence:g}")
+    for value, text in (
+        (stop.at_recommended, "{} patients at the next dose"),
+        (stop.at_any, "{} patients at one dose"),
+        (stop.precision, "an interval of the next dose's rate of at most {}"),
+        (stop.decisions, "{} patients"),
+    ):
+        if value is not None:
+            parts.append(text.format(value))
+    return "; ".join(parts) + f"; from {stop.after} outcomes on"
+
+
+def _summary_table(summary: "pd.DataFrame", bounds: Mapping[str, float]) -> str:
+    """Return one row per scenario and design, and the benchmark's share of correct doses."""
     head = ["scenario", "design", "correct, %", "above, %", "overdosed, %", "DLTs", "none, %"]
-    rows = []
+    rows: list[list[str]] = []
     for index, row in summary.iterrows():
         assert isinstance(index, tuple)
+        scenario, design = map(str, index)
+        if scenario in bounds and scenario not in {each[0] for each in rows}:
+            rows.append([scenario, "benchmark", f"{100 * bounds[scenario]:.1f}", *[""] * 5])
         shares = [f"{100 * row[name]:.1f}" for name in ("correct", "above", "overdosed")]
         percentiles = "/".join(f"{row[f'patients_{share}']:.0f}" for share in (10, 50, 90))
         rest = [f"{row['events']:.1f}", f"{100 * row['none']:.1f}"]
-        ends = ", ".join(
-            f"{str(column).removeprefix(_END)} {100 * row[column]:.1f}"
-            for column in summary.columns
-            if str(column).startswith(_END) and row[column] > 0.0
-        )
-        rows.append([*index, *shares, *rest, f"{row['patients']:.1f} ({percentiles})", ends])
-    return table([*head, "patients", "ended, %"], rows)
+        patients = f"{row['patients']:.1f} ({percentiles})"
+        rows.append([scenario, design, *shares, *rest, patients])
+    return table([*head, "patients"], rows)
+
+
+def _ends_table(summary: "pd.DataFrame") -> str:
+    """Return why trials ended."""
+    columns = [name for name in map(str, summary.columns) if name.startswith(_END)]
+    rows = []
+    for index, row in summary.iterrows():
+        assert isinstance(index, tuple)
+        rows.append([*map(str, index), *(f"{100 * row[name]:.1f}" for name in columns)])
+    return table(["scenario", "design", *(name.removeprefix(_END) for name in columns)], rows)
 
 
 def _scenario(name: str, details: "pd.DataFrame") -> str:

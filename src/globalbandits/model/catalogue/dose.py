@@ -558,7 +558,13 @@ def _remarks(doses: tuple[float, ...], penalty: float, target: float | None) -> 
     found = []
     if target is None and penalty == 0.0:
         found.append("no target: the dose with the largest response is best for every theta")
-    if list(doses) != sorted(doses):
-        order = "descending" if list(doses) == sorted(doses, reverse=True) else "mixed"
-        found.append(f"the doses are in {order} order: steps of limits follow this order")
-    return tuple(found)
+    return (*found, *order_remarks(doses))
+
+
+def order_remarks(doses: Iterable[float]) -> tuple[str, ...]:
+    """Warn of doses that are not in ascending order."""
+    given = list(doses)
+    if given == sorted(given):
+        return ()
+    order = "descending" if given == sorted(given, reverse=True) else "mixed"
+    return (f"the doses are in {order} order: steps of limits follow this order",)

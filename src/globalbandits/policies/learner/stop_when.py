@@ -83,8 +83,7 @@ class StopWhen:
             ``1 - confidence``, even if the rule is checked after every reward.
         prior: mean and standard deviation of a normal prior of theta, or marginals as in
             `DoseEscalation`, which several unknown numbers need; uniform by default.
-        prior_sd: standard deviation of a normal prior around 0, instead of ``prior``.
-        prior_variance: its variance, instead of ``prior``; dfcrm's is 1.34.
+        prior_variance: variance of a normal prior around 0, instead of ``prior``; dfcrm's is 1.34.
         correlation: of two normal or lognormal numbers.
         after: the rules with a confidence apply from this number of rewards on.
         contender_rewards: the number of rewards that the single best arm must have.
@@ -107,7 +106,6 @@ class StopWhen:
     confidence: float = 0.95
     by: str = "posterior"
     prior: Any = None
-    prior_sd: float | None = None
     prior_variance: float | None = None
     correlation: float = 0.0
     after: int = 1
@@ -121,7 +119,6 @@ class StopWhen:
             "confidence": as_fraction("confidence", self.confidence, PolicyError),
             "by": require_known("by", self.by, _CONFIDENCE_KINDS, PolicyError),
             "prior": self._checked_prior(),
-            "prior_sd": None,
             "prior_variance": None,
             "after": as_integer("after", self.after, 0, PolicyError),
             "contender_rewards": as_integer(
@@ -153,7 +150,7 @@ class StopWhen:
         object.__setattr__(self, "correlation", as_correlation(self.correlation, marginals))
         if marginals is not None:
             return marginals
-        return as_prior(prior, self.prior_sd, self.prior_variance)
+        return as_prior(prior, self.prior_variance)
 
     def setup(self, model: Any) -> Stop:
         """Return the rule on a grid of the model's parameters.
@@ -173,7 +170,10 @@ class StopWhen:
             require(low <= self.above <= high, "above", rule, self.above, PolicyError)
         limit = np.inf if self.above is None else (self.above - low) / (high - low)
         prior: Any = self.prior
-        if isinstance(model, VectorModel) or (prior and is_marginal(prior[0])):
+        has_kinds = bool(prior) and is_marginal(prior[0])
+        if isinstance(model, VectorModel) or has_kinds:
+            rule = "have one marginal per unknown number, as in DoseEscalation"
+            require(prior is None or has_kinds, "prior", rule, prior, PolicyError)
             points = build_points(model, prior, self.correlation)
             (weights,) = probability_weights(model, points, [lambda rates: rates > limit])
             inside = np.isfinite(points.log_prior)

@@ -84,20 +84,17 @@ def as_likelihood(likelihood: object) -> str:
 
 
 def as_prior(
-    prior: object, sd: object = None, variance: object = None
+    prior: object, variance: object = None
 ) -> tuple[float, float] | tuple[tuple[float, float], ...] | None:
-    """Check a normal prior: mean and standard deviation, or the spread around 0; or None.
+    """Check a normal prior: mean and standard deviation, or the variance around 0; or None.
 
     For several numbers the prior is one such pair per number.
 
     >>> as_prior(None, variance=4.0), as_prior((1.0, 2.0)), as_prior(None)
     ((0.0, 2.0), (1.0, 2.0), None)
     """
-    given = [value for value in (prior, sd, variance) if value is not None]
-    rule = "be given as only one of prior, prior_sd and prior_variance"
-    require(len(given) <= 1, "the prior", rule, given, PolicyError)
-    if sd is not None:
-        return 0.0, as_positive("prior_sd", sd, PolicyError)
+    rule = "be None where prior is given"
+    require(prior is None or variance is None, "prior_variance", rule, variance, PolicyError)
     if variance is not None:
         return 0.0, math.sqrt(as_positive("prior_variance", variance, PolicyError))
     if prior is None:

@@ -155,8 +155,7 @@ class GridGreedy(GridPolicy):
         cells: number of cells, from 2 to 1,000,000.
         prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
             one such pair per number if there are several; uniform by default.
-        prior_sd: standard deviation of a normal prior around 0, instead of ``prior``.
-        prior_variance: its variance, instead of ``prior``; dfcrm's is 1.34.
+        prior_variance: variance of a normal prior around 0, instead of ``prior``; dfcrm's is 1.34.
 
     >>> GridGreedy(likelihood="beta").label
     "GridGreedy(likelihood='beta')"

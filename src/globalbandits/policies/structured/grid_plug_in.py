@@ -57,10 +57,9 @@ class GridPlugIn(GridPolicy):
         cells: number of cells, from 2 to 1,000,000.
         prior: mean and standard deviation of a normal prior of theta, truncated to the domain;
             uniform by default.
-        prior_sd: standard deviation of a normal prior around 0, instead of ``prior``.
-        prior_variance: its variance, instead of ``prior``; dfcrm's is 1.34.
+        prior_variance: variance of a normal prior around 0, instead of ``prior``; dfcrm's is 1.34.
 
-    >>> GridPlugIn(prior_sd=1.5).label
+    >>> GridPlugIn(prior_variance=2.25).label
     'GridPlugIn(prior=(0.0, 1.5))'
     """
 

@@ -137,7 +137,6 @@ class GridPolicy(Policy):
     likelihood: str = "bernoulli"
     cells: int = 2000
     prior: tuple[float, float] | tuple[tuple[float, float], ...] | None = None
-    prior_sd: float | None = None
     prior_variance: float | None = None
 
     variants: ClassVar[Variants]
@@ -148,14 +147,14 @@ class GridPolicy(Policy):
         """Check the likelihood, the number of cells and the prior."""
         object.__setattr__(self, "likelihood", as_likelihood(self.likelihood))
         object.__setattr__(self, "cells", as_cells(self.cells))
-        prior = as_prior(self.prior, self.prior_sd, self.prior_variance)
-        for name, value in (("prior", prior), ("prior_sd", None), ("prior_variance", None)):
+        prior = as_prior(self.prior, self.prior_variance)
+        for name, value in (("prior", prior), ("prior_variance", None)):
             object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
         """The specification as a plain dict; ``prior`` holds the prior, however it was given."""
         plain = super().to_dict()
-        del plain["prior_sd"], plain["prior_variance"]
+        del plain["prior_variance"]
         return plain
 
     @property
