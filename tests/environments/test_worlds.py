@@ -300,3 +300,28 @@ def test_worlds_with_rates_can_be_played_and_count_less_regret_as_negligible():
         low_rates += world.rate < 0.05
     assert kinds == set(KINDS)
     assert low_rates > 5
+
+
+def test_worlds_of_two_numbers():
+    worlds = [gb.worlds.sample(seed, mixture="two_numbers") for seed in range(24)]
+    assert gb.worlds.sample(7, mixture="two_numbers").to_dict() == worlds[7].to_dict()
+    assert {world.family for world in worlds} == {"exponential", "logit", "power", "dose"}
+    assert {world.error for world in worlds} == {"exact", "dense", "family"}
+    for world in worlds:
+        env, model = world.environment, world.environment.model
+        assert model.parameters == ("level", "slope")
+        assert env.noise == gb.BernoulliNoise()
+        shares = model.regions().shares
+        assert (shares >= 0.02).sum() >= 3  # drawn from 400 points with shares of 4 %
+        points = model.from_unit(np.stack(np.meshgrid(*[np.linspace(0, 1, 41)] * 2), axis=-1))
+        distance = np.abs(model.means(points) - env.true_means()).max(axis=-1).min()
+        if world.error == "exact":
+            assert env.true_means() == pytest.approx(model.means(env.theta), abs=1e-12)
+        elif world.error == "dense":
+            size = float(world.text.split("off by ")[1].split()[0])
+            error = env.true_means() - model.means(env.theta)
+            inside = (env.true_means() > 0.0031) & (env.true_means() < 0.9969)
+            assert 0.0 < np.abs(error[inside]).max() < 4.0 * size
+        else:
+            # Two families can be near each other; most are not.
+            assert distance > 1e-4

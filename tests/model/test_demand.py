@@ -107,7 +107,8 @@ def test_exponential_demand_is_best_sold_at_the_inverse_of_theta():
 
 def test_half_buy_where_the_logit_weighs_even():
     model = demand.logit([2.0, 4.0], sensitivity=0.5, observe="sales")
-    assert model.domain == (-2.0, 5.0)
+    assert model.domain == (-4.3, 5.0)
+    assert model.means(-4.3)[0] == pytest.approx(0.005, rel=0.01)
     assert model.means(1.0)[0] == pytest.approx(0.5)
     assert model.means(2.0)[1] == pytest.approx(0.5)
 

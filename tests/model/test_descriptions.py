@@ -93,7 +93,7 @@ def test_a_description_names_the_values_that_were_chosen():
         "version": 1,
         "family": "demand.logit",
         "arms": [1.0, 2.0],
-        "domain": [0.0, 9.0],
+        "domain": [-2.3, 9.0],
         "sensitivity": 3.0,
         "observe": "revenue",
     }

@@ -103,12 +103,29 @@ def test_descriptions_give_the_model_back(name):
     assert again.remarks == model.remarks
 
 
-def test_an_unknown_level_contains_shops_from_half_a_percent_to_60_percent():
+@pytest.mark.parametrize("name", [*DEMAND, "logit"])
+@pytest.mark.parametrize("prices", [[2.0, 5.0, 8.0], [250.0, 400.0, 1000.0], [0.4, 0.5, 0.9]])
+def test_an_unknown_level_contains_shops_of_half_a_percent_and_of_60_percent(name, prices):
+    model = getattr(gb.demand, name)(prices, level="unknown", observe="sales")
+    assert model.n_parameters == 2
+    means = model.means(model.from_unit([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))
+    assert means.min(axis=0).max() < 0.0055
+    assert means.max() > 0.6
+
+
+def test_a_level_of_1_is_remarked():
+    shop = gb.demand.exponential([1.5, 2.0, 3.0], cost=0.5)
+    assert shop.remarks == (
+        "at least 37 % are assumed to buy at price 1.5, because the level is 1; if fewer may buy, "
+        "give level=(low, high)",
+    )
+    few = gb.demand.exponential([1.5, 2.0, 3.0], cost=0.5, domain=(0.1, 3.0))
+    assert few.remarks == gb.demand.exponential([1.5, 2.0, 3.0]).remarks == ()
+
+
+def test_slopes_are_elasticities():
     for prices in ([2.0, 8.0], [9.99, 14.99, 19.99, 49.0], [250.0, 1000.0], [0.4, 0.9]):
         model = gb.demand.exponential(prices, level="unknown", observe="sales")
-        means = model.means(model.from_unit([[0.0, 0.0], [1.0, 0.0]]))
-        assert means[0].max() < 0.006
-        assert means[1].min() > 0.6
         # Elasticities, slope * price, are the same for all price lists.
         low, high = model.domain["slope"]
         assert low * max(prices) == pytest.approx(0.1)

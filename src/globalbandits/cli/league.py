@@ -42,8 +42,9 @@ def league(
     mixture: Annotated[
         str | None,
         typer.Option(
-            help="Random worlds to draw: all (the default), only general ones, or only those with "
-            "the conversion rates of shops and trials (conversion)."
+            help="Random worlds to draw: all (the default), only general ones, only those with "
+            "the conversion rates of shops and trials (conversion), or those with two unknown "
+            "numbers, which are not part of all (two_numbers)."
         ),
     ] = None,
     runs: Annotated[

@@ -575,6 +575,10 @@ class RewardModel:
         self._family = {"family": name, "arms": list(self._arms)} | parameters
         self._remarks = remarks + self._remarks
 
+    def add_remarks(self, remarks: tuple[str, ...]) -> None:
+        """Store more remarks, after the others."""
+        self._remarks += remarks
+
     def remember_contexts(self, n_contexts: int) -> None:
         """Store that the arms are the cells of this number of contexts."""
         self._tables = self._tables._replace(n_contexts=n_contexts)

@@ -165,9 +165,9 @@ def new_row(width: float, height: float, n: int) -> "tuple[Figure, list[Axes]]":
     """Return a figure with ``n`` pairs of axes, side by side or stacked in narrow figures."""
     if _NARROW.get():
         figure = new_picture(fitting(width), 0.8 * height * n)
-        return figure, list(figure.subplots(n, 1))
+        return figure, list(figure.subplots(n, 1, squeeze=False).flat)
     figure = new_picture(width, height)
-    return figure, list(figure.subplots(1, n))
+    return figure, list(figure.subplots(1, n, squeeze=False).flat)
 
 
 def narrow_picture(draw: "Callable[[], Figure]") -> "Figure":

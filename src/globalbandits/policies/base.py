@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from globalbandits import _registry
 from globalbandits._registry import Specification, register
 from globalbandits._types import FloatArray, IntArray
@@ -46,8 +48,9 @@ class NoState(NamedTuple):
 class Rules(NamedTuple):
     """The functions of one policy.
 
-    Arguments start with (setup, stats, state). `select`, `select_among`, `update`, `estimate` and
-    `rebuild` are compiled into the simulator's loop; a live learner calls the same functions.
+    Arguments start with (setup, stats, state). `select`, `select_among`, `update`, `estimate`,
+    `numbers` and `rebuild` are compiled into the simulator's loop; a live learner calls the same
+    functions.
     Rewards are on the unit scale.
 
     Attributes:
@@ -73,9 +76,9 @@ class Rules(NamedTuple):
             of decisions and rewards, and forgets a reward by recomputing the state from the others.
         recommend: ``recommend(setup, stats, state, rng) -> arm``: the arm to recommend at the end
             of a run; the choice of `select` by default.
-        numbers: ``numbers(setup, stats, state) -> (means, deviations)``: the estimates of a model
+        numbers: ``numbers(setup, stats, state, means, deviations)``: write the estimates of a model
             with several unknown numbers, and their standard deviations, in the model's units.
-            Plain Python, not compiled. None for one unknown number, which `estimate` returns.
+            `estimate` then returns nan. None for one unknown number, which `estimate` returns.
         select_among: ``select_among(setup, stats, state, offered, rng) -> arm``: the choice if
             only some arms can be played now. ``offered`` holds their indices in increasing order,
             at least one. It is called only if some arm cannot be played. None for a policy that
@@ -92,11 +95,21 @@ class Rules(NamedTuple):
     rebuild: Callable[[Setup, Statistics, State], None] | None = None
     kept: tuple[str, ...] = ()
     resume: Callable[[Setup, Statistics, State], bool] | None = None
-    numbers: Callable[[Setup, Statistics, State], tuple[FloatArray, FloatArray]] | None = None
+    numbers: Callable[[Setup, Statistics, State, FloatArray, FloatArray], None] | None = None
     decide: Callable[[Setup, Statistics, State, int], None] | None = None
     recommend: Callable[[Setup, Statistics, State, Any], int] | None = None
     select_among: SelectAmong | None = None
     pend: Callable[[Setup, Statistics, State, IntArray, FloatArray], None] | None = None
+
+
+def read_numbers(
+    rules: Rules, setup: Setup, stats: Statistics, state: State
+) -> tuple[FloatArray, FloatArray]:
+    """Return the estimates of several unknown numbers, and their standard deviations."""
+    assert rules.numbers is not None
+    means, deviations = np.zeros((2, setup.tables.n_parameters))
+    rules.numbers(setup, stats, state, means, deviations)
+    return means, deviations
 
 
 def stateless(

@@ -18,7 +18,7 @@ from globalbandits._files import replacing
 from globalbandits._means import mean_interval
 from globalbandits._rewards import as_arm
 from globalbandits._types import AnyArray, BoolArray, FloatArray, IntArray
-from globalbandits._validation import as_float, as_fraction, as_list, require
+from globalbandits._validation import as_float, as_fraction, as_list, require, require_known
 from globalbandits.environments import Environment
 from globalbandits.environments.environment import worth_of_means
 from globalbandits.errors import ResultError, SimulationError
@@ -29,6 +29,7 @@ from globalbandits.evidence.inference import (
 from globalbandits.plots import Line, band_figure, share_figure
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.labels import drawn_label
+from globalbandits.plots.style import new_row, styled
 from globalbandits.simulation.play.job import Job, Records
 from globalbandits.simulation.provenance import made_with, own_code
 
@@ -47,7 +48,8 @@ class SimulationResult:
     - ``regret`` (policy, run, time): by the true means, in the units of the rewards.
     - ``nominal_regret`` (policy, run, time): by the model's means at theta; nan if the
       environment has true means but no theta.
-    - ``estimate`` (policy, run, time): the policy's estimate of theta.
+    - ``estimate`` (policy, run, time): the policy's estimate of theta; (policy, run, time,
+      parameter) for a `VectorModel`.
     - ``pulls`` (policy, run, arm): the number of decisions for each arm.
     - ``last_suboptimal`` (policy, run): the last time a suboptimal arm was played, 0 if never.
     - ``choice`` (policy, run): the arm that the policy recommends, -1 for none: the one it would
@@ -185,10 +187,24 @@ class SimulationResult:
         return pulls_figure(self)
 
     def plot_estimate(
-        self, *, run: int | None = None, log_x: bool = False, ax: "Axes | None" = None
+        self,
+        *,
+        run: int | None = None,
+        log_x: bool = False,
+        parameter: str | None = None,
+        ax: "Axes | None" = None,
     ) -> "Figure":
-        """Median estimate over time with the middle 80 % of the runs; or one single run."""
-        return estimate_figure(self, run, log_x, ax)
+        """Median estimate over time with the middle 80 % of the runs; or one single run.
+
+        A `VectorModel` has one panel per parameter.
+
+        Args:
+            run: number of the run to draw; by default all.
+            log_x: whether time is logarithmic.
+            parameter: name of the only parameter to draw; needed with ``ax`` if there are several.
+            ax: axes to draw into; by default a new figure.
+        """
+        return estimate_figure(self, run, log_x, parameter, ax)
 
     def plot_evidence(self, policy: str | None = None, run: int | None = None) -> "Figure":
         """The evidence of one run over time; the first policy and run by default.
@@ -268,7 +284,10 @@ def _assemble(
     variables: dict[str, tuple[tuple[str, ...], AnyArray]] = {
         "regret": (curves, records.regret[:, kept]),
         "nominal_regret": (curves, records.nominal_regret[:, kept]),
-        "estimate": (curves, records.estimate[:, kept]),
+        "estimate": (
+            (*curves, "parameter") if job.n_numbers else curves,
+            records.estimate[:, kept],
+        ),
         "pulls": (("policy", "run", "arm"), records.pulls[:, kept]),
         "last_suboptimal": (("policy", "run"), records.last_suboptimal[:, kept]),
         "choice": (("policy", "run"), records.choice[:, kept]),
@@ -303,6 +322,8 @@ def _assemble(
         "time": job.times,
         "arm": _arm_labels(env.model.arms),
     } | ({"context": np.array(names)} if names else {})
+    if job.n_numbers:
+        coordinates["parameter"] = np.array(env.model.parameters)
     whole = spec | {
         "first_run": first_run,
         "own_code": own_code(env, dict(zip(job.names, job.policies, strict=True))),
@@ -766,22 +787,54 @@ def selection_figure(result: "SimulationResult") -> "Figure":
 
 
 def estimate_figure(
-    result: "SimulationResult", run: int | None, log_x: bool, ax: "Axes | None" = None
+    result: "SimulationResult",
+    run: int | None,
+    log_x: bool,
+    parameter: str | None = None,
+    ax: "Axes | None" = None,
 ) -> "Figure":
     """Estimates of the policies that have one, and the true parameter."""
-    data = result.dataset
-    times = data["time"].values
+    estimates = result.dataset["estimate"]
+    if "parameter" not in estimates.dims:
+        require(parameter is None, "parameter", "be None for theta", parameter, SimulationError)
+        lines = _estimate_lines(result, estimates, _truth(result, run), run)
+        return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x, ax=ax)
+    names = [str(name) for name in estimates["parameter"].values]
+    if parameter is not None:
+        require_known("parameter", parameter, names, SimulationError)
+        names = [parameter]
+    rule = f"be one of {', '.join(names)} if ax is given"
+    require(ax is None or len(names) == 1, "parameter", rule, parameter, SimulationError)
+    with styled():
+        panels = [ax] if ax is not None else new_row(4.6 * len(names), 3.9, len(names))[1]
+    theta = result.spec["environment"]["theta"] or {}
+    for name, panel in zip(names, panels, strict=True):
+        times = result.dataset["time"].values
+        truth = np.full(len(times), theta.get(name, np.nan))
+        line = Line("true parameter", times, truth, reference=True)
+        lines = _estimate_lines(result, estimates.sel(parameter=name), line, run)
+        figure = band_figure(
+            lines, xlabel="time step", ylabel=drawn_label(name), log_x=log_x, ax=panel
+        )
+    return figure
+
+
+def _estimate_lines(
+    result: "SimulationResult", estimates: "xr.DataArray", truth: Line, run: int | None
+) -> list[Line]:
+    """The true parameter, and the estimates of the policies that have one."""
+    times = result.dataset["time"].values
     if run is not None:
-        data = data.sel(run=[_as_run(result, run)])
-    lines = [_truth(result, run)]
+        estimates = estimates.sel(run=[_as_run(result, run)])
+    lines = [truth]
     for name in result.policies:
-        estimates = data["estimate"].sel(policy=name).transpose("run", "time").values
-        known = ~np.isnan(estimates).all(axis=0)
+        found = estimates.sel(policy=name).transpose("run", "time").values
+        known = ~np.isnan(found).all(axis=0)
         if known.any():
-            low, middle, high = np.nanquantile(estimates[:, known], _BAND_QUANTILES, axis=0)
+            low, middle, high = np.nanquantile(found[:, known], _BAND_QUANTILES, axis=0)
             lines.append(Line(drawn_label(name), times[known], middle, low, high))
     require(len(lines) > 1, "policies", "have an estimate", result.policies, SimulationError)
-    return band_figure(lines, xlabel="time step", ylabel="parameter θ", log_x=log_x, ax=ax)
+    return lines
 
 
 def run_evidence_figure(

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.errors import PolicyError, ScenarioError
+from globalbandits._random import Stream, generator
+from globalbandits.compiling.engine import Engine
+from globalbandits.errors import PolicyError, ScenarioError, SimulationError
+from tests.simulation.worlds import records_of
 
 PRICES = [2.0, 4.0, 6.0, 8.0]
 
@@ -160,6 +163,34 @@ def test_simulated_policies_find_the_best_price():
     regret = result.dataset["regret"].isel(time=-1)
     gain = regret.sel(policy="UCB1").values - regret.sel(policy="IDS").values
     assert gain.mean() > 4.0 * gain.std(ddof=1) / np.sqrt(len(gain))
+    estimates = result.dataset["estimate"]
+    assert estimates.dims == ("policy", "run", "time", "parameter")
+    assert np.isnan(estimates.sel(policy="UCB1")).all()
+    # The played price teaches a combination of level and slope: its sales are known to 4 errors.
+    for run in estimates.sel(policy="IDS").isel(time=-1).values:
+        assert model.means(run)[3] == pytest.approx(0.8 * np.exp(-1.6), abs=0.12)
+    panels = result.plot_estimate().axes
+    assert [panel.get_ylabel() for panel in panels] == ["level", "slope"]
+    truth = [line for line in panels[1].lines if line.get_label() == "true parameter"]
+    assert set(truth[0].get_ydata()) == {0.2}
+    assert len(result.plot_estimate(parameter="slope", run=3).axes) == 1
+    with pytest.raises(SimulationError, match="parameter must be one of level, slope, got 'theta'"):
+        result.plot_estimate(parameter="theta")
+    with pytest.raises(SimulationError, match="parameter must be one of level, slope if ax is giv"):
+        result.plot_estimate(ax=panels[0])
+
+
+@pytest.mark.parametrize(
+    "policy", [*SEVERAL, gb.Hold(gb.IDS(), every=3)], ids=lambda policy: policy.label
+)
+def test_the_simulator_records_the_estimates_of_a_learner(policy):
+    env = gb.Environment(make_shop(), THETA, noise=gb.BernoulliNoise())
+    records = records_of(env, [policy], 4, times=4, engine=Engine(interpreted=True))
+    learner = gb.Learner(policy, env.model, seed=generator(Stream.POLICY, 3), compiled=False)
+    for step, u in enumerate(generator(Stream.REWARD, 3).random(4)):
+        arm = learner.select()
+        learner.update(arm, float(u < env.true_means()[arm]))
+        assert records.estimate[0, 0, step].tolist() == list(learner.estimate.values())
 
 
 def test_rewards_of_a_shop_are_sales():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits.policies.base import read_numbers
 from globalbandits.policies.shared import ridge_posterior
-from globalbandits.policies.shared.ridge_posterior import numbers, probabilities_of_best
+from globalbandits.policies.shared.ridge_posterior import probabilities_of_best
 from globalbandits.statistics import no_statistics
 from tests.oracles.several import reference
 
@@ -82,7 +83,7 @@ def test_the_posterior_is_that_of_a_dense_grid(name, best_only):
         assert np.max(np.abs(np.log(variances / dense.variances))) < 0.1
         best = probabilities_of_best(posterior)
         assert 0.5 * np.abs(best - dense.best).sum() < 0.03
-        estimate, _ = numbers(setup, stats, state)
+        estimate, _ = read_numbers(gb.IDS.several, setup, stats, state)
         assert model.to_unit(estimate) == pytest.approx(dense.point, abs=0.01)
 
 
@@ -90,7 +91,7 @@ def test_a_prior_is_that_of_the_dense_grid():
     model = make_model("logit")
     setup = ridge_posterior.build(model, "IDS", ((1.0, 0.2), (1.5, 0.1)))
     state = ridge_posterior.init(setup)
-    means, deviations = numbers(setup, no_statistics(model.n_arms), state)
+    means, deviations = read_numbers(gb.IDS.several, setup, no_statistics(model.n_arms), state)
     assert means == pytest.approx([1.0, 1.5], abs=0.002)
     assert deviations == pytest.approx([0.2, 0.1], rel=0.01)
 
@@ -151,7 +152,7 @@ def test_a_correlated_log_normal_prior_is_that_of_a_dense_grid():
     a, b = (level - 0.6) / 0.1, (np.log(slope) - math.log(0.6)) / 0.2
     weights = np.exp(-0.5 * (a * a - 1.2 * a * b + b * b) / (1.0 - 0.36)) / slope
     weights /= weights.sum()
-    means, deviations = numbers(setup, no_statistics(model.n_arms), state)
+    means, deviations = read_numbers(gb.IDS.several, setup, no_statistics(model.n_arms), state)
     expected = [(weights * level).sum(), (weights * slope).sum()]
     spread = [
         math.sqrt((weights * (axis - mean) ** 2).sum())

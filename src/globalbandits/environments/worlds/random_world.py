@@ -15,9 +15,10 @@ from globalbandits.environments.truncated_normal import TruncatedNormalNoise
 from globalbandits.environments.worlds.conversion import draw_conversion_family
 from globalbandits.environments.worlds.curve_errors import KINDS, draw_error
 from globalbandits.environments.worlds.families import draw_family
+from globalbandits.environments.worlds.two_numbers import ERRORS, draw_curves, draw_truth
 from globalbandits.errors import ScenarioError
 
-MIXTURES = ("all", "general", "conversion")
+MIXTURES = ("all", "general", "conversion", "two_numbers")
 MIN_HORIZON, MAX_HORIZON = 100, 10_000  # if the horizon is not given
 
 
@@ -75,12 +76,16 @@ def sample(seed: int, horizon: int | None = None, *, mixture: str = "all") -> Wo
     wrong, one curve is wrong, differences between arms are wrong, the family is wrong, the
     parameter is outside of the model's domain, or the parameter drifts.
 
+    The mixture "two_numbers" is not part of "all": demand with an unknown level and slope, and
+    logistic dose response, with Bernoulli rewards. A fifth of these worlds each has exact curves,
+    errors of all means with a standard deviation of .01, .02 or .05, or curves of another family.
+
     Args:
         seed: from 0 to 2**128 - 1. Use seeds below 1,000 to choose constants, and seeds from
             10,000 on to report results.
         horizon: number of rounds; drawn between 100 and 10,000 by default. It changes nothing else
             in the world, except that a drift extends over the horizon.
-        mixture: "all", or only "general" or only "conversion" worlds.
+        mixture: "all", or only "general", "conversion" or "two_numbers" worlds.
 
     >>> world = sample(3)
     >>> world.text == sample(3).text, sample(3, horizon=500).horizon
@@ -95,6 +100,8 @@ def sample(seed: int, horizon: int | None = None, *, mixture: str = "all") -> Wo
     drawn = round(math.exp(rng.uniform(math.log(MIN_HORIZON), math.log(MAX_HORIZON))))
     if horizon is not None:
         drawn = as_integer("horizon", horizon, 10, ScenarioError)
+    if mixture == "two_numbers":
+        return _two_numbers(seed, drawn, rng)
     kind = KINDS[int(rng.integers(len(KINDS)))]
     rate = None
     if mixture == "general":
@@ -119,6 +126,20 @@ def sample(seed: int, horizon: int | None = None, *, mixture: str = "all") -> Wo
         horizon=drawn,
         environment=Environment(error.model, noise=noise, **error.options),
         rate=rate,
+    )
+
+
+def _two_numbers(seed: int, horizon: int, rng: np.random.Generator) -> World:
+    error = ERRORS[int(rng.integers(len(ERRORS)))]
+    curves = draw_curves(rng)
+    words, options = draw_truth(curves, error, rng)
+    return World(
+        seed=seed,
+        family=curves.family,
+        error=error if error in ("exact", "family") else "dense",
+        text=f"{curves.words}; {words}",
+        horizon=horizon,
+        environment=Environment(curves.model, noise=BernoulliNoise(), **options),
     )
 
 

@@ -48,6 +48,9 @@ _UNKNOWN_LEVEL = 0.005, 1.0
 # lies by default if the level is unknown.
 _ELASTICITIES = 0.1, 2.0
 
+# A remark says that more than this share of the customers is assumed to buy at the lowest price.
+_MANY_BUY = 0.1
+
 # Log-odds of a demand of 1 in 200.
 _LOG_ODDS = 5.3
 
@@ -287,8 +290,7 @@ def exponential(
     share = _as_level(level)
     usual = 0.0, min(1.0 / min(levels), 20.0 / max(levels))
     if isinstance(share, tuple):
-        low, high = _ELASTICITIES
-        usual = low / max(levels), min(high / min(levels), 20.0 / max(levels))
+        usual = _usual_slope(levels)
     given = one_name("slope", slope, domain)
     name = "domain" if slope is None else "slope"
     theta = as_number(name, usual if given is None else given, 0.0, math.inf, "start at 0 or above")
@@ -329,7 +331,16 @@ def logit(
     prices: Iterable[float],
     sensitivity: Interval,
     *,
-    level: Interval | None = None,
+    level: Interval | str | None = None,
+    domain: Interval | None = None,
+    cost: float | None = None,
+    observe: str | None = None,
+) -> VectorModel: ...
+@overload
+def logit(
+    prices: Iterable[float],
+    *,
+    level: str,
     domain: Interval | None = None,
     cost: float | None = None,
     observe: str | None = None,
@@ -338,7 +349,7 @@ def logit(
     prices: Iterable[float],
     sensitivity: Number | None = None,
     *,
-    level: Number | None = None,
+    level: Number | str | None = None,
     domain: Interval | None = None,
     cost: float | None = None,
     observe: str | None = None,
@@ -354,9 +365,10 @@ def logit(
             unknown. By default 6 / max(prices): the log-odds differ by 6 between price 0 and the
             highest price.
         level: Theta, the log-odds of a sale at price 0: a number or a pair, instead of
-            ``domain``.
-        domain: The interval of theta. By default it starts where 1 in 20 customers buys at the
-            lowest price (3 below sensitivity * min(prices)) and ends where 19 in 20 buy at the
+            ``domain``. "unknown" makes the sensitivity unknown too, with the interval that the
+            slope of `exponential` has.
+        domain: The interval of theta. By default it starts where 1 in 200 customers buys at the
+            lowest price (5.3 below sensitivity * min(prices)) and ends where 19 in 20 buy at the
             highest price.
         cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
         observe: "revenue" or "sales", if no cost is given.
@@ -366,15 +378,16 @@ def logit(
 
     >>> model = logit([1.0, 2.0, 3.0], sensitivity=1.0)
     >>> model.domain, model.means(2.0).round(4)
-    ((-2.0, 6.0), array([0.7311, 1.    , 0.8068]))
+    ((-4.3, 6.0), array([0.7311, 1.    , 0.8068]))
     """
     levels = as_levels("prices", prices)
     known = 6.0 / max(levels) if sensitivity is None else sensitivity
+    if isinstance(level, str):
+        _as_level(level)
+        known, level = _usual_slope(levels) if sensitivity is None else sensitivity, None
     weight = as_number("sensitivity", known, math.ulp(0.0), math.inf, "be positive")
     low, high = ends(weight)
-    span = low * min(levels) - 3.0, high * max(levels) + 3.0
-    if low < high:
-        span = low * min(levels) - _LOG_ODDS, span[1]
+    span = low * min(levels) - _LOG_ODDS, high * max(levels) + 3.0
     given = one_name("level", level, domain)
     name = "domain" if level is None else "level"
     theta = as_number(name, span if given is None else given, -math.inf, math.inf, "be finite")
@@ -663,9 +676,12 @@ def _build(
     value, worth = _as_worth(cost, observe)
     full = f"demand.{family}"
     if worth.get("observe") != "revenue":
-        return formula_model(
+        model = formula_model(
             full, demand, inverse, prices, theta, constants=constants, worth=worth, value=value
         )
+        if name != "level":
+            model.add_remarks(_level_remarks(model))
+        return model
     return formula_model(
         full,
         f"arm * ({demand})",
@@ -675,6 +691,18 @@ def _build(
         constants=constants,
         worth=worth,
         reward_range=(0.0, max(1.0, *prices)),
+    )
+
+
+def _level_remarks(model: RewardModel) -> tuple[str, ...]:
+    """Say what a level of 1 assumes about sales at the lowest price."""
+    lowest = min(range(model.n_arms), key=lambda arm: model.arms[arm])
+    least = float(model.means(model.domain[1])[lowest])
+    if least < _MANY_BUY:
+        return ()
+    return (
+        f"at least {100.0 * least:.0f} % are assumed to buy at price {model.arms[lowest]:g}, "
+        "because the level is 1; if fewer may buy, give level=(low, high)",
     )
 
 
@@ -716,6 +744,12 @@ def _as_worth(cost: float | None, observe: str | None) -> tuple[Profit | None, d
     rule = "be 'sales' where a cost is given"
     require(observe in (None, "sales"), "observe", rule, observe, ModelError)
     return Profit(cost), {"cost": cost}
+
+
+def _usual_slope(prices: tuple[float, ...]) -> Interval:
+    """Return the default interval of a slope if the level is unknown."""
+    low, high = _ELASTICITIES
+    return low / max(prices), min(high / min(prices), 20.0 / max(prices))
 
 
 def _as_level(level: Number | str) -> Number:

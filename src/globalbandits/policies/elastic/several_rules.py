@@ -126,14 +126,20 @@ def no_single_estimate(setup: Setup, stats: Statistics, state: State) -> float:
     return math.nan
 
 
-def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
-    """Return posterior means and standard deviations of the unknown numbers. Not compiled."""
+def numbers(
+    setup: Setup, stats: Statistics, state: State, means: FloatArray, deviations: FloatArray
+) -> None:
+    """Write posterior means and standard deviations of the unknown numbers."""
     tables, fit = setup.tables, state.fit
-    moments = fit.scale_weights @ fit.moments
-    mean, square = moments[:2][: tables.n_parameters], moments[2:][: tables.n_parameters]
-    length = tables.high - tables.low
-    deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))
-    return tables.low + length * mean, length * deviation
+    for axis in range(means.shape[0]):
+        mean = 0.0
+        square = 0.0
+        for i in range(fit.scale_weights.shape[0]):
+            mean += fit.scale_weights[i] * fit.moments[i, axis]
+            square += fit.scale_weights[i] * fit.moments[i, 2 + axis]
+        length = tables.high[axis] - tables.low[axis]
+        means[axis] = tables.low[axis] + length * mean
+        deviations[axis] = length * math.sqrt(max(square - mean * mean, 0.0))
 
 
 RULES = Rules(

@@ -13,7 +13,7 @@ from globalbandits.evidence.evidence import MIN_OBSERVATIONS_AT_END
 from globalbandits.model import AnyModel, RewardModel, VectorModel
 from globalbandits.model.tables import evaluate
 from globalbandits.plots.labels import alike, counted
-from globalbandits.policies.base import Policy, Setup, State, require_masks
+from globalbandits.policies.base import Policy, Setup, State, read_numbers, require_masks
 from globalbandits.statistics import Statistics
 
 _MAX_ROWS = 20
@@ -157,7 +157,7 @@ def explain(
     if rules.numbers is None:
         estimate = _or_none(rules.estimate(setup, stats, latest))
     else:
-        numbers, spread = rules.numbers(setup, stats, latest)
+        numbers, spread = read_numbers(rules, setup, stats, latest)
         estimate = dict(zip(model.parameters, numbers.tolist(), strict=True))
         deviations = dict(zip(model.parameters, spread.tolist(), strict=True))
         if stats.total[0] == 0:

@@ -46,7 +46,14 @@ from globalbandits.evidence.stop_rules import (
     reasons_to_stop,
 )
 from globalbandits.model import ContextModel
-from globalbandits.policies.base import Policy, Rules, Setup, State, require_masks
+from globalbandits.policies.base import (
+    Policy,
+    Rules,
+    Setup,
+    State,
+    read_numbers,
+    require_masks,
+)
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
     Explanation,
@@ -691,7 +698,7 @@ class Learner:
             if self._rules.numbers is not None:
                 if self.n_observations == 0:
                     return None
-                means, _ = self._rules.numbers(self._setup, self._stats, self._latest)
+                means, _ = read_numbers(self._rules, self._setup, self._stats, self._latest)
                 return dict(zip(self._model.parameters, means.tolist(), strict=True))
             theta = float(self._rules.estimate(self._setup, self._stats, self._latest))
         return None if np.isnan(theta) else theta

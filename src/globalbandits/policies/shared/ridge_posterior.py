@@ -346,16 +346,23 @@ def no_single_estimate(setup: Setup, stats: Statistics, state: State) -> float:
     return math.nan
 
 
-def numbers(setup: Setup, stats: Statistics, state: Any) -> tuple[FloatArray, FloatArray]:
-    """Return posterior means and standard deviations of the unknown numbers. Not compiled."""
+def numbers(
+    setup: Setup, stats: Statistics, state: Any, means: FloatArray, deviations: FloatArray
+) -> None:
+    """Write posterior means and standard deviations of the unknown numbers."""
     posterior, tables = state.posterior, setup.tables
-    n = int(posterior.grid.n_points[0])
-    weights = posterior.weights[:n] / posterior.weights[:n].sum()
-    units = posterior.grid.points[:n, : tables.n_parameters]
-    mean = weights @ units
-    deviation = np.sqrt(weights @ (units - mean) ** 2)
-    length = tables.high - tables.low
-    return tables.low + length * mean, length * deviation
+    points, weights, mass = posterior.grid.points, posterior.weights, posterior.mass[0]
+    for axis in range(means.shape[0]):
+        mean = 0.0
+        for point in range(posterior.grid.n_points[0]):
+            mean += weights[point] * points[point, axis]
+        mean /= mass
+        square = 0.0
+        for point in range(posterior.grid.n_points[0]):
+            square += weights[point] * (points[point, axis] - mean) ** 2
+        length = tables.high[axis] - tables.low[axis]
+        means[axis] = tables.low[axis] + length * mean
+        deviations[axis] = length * math.sqrt(square / mass)
 
 
 def arm_means(posterior: Posterior) -> FloatArray:

@@ -191,11 +191,13 @@ def estimate(setup: Posterior, stats: Statistics, state: State) -> float:
     return float(posterior_of(setup, stats)[0] @ setup.numbers[:, 0])
 
 
-def numbers(setup: Posterior, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
-    """The posterior means and standard deviations of several unknown numbers."""
+def numbers(
+    setup: Posterior, stats: Statistics, state: State, means: FloatArray, deviations: FloatArray
+) -> None:
+    """Write the posterior means and standard deviations of several unknown numbers."""
     weights = posterior_of(setup, stats)[0]
-    means = weights @ setup.numbers
-    return means, np.sqrt(np.maximum(weights @ setup.numbers**2 - means**2, 0.0))
+    means[:] = weights @ setup.numbers
+    deviations[:] = np.sqrt(np.maximum(weights @ setup.numbers**2 - means**2, 0.0))
 
 
 def pend(

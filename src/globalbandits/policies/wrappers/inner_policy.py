@@ -90,10 +90,11 @@ def passed_on(inner: Rules) -> dict[str, Any]:
         """The inner policy's estimate."""
         return inner_estimate(setup.inner, stats, state.inner)
 
-    def numbers(setup: Setup, stats: Statistics, state: State) -> tuple[FloatArray, FloatArray]:
-        """The inner policy's estimates of several numbers."""
-        assert inner_numbers is not None
-        return inner_numbers(setup.inner, stats, state.inner)
+    def numbers(
+        setup: Setup, stats: Statistics, state: State, means: FloatArray, deviations: FloatArray
+    ) -> None:
+        """Write the inner policy's estimates of several numbers."""
+        inner_numbers(setup.inner, stats, state.inner, means, deviations)  # type: ignore[misc]
 
     def pend(
         setup: Setup, stats: Statistics, state: State, arms: IntArray, weights: FloatArray

@@ -77,7 +77,8 @@ class PolicyPlayer:
             rewards=world.data.rewards,
             max_ahead=world.max_ahead,
             times=job.times,
-            estimates=np.zeros((n_rows, n_times)),
+            estimates=np.zeros((n_rows, n_times, *job.n_numbers)),
+            deviations=np.zeros(job.n_numbers or 1),
             histograms=np.zeros(
                 (n_rows, n_times if job.evidence else 0, job.n_arms, histogram.counts.shape[1])
             ),

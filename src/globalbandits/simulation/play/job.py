@@ -22,6 +22,7 @@ from globalbandits.environments.population import Population
 from globalbandits.evidence.histogram import DEFAULT_BINS
 from globalbandits.evidence.stop_rules import Stop
 from globalbandits.model import RegionalModel, VectorModel
+from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy, require_masks
 
@@ -62,6 +63,11 @@ class Job:
     def n_arms(self) -> int:
         """Number of arms."""
         return len(self.means)
+
+    @property
+    def n_numbers(self) -> tuple[int, ...]:
+        """Number of unknown numbers as a shape, which is empty for a single one."""
+        return (self.tables.n_parameters,) if isinstance(self.tables, VectorTables) else ()
 
     @property
     def is_late(self) -> bool:
@@ -166,7 +172,7 @@ class Records(NamedTuple):
 
     regret: FloatArray  # (policy, run, time)
     nominal_regret: FloatArray  # (policy, run, time)
-    estimate: FloatArray  # (policy, run, time)
+    estimate: FloatArray  # (policy, run, time); a last axis for several unknown numbers
     pulls: IntArray  # (policy, run, arm)
     last_suboptimal: IntArray  # (policy, run)
     choice: IntArray  # (policy, run) the arm the policy would play next; -1 for none
@@ -188,7 +194,7 @@ def empty_records(job: Job, n_runs: int) -> Records:
     return Records(
         regret=np.zeros(curves),
         nominal_regret=np.zeros(curves),
-        estimate=np.zeros(curves),
+        estimate=np.zeros((*curves, *job.n_numbers)),
         pulls=np.zeros((n_policies, n_runs, job.n_arms), np.int64),
         last_suboptimal=np.zeros((n_policies, n_runs), np.int64),
         choice=np.zeros((n_policies, n_runs), np.int64),

@@ -49,7 +49,8 @@ class RunBuffers(NamedTuple):
     rewards: FloatArray  # (MAX_REWARDS_PER_DRAW,) output of the routine
     max_ahead: int  # maximum number of rewards per call of the routine
     times: IntArray  # (n_times,) the checkpoints
-    estimates: FloatArray  # (n_rows, n_times)
+    estimates: FloatArray  # (n_rows, n_times), or with a last axis for several unknown numbers
+    deviations: FloatArray  # (n_parameters,) scratch array of the rule `numbers`
     histograms: FloatArray  # (n_rows, n_times, n_arms, n_bins + 1); no times without evidence
     streak_arms: IntArray  # (n_cells,)
     streak_starts: IntArray  # (n_cells,) the first step of each streak in this call
@@ -172,6 +173,7 @@ def play_loop(
     select, update, estimate = rules.select, rules.update, rules.estimate
     counts_decisions, decide = rules.decide is not None, rules.decide or count_nothing
     own_recommendation, recommend = rules.recommend is not None, rules.recommend or select
+    has_numbers, numbers = rules.numbers is not None, rules.numbers
     select_among = rules.select_among
 
     def play(memory: PolicyMemory, start: int, n_steps: int, n_rows: int, is_last: bool) -> None:
@@ -280,24 +282,25 @@ def play_loop(
                     if keeps_histograms:
                         add(memory.histogram, known_arm, reward, 1.0)
                     update(setup, stats, state, known_arm, reward)
-                if step + 1 == checkpoint_step:
-                    runs.estimates[row, at_time] = estimate(setup, stats, state)
-                    if keeps_histograms:
-                        copy_histogram(runs.histograms, row, at_time, memory.histogram.counts)
-                    at_time += 1
-                    checkpoint_step = times[at_time] - start if at_time < times.shape[0] else -1
+                n_reached = 1 if step + 1 == checkpoint_step else 0
                 if may_stop:
                     runs.stop_reasons[row] = reason_to_stop(memory.stop, stats)
                     if runs.stop_reasons[row] > 0:
-                        # The estimate is constant from here to the horizon.
+                        # Nothing changes from here to the horizon.
                         runs.stop_times[row] = start + step + 1
-                        last_estimate = estimate(setup, stats, state)
-                        for later in range(at_time, times.shape[0]):
-                            runs.estimates[row, later] = last_estimate
-                            if keeps_histograms:
-                                copy_histogram(runs.histograms, row, later, memory.histogram.counts)
-                        at_time = times.shape[0]
-                        checkpoint_step = -1
+                        n_reached = times.shape[0] - at_time
+                if n_reached > 0:
+                    runs.estimates[row, at_time] = estimate(setup, stats, state)
+                    if has_numbers and stats.total[0] > 0:
+                        numbers(  # type: ignore[misc]
+                            setup, stats, state, runs.estimates[row, at_time], runs.deviations
+                        )
+                    for later in range(at_time, at_time + n_reached):
+                        runs.estimates[row, later] = runs.estimates[row, at_time]
+                        if keeps_histograms:
+                            copy_histogram(runs.histograms, row, later, memory.histogram.counts)
+                    at_time += n_reached
+                    checkpoint_step = times[at_time] - start if at_time < times.shape[0] else -1
             runs.n_streaks[row] = n_streaks
             runs.n_played[row] = n_played
             runs.next_time[0] = at_time

@@ -37,7 +37,7 @@ _GRID_KEYS = {"from", "to", "step", "number"}
 # Names of variables in results. An axis whose key ends in such a name is named by its whole key.
 _RESERVED_NAMES = frozenset(
     {"policy", "run", "time", "arm", "regret", "nominal_regret", "estimate", "pulls"}
-    | {"bias", "stopped", "choice", "gap", "true_mean"}
+    | {"bias", "stopped", "choice", "gap", "true_mean", "parameter"}
 )
 
 
