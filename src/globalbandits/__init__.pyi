@@ -67,6 +67,7 @@ from .evidence import OffPolicyEstimate as OffPolicyEstimate
 from .evidence import evidence_from_log as evidence_from_log
 from .evidence import off_policy as off_policy
 from .fitting import Fit as Fit
+from .fitting import VectorFit as VectorFit
 from .fitting import fit as fit
 from .fitting import histories as histories
 from .lab.league import Scenario as Scenario

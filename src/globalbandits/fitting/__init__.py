@@ -8,5 +8,6 @@ with needs_extra("lab", "pandas"):
     from globalbandits.fitting.fit import fit
     from globalbandits.fitting.fit_result import Fit
     from globalbandits.fitting.panel import Panel
+    from globalbandits.fitting.vector_fit import VectorFit
 
-__all__ = ["Fit", "GroupPosterior", "Panel", "fit", "histories"]
+__all__ = ["Fit", "GroupPosterior", "Panel", "VectorFit", "fit", "histories"]

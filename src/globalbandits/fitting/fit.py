@@ -8,7 +8,7 @@ import time as clock
 import warnings
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 from globalbandits._validation import as_integer, require
 from globalbandits.errors import FitError
@@ -65,13 +65,22 @@ from globalbandits.fitting.panel.rows import (
     panel_from_table,
     panels_from_rows,
 )
-from globalbandits.model import RewardModel
+from globalbandits.fitting.vector_fit import VectorFit, fit_vector
+from globalbandits.model import AnyModel, RewardModel, VectorModel
 
 Progress = Callable[[int], None]
 
 _LOG = logging.getLogger(__name__)
 
 
+@overload
+def fit(
+    history: Any, *, group: str, arm: str, curves: RewardModel | None = None, **options: Any
+) -> Fit: ...
+@overload
+def fit(
+    history: Any, *, group: str, arm: str, curves: VectorModel, **options: Any
+) -> VectorFit: ...
 def fit(
     history: Any,
     *,
@@ -84,7 +93,7 @@ def fit(
     cost: float | None = None,
     reward_range: GivenRange | None = None,
     arms: Any = None,
-    curves: RewardModel | None = None,
+    curves: AnyModel | None = None,
     time: str | None = None,
     by: Any = None,
     exclude: Collection[Any] = (),
@@ -94,7 +103,7 @@ def fit(
     runs: int = 200,
     seed: int = 0,
     progress: Progress | bool = False,
-) -> Fit:
+) -> Fit | VectorFit:
     """Learn the model of a new group from the history of many groups, and what it is worth.
 
     Args:
@@ -116,7 +125,10 @@ def fit(
             highest. Needed unless rewards are 0 and 1, or counts.
         arms: None for the history's arms; "labels" for arms whose numbers mean nothing; a list
             for some of them, or for new ones between them.
-        curves: Your own model. It is tested against the history, and used if it fits.
+        curves: Your own model. It is tested against the history, and used if it fits. With a
+            `VectorModel` of two unknown numbers the result is a `VectorFit`: the prior of both
+            numbers, and the verdict whether one or two are needed. Its worth is that of the model;
+            ``value``, ``offset``, ``cost``, ``arms``, ``time`` and ``by`` must be left out.
         time: Name of a column of times. The fit is then also tested on the last third of it.
         by: Names of columns, such as promotion weeks. The best arm is also found within each
             combination of their values, and the verdict says whether it is the same. A file is
@@ -149,8 +161,13 @@ def fit(
         require(named, name, "be the name of a column", column, FitError)
     rule = "be left out where rows are aggregated"
     require(trials is None or reward is not None, "trials", rule, trials, FitError)
-    right = curves is None or isinstance(curves, RewardModel)
-    require(right, "curves", "be a RewardModel", curves, FitError)
+    right = curves is None or isinstance(curves, RewardModel | VectorModel)
+    require(right, "curves", "be a RewardModel or a VectorModel", curves, FitError)
+    if isinstance(curves, VectorModel):
+        unused = {"value": value, "offset": offset, "cost": cost, "arms": arms, "time": time}
+        for name, given_value in (unused | {"by": by}).items():
+            rule = "be left out where curves are a VectorModel"
+            require(given_value is None, name, rule, given_value, FitError)
     settings = ForecastSettings.checked(horizon, runs, seed, progress is True)
 
     def say(step: str) -> None:
@@ -169,6 +186,10 @@ def fit(
     panel, late = leave_out_groups(panel, late, exclude)
     settings = settings.in_rounds(panel)
     scale = arm_scale(panel.arms, labels=isinstance(arms, str) and arms == "labels")
+    if isinstance(curves, VectorModel):
+        check_panel(panel, scale.ordered)
+        say(f"fitting {panel.n_groups} groups, {panel.n_arms} arms, {panel.n_rewards} rewards")
+        return fit_vector(panel, scale, curves, settings.told, seed)
     offered = check_offered_arms(arms, panel, scale)
     has_own_value = curves is not None and value is None and cost is None and offset is None
     if curves is not None and has_own_value:
