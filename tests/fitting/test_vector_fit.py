@@ -6,7 +6,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting import VectorFit, fit
-from globalbandits.fitting.assessment import scores
+from globalbandits.fitting.assessment import held_out_scores
 from globalbandits.fitting.estimation import normal_population
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
@@ -17,7 +17,7 @@ COLUMNS = {"group": "store", "arm": "price"}
 @pytest.fixture(autouse=True)
 def _coarse(monkeypatch):
     """Few folds and points; the fit is the same."""
-    monkeypatch.setattr(scores, "N_FOLDS", 2)
+    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
     monkeypatch.setattr(normal_population, "N_CELLS", 32)
 
 

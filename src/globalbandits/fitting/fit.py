@@ -75,11 +75,43 @@ _LOG = logging.getLogger(__name__)
 
 @overload
 def fit(
-    history: Any, *, group: str, arm: str, curves: RewardModel | None = None, **options: Any
+    history: Any,
+    *,
+    group: str,
+    arm: str,
+    reward: str | None = None,
+    trials: str | None = None,
+    value: Value | None = None,
+    offset: Offset | None = None,
+    cost: float | None = None,
+    reward_range: GivenRange | None = None,
+    arms: Any = None,
+    curves: RewardModel | None = None,
+    time: str | None = None,
+    by: Any = None,
+    exclude: Collection[Any] = (),
+    dropna: bool = False,
+    verdict: bool = True,
+    horizon: int | None = None,
+    runs: int = 200,
+    seed: int = 0,
+    progress: Progress | bool = False,
 ) -> Fit: ...
 @overload
 def fit(
-    history: Any, *, group: str, arm: str, curves: VectorModel, **options: Any
+    history: Any,
+    *,
+    group: str,
+    arm: str,
+    reward: str | None = None,
+    trials: str | None = None,
+    reward_range: GivenRange | None = None,
+    curves: VectorModel,
+    exclude: Collection[Any] = (),
+    dropna: bool = False,
+    horizon: int | None = None,
+    seed: int = 0,
+    progress: Progress | bool = False,
 ) -> VectorFit: ...
 def fit(
     history: Any,

@@ -8,7 +8,7 @@ import numpy as np
 
 from globalbandits.errors import FitError
 from globalbandits.fitting.assessment.forecast import error_sizes, history_policy
-from globalbandits.fitting.assessment.scores import (
+from globalbandits.fitting.assessment.held_out_scores import (
     Difference,
     Scores,
     difference,

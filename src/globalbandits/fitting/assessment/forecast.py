@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from globalbandits.environments import Environment
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
     from globalbandits.policies import Elastic, Policy
 
 N_CHECKPOINTS = 12
@@ -231,7 +231,7 @@ class ErrorSizes(NamedTuple):
 
 
 def error_sizes(
-    fitted: FittedPopulation, bias_scale: float, arms: Sequence[Any], model: "RewardModel"
+    fitted: FittedPopulation, bias_scale: float, arms: Sequence[Any], model: "AnyModel"
 ) -> ErrorSizes:
     """Return the sizes of errors that a policy should expect.
 

@@ -19,7 +19,7 @@ from globalbandits.fitting.estimation.factor_model import (
     update_phi,
     update_rho,
 )
-from globalbandits.fitting.estimation.population import (
+from globalbandits.fitting.estimation.fitted_population import (
     CURVE_MARGIN,
     FittedPopulation,
     Shrinkage,
