@@ -1,7 +1,35 @@
-"""Settings shared by all tests."""
+"""Settings and fixtures shared by all tests."""
 
+import gc
+
+import pytest
 from hypothesis import settings
 
+from tests.soak import length
+
 # The same examples in every run: a red build can be repeated, a green one means the same twice.
-settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=length(30, 300))
 settings.load_profile("steady")
+
+
+@pytest.fixture
+def blank_figures(monkeypatch):
+    """Figures are made but not drawn: for tests of the text around them."""
+    from matplotlib.figure import Figure
+
+    def write(figure, target, **options):
+        blank = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'
+        if hasattr(target, "write"):
+            target.write(blank)
+        else:
+            with open(target, "wb") as file:
+                file.write(blank)
+
+    monkeypatch.setattr(Figure, "savefig", write)
+
+
+def pytest_collection_finish(session):
+    # Packages and collected tests stay until the end. Without this, the garbage collector visits
+    # their millions of objects again and again.
+    gc.collect()
+    gc.freeze()

@@ -14,7 +14,7 @@ from globalbandits.cli import main
 from globalbandits.cli.arguments import parse_arms, parse_domain, parse_parameters
 from globalbandits.errors import ScenarioError
 
-N_INPUTS = int(os.environ.get("GLOBALBANDITS_FUZZ", "1500"))
+N_INPUTS = int(os.environ.get("GLOBALBANDITS_FUZZ", "400"))
 NUMBERS = ["0", "-1", "1", "2", "0.4", "0.5", "1e-310", "1e308", "1e400", "nan", "inf", "-inf"]
 NUMBERS += ["1" + "0" * 400, "1" + "0" * 5000, "0x10", "1_0", "٣", "½", "1e", "--", "", " "]
 TEXTS = ["high", "[/red]", "[bold]", "\x1b[31m", "two\nlines", "\u202e", "\udcff", "$\\frac{$", "é"]

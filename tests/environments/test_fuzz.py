@@ -18,7 +18,7 @@ import globalbandits as gb
 from globalbandits.environments import Bias, Drift, Noise
 from globalbandits.errors import ScenarioError
 
-N_INPUTS = int(os.environ.get("GLOBALBANDITS_FUZZ", "1500"))
+N_INPUTS = int(os.environ.get("GLOBALBANDITS_FUZZ", "400"))
 MODEL = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
 
 

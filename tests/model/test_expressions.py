@@ -17,7 +17,7 @@ from globalbandits.model.formulas.parser import (
     MOST_STEPS,
 )
 
-N_FUZZ = int(os.environ.get("GLOBALBANDITS_FUZZ", "1500"))
+N_FUZZ = int(os.environ.get("GLOBALBANDITS_FUZZ", "400"))
 EXPIT = {"expit": lambda x: 1 / (1 + math.exp(-x)), "logistic": lambda x: 1 / (1 + math.exp(-x))}
 
 

@@ -10,6 +10,7 @@ from globalbandits.errors import ModelError
 from globalbandits.model.analysis.refinement import find_minimum
 from globalbandits.model.tables import choose_in_cell, find_cell, suboptimality_distance
 from tests.model.families import PRICES, THREE_ARMS, pricing
+from tests.soak import length
 
 
 def brute_distance(model, theta, n=200_001):
@@ -177,7 +178,7 @@ def make_arm(shape):
     return mean
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=length(15, 60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(arm_shapes, min_size=1, max_size=9), st.integers(0, 2**32 - 1))
 def test_regions_agree_with_brute_force(shapes, seed):
     model = gb.RewardModel.from_functions([make_arm(shape) for shape in shapes])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import globalbandits as gb
 from tests.model.families import PRICES, THREE_ARMS, pricing
 from tests.model.valued import EXPONENTS, VALUED, power
+from tests.soak import length
 
 
 def shortfall(model, n):
@@ -222,7 +223,7 @@ def make_value(shape):
     }[kind]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=length(15, 60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(shapes, st.floats(0.3, 3.0), st.booleans()), min_size=1, max_size=6))
 def test_any_values_agree_with_brute_force(arms):
     model = gb.RewardModel.from_functions(

@@ -2,26 +2,32 @@
 
     python -m tests.mutants.mutate --mutants 200 --seed 1
 
-A mutant is a copy of the package with one operator, comparison, constant or condition changed. The
-tests of its room run on it, those named like the file first, until one fails. Survivors are listed
-with the changed line: they are equivalent, or a test is missing. Nothing in the project's own
-folders is changed. Results are kept in build/mutants/seed-N.jsonl, so that an interrupted run goes
-on where it stopped.
+A mutant is the package with one operator, comparison, constant or condition changed. Tests run on
+it until one fails: first those nearest to the changed file, then all that mention it, then those of
+its room. Survivors are listed with the changed line: they are equivalent, or a test is missing. All
+this happens in a copy of the project. Results are kept in build/mutants/seed-N.jsonl, so that an
+interrupted run goes on where it stopped.
 """
 
 import argparse
 import ast
 import json
+import math
 import os
 import random
+import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "globalbandits"
@@ -33,7 +39,10 @@ ROOMS = {
     "evidence": ["tests/evidence", "tests/policies/learner", "src/globalbandits/evidence"],
     "service/log": ["tests/service"],
 }
-TIMEOUT_SECONDS = 1200  # a mutant that loops for ever is found by this
+# What tests import besides the package itself. It is imported once for all mutants.
+LARGE = ("numba", "pandas", "scipy.optimize", "scipy.stats", "xarray")
+N_NEAREST = 3  # test files that run before the other near ones
+TEST_SECONDS = 60  # a mutant that loops for ever is found by this
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -159,38 +168,122 @@ def _mutant(path: Path, index: int) -> Mutant:
     return Mutant(name, node.lineno, before, after, ast.unparse(tree))
 
 
-def is_killed(mutant: Mutant) -> str:
-    """Return the first line of the failure that finds a mutant; empty for a survivor."""
-    room = next(room for room in ROOMS if mutant.file.startswith(room))
-    with tempfile.TemporaryDirectory() as folder:
+class Copy:
+    """A copy of the project in a temporary folder, in which one file at a time is changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._n_writes = 0
         # Doctests of the package and files beside it are found by their paths.
         for name in ("src", "tests", "docs", "examples", "benchmarks"):
-            shutil.copytree(ROOT / name, Path(folder) / name, symlinks=True)
+            shutil.copytree(ROOT / name, folder / name, symlinks=True)
         for name in ("pyproject.toml", "README.md", "Makefile", "CONTRIBUTING.md"):
             shutil.copy(ROOT / name, folder)
-        (Path(folder) / "src/globalbandits" / mutant.file).write_text(mutant.source)
-        near = f"test_{Path(mutant.file).stem}.py"
-        tests = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob(near))]
-        environment = {**os.environ, "PYTHONPATH": f"{folder}/src"}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        try:
-            for chosen in (tests, ROOMS[room]):
-                if not chosen:
-                    continue
-                done = subprocess.run(
-                    [*command, *chosen],
-                    cwd=folder,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    timeout=TIMEOUT_SECONDS,
-                )
-                if done.returncode != 0:
-                    failed = [line for line in done.stdout.splitlines() if "FAILED" in line]
-                    return (failed or ["the tests cannot be collected"])[0]
-        except subprocess.TimeoutExpired:
-            return "timeout"
+
+    def write(self, file: str, source: str) -> None:
+        """Replace a file of the package."""
+        path = self.folder / "src" / "globalbandits" / file
+        path.write_text(source)
+        # Byte code is recognised by size and seconds, and two mutants may share both.
+        self._n_writes += 1
+        os.utime(path, (time.time(), 10**9 + 2 * self._n_writes))
+
+    def first_failure(self, tests: list[str], seconds: float) -> str:
+        """Return the first line of the first failure, "timeout", or an empty text.
+
+        The tests run in a fork of this process, which has imported the large packages already.
+        """
+        output = self.folder / "output.txt"
+        child = os.fork()
+        if child == 0:
+            code = 3
+            try:
+                with output.open("w") as file:
+                    os.dup2(file.fileno(), 1)
+                    os.dup2(file.fileno(), 2)
+                code = self._run(tests)
+            finally:
+                os._exit(code)  # nothing of the parent is to be cleaned up
+        begin = time.monotonic()
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+            if time.monotonic() - begin > seconds:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return "timeout"
+            time.sleep(0.1)
+        if ended[1] == 0:
+            return ""
+        if os.waitstatus_to_exitcode(ended[1]) == 5:  # no test was found
+            return ""
+        lines = output.read_text(errors="replace").splitlines()
+        failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+        return (failed or [f"the tests cannot be collected: {' '.join(lines[-1:])}"])[0]
+
+    def _run(self, tests: list[str]) -> int:
+        """Run tests in this process, which imports nothing from the project itself."""
+        os.setsid()
+        os.chdir(self.folder)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+            del sys.modules[name]
+        places = [str(self.folder / "src"), str(self.folder)]
+        sys.path[:0] = places
+        os.environ["PYTHONPATH"] = os.pathsep.join(places)
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--timeout", str(TEST_SECONDS)]
+        return int(pytest.main([*options, *tests]))
+
+
+def is_killed(mutant: Mutant, copy: Copy, seconds: float) -> str:
+    """Return the first line of the failure that finds a mutant; empty for a survivor."""
+    room = next(room for room in ROOMS if mutant.file.startswith(room))
+    near = near_tests(mutant.file, ROOMS[room])
+    copy.write(mutant.file, mutant.source)
+    try:
+        for chosen in (near[:N_NEAREST], near[N_NEAREST:], ROOMS[room]):
+            if chosen and (failure := copy.first_failure(chosen, seconds)):
+                return failure
+    finally:
+        copy.write(mutant.file, (PACKAGE / mutant.file).read_text())
     return ""
+
+
+def near_tests(file: str, room: list[str]) -> list[str]:
+    """Return the test files that are about a file of the package, the nearest first.
+
+    Near are tests named like the file, its own examples, and tests of the room that mention the
+    module or its names, or names of a module that imports it.
+    """
+    module = file.removesuffix(".py").replace("/", ".")
+    own = _names(PACKAGE / file)
+    importing: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        if f"{module} import" in path.read_text():
+            importing |= _names(path)
+    scores = {f"src/globalbandits/{file}": math.inf}
+    for path in sorted(path for folder in room for path in _test_files(ROOT / folder)):
+        text = path.read_text()
+        words = Counter(re.findall(r"\w+", text))
+        score = 3.0 * sum(words[name] for name in own) + sum(words[name] for name in importing)
+        score += 100.0 * (f"{module} import" in text)
+        # A long file with the same number of mentions is less about it.
+        score /= math.sqrt(len(text))
+        if path.name == f"test_{Path(file).stem}.py":
+            score += 1000.0
+        if score > 0:
+            scores[str(path.relative_to(ROOT))] = score
+    return sorted(scores, key=lambda name: -scores[name])
+
+
+def _names(path: Path) -> set[str]:
+    """The functions and classes of a module."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, kinds)}
+
+
+def _test_files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    elif "tests" in path.parts:
+        yield from path.rglob("test_*.py")
 
 
 def main() -> None:
@@ -199,27 +292,31 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=int, default=None, help="stop after this many new mutants")
+    parser.add_argument("--seconds", type=float, default=1200, help="for each of the three steps")
     given = parser.parse_args()
     record = ROOT / "build" / "mutants" / f"seed-{given.seed}.jsonl"
     record.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     done = {(row["file"], row["line"], row["after"]) for row in rows}
-    n_new = 0
-    for mutant in draw_mutants(given.mutants, given.seed):
-        if (mutant.file, mutant.line, mutant.after) in done:
-            continue
-        if given.most is not None and n_new >= given.most:
-            break
-        begin = time.monotonic()
-        row = mutant._asdict() | {"killed_by": is_killed(mutant)}
-        del row["source"]
-        row["seconds"] = round(time.monotonic() - begin)
-        rows.append(row)
-        n_new += 1
-        with record.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        verdict = "killed  " if row["killed_by"] else "SURVIVED"
-        print(f"{verdict} {row['file']}:{row['line']}  {row['before']}  ->  {row['after']}")
+    waiting = [
+        mutant
+        for mutant in draw_mutants(given.mutants, given.seed)
+        if (mutant.file, mutant.line, mutant.after) not in done
+    ]
+    for name in LARGE:
+        import_module(name)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Copy(Path(folder))
+        for mutant in waiting[: given.most]:
+            begin = time.monotonic()
+            row = mutant._asdict() | {"killed_by": is_killed(mutant, copy, given.seconds)}
+            del row["source"]
+            row["seconds"] = round(time.monotonic() - begin)
+            rows.append(row)
+            with record.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            verdict = "killed  " if row["killed_by"] else "SURVIVED"
+            print(f"{verdict} {row['file']}:{row['line']}  {row['before']}  ->  {row['after']}")
     survivors = [row for row in rows if not row["killed_by"]]
     print(f"{len(rows) - len(survivors)} of {len(rows)} mutants killed")
 

@@ -20,7 +20,7 @@ from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving
 from tests.service.worlds import MODEL, WAGP
 
-N_REQUESTS = int(os.environ.get("GLOBALBANDITS_FUZZ", "1500"))
+N_REQUESTS = int(os.environ.get("GLOBALBANDITS_FUZZ", "400"))
 VALUES = [None, True, 0, -1, 1, 0.5, 1e308, -0.0, 2**63, 10**30, "", "x", "é", "\x00", "a" * 300]
 VALUES += [[], [[]], {}, {"a": {}}, [0.4, 0.6], "live", "shadow", "wagp", {"policy": "wagp"}, MODEL]
 VALUES += [{"policy": "ucb1"}, {"policy": "thompson_sampling"}, MODEL | {"cost": 0.2}, "0.5", "NaN"]

@@ -11,7 +11,7 @@ import pytest
 import globalbandits as gb
 from tests.policies.families import model_of
 
-N_MUTATIONS = int(os.environ.get("GLOBALBANDITS_FUZZ", "0")) or 1_500  # for each policy
+N_MUTATIONS = int(os.environ.get("GLOBALBANDITS_FUZZ", "0")) or 250  # for each policy
 POLICIES = [
     gb.WAGP(),
     gb.UCB1(),
