@@ -28,6 +28,19 @@ def blank_figures(monkeypatch):
     monkeypatch.setattr(Figure, "savefig", write)
 
 
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Simulations run in plain Python: for short ones, whose policies no other test compiles."""
+    from globalbandits.compiling.engine import Engine
+
+    initialise = Engine.__init__
+
+    def initialise_interpreted(engine, **options):
+        initialise(engine, **{**options, "interpreted": True})
+
+    monkeypatch.setattr(Engine, "__init__", initialise_interpreted)
+
+
 def pytest_collection_finish(session):
     # Packages and collected tests stay until the end. Without this, the garbage collector visits
     # their millions of objects again and again.

@@ -1,7 +1,5 @@
 """Live, logged and simulated evidence say the same of the same rewards."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -13,8 +11,9 @@ from globalbandits.evidence.inference import (
     infer_many,
 )
 from tests.evidence.models import TRUTH, log_of, model_of
+from tests.soak import length
 
-N_LOGS = 400 if "GLOBALBANDITS_SOAK" in os.environ else 200
+N_LOGS = length(50, 400)
 NAMES = sorted(TRUTH)
 
 
@@ -28,10 +27,10 @@ def random_log(number):
     return log_of(name, n, number, bias=bias), float(rng.choice([0.5, 0.8, 0.95, 0.99]))
 
 
-@pytest.mark.parametrize("first", range(0, N_LOGS, 100))
+@pytest.mark.parametrize("first", range(0, N_LOGS, 50))
 def test_random_logs_are_read_alike(first):
     n_free = 0
-    for number in range(first, first + 100):
+    for number in range(first, first + 50):
         (model, arms, rewards), confidence = random_log(number)
         logged = evidence_from_log(model, arms, rewards)
         simulated = infer_many(model, logged.counts, confidence)
@@ -47,11 +46,11 @@ def test_random_logs_are_read_alike(first):
         above = np.array(contenders.p_values) > 1.0 - confidence
         assert tuple(np.flatnonzero(above)) == contenders.arms
         n_free += contenders.model_free
-    assert 0 < n_free < 50
+    assert 0 < n_free < 25
 
 
 def test_one_by_one_and_merged_evidence_is_read_alike():
-    for number in range(0, N_LOGS, 40):
+    for number in range(0, N_LOGS, 25):
         (model, arms, rewards), confidence = random_log(number)
         logged, live = evidence_from_log(model, arms, rewards), Evidence(model)
         for arm, reward in zip(arms.tolist(), rewards.tolist(), strict=True):

@@ -54,7 +54,7 @@ def test_bounds_are_the_extremes_over_the_interval(name, request):
 def test_the_truth_lies_between_the_bounds_at_all_times(shop):
     theta, missed = 0.22, 0
     extra = shop.worth(theta) - shop.worth(theta)[1]
-    for seed in range(40):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         learner = gb.Learner(gb.WAGP(), shop, seed=seed, compiled=False)
         for _ in range(6):
@@ -66,7 +66,7 @@ def test_the_truth_lies_between_the_bounds_at_all_times(shop):
             if not found.low <= truth <= found.high:
                 missed += 1
                 break
-    assert missed <= 6  # 2 expected at most; more has a chance below 0.01
+    assert missed <= 3  # .6 expected at most; more has a chance below 0.005
 
 
 def test_always_the_baseline_earns_nothing(shop):

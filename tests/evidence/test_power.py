@@ -1,7 +1,6 @@
 """What the evidence can tell: figures near those the method reached when it was first tried."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ from globalbandits.evidence.drift_test import (
 )
 from tests.evidence.models import beta_rewards, log_of, model_of, unit_means
 from tests.oracles import evidence as oracle
+from tests.soak import length
 
 ALPHA = 0.05
-REPEATS = 3 if "GLOBALBANDITS_SOAK" in os.environ else 1
 
 
 def alarm_rate(bias, runs, seed):
@@ -30,10 +29,10 @@ def alarm_rate(bias, runs, seed):
 @pytest.mark.parametrize(
     ("bias", "runs", "low", "high"),
     # The first trials had .004, .28, .995 and 1.0 with UCB1, whose play is nearly uniform.
-    [(0.0, 60, 0.0, 0.1), (0.02, 40, 0.1, 0.6), (0.05, 12, 0.9, 1.0), (0.1, 6, 1.0, 1.0)],
+    [(0.0, 20, 0.0, 0.1), (0.02, 15, 0.1, 0.6), (0.05, 6, 0.8, 1.0), (0.1, 3, 1.0, 1.0)],
 )
 def test_a_biased_model_is_refuted(bias, runs, low, high):
-    assert low <= alarm_rate(bias, REPEATS * runs, seed=100) <= high
+    assert low <= alarm_rate(bias, length(1, 9) * runs, seed=100) <= high
 
 
 def test_the_least_refuted_theta_and_the_shares_point_at_what_is_wrong():
@@ -53,7 +52,7 @@ def test_a_single_arm_never_refutes_and_says_so():
     assert "single arm" in found.explain()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(length(4, 12)))
 def test_a_jump_of_theta_is_found_and_dated(seed):
     rng = np.random.default_rng(seed)
     model = model_of("pricing")
@@ -86,7 +85,7 @@ def test_an_old_jump_is_not_forgotten():
 
 
 def test_no_jump_no_alarm():
-    for seed in range(15):
+    for seed in range(length(4, 15)):
         evidence = evidence_from_log(*log_of("pricing", 4000, seed))
         assert not evidence.drift().alarm
 
@@ -108,7 +107,7 @@ def width(n, seed, arms):
 )
 @pytest.mark.parametrize("arms", [range(12), [9, 10]])
 def test_widths_lie_between_an_oracle_and_a_bound_per_arm(arms, n, low, high):
-    found = [width(n, seed, list(arms)) for seed in range(8)]
+    found = [width(n, seed, list(arms)) for seed in range(length(4, 8))]
     ours = np.mean([interval.width for interval, _, _ in found])
     fisher = np.mean([fisher for _, fisher, _ in found])
     stitched = np.mean([b - a for _, _, (a, b) in found])
@@ -120,7 +119,7 @@ def test_widths_lie_between_an_oracle_and_a_bound_per_arm(arms, n, low, high):
 def test_widths_on_the_two_best_arms_are_near_the_first_trials():
     expected = {10: 0.656, 100: 0.198, 1000: 0.060, 10_000: 0.019}
     for n, value in expected.items():
-        mean = np.mean([width(n, seed, [9, 10])[0].width for seed in range(10)])
+        mean = np.mean([width(n, seed, [9, 10])[0].width for seed in range(length(5, 10))])
         assert mean == pytest.approx(value, rel=0.25)
 
 
@@ -129,7 +128,7 @@ def test_p_values_are_not_too_small_for_the_arm_that_is_best():
     model = model_of("exponential")
     best = model.best_arms(0.6)[0]
     low = 0
-    runs = 60
+    runs = length(20, 60)
     for seed in range(runs):
         contenders = evidence_from_log(*log_of("exponential", 3000, seed)).contenders(0.8)
         low += best not in contenders
@@ -138,7 +137,7 @@ def test_p_values_are_not_too_small_for_the_arm_that_is_best():
 
 
 def test_without_the_model_the_best_arm_stays_in_the_race():
-    for seed in range(7 * REPEATS):
+    for seed in range(length(3, 21)):
         rng = np.random.default_rng(seed)
         model, arms, rewards = log_of("pricing", 8000, seed)
         lucky = int(rng.integers(12))

@@ -18,9 +18,10 @@ from globalbandits.evidence.e_processes import (
     UnitMeans,
 )
 from tests.evidence.models import TRUTH, model_of, unit_means
+from tests.soak import length
 
 ALPHA = 0.05
-RUNS = 1000
+RUNS = length(300, 1000)
 HORIZON = 1000
 EVERY = 100
 # None of these is among the models that the method was first tried on.

@@ -18,6 +18,7 @@ from globalbandits.fitting.estimation.factor_model import fit_independent, fit_s
 from globalbandits.fitting.estimation.fitted_population import GRID, normal_weights, shifted
 from globalbandits.fitting.estimation.offered_arms import arm_scale
 from tests.fitting.panels import COLUMNS, coin_panel, panel_of
+from tests.soak import length
 
 
 @pytest.fixture(autouse=True)
@@ -75,12 +76,12 @@ def test_the_verdict_says_so_first_and_offers_no_fixed_arm():
 
 
 def test_groups_that_choose_by_chance_are_not_accused():
-    """At the level .01, more than four of 60 histories have the probability .0004."""
+    """At the level .01, more than two of 15 histories have the probability .0004."""
     accused = [
         examined(histories.exponential_demand(20, 140, seed=seed, rho=0.02, uneven=True))[0].found
-        for seed in range(60)
+        for seed in range(15)
     ]
-    assert sum(accused) <= 4
+    assert sum(accused) <= 2
 
 
 def test_the_slopes_are_those_of_a_regression_with_dummies():
@@ -173,15 +174,16 @@ def test_rewards_that_change_over_time_change_the_words():
 
 
 def test_the_test_of_change_has_its_level():
-    """P-values of steady histories are uniform: their mean over 40 is .5 ± .046."""
+    """P-values of steady histories are uniform: the mean of n is .5 ± 1 / sqrt(12 n)."""
     values = []
-    for seed in range(40):
+    n = length(15, 40)
+    for seed in range(n):
         history = with_times(histories.exponential_demand(20, 280, seed=seed), 0.0, seed)
         panel = panel_of(history)
         late_rows = history["time"] > 2 / 3
         late = panel_of({name: column[late_rows] for name, column in history.items()})
         values.append(check_time_change(panel, late).p_value)
-    assert abs(np.mean(values) - 0.5) < 3.5 * 0.046
+    assert abs(np.mean(values) - 0.5) < 3.5 / np.sqrt(12 * n)
 
 
 def test_a_distribution_is_moved_along_the_grid():

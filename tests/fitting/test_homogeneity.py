@@ -14,6 +14,7 @@ from globalbandits.fitting.assessment.homogeneity import (
 )
 from tests.fitting.panels import coin_panel, panel_of
 from tests.oracles import fitting as oracle
+from tests.soak import length
 
 
 def test_the_statistic_is_that_of_contingency_tables():
@@ -50,14 +51,15 @@ def test_the_moments_are_those_of_all_ways_to_place_the_ones():
 )
 def test_groups_that_are_alike_are_called_alike(how):
     rewards = 20 if how.get("uneven") else 140
+    n = length(60, 200)
     alike = [
         not check_homogeneity(
             panel_of(histories.identical_groups(20, rewards, seed=seed, **how), (0.0, 1.0))
         ).differ()
-        for seed in range(200)
+        for seed in range(n)
     ]
-    # 40 histories at the level .05 would be 38; 200 of them: .95 with an error of .015.
-    assert 0.95 - 3 * 0.0154 < np.mean(alike) < 0.95 + 3 * 0.0154
+    # At the level .05, 200 histories give .95 with an error of .015.
+    assert abs(np.mean(alike) - 0.95) < 3 * np.sqrt(0.95 * 0.05 / n)
 
 
 def test_groups_that_differ_are_called_so():

@@ -20,8 +20,9 @@ from tests.policies.families import (
     means_of,
     model_of,
 )
+from tests.soak import length
 
-N_STEPS = 10_000
+N_STEPS = length(2_000, 10_000)
 
 # With these BUW leaves UCB1 after some hundred to some thousand steps.
 SWITCHING_SCALE = {
@@ -81,14 +82,14 @@ def test_nonstationary_wagp(name, half_window):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_buw_with_a_scale_that_makes_it_switch(name):
-    oracle = play_buw(name, SWITCHING_SCALE[name], N_STEPS)
+    oracle = play_buw(name, SWITCHING_SCALE[name], 10_000)
     n_greedy = oracle.phases.count("WAGP")
     assert 100 < n_greedy < len(oracle.phases) - 100
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_buw_with_the_papers_constants(name):
-    oracle = play_buw(name, 1.0, 2_000)
+    oracle = play_buw(name, 1.0, length(500, 2_000))
     assert oracle.phases.count("WAGP") == 0
 
 
@@ -100,7 +101,7 @@ def play_buw(name, scale, n_steps):
     return oracle
 
 
-@pytest.mark.parametrize(("scale", "n_steps"), [(1.0, N_STEPS), (0.002, 2_000)])
+@pytest.mark.parametrize(("scale", "n_steps"), [(1.0, N_STEPS), (0.002, length(500, 2_000))])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_uncertainty_ellipsoid(name, scale, n_steps):
     model = model_of(name)

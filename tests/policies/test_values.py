@@ -30,6 +30,7 @@ from globalbandits.statistics import count, no_statistics
 from tests.policies.families import PRICES
 from tests.policies.valued import EVERY, POLICIES, SLOW, WORLDS, shop
 from tests.simulation.worlds import assert_same_bits, records_of
+from tests.soak import length
 
 
 @cache
@@ -81,7 +82,7 @@ def test_profit_is_as_good_as_rewards_that_are_profits(policy):
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
 def test_regret_is_below_that_of_uniform_play(policy, world):
     model, theta = WORLDS[world]()
-    horizon, runs = 2000, 40
+    horizon, runs = 2000, length(10, 40)
     gaps = model.gaps(theta)
     env = Environment(model, theta, noise=BernoulliNoise())
     result = simulate(env, [policy], horizon=horizon, runs=runs, seed=4)
@@ -96,7 +97,7 @@ def test_regret_is_below_that_of_uniform_play(policy, world):
 def test_compiled_and_interpreted_play_the_same(policy, world):
     model, theta = WORLDS[world]()
     env = Environment(model, theta, noise=BernoulliNoise())
-    horizon = 60 if policy.kind in SLOW else 200
+    horizon = 25 if policy.kind in SLOW else 60
     engine = Engine()
     compiled = records_of(env, [policy], horizon, engine=engine)
     assert not engine.slow
@@ -106,7 +107,7 @@ def test_compiled_and_interpreted_play_the_same(policy, world):
 @every_policy
 def test_an_explanation_says_on_which_scale_it_is(policy):
     for name in ("shop", "trial", "wavy"):
-        learner = Learner(policy, WORLDS[name]()[0], seed=0)
+        learner = Learner(policy, WORLDS[name]()[0], seed=0, compiled=False)
         for arm in range(learner.model.n_arms):
             learner.update([arm, arm], [0.0, 1.0])
         assert "unit reward scale" not in learner.explain().reason

@@ -1,7 +1,5 @@
 """Arms that are added and withdrawn while a bandit runs, and the replay across these changes."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,10 @@ from globalbandits.service.log import Log
 from globalbandits.service.log.replay import replay
 from globalbandits.service.stores import SQLiteStore
 from tests.service.worlds import ARMS, MODEL, THOMPSON, WAGP, HandClock
+from tests.soak import length
 
 # `make soak` replays 100,000 decisions.
-N_DECISIONS = 100_000 if "GLOBALBANDITS_SOAK" in os.environ else 10_000
+N_DECISIONS = length(1_000, 100_000)
 
 
 @pytest.fixture

@@ -162,18 +162,18 @@ RULE = gb.StopWhen(
 
 
 @pytest.mark.parametrize(("rule", "reasons"), [(SAFETY, {1, 3}), (RULE, {2, 3})])
-def test_runs_are_those_without_a_rule_up_to_the_stop(rule, reasons):
+def test_runs_are_those_without_a_rule_up_to_the_stop(rule, reasons, interpreted):
     policies = {"wagp": gb.WAGP(), "limited": gb.Limited(gb.UCB1(), cohort=3)}
     times = list(range(1, 41))
     env = env_of([0.3, 0.4, 0.5, 0.6])
-    free = gb.simulate(env, policies, 40, runs=40, checkpoints=times).dataset
-    data = gb.simulate(env, policies, 40, runs=40, checkpoints=times, stop=rule).dataset
+    free = gb.simulate(env, policies, 40, runs=12, checkpoints=times).dataset
+    data = gb.simulate(env, policies, 40, runs=12, checkpoints=times, stop=rule).dataset
     stopped = data["stopped"].values
     assert set(np.unique(data["stop_reason"].values)) == reasons
     assert (stopped <= 30).all()
     np.testing.assert_array_equal(data["pulls"].values.sum(axis=2), stopped)
     for policy in range(2):
-        for run in range(40):
+        for run in range(12):
             end = stopped[policy, run]
             for name in ("regret", "estimate"):
                 one, whole = data[name].values[policy, run], free[name].values[policy, run]
@@ -184,7 +184,7 @@ def test_runs_are_those_without_a_rule_up_to_the_stop(rule, reasons):
     assert (data["choice"].values[~too_high] >= 0).all()
 
 
-def test_a_learner_stops_where_the_simulator_does():
+def test_a_learner_stops_where_the_simulator_does(interpreted):
     """Rewards without noise: the same counts and sums in both."""
     env = gb.Environment(MODEL, theta=1.2, noise=gb.NoNoise())
     policy = gb.Limited(gb.WAGP(), cohort=2)
@@ -230,7 +230,7 @@ def test_blocks_and_compilation_make_no_difference(env):
     assert_same_bits(whole, stopped_records(env, 50, engine=Engine(interpreted=True)))
 
 
-def test_evidence_stays_as_it_was_at_the_stop():
+def test_evidence_stays_as_it_was_at_the_stop(interpreted):
     env = env_of([0.6, 0.7, 0.8, 0.9])
     rule = gb.StopWhen(decisions=5)
     data = gb.simulate(env, [gb.Uniform()], 20, runs=2, stop=rule, evidence=True, checkpoints=4)

@@ -22,6 +22,7 @@ from globalbandits.statistics import count, no_statistics
 from tests.evidence.models import beta_rewards, model_of, unit_means
 from tests.policies.states import assert_same_state
 from tests.simulation.worlds import assert_same_bits, pricing, records_of
+from tests.soak import length
 
 WRONG = [0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1]
 
@@ -43,7 +44,7 @@ def details(learner):
 
 
 def test_a_right_model_is_used_to_the_end():
-    for seed in range(5):
+    for seed in range(length(2, 5)):
         learner, rng = guarded(seed)
         play(learner, 0.4, 1500, rng)
         assert details(learner) == {"refuted": False, "restarts": 0}
@@ -85,7 +86,7 @@ def test_the_fallback_begins_with_what_is_known():
 
 
 def test_a_moved_parameter_means_a_new_start():
-    for seed in range(3):
+    for seed in range(length(1, 3)):
         learner, rng = guarded(seed)
         play(learner, 0.4, 1500, rng)
         play(learner, 0.75, 2000, rng)
@@ -131,11 +132,12 @@ def test_a_policy_that_cannot_be_rebuilt_is_not_restarted():
 
 
 def test_false_alarms_are_rarer_than_the_level():
-    # A hundred runs of a right model at a level of one fifth, with much exploration.
+    # Runs of a right model at a level of one fifth, with much exploration.
+    runs = length(40, 100)
     model = model_of("emax")
     means = unit_means(model, 0.8)
     alarms = 0
-    for seed in range(100):
+    for seed in range(runs):
         policy = Guarded(gb.WAGP(), alpha=0.2, exploration=5.0)
         rules, setup = policy.rules, policy.setup(model)
         state, rng = rules.init(setup), np.random.default_rng(seed)
@@ -146,7 +148,7 @@ def test_false_alarms_are_rarer_than_the_level():
             count(stats, arm, reward)
             rules.update(setup, stats, state, arm, reward)
         alarms += int(state.refuted[0] or state.n_restarts[0])
-    assert alarms <= 20 + 3 * math.sqrt(100 * 0.2 * 0.8)
+    assert alarms <= 0.2 * runs + 3 * math.sqrt(runs * 0.2 * 0.8)
 
 
 @pytest.mark.parametrize("world", ["wrong model", "jump"])
@@ -156,7 +158,7 @@ def test_compiled_and_interpreted_guards_play_the_same(world):
         env = pricing(drift=Jumps(times=(600,), values=(0.8,)))
     else:
         env = pricing(drift=Jumps(times=(600,), values=(0.4,)), bias=FixedBias(WRONG))
-    fallback = gb.IndependentGittins()  # compiles faster than the usual one
+    fallback = gb.FixedArm(0)  # compiles faster than the usual one
     policies, engine = [Guarded(gb.WAGP(), fallback=fallback, exploration=2.0)], Engine()
     n_steps = 1500 if world == "jump" else 2500
     compiled = records_of(env, policies, n_steps, engine=engine)
@@ -257,6 +259,14 @@ def _another_fit_of_the_fallback(kept):
     kept["fallback"]["fitted"]["sums"][0] += 0.5
 
 
+@pytest.fixture(scope="module")
+def played():
+    """A learner, and its saved state."""
+    learner, rng = guarded(1)
+    play(learner, 0.4, 410, rng)
+    return learner, learner.state()
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -277,10 +287,8 @@ def _another_fit_of_the_fallback(kept):
     ],
     ids=lambda spoil: spoil.__name__,
 )
-def test_what_no_guard_can_have_is_refused(spoil):
-    learner, rng = guarded(1)
-    play(learner, 0.4, 410, rng)
-    saved = learner.state()
+def test_what_no_guard_can_have_is_refused(spoil, played):
+    learner, saved = played[0], copy.deepcopy(played[1])
     assert saved["kept"]["snapshots"]["times"][0] == 300
     spoil(saved["kept"])
     with pytest.raises(StateError, match="kept must be fields that these statistics can lead to"):

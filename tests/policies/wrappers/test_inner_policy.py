@@ -65,7 +65,7 @@ def test_a_guard_says_which_plays_are_random():
 
 
 @pytest.mark.parametrize("around", [gb.Safe, gb.Limited, gb.Guarded])
-def test_a_policy_of_ones_own_inside(around):
+def test_a_policy_of_ones_own_inside(around, interpreted):
     policy = around(Own())
     env = gb.Environment(model_of("linear"), theta=0.5)
     result = gb.simulate(env, [policy], horizon=20, runs=2)
