@@ -29,7 +29,7 @@ def some_rewards(n, n_arms, seed=0):
 
 
 def test_scores_and_forgetting_are_as_described():
-    learner, data = learner_of(), some_rewards(700, 6)
+    learner, data = learner_of(), some_rewards(360, 6)
     views = (learner._state.still, learner._state.slow, learner._state.fast)
     scores = np.zeros(3)
     for step, (arm, reward) in enumerate(data):
@@ -55,11 +55,11 @@ def test_scores_and_forgetting_are_as_described():
     assert shown.choice == int(np.argmax(shown.details["indices"]))
 
 
-@pytest.mark.parametrize("horizon", [None, 400])
+@pytest.mark.parametrize("horizon", [None, 160])
 def test_what_never_forgets_is_elastic_itself(horizon):
     moving = learner_of(horizon=horizon)
     plain = gb.Learner(gb.Elastic(horizon=horizon), model_of("linear"), seed=0)
-    for arm, reward in some_rewards(300, 6, seed=1):
+    for arm, reward in some_rewards(120, 6, seed=1):
         moving.update(arm, reward)
         plain.update(arm, reward)
     mine, theirs = moving._state.still.posterior, plain._state
@@ -72,11 +72,11 @@ def test_what_never_forgets_is_elastic_itself(horizon):
 
 
 def test_a_window_looks_no_further_than_the_game():
-    learner = learner_of(horizon=250)
-    for arm, reward in some_rewards(240, 6):
+    learner = learner_of(horizon=120)
+    for arm, reward in some_rewards(110, 6):
         learner.update(arm, reward)
     for view in (learner._state.slow, learner._state.fast):
-        assert (view.posterior.horizons[:2] <= 250 - view.posterior.due[0] + 20).all()
+        assert (view.posterior.horizons[:2] <= 120 - view.posterior.due[0] + 20).all()
 
 
 def test_an_arm_that_was_left_long_ago_is_as_new():
@@ -90,11 +90,11 @@ def test_an_arm_that_was_left_long_ago_is_as_new():
 
 
 def test_compiled_and_interpreted_rules_give_the_same_bits():
-    env = pricing(drift=gb.Jumps(times=(150,), values=(0.9,)))
+    env = pricing(drift=gb.Jumps(times=(60,), values=(0.9,)))
     engine, policies = Engine(), [gb.Elastic(drift=True)]
-    compiled = records_of(env, policies, 300, engine=engine)
+    compiled = records_of(env, policies, 120, engine=engine)
     assert not engine.slow
-    assert_same_bits(compiled, records_of(env, policies, 300, engine=Engine(interpreted=True)))
+    assert_same_bits(compiled, records_of(env, policies, 120, engine=Engine(interpreted=True)))
 
 
 def test_it_follows_a_jump_and_loses_nothing_where_nothing_moves():
@@ -127,6 +127,14 @@ def test_a_saved_learner_goes_on_bit_for_bit():
         learner.forget(0, 0.2)
 
 
+@pytest.fixture(scope="module")
+def taught():
+    learner = learner_of()
+    for arm, reward in some_rewards(30, 6):
+        learner.update(arm, reward)
+    return learner
+
+
 def _set(*path_and_value):
     *path, last, value = path_and_value
 
@@ -153,10 +161,8 @@ def _set(*path_and_value):
     ],
     ids=lambda spoil: spoil.__name__,
 )
-def test_states_that_cannot_be_are_refused(spoil):
-    learner = learner_of()
-    for arm, reward in some_rewards(30, 6):
-        learner.update(arm, reward)
+def test_states_that_cannot_be_are_refused(spoil, taught):
+    learner = taught
     saved = json.loads(json.dumps(learner.state()))
     spoil(saved["kept"])
     with pytest.raises(StateError, match="kept must be fields that these statistics can lead to"):

@@ -26,6 +26,7 @@ from tests.oracles import elastic as oracle
 from tests.policies.families import TRUTH, beta_reward, model_of
 from tests.policies.states import assert_same_state
 from tests.simulation.worlds import assert_same_bits, pricing, records_of
+from tests.soak import length
 
 TOLERANCE, LATER_TOLERANCE = 2e-3, 3e-4
 
@@ -93,28 +94,29 @@ def assert_close(worst):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_plays_as_described(setting):
-    worst = play_both(SETTINGS[setting], "pricing", 250)
+    worst = play_both(SETTINGS[setting], "pricing", length(120, 250))
     assert_close(worst)
 
 
 def test_plays_another_model_as_described():
-    worst = play_both({"horizon": 500}, "exponential", 250)
+    worst = play_both({"horizon": 500}, "exponential", length(120, 250))
     assert_close(worst)
 
 
 def test_plays_as_described_for_long():
     # From 100 rewards on an arm's index is not computed again at every reward.
-    worst = play_both({}, "pricing", 2000)
+    worst = play_both({}, "pricing", length(700, 2000))
     assert_close(worst)
 
 
 def test_plays_as_described_with_an_arm_that_is_an_exception():
-    worst = play_both({"exception": 0.5}, "pricing", 600, lone=2)
+    worst = play_both({"exception": 0.5}, "pricing", length(250, 600), lone=2)
     assert_close(worst)
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("lone", [None, 2])
+@pytest.mark.parametrize(
+    ("setting", "lone"), [(setting, (None, 2)[place % 2]) for place, setting in enumerate(SETTINGS)]
+)
 def test_on_the_whole_grid_nothing_but_rounding_is_left(setting, lone):
     model, settings = model_of("pricing"), SETTINGS[setting]
     setup = Elastic(**settings).setup(model)
@@ -143,9 +145,9 @@ both_policies = pytest.mark.parametrize(
 def test_compiled_and_interpreted_rules_give_the_same_bits(policy):
     env = pricing(bias=gb.UniformBias(0.05))
     engine = Engine()
-    compiled = records_of(env, [policy], 400, engine=engine)
+    compiled = records_of(env, [policy], 150, engine=engine)
     assert not engine.slow
-    plain = records_of(env, [policy], 400, engine=Engine(interpreted=True))
+    plain = records_of(env, [policy], 150, engine=Engine(interpreted=True))
     assert_same_bits(compiled, plain)
 
 

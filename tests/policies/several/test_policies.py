@@ -51,7 +51,7 @@ def test_the_contract_holds(policy):
 def test_an_estimate_has_a_number_per_name(policy):
     learner = gb.Learner(policy, make_shop(), seed=1, compiled=False)
     assert learner.estimate is None
-    play(learner, 30)
+    play(learner, 8)
     assert list(learner.estimate) == ["level", "slope"]
     explained = learner.explain()
     assert explained.estimate == learner.estimate
@@ -64,11 +64,11 @@ def test_an_estimate_has_a_number_per_name(policy):
 def test_rewards_are_forgotten_merged_and_restored(policy):
     model = make_shop()
     learner = gb.Learner(policy, model, seed=1, compiled=False)
-    play(learner, 24)
+    play(learner, 10)
     state = json.loads(json.dumps(learner.state()))
     again = gb.Learner.restore(policy, model, state, compiled=False)
     assert again.estimate == learner.estimate
-    assert play(again, 5) == play(learner, 5)
+    assert play(again, 3) == play(learner, 3)
     plain = gb.Learner(policy, model, seed=1, compiled=False)
     plain.update([0, 1, 2, 3], [1.0, 0.0, 1.0, 0.0])
     before = plain.estimate
