@@ -46,3 +46,7 @@ def pytest_collection_finish(session):
     # their millions of objects again and again.
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionfinish(session):
+    gc.unfreeze()  # otherwise some packages report leaks at the end of the process

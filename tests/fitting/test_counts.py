@@ -10,7 +10,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.cli import main
 from globalbandits.errors import FitError
-from globalbandits.fitting.assessment import forecast, held_out_scores
+from globalbandits.fitting.assessment import forecast
 from globalbandits.fitting.assessment.forecast import ForecastSettings, candidate_policies
 from globalbandits.fitting.panel.panel_checks import RewardFacts, range_of_unbounded, row_dispersion
 
@@ -21,7 +21,6 @@ COLUMNS = {"group": "store", "arm": "price", "cost": 1.0}
 @pytest.fixture(scope="module", autouse=True)
 def _quick():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(held_out_scores, "N_FOLDS", 2)
         patch.setattr(forecast, "candidate_policies", few)
         yield
 

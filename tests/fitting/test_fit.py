@@ -7,7 +7,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories
-from globalbandits.fitting.assessment import forecast, held_out_scores, standard_errors
+from globalbandits.fitting.assessment import forecast, standard_errors
 from globalbandits.fitting.assessment.forecast import (
     candidate_policies,
     error_prior,
@@ -17,12 +17,6 @@ from globalbandits.fitting.assessment.forecast import (
 from globalbandits.fitting.assessment.standard_errors import expected_bias_scale
 from globalbandits.fitting.assessment.verdict import OBSERVATIONAL
 from tests.fitting.panels import COLUMNS, rows_of
-
-
-@pytest.fixture(autouse=True)
-def _two_folds(monkeypatch):
-    """Folds take most of the time; tests of scores with all ten are in test_scoring.py."""
-    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
 
 
 @pytest.fixture(scope="module", autouse=True)

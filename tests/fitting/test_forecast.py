@@ -6,7 +6,6 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting.assessment import forecast as forecasting
-from globalbandits.fitting.assessment import held_out_scores
 from globalbandits.fitting.assessment.forecast import (
     MIN_GROUPS_TO_TRUST_CURVES,
     ErrorSizes,
@@ -200,7 +199,6 @@ def test_a_larger_bias_keeps_the_noise_of_coins_one(found):
 
 
 def test_the_verdict_of_a_fit_rests_on_the_forecast(monkeypatch, capsys):
-    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
     monkeypatch.setattr(forecasting, "N_DRAWN_GROUPS", 500)
     names = ("Elastic(history)", "IndependentGittins", "WAGP")
     monkeypatch.setattr(

@@ -9,8 +9,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
-from globalbandits.fitting import fit_result
-from globalbandits.fitting.assessment import forecast, held_out_scores
+from globalbandits.fitting.assessment import forecast
 from globalbandits.fitting.assessment.forecast import (
     N_DRAWS_PER_GROUP,
     candidate_policies,
@@ -32,7 +31,6 @@ def found():
     names = np.array([f"<shop {number}>" for number in range(24)])
     rows = {**history, "group": names[history["group"]]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(held_out_scores, "N_FOLDS", 2)
         patch.setattr(forecast, "candidate_policies", few)
         return gb.fit(rows, **COLUMNS, horizon=50, runs=20)
 
@@ -102,7 +100,6 @@ def test_without_a_verdict_the_page_has_no_regret(tmp_path, found):
 
 
 def test_what_cannot_be_told_is_not_given_as_a_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
     history = gb.histories.exponential_demand(groups=30, rewards=7, seed=1, concentration=5.0)
     single = gb.fit(history, **COLUMNS, reward_range=(0, 1), verdict=False)
     text = single.report(tmp_path / "single.html").read_text("utf-8")

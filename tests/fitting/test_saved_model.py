@@ -7,14 +7,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.fitting.assessment import held_out_scores
 from tests.fitting.panels import COLUMNS
-
-
-@pytest.fixture(autouse=True)
-def _two_folds(monkeypatch):
-    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
-
 
 HISTORY = gb.histories.exponential_demand(groups=8, rewards=70, seed=2)
 

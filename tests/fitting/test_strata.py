@@ -5,13 +5,7 @@ import pytest
 
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories
-from globalbandits.fitting.assessment import held_out_scores
 from tests.fitting.panels import COLUMNS
-
-
-@pytest.fixture(autouse=True)
-def _two_folds(monkeypatch):
-    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
 
 
 @pytest.fixture(scope="module")

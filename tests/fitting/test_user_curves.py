@@ -6,7 +6,6 @@ import pytest
 import globalbandits as gb
 from globalbandits.errors import FitError
 from globalbandits.fitting import fit, histories
-from globalbandits.fitting.assessment import held_out_scores
 from globalbandits.fitting.assessment.forecast import (
     ForecastSettings,
     forecast_regret,
@@ -17,12 +16,6 @@ from globalbandits.fitting.estimation.fitted_population import draw_groups
 from tests.fitting.panels import COLUMNS, panel_of
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
-
-
-@pytest.fixture(autouse=True)
-def _two_folds(monkeypatch):
-    """Folds take most of the time; tests of scores with all ten are in test_scoring.py."""
-    monkeypatch.setattr(held_out_scores, "N_FOLDS", 2)
 
 
 def right_curves():
