@@ -9,6 +9,7 @@ import pytest
 
 import globalbandits as gb
 from globalbandits.errors import FitError
+from globalbandits.fitting import fit_result
 from globalbandits.fitting.assessment import forecast
 from globalbandits.fitting.assessment.forecast import (
     N_DRAWS_PER_GROUP,
