@@ -94,10 +94,10 @@ def test_create_decide_reward_and_see_it_move(page):
         page.get_by_role("button", name="Send the reward").click()
         page.get_by_role("alert").filter(has_text="reward must").wait_for()
         page.get_by_role("img", name=re.compile("After 2 rewards theta is about")).wait_for()
-        page.get_by_text("of 3 arms can be best").wait_for()
+        page.get_by_text("of 3 prices can still be best").wait_for()
         page.get_by_text("Nothing speaks against the curves.").wait_for()
         page.get_by_text("No change found.").wait_for()
-        page.get_by_text("against always 0.6 over").wait_for()
+        page.get_by_text("more than with today's price all the time").wait_for()
         assert page.locator("#latest tbody tr").count() == 3
         # Somebody else teaches it: the page follows by itself.
         learned(service.log, 30)

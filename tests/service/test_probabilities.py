@@ -9,6 +9,7 @@ import pytest
 import globalbandits as gb
 from globalbandits.cli.app import main
 from globalbandits.errors import StoreError
+from globalbandits.service.evidence_reader import EvidenceReader
 from globalbandits.service.log import Log
 from globalbandits.service.log.replay import replay
 from globalbandits.service.log.transfer import export_lines, import_lines
@@ -158,6 +159,32 @@ def test_decisions_and_weights_over_http():
         drawn = http.get("/v1/bandits/dice/weights").json()
         assert (drawn["exact"], drawn["draws"]) == (False, 2_000)
         assert http.get("/v1/bandits/nobody/weights").status_code == 404
+
+
+def test_what_if_over_http(monkeypatch):
+    """The messages; tests/service/test_evidence_reader.py has the comparison itself."""
+    row = dict.fromkeys(("earned", "low", "high", "per_decision", "gain", "beats_first"), 1.0)
+    row |= {"policy": "always 0.4", "gain_low": 0.0, "gain_high": 2.0}
+    found = {"n_rewards": 12, "policies": [row], "notes": ["a note"]}
+    answers = [None, found]
+    asked = []
+
+    def compare(self, *arguments):
+        asked.append(arguments[1:])
+        return answers.pop(0)
+
+    monkeypatch.setattr(EvidenceReader, "compare", compare)
+    options = ServiceOptions(compiled=False)
+    with serving(SQLiteStore(":memory:"), options) as (service, url), talking(url) as http:
+        http.put("/v1/bandits/shop", json=GREEDY)
+        teach(service.log, "shop")
+        body = {"always": [0.4], "policies": [{"policy": "wagp"}]}
+        assert http.post("/v1/bandits/shop/what-if", json=body).status_code == 202
+        answer = http.post("/v1/bandits/shop/what-if", json=body)
+        assert answer.json() == {"horizon": 12, **found}
+        assert asked == [([0.4], [{"policy": "wagp"}], 12)] * 2
+        long = http.post("/v1/bandits/shop/what-if", json=body | {"horizon": 20_001})
+        assert (long.status_code, long.json()["parameter"]) == (422, "horizon")
 
 
 def test_the_log_of_a_bandit_for_estimates(tmp_path):

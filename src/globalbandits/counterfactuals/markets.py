@@ -1,10 +1,14 @@
 """Markets that the rewards of a log allow: draws of all arms' means from their posterior.
 
 The posterior is that of `Elastic` without exceptions: the unknown numbers of the model, the size of
-the curves' errors, and each arm's error given its own rewards. If the curves hold, the size is most
-small and all arms follow the curves. If they do not, the size grows and each arm follows its own
-rewards. All sizes have the same prior weight. `Elastic` prefers exact curves because doubt costs it
-decisions; here doubt only makes intervals honest.
+the curves' errors, and each arm's error given its own rewards. An error is Normal on the log-odds
+scale. If the curves hold, small sizes explain the rewards and all arms follow the curves. If they
+do not, the size grows and each arm follows its own rewards.
+
+All sizes up to the largest are equally likely before the rewards, as is usual for the standard
+deviation of a few groups (Gelman 2006, "Prior distributions for variance parameters in hierarchical
+models"). `Elastic` prefers exact curves because doubt costs it decisions; here doubt only makes
+intervals honest.
 """
 
 import dataclasses
@@ -16,7 +20,8 @@ from globalbandits._types import FloatArray
 from globalbandits.environments.bias import Bias
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.policies.elastic.curve_posterior import (
-    EQUAL_WEIGHTS,
+    MIN_CHANCE,
+    SCALES,
     build_prior,
     fit_errors,
     guess_means,
@@ -32,6 +37,13 @@ from globalbandits.policies.shared.noise_variance import SIMILAR_ARMS, learn_noi
 from globalbandits.policies.shared.ridge_posterior import require_few_numbers
 from globalbandits.statistics import Statistics
 
+# A size has the weight of the sizes around it, and sizes double. Exact curves have that of the
+# smallest size.
+SIZE_WEIGHTS = (SCALES[1], *SCALES[1:])
+# The error of an arm is drawn at points of its posterior, this many standard deviations apart.
+_ERROR_POINTS = np.linspace(-6.0, 6.0, 61)
+_LOG_ODDS_PER_UNIT = 4.0  # of a size: the slope of the log-odds at a mean of 1/2
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CurvePosterior:
@@ -39,7 +51,7 @@ class CurvePosterior:
 
     means: FloatArray  # (n_points, n_arms) on the unit scale
     weights: FloatArray  # (n_points,) summing to 1
-    errors: FloatArray  # (n_arms,) prior variances of the arms' errors
+    deviations: FloatArray  # (n_arms,) prior standard deviations of the arms' errors in log-odds
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,43 +62,67 @@ class MarketPosterior:
         curves: the curves for each size of their errors.
         size_weights: the posterior of the sizes, summing to 1.
         sizes: the sizes, on the unit reward scale of an arm with mean 1/2.
-        stats: the rewards.
-        variances: of a single reward of each arm, on the unit scale.
+        counts: rewards of each arm, as the number of Bernoulli rewards that tell as much.
+        own: the mean reward of each arm on the unit scale; 0 without rewards.
         reward_range: of the model.
     """
 
     curves: tuple[CurvePosterior, ...]
     size_weights: FloatArray
     sizes: FloatArray
-    stats: Statistics
-    variances: FloatArray
+    counts: FloatArray
+    own: FloatArray
     reward_range: tuple[float, float]
 
     @property
-    def chance_of_exact_curves(self) -> float:
-        """The posterior probability that the curves have no errors."""
-        return float(self.size_weights[self.sizes == 0.0].sum())
+    def curve_error(self) -> float:
+        """The posterior mean of the size of the curves' errors, in log-odds."""
+        return float(_LOG_ODDS_PER_UNIT * self.size_weights @ self.sizes)
 
     def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw markets: the means of all arms in the model's units, shape (n, n_arms)."""
-        counts = self.stats.counts
-        drawn = np.empty((n, len(counts)))
+        drawn = np.empty((n, len(self.counts)))
         sizes = rng.choice(len(self.size_weights), n, p=self.size_weights)
-        own = np.divide(self.stats.sums, counts, out=np.zeros(len(counts)), where=counts > 0)
         for size in np.unique(sizes).tolist():
             curves, rows = self.curves[size], np.flatnonzero(sizes == size)
             points = rng.choice(len(curves.weights), len(rows), p=curves.weights)
             means = curves.means[points]
-            # The error of an arm with rewards is pulled towards its own mean reward.
-            noise = np.divide(
-                self.variances, counts, out=np.full(len(counts), np.inf), where=counts > 0
-            )
-            trust = curves.errors / (curves.errors + noise)
-            rest = np.where(counts > 0, trust * np.where(counts > 0, noise, 0.0), curves.errors)
-            means = means + trust * (own - means)
-            drawn[rows] = means + np.sqrt(rest) * rng.standard_normal(means.shape)
+            if self.sizes[size] > 0.0:
+                means = self._draw_errors(means, curves.deviations, rng)
+            drawn[rows] = means
         low, high = self.reward_range
         return np.asarray(low + (high - low) * np.clip(drawn, 0.0, 1.0))
+
+    def _draw_errors(
+        self, means: FloatArray, deviations: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Add an error in log-odds to each mean, drawn from its posterior given the arm's rewards.
+
+        The density is computed at points around its Normal approximation, and a draw is uniform
+        around its point.
+        """
+        clipped = np.clip(means, MIN_CHANCE, 1.0 - MIN_CHANCE)
+        base = np.log(clipped) - np.log1p(-clipped)
+        successes = self.own * self.counts
+        # Half a success and half a failure keep the approximation finite.
+        rough = (successes + 0.5) / (self.counts + 1.0)
+        information = self.counts * rough * (1.0 - rough)
+        precision = information + deviations**-2.0
+        middle = (np.log(rough) - np.log1p(-rough) - base) * information / precision
+        width = precision**-0.5
+        errors = middle[..., None] + width[:, None] * _ERROR_POINTS
+        odds = base[..., None] + errors
+        log_densities = (
+            -0.5 * (errors / deviations[:, None]) ** 2
+            + successes[:, None] * odds
+            - self.counts[:, None] * np.logaddexp(0.0, odds)
+        )
+        densities = np.exp(log_densities - log_densities.max(axis=-1, keepdims=True))
+        shares = densities.cumsum(axis=-1)
+        places = (shares < shares[..., -1:] * rng.random((*means.shape, 1))).sum(axis=-1)
+        step = _ERROR_POINTS[1] - _ERROR_POINTS[0]
+        moved = _ERROR_POINTS[places] + step * (rng.random(means.shape) - 0.5)
+        return np.asarray(1.0 / (1.0 + np.exp(-(base + middle + width * moved))))
 
 
 def market_posterior(model: Any, stats: Statistics) -> MarketPosterior:
@@ -99,7 +135,7 @@ def market_posterior(model: Any, stats: Statistics) -> MarketPosterior:
     noise = no_noise(model.n_arms)
     if isinstance(model, VectorModel):
         require_few_numbers(model, "what_if")
-        box = build_several_prior(model, EQUAL_WEIGHTS, None)
+        box = build_several_prior(model, SIZE_WEIGHTS, None)
         fit: Any = no_several_fit(box)
         guess_means(box, stats, noise, fit.sketch)
         learn_noise(stats, noise, SIMILAR_ARMS)
@@ -107,18 +143,20 @@ def market_posterior(model: Any, stats: Statistics) -> MarketPosterior:
         prior: Any = box
         curves = [_several_curves(box, stats, noise, fit, i) for i in range(len(box.scales))]
     else:
-        prior = build_prior(model, EQUAL_WEIGHTS)
+        prior = build_prior(model, SIZE_WEIGHTS)
         fit = no_fit(prior)
         guess_means(prior, stats, noise, fit.sketch)
         learn_noise(stats, noise, SIMILAR_ARMS)
         fit_errors(prior, 0.0, stats, noise, fit)
         curves = [_curves(prior, fit, i) for i in range(len(prior.scales))]
+    counts = stats.counts.astype(np.float64)
+    own = np.divide(stats.sums, counts, out=np.zeros(len(counts)), where=counts > 0)
     return MarketPosterior(
         curves=tuple(curves),
         size_weights=fit.scale_weights / fit.scale_weights.sum(),
         sizes=prior.scales,
-        stats=stats,
-        variances=noise.variances.copy(),
+        counts=counts * noise.bernoulli / noise.variances,
+        own=own,
         reward_range=model.reward_range,
     )
 
@@ -130,8 +168,7 @@ def _curves(prior: Any, fit: Any, i: int) -> CurvePosterior:
     blocks = (cells - start) // stride
     sizes = np.bincount(blocks, minlength=n_blocks)
     weights = (fit.weights[i][:n_blocks] / sizes)[blocks]
-    errors = prior.scales[i] ** 2 * prior.relative * fit.sketch.factors
-    return CurvePosterior(prior.means[cells], weights / weights.sum(), errors)
+    return CurvePosterior(prior.means[cells], weights / weights.sum(), _deviations(prior, i))
 
 
 def _several_curves(box: Any, stats: Statistics, noise: Any, whole: Any, i: int) -> CurvePosterior:
@@ -145,8 +182,11 @@ def _several_curves(box: Any, stats: Statistics, noise: Any, whole: Any, i: int)
         n_points = int(fit.grid.n_points[0])
         means, logs = fit.grid.means[:n_points], fit.logs[:n_points]
     weights = np.exp(logs - logs.max())
-    errors = box.scales[i] ** 2 * box.relative * whole.sketch.factors
-    return CurvePosterior(means.copy(), weights / weights.sum(), errors)
+    return CurvePosterior(means.copy(), weights / weights.sum(), _deviations(box, i))
+
+
+def _deviations(prior: Any, i: int) -> FloatArray:
+    return np.asarray(_LOG_ODDS_PER_UNIT * prior.scales[i] * np.sqrt(prior.relative))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ class WhatIf:
         means: the arms' mean rewards in each market: (n_markets, n_arms).
         confidence: of the intervals.
         n_observations: rewards behind the evidence.
-        exact_curves: posterior probability that the curves have no errors.
+        curve_error: posterior mean of the size of the curves' errors, in log-odds.
         refuted: whether the e-value refutes the curves; intervals then rest on each arm's own
             rewards.
         notes: which test decided what, for a reader.
@@ -61,7 +61,7 @@ class WhatIf:
     means: FloatArray
     confidence: float
     n_observations: int
-    exact_curves: float
+    curve_error: float
     refuted: bool
     notes: tuple[str, ...]
     model_free: Mapping[str, OffPolicyEstimate | str]
@@ -256,7 +256,7 @@ def what_if(
         means=means,
         confidence=confidence,
         n_observations=n,
-        exact_curves=posterior.chance_of_exact_curves,
+        curve_error=posterior.curve_error,
         refuted=refuted,
         notes=_notes(posterior, refuted),
         model_free=_model_free(log, named, confidence),
@@ -308,14 +308,14 @@ def _require_steady(evidence: Evidence) -> None:
 
 
 def _notes(posterior: MarketPosterior, refuted: bool) -> tuple[str, ...]:
-    exact = f"The curves have no errors with probability {posterior.chance_of_exact_curves:.2g}."
+    allowed = f"The markets allow errors of the curves of {posterior.curve_error:.2g} in log-odds."
     if refuted:
         return (
             f"The e-value refutes the curves at the {TEST_ALPHA:.0%} level: markets follow each "
             "arm's own rewards, and intervals of arms with few rewards are wide.",
-            exact,
+            allowed,
         )
-    return (f"The e-value does not refute the curves at the {TEST_ALPHA:.0%} level.", exact)
+    return (f"The e-value does not refute the curves at the {TEST_ALPHA:.0%} level.", allowed)
 
 
 def _play(

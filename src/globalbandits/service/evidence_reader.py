@@ -17,11 +17,13 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 from globalbandits._plain_data import plain
+from globalbandits.errors import ConflictError
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.settings import arm_index, canonical_json
 
 READING_SECONDS = 5.0  # between two readings of a bandit
 _MAX_CONTEXTS = 20  # whose contenders are computed
+COMPARED_MARKETS = 100  # of a what-if
 _LOGGER = logging.getLogger("globalbandits.service")
 
 
@@ -57,6 +59,9 @@ class EvidenceReader:
         self._latest: dict[int, EvidenceReading] = {}
         self._running: dict[int, Future[dict[str, Any]]] = {}
         self._started_at: dict[int, float] = {}
+        self._comparing = threading.Lock()
+        # The arguments and the future of the comparison under way.
+        self._comparison: tuple[Any, Future[dict[str, Any]]] | None = None
 
     def ask(self, bandit: Bandit) -> EvidenceReading | None:
         """The latest reading, or None. Starts a new reading if one is due."""
@@ -93,6 +98,35 @@ class EvidenceReader:
         self._running[id] = future
         future.add_done_callback(done)
 
+    def compare(
+        self, bandit: Bandit, always: list[Any], policies: list[dict[str, Any]], horizon: int
+    ) -> dict[str, Any] | None:
+        """What policies would earn, or None while it is being computed. Repeat the call.
+
+        There is one comparison at a time, because it may compile policies and takes long.
+
+        Raises:
+            ConflictError: if another comparison is under way.
+        """
+        asked = bandit.row.id, always, policies, horizon
+        with self._comparing:
+            if self._comparison is None or (
+                self._comparison[0] != asked and self._comparison[1].done()
+            ):
+                with bandit.lock:
+                    settings, state = bandit.settings.to_dict(), bandit.learner.state()
+                future = self.run(compare, settings, state, always, policies, horizon)
+                self._comparison = None if future is None else (asked, future)
+                return None
+            if self._comparison[0] != asked:
+                raise ConflictError("another comparison is under way")
+            future = self._comparison[1]
+            if not future.done():
+                return None
+            self._comparison = None
+        found: dict[str, Any] = future.result()
+        return found
+
     def latest(self, bandit: Bandit) -> EvidenceReading | None:
         """The latest reading, or None. Does not start a new one."""
         return self._latest.get(bandit.row.id)
@@ -108,7 +142,8 @@ class EvidenceReader:
         with self._starting:
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(1, context, initializer=_end_with_parent)
+                # The second process starts only if the first one is busy, as with a comparison.
+                self._pool = ProcessPoolExecutor(2, context, initializer=_end_with_parent)
             try:
                 return self._pool.submit(function, *arguments)
             except BrokenProcessPool:
@@ -191,6 +226,42 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
     return found | {
         "interval": _statement(evidence.interval()),
         "drift": _statement(drift) | {"alarm": drift.alarm},
+    }
+
+
+def compare(
+    settings: dict[str, Any],
+    state: dict[str, Any],
+    always: list[Any],
+    policies: list[dict[str, Any]],
+    horizon: int,
+) -> dict[str, Any]:
+    """What policies would earn in the markets that a learner's rewards allow, as JSON values.
+
+    Args:
+        settings: of the bandit.
+        state: the state of the learner.
+        always: values of arms, each of which is a policy that always shows it.
+        policies: specifications of further policies.
+        horizon: decisions of each policy.
+    """
+    from globalbandits.counterfactuals import what_if
+    from globalbandits.policies import FixedArm, Learner
+    from globalbandits.policies.base import Policy
+    from globalbandits.service.log.settings import Settings
+
+    model, policy = Settings(**settings).build()
+    learner = Learner.restore(policy, model, state, compiled=False)
+    named: dict[str, Policy] = {
+        f"always {value}": FixedArm(arm=arm_index(model, value, "always") or 0) for value in always
+    }
+    built = [Policy.from_dict(spec) for spec in policies]
+    named |= {policy.label: policy for policy in built}
+    found = what_if(learner, named, horizon, markets=COMPARED_MARKETS)
+    return {
+        "n_rewards": found.n_observations,
+        "policies": found.rows(),
+        "notes": list(found.notes),
     }
 
 

@@ -32,6 +32,7 @@ from globalbandits.policies.base import registered
 from globalbandits.policies.learner import Explanation
 from globalbandits.policies.learner.probabilities import DEFAULT_DRAWS
 from globalbandits.service.http.messages import (
+    MAX_HORIZON,
     AdviceOut,
     ArmOut,
     BanditOut,
@@ -64,6 +65,8 @@ from globalbandits.service.http.messages import (
     WaitOut,
     WeightOut,
     WeightsOut,
+    WhatIfOut,
+    WhatIfRow,
 )
 from globalbandits.service.http.request import (
     EVENTS,
@@ -592,6 +595,22 @@ async def show_evidence(request: ServiceRequest) -> Response:
         evidence=reading.evidence,
     )
     return json_response(content)
+
+
+async def what_if(request: ServiceRequest) -> Response:
+    """What other policies would earn in the markets that the rewards allow."""
+    bandit, content, readings = await request.bandit(), request.content, request.service.readings
+    horizon = content.horizon or max(1, min(bandit.learner.n_observations, MAX_HORIZON))
+    found = await asyncio.to_thread(
+        readings.compare, bandit, content.always, content.policies, horizon
+    )
+    if found is None:
+        return json_response(WaitOut(detail="the policies are being played"), 202, _RETRY_SOON)
+    rows = [WhatIfRow(**row) for row in found["policies"]]
+    answer = WhatIfOut(
+        horizon=horizon, n_rewards=found["n_rewards"], policies=rows, notes=found["notes"]
+    )
+    return json_response(answer)
 
 
 async def show_history(request: ServiceRequest) -> Response:

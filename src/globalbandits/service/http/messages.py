@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from globalbandits.service.stores.records import State
 
 MOST_ITEMS = 1_000  # of a batch
+MAX_HORIZON = 20_000  # decisions of a what-if, which a user waits for
 RequestId = Annotated[
     str, Meta(min_length=1, max_length=200, pattern="^[!-~]+$", description="Yours, for retries.")
 ]
@@ -314,6 +315,40 @@ class WeightsOut(Outgoing):
     exact: bool
     draws: int
     weights: list[WeightOut]
+
+
+class WhatIfIn(Incoming):
+    """Policies to compare in markets that the rewards allow. The first one is the baseline.
+
+    Repeat the request until its answer is there.
+    """
+
+    always: Annotated[list[Arm], Meta(max_length=6)] = []  # values of arms that are always shown
+    policies: Annotated[list[dict[str, Any]], Meta(max_length=6)] = []
+    horizon: Annotated[int, Meta(ge=1, le=MAX_HORIZON)] | None = None
+
+
+class WhatIfRow(Outgoing):
+    """What a policy would earn, and its gain over the first one, with 95 % intervals."""
+
+    policy: str
+    earned: float
+    low: float
+    high: float
+    per_decision: float
+    gain: float
+    gain_low: float
+    gain_high: float
+    beats_first: float  # the probability to earn more than the first one
+
+
+class WhatIfOut(Outgoing):
+    """What the policies would earn in ``horizon`` decisions, given the rewards until now."""
+
+    horizon: int
+    n_rewards: int
+    policies: list[WhatIfRow]
+    notes: list[str]
 
 
 class WaitOut(Outgoing):

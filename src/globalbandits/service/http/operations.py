@@ -41,6 +41,8 @@ from globalbandits.service.http.messages import (
     TokensOut,
     WaitOut,
     WeightsOut,
+    WhatIfIn,
+    WhatIfOut,
 )
 from globalbandits.service.http.request import (
     EVENTS,
@@ -183,6 +185,15 @@ OPERATIONS = (
         {200: WeightsOut},
         (404,),
         query=(("context", Context),),
+    ),
+    Operation(
+        "POST",
+        f"{_BANDIT}/what-if",
+        handlers.what_if,
+        {200: WhatIfOut, 202: WaitOut},
+        (404, 409),
+        "write",
+        WhatIfIn,
     ),
     Operation(
         "GET",

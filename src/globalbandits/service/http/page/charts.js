@@ -32,13 +32,18 @@ export function table(caption, heads, rows) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
 }
 
-function figure(id, title, svg, heads, rows) {
-  const details = el("details", {}, el("summary", {}, "Numbers"), table(title, heads, rows));
+export function more(id, summary, ...children) {
+  const details = el("details", {}, el("summary", {}, summary), ...children);
   details.open = opened.has(id);
   details.addEventListener("toggle", () => (details.open ? opened.add(id) : opened.delete(id)));
+  return details;
+}
+
+function figure(id, title, svg, heads, rows, key = null) {
+  const details = more(id, "Numbers", table(title, heads, rows));
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", title);
-  return el("figure", { "data-chart": id }, el("figcaption", {}, title), svg, details);
+  return el("figure", { "data-chart": id }, el("figcaption", {}, title), svg, ...(key ? [key] : []), details);
 }
 
 function ticks(low, high) {
@@ -71,7 +76,7 @@ function path(xs, ys, x, y) {
 // padded: whether the first and the last x keep a distance from the edges
 export function lines(host, { id, title, xs, series, band, envelope, marks = [], levels = [], dots = [], names = null, xLabel, yLabel, range, beside = 1, padded = false }) {
   const width = Math.max(280, (host.clientWidth || 560) / Math.min(beside, columns(host)));
-  const height = 240, left = 48, right = 12, top = 18, bottom = 34;
+  const height = 240, left = 48, right = 12, top = 26, bottom = 34;
   const all = series.flatMap((one) => one.ys).concat(band ? [...band.low, ...band.high] : [], levels, dots.map((dot) => dot.y));
   const [first, last] = extent(xs), room = padded ? 0.03 * (last - first) : 0;
   const x0 = first - room, x1 = last + room;
@@ -97,11 +102,6 @@ export function lines(host, { id, title, xs, series, band, envelope, marks = [],
   series.forEach((one, place) => {
     const dash = place >= 8 ? { "stroke-dasharray": "6 3" } : {};
     svg.append(shape("path", { class: `curve c${place % 8}`, d: path(xs, one.ys, x, y), ...dash }));
-    if (series.length > 1) {
-      const last = one.ys.findLastIndex((value) => Number.isFinite(value));
-      const at = Math.round(last * (0.25 + (0.6 * place) / series.length));
-      svg.append(shape("text", { x: x(xs[at]), y: y(one.ys[at]) - 5, "text-anchor": "middle" }, one.name));
-    }
   });
   for (const dot of dots) {
     // A bar that is longer than the picture ends at its edge.
@@ -118,7 +118,17 @@ export function lines(host, { id, title, xs, series, band, envelope, marks = [],
   const every = Math.max(1, Math.floor(xs.length / 40));
   const rows = xs.map((at, place) => [names ? names[at] : at, ...series.map((one) => one.ys[place]), ...(band ? [band.low[place], band.high[place]] : []), ...(dots.length ? [seen.get(at) ?? null] : [])])
     .filter((_, place) => place % every === 0 || place === xs.length - 1);
-  return figure(id, title, svg, heads, rows);
+  return figure(id, title, svg, heads, rows, series.length > 1 ? legend(series.map((one) => one.name)) : null);
+}
+
+// Names beside short lines in the colours of the curves. Names in the picture would hide each other.
+function legend(names) {
+  return el("p", { class: "legend", "aria-hidden": "true" }, ...names.map((name, place) => {
+    const svg = shape("svg", { viewBox: "0 0 22 8", width: 22, height: 8 });
+    const dash = place >= 8 ? { "stroke-dasharray": "6 3" } : {};
+    svg.append(shape("path", { class: `curve c${place % 8}`, d: "M0 4L22 4", ...dash }));
+    return el("span", {}, svg, ` ${name}`);
+  }));
 }
 
 function columns(host) {
@@ -139,4 +149,25 @@ export function bars(host, { id, title, rows, first, second }) {
     });
   });
   return figure(id, title, svg, ["arm", first, second], rows.map((row) => [row.name, row.first, row.second]));
+}
+
+// rows: [{name, low, mid, high}], each a dot on a line, with its name above
+export function ranges(host, { id, title, rows, xLabel, heads, cells }) {
+  const width = Math.max(280, host.clientWidth || 420), left = 12, right = 12, each = 40, bottom = 34;
+  const height = rows.length * each + bottom;
+  const [x0, x1] = extent(rows.flatMap((row) => [row.low, row.high]));
+  const x = (at) => left + ((at - x0) / (x1 - x0)) * (width - left - right);
+  const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, height });
+  for (const at of ticks(x0, x1)) {
+    svg.append(shape("line", { class: "axis", x1: x(at), x2: x(at), y1: 4, y2: height - bottom }));
+    svg.append(shape("text", { x: x(at), y: height - 16, "text-anchor": "middle" }, fmt(at)));
+  }
+  svg.append(shape("text", { x: width - right, y: height - 2, "text-anchor": "end" }, xLabel));
+  rows.forEach((row, place) => {
+    const middle = place * each + 28;
+    svg.append(shape("text", { x: left, y: middle - 12 }, row.name));
+    svg.append(shape("line", { class: "bar-of-dot", x1: x(row.low), x2: x(row.high), y1: middle, y2: middle }));
+    svg.append(shape("circle", { class: "dot", cx: x(row.mid), cy: middle, r: 5 }));
+  });
+  return figure(id, title, svg, heads, cells);
 }

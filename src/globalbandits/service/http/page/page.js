@@ -1,5 +1,5 @@
 // The page: what the service's own API tells, drawn. Nothing here knows more than any other client.
-import { bars, el, fmt, lines, table } from "/charts.js";
+import { bars, el, fmt, lines, more, ranges, table } from "/charts.js";
 import { best, uploaded, words, worthByArm } from "/prices.js";
 
 const $ = (id) => document.getElementById(id);
@@ -272,7 +272,7 @@ function drawProfit(curves, bandit, interval, theta, observed, refuted) {
       title: `The rewards do not follow the curves. Best observed ${said.arm}: ${fmt(first.value)}, with a ${said.worth} of ${fmt(first.worth)}.${rest} ${key}` }));
     return;
   }
-  const top = best(rows);
+  const top = best(rows, curves.regions, interval);
   const rest = top.others.length ? ` It is not certain: ${top.others.map(fmt).join(", ")} may be as good.` : " No other can be as good (95%).";
   put($("profit"), lines($("profit"), { ...common,
     series: [{ name: "expected", ys: order.map((one) => one.mid) }],
@@ -300,7 +300,7 @@ function drawNow(said, used) {
   const arm = said.arms[said.choice];
   const heads = [used.arm, "rewards", "observed mean", "expected mean", used.worth];
   const remarks = (said.remarks ?? []).map((text) => el("p", { class: "error" }, `${text[0].toUpperCase()}${text.slice(1)}.`));
-  put($("now"), el("p", { class: "big" }, fmt(arm.value)), el("p", {}, said.reason), ...remarks,
+  put($("now"), el("p", { class: "big" }, fmt(arm.value)), ...remarks, more("reason", "Why", el("p", {}, said.reason)),
     table(`What it knows of each ${used.arm}`, heads, said.arms.map((one) => [one.value, one.pulls, one.mean, one.model_mean, one.worth])));
 }
 
@@ -332,14 +332,16 @@ function drawEvidence({ evidence, as_of }, used, segment) {
   const contenders = segment === null ? evidence.contenders : evidence.contenders[segment];
   $("earnings-title").textContent = `Against ${used.incumbent === "today's price" ? "" : "the "}${used.incumbent}`;
   const left = new Set(contenders?.arms);
+  const names = (contenders?.arms ?? []).map((arm) => fmt(contenders.values[arm]));
+  const possible = names.length === 1 ? `Only ${names[0]} can still be best (95%).` : `${names.length} of ${contenders?.values.length} ${used.arms} can still be best (95%): ${names.join(", ")}.`;
   if (!contenders) put($("contenders"), el("p", {}, "This is computed for the first segments only."));
-  else put($("contenders"), el("p", {}, contenders.text), table(`Can the ${used.arm} be best?`, [used.arm, "can be best", "p-value"],
+  else put($("contenders"), el("p", {}, names.length ? possible : contenders.text), table(`Can the ${used.arm} be best?`, [used.arm, "can be best", "p-value"],
     contenders.values.map((value, arm) => [value, left.has(arm) ? "yes" : "no", contenders.p_values?.[arm] ?? null])));
   put($("verdict"), el("p", { class: model.refuted ? "error" : "good" }, model.refuted ? "Refuted: the rewards do not follow these curves." : "Nothing speaks against the curves."), el("p", {}, model.text));
   if (region) put($("drift"), el("p", {}, region.text));
   else put($("drift"), el("p", { class: drift.alarm ? "error" : "good" }, drift.alarm ? "Alarm: the unknown number has changed." : "No change found."), el("p", {}, drift.text));
   put($("earnings"), ...(earnings
-    ? [el("p", { class: "big" }, fmt(earnings.amount)), el("p", {}, `between ${fmt(earnings.low)} and ${fmt(earnings.high)}`), el("p", {}, earnings.text)]
+    ? [el("p", { class: "big" }, `${earnings.amount < 0 ? "" : "+"}${fmt(earnings.amount)}`), el("p", {}, `earned ${earnings.amount < 0 ? "compared with" : "more than with"} ${used.incumbent} all the time, between ${fmt(earnings.low)} and ${fmt(earnings.high)} (95%)`), more("earnings", "Numbers", el("p", {}, earnings.text))]
     : segment !== null ? [el("p", {}, "There is no comparison for a bandit with segments.")] : [el("p", {}, `Say which ${used.arm} was in use before, and the comparison is here (setting: incumbent).`)]));
   for (const id of ["contenders", "verdict", "drift", "earnings"]) $(id).append(el("p", { class: "hint" }, `as of ${as_of} rewards`));
 }
@@ -399,6 +401,7 @@ async function showBandit(name) {
   mine.abort.signal.addEventListener("abort", () => clearInterval(heartbeat));
 
   const took = (now) => {
+    if (!whole) whatIf(base, mine, now).catch((error) => failed(error, $("what-if")));
     whole = now;
     if (now.contexts.length && !now.contexts.includes(segment)) {
       segment = now.contexts[0];
@@ -458,6 +461,60 @@ async function* messages(path, signal) {
       if (data) yield JSON.parse(data.slice(6));
     }
   }
+}
+
+// What other policies would earn: asked for by hand, because it takes seconds.
+async function whatIf(base, mine, bandit) {
+  // Policies are compared in one market, not in one per segment.
+  if (bandit.contexts.length) { $("what-if-form").closest("section").hidden = true; return; }
+  const used = words(bandit.settings.model);
+  const { advice } = await api("GET", "/v1/catalogue");
+  if (!isNow(mine)) return;
+  $("what-if-horizon").value = Math.min(20000, Math.max(1, bandit.version));
+  $("what-if-always-label").textContent = `Always this ${used.arm}`;
+  put($("what-if-always"), ...bandit.arms.map((arm) => el("option", { value: JSON.stringify(arm.value) }, fmt(arm.value))));
+  $("what-if-always").value = JSON.stringify(bandit.settings.incumbent ?? bandit.arms[0].value);
+  const own = bandit.settings.policy;
+  const others = advice.filter((one) => JSON.stringify(one.policy) !== JSON.stringify(own));
+  const choices = [{ policy: own, label: `${bandit.policy}, as now` }, ...others];
+  $("what-if-policies").append(...choices.map((one, place) => {
+    const box = el("input", { type: "checkbox", value: JSON.stringify(one.policy), ...(place === 0 ? { checked: "" } : {}) });
+    return el("label", { class: "choice" }, box, ` ${one.label}`);
+  }));
+  $("what-if-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = $("what-if-form").querySelector("button"), error = $("what-if-form").querySelector(".error");
+    const policies = [...document.querySelectorAll("#what-if-policies input:checked")].map((box) => JSON.parse(box.value));
+    button.disabled = true;
+    error.textContent = "";
+    put($("what-if"), el("p", {}, "Playing … The first time takes up to a minute."));
+    try {
+      const body = { always: [JSON.parse($("what-if-always").value)], policies, horizon: Number($("what-if-horizon").value) };
+      let found = null;
+      while (isNow(mine) && !(found = await api("POST", `${base}/what-if`, body))) await new Promise((done) => setTimeout(done, 1000));
+      if (isNow(mine)) drawWhatIf(found, used);
+    } catch (problem) {
+      if (!isNow(mine)) return;
+      put($("what-if"));
+      if (problem.status === 401) failed(problem);
+      else error.textContent = problem.message;
+    }
+    button.disabled = false;
+  });
+}
+
+function drawWhatIf({ policies, horizon, n_rewards, notes }, used) {
+  const [first, ...rest] = policies;
+  const most = policies.reduce((a, b) => (b.earned > a.earned ? b : a));
+  const gains = rest.map((one) => `${one.policy} earns ${one.gain < 0 ? "" : "+"}${fmt(one.gain)} (${fmt(one.gain_low)} to ${fmt(one.gain_high)}) against ${first.policy}, and more with a probability of ${Math.round(100 * one.beats_first)}%.`);
+  const figure = ranges($("what-if"), {
+    id: "what-if", xLabel: `${used.worth.split(" per ")[0]} of ${horizon} decisions`,
+    title: `In ${horizon} decisions ${most.policy} earns most: ${fmt(most.earned)}, between ${fmt(most.low)} and ${fmt(most.high)} (95%). ${gains.join(" ")}`,
+    rows: policies.map((one) => ({ name: one.policy, low: one.low, mid: one.earned, high: one.high })),
+    heads: ["policy", "earned", "low", "high", "per decision", "gain", "gain, low", "gain, high", "beats the first"],
+    cells: policies.map((one) => [one.policy, one.earned, one.low, one.high, one.per_decision, one.gain, one.gain_low, one.gain_high, one.beats_first]),
+  });
+  put($("what-if"), figure, ...notes.map((text) => el("p", { class: "hint" }, text)), el("p", { class: "hint" }, `as of ${n_rewards} rewards`));
 }
 
 function byHand(base, mine, segment) {

@@ -32,10 +32,12 @@ export function worthByArm({ values, thetas, worths }, theta, low, high) {
   });
 }
 
-// The arm with the largest worth, and whether another one may be as good.
-export function best(rows) {
+// The arm with the largest worth, and the others that are best somewhere in the interval. Bands of two arms may
+// overlap where one of them is better for every theta, so bands do not decide.
+export function best(rows, regions, { low, high }) {
   const first = rows.reduce((a, b) => (b.mid > a.mid ? b : a));
-  const others = rows.filter((one) => one !== first && one.high >= first.low).map((one) => one.value);
+  const possible = new Set(regions.filter((one) => one.low <= high && one.high >= low).map((one) => one.arm));
+  const others = rows.filter((one) => one !== first && possible.has(one.arm)).map((one) => one.value);
   return { value: first.value, mid: first.mid, others };
 }
 
