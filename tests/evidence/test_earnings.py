@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
+from globalbandits.evidence import statements
 from globalbandits.evidence.statements import extremes
+from globalbandits.statistics import count_many, no_statistics
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 
@@ -104,6 +106,43 @@ def test_a_wrong_level_is_seen_in_the_rewards_of_the_baseline(shop):
     assert found.model_free.low < truth < found.model_free.high
     assert found.model_free.n_baseline == int((arms == 1).sum())
     assert not found.low < truth < found.high or found.disagrees
+    # Two sums of rewards are better known than the means of all arms at once.
+    bounds = gb.evidence_from_log(shop, arms, rewards).observed_bounds()
+    n_others = (arms != 1).sum()
+    apart = np.ptp(bounds[arms[arms != 1]], axis=1).sum() + n_others * np.ptp(bounds[1])
+    assert found.model_free.high - found.model_free.low < 0.8 * apart
+
+
+def test_no_bet_on_a_sum_of_rewards_gains_on_average():
+    """The mean of the factor of one Bernoulli reward, for bets on either side."""
+    m, c, b = np.meshgrid(
+        np.linspace(0.0, 1.0, 101), statements._CENTERS, statements._BETS, indexing="ij"
+    )
+    psi = -np.log1p(-b) - b
+    for mean, center in ((m, c), (1.0 - m, 1.0 - c)):
+        up = np.exp(b * (1.0 - mean) - psi * (1.0 - center) ** 2)
+        down = np.exp(-b * mean - psi * center**2)
+        assert np.all(mean * up + (1.0 - mean) * down <= 1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.5])
+def test_bounds_of_two_sums_hold_at_all_times(rate):
+    """100 logs, looked at seven times each."""
+    means, slopes = rate * np.exp(-0.1 * np.arange(6)), np.arange(1.0, 7.0)
+    worth, n_missed = slopes * means, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        arms = np.where(rng.random(1_000) < 0.5, 1, rng.integers(6, size=1_000))
+        rewards = (rng.random(1_000) < means[arms]).astype(float)
+        inside = True
+        for stop in (30, 60, 120, 250, 500, 750, 1_000):
+            stats = no_statistics(6)
+            count_many(stats, arms[:stop], rewards[:stop])
+            low, high = statements._linear_bounds(stats, np.zeros(6), slopes, 1, 0.05)
+            inside &= low <= float((worth[arms[:stop]] - worth[1]).sum()) <= high
+        n_missed += not inside
+    # A rate of 5 % gives 12 or more of 100 with a probability below 0.5 %.
+    assert n_missed <= 11
 
 
 def test_the_amount_without_the_model_is_that_of_the_means(shop):

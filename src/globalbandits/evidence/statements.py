@@ -376,8 +376,9 @@ class FreeEarnings(Statement):
     """Earnings from the rewards alone, without the model's curves.
 
     ``amount`` is the sum over the plays of the mean worth of the arm played minus that of the
-    baseline, both from their own rewards. The bounds are over all mean rewards in intervals that
-    hold for all arms at all times at once.
+    baseline, both from their own rewards. The bounds hold at all times at once. If worth is linear
+    in the reward, they are those of two sums of rewards, the baseline's and all others'; otherwise
+    they are over all mean rewards in intervals that hold for all arms.
     """
 
     baseline: Any  # the arm's user-facing value
@@ -517,6 +518,13 @@ def earned_without_model(
         low += number * (own[1] - base[2])
         high += number * (own[2] - base[1])
         noise += number**2 * own[3]
+    ends = np.array(
+        [model.worth_of(k, [bottom, 0.5 * (bottom + top), top]) for k in range(counts.size)]
+    )
+    bend = float(np.abs(ends[:, 1] - 0.5 * (ends[:, 0] + ends[:, 2])).max())
+    slopes = ends[:, 2] - ends[:, 0]
+    if bend <= 1e-9 * max(1.0, float(np.abs(ends).max())) and float(slopes.min()) >= 0.0:
+        low, high = _linear_bounds(statistics, ends[:, 0], slopes, baseline, 1.0 - confidence)
     return FreeEarnings(
         baseline=model.arms[baseline],
         amount=amount,
@@ -529,6 +537,65 @@ def earned_without_model(
     )
 
 
+def _linear_bounds(
+    statistics: Statistics, floors: FloatArray, slopes: FloatArray, baseline: int, alpha: float
+) -> tuple[float, float]:
+    """Bounds of the earnings if arm k is worth ``floors[k] + slopes[k] m_k`` at the mean m_k.
+
+    The plays of all other arms are one sum, and those of the baseline another. Each has half of
+    alpha.
+    """
+    is_other = np.arange(floors.size) != baseline
+    counts = statistics.counts * is_other
+    number = float(counts.sum())
+    unit = max(float(slopes[is_other].max(initial=0.0)), 1e-300)
+    scales = is_other * slopes / unit
+    radius = unit * _sum_radius(statistics, scales, alpha / 4.0)
+    total = float(floors @ counts + (slopes * is_other) @ statistics.sums)
+    least, most = float(floors @ counts), float((floors + slopes) @ counts)
+    n_own, own = float(statistics.counts[baseline]), float(statistics.sums[baseline])
+    own_radius = _sum_radius(statistics, 1.0 * ~is_other, alpha / 4.0)
+    means = max(own - own_radius, 0.0) / n_own, min(own + own_radius, n_own) / n_own
+    base = [number * float(floors[baseline] + slopes[baseline] * mean) for mean in means]
+    return max(total - radius, least) - base[1], min(total + radius, most) - base[0]
+
+
+def _sum_radius(statistics: Statistics, scales: FloatArray, alpha: float) -> float:
+    """How far a sum of scaled rewards is from the sum of their means, at all times.
+
+    For x and c in [0, 1], a bet b in [0, 1) and the mean m of x, the variable
+    ``exp(b (x - m) - psi(b) (x - c)**2)`` has a mean of at most 1, where ``psi(b) = -log(1 - b) - b``
+    (Howard, Ramdas, McAuliffe and Sekhon 2021, "Time-uniform, nonparametric, nonasymptotic
+    confidence sequences", Theorem 4). So has that of ``1 - x`` and ``1 - c``. The product over all
+    rewards, averaged over b and c, stays below ``1 / alpha`` with a probability of ``1 - alpha``.
+
+    Args:
+        statistics: counts, sums and squares on the unit scale.
+        scales: in [0, 1], of each arm.
+        alpha: the probability that one side is ever farther away.
+    """
+    squares = [
+        float(
+            scales**2 @ (statistics.squares - 2.0 * c * statistics.sums + c**2 * statistics.counts)
+        )
+        for c in _CENTERS
+    ]
+    shifts = -np.outer(squares, -np.log1p(-_BETS) - _BETS)
+    log_weight = math.log(shifts.size) - math.log(alpha)
+    low, high = 0.0, float(statistics.counts.sum()) + 2.0 * log_weight
+    # The capital rises with the distance.
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if float(np.logaddexp.reduce((_BETS * middle + shifts).ravel())) >= log_weight:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+_BETS = 2.0 ** -np.arange(1.0, 12.0)
+_CENTERS = (0.0, 0.25, 0.5, 1.0)
+_BISECTIONS = 50
 _N_INTERVAL_POINTS = 257  # means at which the extremes of an arm's worth are sought
 
 
