@@ -563,11 +563,12 @@ def _linear_bounds(
 def _sum_radius(statistics: Statistics, scales: FloatArray, alpha: float) -> float:
     """How far a sum of scaled rewards is from the sum of their means, at all times.
 
-    For x and c in [0, 1], a bet b in [0, 1) and the mean m of x, the variable
-    ``exp(b (x - m) - psi(b) (x - c)**2)`` has a mean of at most 1, where ``psi(b) = -log(1 - b) - b``
+    Let x and c lie in [0, 1], let m be the mean of x, and b in [0, 1) a bet. With
+    ``psi(b) = -log(1 - b) - b``, ``exp(b (x - m) - psi(b) (x - c)**2)`` has a mean of at most 1
     (Howard, Ramdas, McAuliffe and Sekhon 2021, "Time-uniform, nonparametric, nonasymptotic
-    confidence sequences", Theorem 4). So has that of ``1 - x`` and ``1 - c``. The product over all
-    rewards, averaged over b and c, stays below ``1 / alpha`` with a probability of ``1 - alpha``.
+    confidence sequences", Theorem 4).
+    So has that of ``1 - x`` and ``1 - c``. The product over all rewards, averaged over b and c,
+    stays below ``1 / alpha`` with a probability of at least ``1 - alpha``.
 
     Args:
         statistics: counts, sums and squares on the unit scale.

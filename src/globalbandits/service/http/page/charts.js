@@ -123,12 +123,8 @@ export function lines(host, { id, title, xs, series, band, envelope, marks = [],
 
 // Names beside short lines in the colours of the curves. Names in the picture would hide each other.
 function legend(names) {
-  return el("p", { class: "legend", "aria-hidden": "true" }, ...names.map((name, place) => {
-    const svg = shape("svg", { viewBox: "0 0 22 8", width: 22, height: 8 });
-    const dash = place >= 8 ? { "stroke-dasharray": "6 3" } : {};
-    svg.append(shape("path", { class: `curve c${place % 8}`, d: "M0 4L22 4", ...dash }));
-    return el("span", {}, svg, ` ${name}`);
-  }));
+  const line = (place) => el("i", { class: `c${place % 8}${place >= 8 ? " dashed" : ""}` });
+  return el("p", { class: "legend", "aria-hidden": "true" }, ...names.map((name, place) => el("span", {}, line(place), ` ${name}`)));
 }
 
 function columns(host) {
