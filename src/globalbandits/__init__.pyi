@@ -66,6 +66,7 @@ from .evidence import ModelEvidence as ModelEvidence
 from .evidence import OffPolicyEstimate as OffPolicyEstimate
 from .evidence import evidence_from_log as evidence_from_log
 from .evidence import off_policy as off_policy
+from .fitting import ContextFit as ContextFit
 from .fitting import Fit as Fit
 from .fitting import VectorFit as VectorFit
 from .fitting import fit as fit

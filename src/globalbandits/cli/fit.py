@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from globalbandits._validation import require
 from globalbandits.cli.arguments import parse_arms, parse_domain
+from globalbandits.errors import FitError
 
 if TYPE_CHECKING:
     from globalbandits.fitting import Fit
@@ -60,6 +62,10 @@ def fit(
     by: Annotated[
         list[str] | None,
         typer.Option(help="Column of strata, such as promotions; may be repeated."),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(help="Column of contexts, such as segments: a model with contexts."),
     ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option(help="Leave this group out; may be repeated.")
@@ -122,9 +128,13 @@ def fit(
     ):
         if path is not None:
             check(path)
+    if context is not None:
+        for name, figure in (("page", page), ("plot", plot)):
+            require(figure is None, name, "be left out with context", figure, FitError)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes contain the same text
-        found = fit_history(
+        fit_rows: Any = fit_history  # whose result depends on the arguments
+        found = fit_rows(
             history,
             group=group,
             arm=arm,
@@ -136,6 +146,7 @@ def fit(
             arms=arms if arms is None or arms == "labels" else _offered(arms),
             time=time,
             by=by or None,
+            context=context,
             exclude=exclude or [],
             dropna=dropna,
             verdict=not quick,
@@ -147,7 +158,8 @@ def fit(
     if json:
         print(_as_json(found))
     else:
-        print(found.describe(max(60, min(Console().width, 110))))
+        width = max(60, min(Console().width, 110))
+        print(found.describe() if context is not None else found.describe(width))
     _write(found, out, page, plot, currency)
 
 

@@ -36,6 +36,13 @@ from globalbandits.fitting.assessment.strata import column_list, fit_strata
 from globalbandits.fitting.assessment.time_change import check_time_change
 from globalbandits.fitting.assessment.value_of_information import arm_facts, value_of_information
 from globalbandits.fitting.assessment.verdict import VerdictFacts, decide
+from globalbandits.fitting.context_fit import (
+    CELL,
+    CellValue,
+    ContextFit,
+    cell_name,
+    read_cells,
+)
 from globalbandits.fitting.decision_value import Offset, Value, Worth
 from globalbandits.fitting.estimation.curve_model import linear_scale, own_value, quantile_scale
 from globalbandits.fitting.estimation.factor_model import (
@@ -89,6 +96,7 @@ def fit(
     curves: RewardModel | None = None,
     time: str | None = None,
     by: Any = None,
+    context: None = None,
     exclude: Collection[Any] = (),
     dropna: bool = False,
     verdict: bool = True,
@@ -97,6 +105,25 @@ def fit(
     seed: int = 0,
     progress: Progress | bool = False,
 ) -> Fit: ...
+@overload
+def fit(
+    history: Any,
+    *,
+    group: str,
+    arm: str,
+    reward: str | None = None,
+    trials: str | None = None,
+    value: Value | None = None,
+    cost: float | None = None,
+    reward_range: GivenRange | None = None,
+    time: str | None = None,
+    context: str,
+    exclude: Collection[Any] = (),
+    dropna: bool = False,
+    horizon: int | None = None,
+    seed: int = 0,
+    progress: Progress | bool = False,
+) -> ContextFit: ...
 @overload
 def fit(
     history: Any,
@@ -128,6 +155,7 @@ def fit(
     curves: AnyModel | None = None,
     time: str | None = None,
     by: Any = None,
+    context: str | None = None,
     exclude: Collection[Any] = (),
     dropna: bool = False,
     verdict: bool = True,
@@ -135,7 +163,7 @@ def fit(
     runs: int = 200,
     seed: int = 0,
     progress: Progress | bool = False,
-) -> Fit | VectorFit:
+) -> Fit | VectorFit | ContextFit:
     """Learn the model of a new group from the history of many groups, and what it is worth.
 
     Args:
@@ -165,6 +193,10 @@ def fit(
         by: Names of columns, such as promotion weeks. The best arm is also found within each
             combination of their values, and the verdict says whether it is the same. A file is
             then read into memory.
+        context: Name of a column of contexts, such as weekdays and weekends. A group has one
+            theta for all contexts, and each context has curves of its own. The result is then a
+            `ContextFit`, whose model has contexts; new groups are not simulated. It excludes
+            ``arms``, ``curves``, ``by`` and ``offset``.
         exclude: Groups to leave out.
         dropna: Whether to leave out rows without a reward; by default they are an error.
         verdict: Whether to compute standard errors over groups and to simulate what policies
@@ -185,6 +217,13 @@ def fit(
         >>> found.model.n_arms, found.share > 0.5
         (7, True)
     """
+    if context is not None:
+        others = {"arms": arms, "curves": curves, "by": by, "offset": offset}
+        for name, argument in others.items():
+            require(argument is None, name, "be None with context", argument, FitError)
+        columns = HistoryColumns(group, arm, reward, time, reward_range, dropna, trials)
+        options = {"exclude": exclude, "horizon": horizon, "seed": seed, "progress": progress}
+        return _fit_contexts(history, columns, context, value, cost, options)
     started = clock.perf_counter()
     seed = as_integer("seed", seed, 0, FitError)
     roles = {"group": group, "arm": arm, "reward": reward, "time": time, "trials": trials}
@@ -338,6 +377,44 @@ def fit(
         seconds=clock.perf_counter() - started,
         ready_model=found.model,
     )
+
+
+def _fit_contexts(
+    history: Any,
+    columns: HistoryColumns,
+    context: str,
+    value: Value | None,
+    cost: float | None,
+    options: dict[str, Any],
+) -> ContextFit:
+    """Fit the cells of a history as arms without an order."""
+    require(isinstance(context, str), "context", "be the name of a column", context, FitError)
+    rule = "be given with context"
+    require(columns.reward is not None, "reward", rule, columns.reward, FitError)
+    rows, contexts, arms = read_cells(history, columns, context)
+    if cost is not None:
+        require(value is None, "value", "be left out where cost is given", value, FitError)
+        numbers = all(isinstance(arm, int | float) for arm in arms)
+        require(numbers, "cost", "come with arms that are numbers", cost, FitError)
+        value = f"(arm - {float(cost)!r}) * mean"
+    width = len(str(len(contexts) * len(arms)))
+    every = [arm for _ in contexts for arm in arms]
+    by_cell = {cell_name(place, width): arm for place, arm in enumerate(every)}
+    cells = fit(
+        rows,
+        group=columns.group,
+        arm=CELL,
+        reward=columns.reward,
+        trials=columns.trials,
+        value=None if value is None else CellValue(value, by_cell),
+        reward_range=columns.reward_range,
+        arms="labels",
+        time=columns.time,
+        dropna=columns.dropna,
+        verdict=False,
+        **options,
+    )
+    return ContextFit(cells, contexts, arms, value)
 
 
 def _history_proves_curves(found: Fit, settings: ForecastSettings) -> bool:

@@ -325,6 +325,66 @@ def build_context_model(
     return ContextModel(cells, named, values, in_context, description)
 
 
+def build_context_table(
+    kind: Any,
+    theta: Any,
+    means: Any,
+    arms: Any,
+    contexts: Any,
+    domain: Any,
+    options: Mapping[str, Any],
+) -> ContextModel:
+    """Build the model of contexts from means at given parameters.
+
+    Args:
+        kind: `RewardModel`.
+        theta: parameters in increasing order, shape (n_knots,).
+        means: shape (n_knots, n_contexts, n_arms), or the same with the last two axes as one.
+        arms: the arms.
+        contexts: their names, or values by name.
+        domain: as in `RewardModel.from_table`.
+        options: its other arguments; ``value`` is a function, or a formula, of mean, arm and
+            context.
+    """
+    require(arms is not None, "arms", "be given with contexts", arms, ModelError)
+    values, named = as_contexts(contexts), as_arms(arms)
+    n_arms, n_cells = len(named), len(values) * len(named)
+    rule = f"be at most {MOST_CELLS:,} arms times contexts"
+    require(n_cells <= MOST_CELLS, "contexts", rule, n_cells, ModelError)
+    table = np.asarray(means, np.float64)
+    right = (
+        table.ndim > 1
+        and table[0].size == n_cells
+        and table.shape[1:] in ((n_cells,), (len(values), n_arms))
+    )
+    rule = f"have the shape (n_knots, {len(values)}, {n_arms})"
+    require(right, "means", rule, f"shape {table.shape}", ModelError)
+    table = table.reshape(len(table), n_cells)
+    value = options.get("value")
+    function = None if value is None else as_function("value", value, ("mean", "arm", "context"))
+    if isinstance(function, Expression):
+        _check_numbers(function, named, values)
+    rest = {key: item for key, item in options.items() if key != "value"}
+    places = {name: place for place, name in enumerate(values)}
+
+    def in_context(name: str) -> Any:
+        worth = None if function is None else OneContext(function, values[name])
+        first = places[name] * n_arms
+        columns = table[:, first : first + n_arms]
+        return kind.from_table(theta, columns, named, domain, value=worth, **rest)
+
+    pairs = [(context, arm) for context in values for arm in named]
+    worth = None if function is None else CellFunction(function, values)
+    cells = kind.from_table(theta, table, pairs, domain, value=worth, **rest)
+    cells.remember_contexts(len(values))
+    description = _describe("", value, named, values, cells.domain, rest)
+    if description is not None:
+        del description["mean"]
+        knots = np.asarray(theta, np.float64).tolist()
+        description["table"] = {"theta": knots, "means": table.tolist()}
+    return ContextModel(cells, named, values, in_context, description)
+
+
 class OneContext:
     """A user's function of (..., arm, context) in one context.
 

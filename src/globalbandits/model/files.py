@@ -235,13 +235,13 @@ def _ordered_box(content: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 def _from_contexts(content: dict[str, Any], form: str) -> Any:
     """Build a model whose mean, a formula, also depends on a context."""
-    rule = "be given as mean, one formula, where there are contexts"
-    require(form == "mean", "model", rule, form, ModelError)
-    several = isinstance(content.get("domain"), Mapping)
+    rule = "be given as mean, one formula, or as a table where there are contexts"
+    require(form in ("mean", "table"), "model", rule, form, ModelError)
+    several = form == "mean" and isinstance(content.get("domain"), Mapping)
     options = ("value", "reward_range") if several else ("value", "reward_range", "monotone")
     known_keys = (
         *_COMMON_KEYS,
-        "mean",
+        form,
         "contexts",
         *options,
         *(("parameters",) if several else ()),
@@ -259,6 +259,10 @@ def _from_contexts(content: dict[str, Any], form: str) -> Any:
     n_cells = len(arms) * len(contexts)
     rule = f"be at most {MOST_ARMS:,} arms times contexts"
     require(n_cells <= MOST_ARMS, "contexts", rule, n_cells, ModelError)
+    if form == "table":
+        theta, means = _table_of(content)
+        given = {key: content[key] for key in ("domain", *options) if key in content}
+        return RewardModel.from_table(theta, means, arms, contexts=contexts, **given)
     domain = _ordered_box(content) if several else content.get("domain", (0.0, 1.0))
     numbers = tuple(domain) if several else ("theta",)
     formulas = [Expression(content["mean"], (*numbers, "arm", "context"))]
@@ -285,7 +289,8 @@ def _from_formulas(content: dict[str, Any]) -> RewardModel:
     return RewardModel.from_functions(means, arms, **_worth(content, arms), **_options(content))
 
 
-def _from_table(content: dict[str, Any]) -> RewardModel:
+def _table_of(content: dict[str, Any]) -> tuple[list[float], list[list[float]]]:
+    """Return the parameters and the rows of means of a description's table."""
     table = content["table"]
     rule = "have theta and means"
     whole = isinstance(table, Mapping) and set(table) == {"theta", "means"}
@@ -300,6 +305,11 @@ def _from_table(content: dict[str, Any]) -> RewardModel:
         same = len(row) == len(means[0])
         rule = f"have {len(means[0])} numbers, as the first row has"
         require(same, f"table.means[{place}]", rule, len(row), ModelError)
+    return theta, means
+
+
+def _from_table(content: dict[str, Any]) -> RewardModel:
+    theta, means = _table_of(content)
     arms = _arms_of(content) if "arms" in content else None
     worth = _worth(content, arms)
     try:

@@ -255,6 +255,7 @@ class RewardModel:
         value: Callable[..., Any] | str | None = None,
         values: Sequence[Callable[..., Any] | str] | None = None,
         monotone: bool = True,
+        contexts: Any = None,
     ) -> "RewardModel":
         """Build a model from means at given parameters, with smooth curves through them.
 
@@ -271,6 +272,8 @@ class RewardModel:
             value: As in `RewardModel`.
             values: As in `from_functions`, instead of ``value``.
             monotone: As in `RewardModel`.
+            contexts: As in `RewardModel`. The means then have the shape (n_knots, n_contexts,
+                n_arms), or (n_knots, n_contexts * n_arms), and ``arms`` must be given.
 
         Examples:
             >>> import globalbandits as gb
@@ -280,6 +283,14 @@ class RewardModel:
             ([0.6, 0.5], 0.0)
         """
         _refuse_names(domain)
+        if contexts is not None:
+            from globalbandits.model.context_model import build_context_table
+
+            rule = "be None with contexts"
+            require(values is None, "values", rule, values, ModelError)
+            options = {"reward_range": reward_range, "value": value, "monotone": monotone}
+            built: Any = build_context_table(cls, theta, means, arms, contexts, domain, options)
+            return built  # type: ignore[no-any-return]
         named = None if arms is None else as_arms(arms)
         knots, table = as_table(theta, means, None if named is None else len(named), monotone)
         curves, n_arms = TableCurves(knots, table), table.shape[1]
