@@ -340,10 +340,13 @@ def _worth(content: Mapping[str, Any], arms: list[Any] | None) -> dict[str, Any]
     rule = "be one of value, cost, or target and penalty"
     require(alone, "what decisions are worth", rule, given, ModelError)
     if given != ["value"]:
+        named = _named_value(content)
+        # A target alone does not depend on the arms, which may be labels.
+        needs_numbers = not isinstance(named, Benefit) or named.penalty > 0.0
         for arm in arms or ():
             rule = f"be numbers where {given[0]} is given"
-            require(not isinstance(arm, str), "arms", rule, arm, ModelError)
-        return {"value": _named_value(content)}
+            require(not needs_numbers or not isinstance(arm, str), "arms", rule, arm, ModelError)
+        return {"value": named}
     value = content["value"]
     n_arms = 1 if arms is None else len(arms)
     if isinstance(value, str):

@@ -3,16 +3,16 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from globalbandits._validation import as_floats, as_positive, require, require_known
+from globalbandits._validation import as_float, as_floats, as_positive, require, require_known
 from globalbandits.errors import PolicyError
 from globalbandits.model import AnyModel, RewardModel, dose
+from globalbandits.model.inputs import as_levels
 from globalbandits.policies import StopWhen
 from globalbandits.policies.shared.prior_points import Marginal
 from globalbandits.policies.structured.dose_escalation import DoseEscalation
 from globalbandits.policies.wrappers.limited import Limited
-from globalbandits.trial.design import Design
+from globalbandits.trial.design import Design, labelled_model
 from globalbandits.trial.tite import TITE
 
 # dfcrm's default.
@@ -69,10 +69,12 @@ def crm(
     >>> design.decision_table().to_string().splitlines()[2]
     '0       dose 1  dose 2'
     """
-    model, marginals = _crm_model(guesses, target, intercept, prior, prior_variance)
+    model, marginals = _crm_model(guesses, target, doses, intercept, prior, prior_variance)
     inner = DoseEscalation(rule=rule, prior=marginals, overdose=overdose, cells=cells)
     policy = Limited(inner, cohort=cohort, start=start, whole_cohorts=True, elimination=elimination)
-    return _design(model, policy, inner, stop, doses, patients=patients, cohort=cohort, start=start)
+    return _design(
+        model, policy, inner, stop, model.arms, patients=patients, cohort=cohort, start=start
+    )
 
 
 def tite_crm(
@@ -116,10 +118,10 @@ def tite_crm(
     >>> design.next_patient([(0, 28, 0), (0, 14, 0)])
     1
     """
-    model, marginals = _crm_model(guesses, target, intercept, prior, prior_variance)
+    model, marginals = _crm_model(guesses, target, doses, intercept, prior, prior_variance)
     inner = DoseEscalation(rule=rule, prior=marginals, overdose=overdose)
     tite = TITE(escalation=inner, window=window, every=every, arrivals=arrivals, weights=weights)
-    return _design(model, tite, inner, stop, doses, patients=patients, cohort=1, start=start)
+    return _design(model, tite, inner, stop, model.arms, patients=patients, cohort=1, start=start)
 
 
 def blrm(
@@ -213,12 +215,10 @@ def _design(
     rule: Limited | TITE,
     inner: DoseEscalation,
     stop: StopWhen | None,
-    doses: Sequence[str] | None,
+    doses: Sequence[str],
     **options: int,
 ) -> Design:
     """Return the design with labels, and with its prior in the stopping rule."""
-    if doses is None:
-        doses = [f"dose {number}" for number in range(1, model.n_arms + 1)]
     if stop is not None and stop.prior is None:
         stop = dataclasses.replace(stop, prior=inner.prior, correlation=inner.correlation)
     target = model.target
@@ -229,6 +229,7 @@ def _design(
 def _crm_model(
     guesses: Sequence[float],
     target: float,
+    doses: Sequence[str] | None,
     intercept: float | None,
     prior: str,
     prior_variance: float,
@@ -239,11 +240,18 @@ def _crm_model(
     reach = max(6.0, _REACH * sd)
     # The logarithm of an exponential number lies in the second domain, but for 1e-6.
     domain = (-reach, reach) if prior == "normal" else (-14.5, 3.5)
-    options: dict[str, Any] = {"target": target, "domain": domain}
-    if intercept is None:
-        model = dose.power(guesses, **options)
-    else:
-        model = dose.skeleton_logistic(guesses, intercept, **options)
+    levels = as_levels("guesses", guesses, 0.0, 1.0, "lie strictly between 0 and 1")
+    rates = [f"{level!r}**exp(theta)" for level in levels]
+    if intercept is not None:
+        intercept = as_float("intercept", intercept, PolicyError)
+        scaled = [math.log(level / (1.0 - level)) - intercept for level in levels]
+        rule = "be above the log-odds of every guess"
+        require(max(scaled) < 0.0, "intercept", rule, intercept, PolicyError)
+        rates = [f"1 / (1 + exp(-({intercept!r}) - exp(theta)*({x!r})))" for x in scaled]
+    labels = [f"dose {number}" for number in range(1, len(levels) + 1)] if doses is None else doses
+    rule = f"be {len(levels)} labels, one per guess"
+    require(len(labels) == len(levels), "doses", rule, labels, PolicyError)
+    model = labelled_model(rates, labels, domain, target)
     if prior == "normal":
         return model, (("normal", 0.0, sd),)
     return model, (("log_exponential", 1.0),)

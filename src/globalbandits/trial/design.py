@@ -17,10 +17,11 @@ from globalbandits._validation import (
     require,
 )
 from globalbandits.environments import BernoulliNoise, Environment
-from globalbandits.errors import PolicyError
+from globalbandits.errors import ModelError, PolicyError
 from globalbandits.evidence.stop_rules import TOO_HIGH, Stop, reasons_to_stop
-from globalbandits.model import AnyModel, VectorModel, dose
+from globalbandits.model import AnyModel, RewardModel
 from globalbandits.model.catalogue.dose import order_remarks
+from globalbandits.model.catalogue.objectives import Benefit
 from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
 from globalbandits.policies.learner.stop_when import REASONS
@@ -150,8 +151,8 @@ class Design:
             require(plain, "stop", rule, stop, PolicyError)
             if model is None:
                 # A learner needs curves. The rule does not read them.
-                guesses = [(number + 0.5) / n_doses for number in range(n_doses)]
-                model = dose.power(guesses, target=self.target)
+                rates = [f"{(number + 0.5) / n_doses!r}**exp(theta)" for number in range(n_doses)]
+                model = labelled_model(rates, self.doses, (-3.0, 3.0), self.target)
         has_model = model is not None and model.n_arms == n_doses
         rule = f"have {n_doses} arms, one per label, for a policy"
         require(has_model, "model", rule, model, PolicyError)
@@ -180,10 +181,12 @@ class Design:
     def remarks(self) -> tuple[str, ...]:
         """Warnings about inputs that are allowed but may be mistakes."""
         model = self.model
-        if isinstance(model, VectorModel):
-            # Its own remarks are about learning every number, which a trial does not aim at.
-            return order_remarks(model.arms)
-        return () if model is None else model.remarks
+        if model is None:
+            return ()
+        # Other remarks of a model are about learning its numbers, which a trial does not aim at.
+        middle = 0.5 * sum(model.domain) if isinstance(model, RewardModel) else None
+        doses = model.arms if middle is None else model.means(middle)
+        return order_remarks(doses)
 
     def with_patients(self, patients: int) -> "Design":
         """Return the design with another number of patients."""
@@ -567,6 +570,26 @@ class Design:
 
     def _label(self, index: int) -> str:
         return "stop" if index == NO_DOSE else self.doses[index]
+
+
+def labelled_model(
+    rates: Sequence[str], doses: Sequence[str], domain: tuple[float, float], target: float
+) -> RewardModel:
+    """Return a model whose arms are the labels of the doses.
+
+    Args:
+        rates: a formula of ``theta`` per dose.
+        doses: labels.
+        domain: the interval of theta. Curves may be flat at its ends.
+        target: the target rate.
+    """
+    return RewardModel.from_functions(
+        rates,
+        doses,
+        domain,
+        value=Benefit(as_fraction("target", target, ModelError)),
+        monotone=False,
+    )
 
 
 def _in_given_order(index: "pd.Index[Any]", names: list[str]) -> "pd.MultiIndex":

@@ -105,10 +105,13 @@ def _doses_tables(designs: Mapping[str, Design]) -> str:
             continue
         found = sensitivity(model)
         rows = []
-        for label, arm in zip(design.doses, model.arms, strict=True):
+        guesses = model.means(0.5 * sum(model.domain))
+        if model.domain[0] < 0.0 < model.domain[1]:
+            guesses = model.means(0.0)
+        for label, arm, guess in zip(design.doses, model.arms, guesses.tolist(), strict=True):
             known = found.loc[arm] if arm in found.index else None
             edges = [_number(known[end]) if known is not None else "" for end in ("below", "above")]
-            rows.append([label, f"{arm:g}" if isinstance(arm, float) else str(arm), *edges])
+            rows.append([label, f"{guess:.3g}", *edges])
         head = ["dose", "first guess", "below", "above"]
         parts.append(f"<h3>{escape(name)}</h3>{table(head, rows)}")
     return "".join(parts)
@@ -151,11 +154,6 @@ def _design_list(designs: Mapping[str, Design]) -> str:
     )
 
 
-_FAMILIES = {
-    "dose.power": "empiric: the rate of a dose is its first guess to the power exp(theta)",
-    "dose.skeleton_logistic": "logistic with the known intercept {intercept:g} and a skeleton",
-    "dose.logistic": "logistic in log(amount / {reference:g}), with unknown intercept and slope",
-}
 _MARGINALS = {
     "normal": "normal, mean {0:g}, standard deviation {1:.4g}",
     "lognormal": "its logarithm is normal, mean {0:g}, standard deviation {1:.4g}",
@@ -205,7 +203,13 @@ def _cohorts(size: int) -> str:
 def _described_model(design: Design, inner: DoseEscalation) -> dict[str, str]:
     assert design.model is not None
     spec = design.model.to_dict()
-    found = {"model": _FAMILIES.get(spec.get("family", ""), repr(design.model)).format(**spec)}
+    shown = repr(design.model)
+    if "means" in spec:
+        rates = zip(design.doses, spec["means"], strict=True)
+        shown = "rate of DLTs: " + ", ".join(f"{label} {formula}" for label, formula in rates)
+    elif spec.get("family") == "dose.logistic":
+        shown = f"log-odds of a DLT: intercept + slope * log(amount / {spec['reference']:g})"
+    found = {"model": shown}
     names = list(getattr(design.model, "parameters", ["theta"]))
     found["prior"] = (
         "uniform"

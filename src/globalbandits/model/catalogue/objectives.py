@@ -43,7 +43,8 @@ class Benefit:
     def __call__(self, response: Any, dose: Any) -> FloatArray:
         """Return the worth of a dose with this mean response."""
         gain = response if self.target is None else 0.0 - np.abs(response - self.target)
-        return np.asarray(gain - self.penalty * dose)
+        # Without a penalty a dose may be a label.
+        return np.asarray(gain if self.penalty == 0.0 else gain - self.penalty * dose)
 
     def remarks(self, doses: tuple[Any, ...]) -> tuple[str, ...]:
         """Return no warnings."""
