@@ -97,7 +97,7 @@ def test_blrm_has_the_posterior_of_neuenschwander():
     learner.update([0] * 3 + [1] * 4 + [2] * 4 + [3] * 4 + [6] * 2, [0.0] * 15 + [1.0] * 2)
     published = [0.0124, 0.0316, 0.0655, 0.1348, 0.2018, 0.2641, 0.3212, 0.3729, 0.4614]
     shown = learner.explain()
-    assert shown.posterior["mean"][:9] == pytest.approx(published, abs=1e-4)
+    assert shown.posterior["rate"][:9] == pytest.approx(published, abs=1e-4)
     # Dose 7 is next: 25 mg.
     assert learner.recommend() == 6
     assert shown.choice == 6
@@ -135,9 +135,9 @@ def test_blrm_by_direct_integration(correlation):
             learner.update([dose] * n, [1.0] * y + [0.0] * (n - y))
         means, over = exact_blrm(np.array(patients), np.array(events), 0.33, correlation)
         shown = learner.explain().posterior
-        np.testing.assert_allclose(shown["mean"], means, atol=1e-4)
+        np.testing.assert_allclose(shown["rate"], means, atol=1e-4)
         np.testing.assert_allclose(shown["P(overdose)"], over, atol=2e-3)
-        assert sum(shown["P(best)"]) == pytest.approx(1.0, abs=1e-6)
+        assert sum(shown["P(MTD)"]) == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("rule", ["plug_in", "mean"])

@@ -149,7 +149,8 @@ class Posterior(NamedTuple):
             tables = dict(zip(conditions, found, strict=True))
             best = tables.pop("P(best)")
             over = {} if self.over is None else {"P(overdose)": self.over}
-            self.explained.update(tables | over | {"P(best)": best})
+            name = "P(best)" if target is None else "P(MTD)"
+            self.explained.update(tables | over | {name: best})
         return self.explained
 
     def wishes(self, counts: IntArray, sums: IntArray | FloatArray) -> IntArray:
@@ -348,14 +349,15 @@ class DoseEscalation(Policy):
     ) -> dict[str, list[float]]:
         """Return columns of the posterior of every arm's mean reward, one entry per arm.
 
-        Mean, an interval of 90 %, the probability of a mean above the target and above the overdose
-        limit, and the probability of being the best arm.
+        Its mean as ``rate``, an interval of 90 %, the probabilities of a rate above the target and
+        above the overdose limit, and the probability of being the best arm, the MTD of a model with
+        a target.
         """
         weights = posterior_of(setup, stats)[0]
         low, high = setup.model.reward_range
         tail = 0.5 * (1.0 - INTERVAL_CONFIDENCE)
         units = {
-            "mean": weights @ setup.rates,
+            "rate": weights @ setup.rates,
             "low": np.array([quantile(column, weights, tail) for column in setup.rates.T]),
             "high": np.array([quantile(column, weights, 1.0 - tail) for column in setup.rates.T]),
         }
