@@ -70,6 +70,10 @@ def test_a_notebook_runs_and_prints_what_is_stored(path):
     ).execute()
     assert printed(run) == printed(stored)
     assert pictures(run) >= 2
+    if path.stem == "dose_trial":
+        outputs = [output for cell in run.cells for output in cell.get("outputs", [])]
+        shown = [output for output in outputs if "image/png" in output.get("data", {})]
+        assert all(output.metadata["image/png"]["alt"] for output in shown)
     said = [line for line in errors(run).splitlines() if not line.startswith("compiling ")]
     assert said == []
 

@@ -167,7 +167,7 @@ def test_the_report_has_what_a_protocol_contains(tmp_path):
     trial = load_trial()
     page = write_protocol(trial, tmp_path / "protocol.html", runs=40).read_text("utf-8")
     texts = ("20 mg", "as guessed", "benchmark: recommended", "3+3: DLTs", "BOIN: patients")
-    for text in (*texts, "CRM: overdosed", "<svg", "Decisions after", "too high", "numpy"):
+    for text in (*texts, "CRM: overdosed", "<svg", "Decisions after", "too toxic", "numpy"):
         assert text in page
     # All pathways of three cohorts of each design, until a stop.
     n_pathways = sum(len(each.pathways(3)) for each in trial.designs.values())

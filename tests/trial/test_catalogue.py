@@ -233,7 +233,7 @@ def test_several_stopping_rules_at_once():
     design = gb.trial.crm(SKELETON, 0.25, stop=stop)
     found = design.simulate(STEEP, runs=500, seed=3)
     assert sum(found.reasons.values()) == pytest.approx(1.0)
-    assert found.reasons["at recommended arm"] > 0.5
+    assert found.reasons["patients at the next dose"] > 0.5
     assert found.patients.max() <= 33
     learner = design.learner()
     for _ in range(3):
@@ -364,8 +364,8 @@ def test_a_tite_trial_stops():
     design = gb.trial.tite_crm(SKELETON, 0.25, window=28, every=14, patients=24, stop=stop)
     found = design.simulate([0.6, 0.7, 0.8, 0.9, 0.9, 0.9], runs=200, seed=1)
     assert found.none > 0.9
-    assert found.reasons["too high"] > 0.9
-    assert design.simulate(STEEP, runs=200, seed=1).reasons["at recommended arm"] > 0.5
+    assert found.reasons["too toxic"] > 0.9
+    assert design.simulate(STEEP, runs=200, seed=1).reasons["patients at the next dose"] > 0.5
     toxic = [(0, 3.0, 1), (0, 5.0, 1), (0, 4.0, 1)]
     assert design.next_patient(toxic) == NO_DOSE
     assert design.next_patient([(0, 28.0, 0), (0, 14.0, 0)]) == 1

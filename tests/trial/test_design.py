@@ -142,7 +142,7 @@ def test_a_crm_is_the_restricted_one_along_all_pathways():
         dose = 0
         for number in (1, 2, 3):
             assert row[f"dose_{number}"] == LABELS[dose]
-            y = row[f"events_{number}"]
+            y = row[f"DLTs_{number}"]
             treated[0, dose] += 3
             events[0, dose] += y
             dose = int(plain.next_dose(treated, events, dose, y, 3)[0])
@@ -153,7 +153,7 @@ def test_pathways_end_at_a_stop():
     stop = gb.StopWhen(above=0.25, confidence=0.9, prior_variance=1.34)
     design = gb.trial.crm(SKELETON, 0.25, doses=LABELS, stop=stop)
     table = design.pathways(cohorts=2)
-    stopped = table[table["events_1"] == 3]
+    stopped = table[table["DLTs_1"] == 3]
     assert stopped["next"].tolist() == ["stop"]
     assert stopped["dose_2"].tolist() == [""]
     assert design.next_dose([(0, 3)]) == NO_DOSE

@@ -113,7 +113,7 @@ class Played:
 
         ``correct``: recommends a best dose, or none if the lowest is too toxic. ``above``: share of
         patients on doses above the target. ``exceeded``: share of trials with more than
-        ``more_than`` of them. ``patients`` and ``events``: means of patients and DLTs.
+        ``more_than`` of them. ``patients`` and ``DLTs``: means per trial.
         """
         import pandas as pd
 
@@ -126,7 +126,7 @@ class Played:
                 "above": float(found.above_target.sum() / found.patients.sum()),
                 "exceeded": float((found.above_target > self.trial.more_than).mean()),
                 "patients": float(found.patients.mean()),
-                "events": float(found.events.sum()),
+                "DLTs": float(found.events.sum()),
             }
         return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -18,13 +18,21 @@ from globalbandits._validation import (
 )
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import ModelError, PolicyError
-from globalbandits.evidence.stop_rules import TOO_HIGH, Stop, reasons_to_stop
+from globalbandits.evidence.stop_rules import (
+    AT_ANY,
+    AT_RECOMMENDED,
+    DECISIONS,
+    ONE_CONTENDER,
+    PRECISE,
+    TOO_HIGH,
+    Stop,
+    reasons_to_stop,
+)
 from globalbandits.model import AnyModel, RewardModel
 from globalbandits.model.catalogue.dose import order_remarks
 from globalbandits.model.catalogue.objectives import Benefit
 from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
-from globalbandits.policies.learner.stop_when import REASONS
 from globalbandits.policies.structured.cohort_design import (
     NO_DOSE,
     CohortDesign,
@@ -48,7 +56,16 @@ _MAX_ENTRIES = 4_000_000  # numbers in memory at once: trials times cells
 # Why a trial ended. The rule itself stops, because of its own limits: 3+3 is finished, the lowest
 # dose is eliminated, or no dose is admissible.
 RULE_STOPPED = 100
-ENDS = {0: "all patients", RULE_STOPPED: "rule"} | REASONS
+ENDS = {
+    0: "all patients",
+    RULE_STOPPED: "rule",
+    TOO_HIGH: "too toxic",
+    ONE_CONTENDER: "one dose left",
+    DECISIONS: "number of patients",
+    AT_RECOMMENDED: "patients at the next dose",
+    AT_ANY: "patients at one dose",
+    PRECISE: "precise",
+}
 
 Path = tuple[tuple[int, int], ...]  # the dose and the number of DLTs of every cohort
 Parts = tuple[Rules, Any, Statistics, Any]  # rules, setup, statistics and state of a policy
@@ -352,7 +369,7 @@ class Design:
 
         Columns are the true rate, the share of trials that recommend the dose (``selected``), the
         mean number of patients (``treated``), of those on doses above the best one
-        (``overdosed``) and of DLTs (``events``), and the benchmark's selection share. `summary` has
+        (``overdosed``) and of ``DLTs``, and the benchmark's selection share. `summary` has
         one row per scenario and design.
         """
         import pandas as pd
@@ -369,7 +386,7 @@ class Design:
                         "selected": found.selected,
                         "treated": found.treated,
                         "overdosed": np.where(places >= first, found.treated, 0.0),
-                        "events": found.events,
+                        "DLTs": found.events,
                         "benchmark": bound,
                     },
                     index=pd.Index(self.doses, name="dose"),
@@ -406,7 +423,7 @@ class Design:
                     "correct": found.none if first == 0 else float(found.selected[best]),
                     "above": float(found.selected[first:].sum()),
                     "overdosed": float(found.treated[first:].sum() / found.treated.sum()),
-                    "events": float(found.events.sum()),
+                    "DLTs": float(found.events.sum()),
                     "none": found.none,
                     "patients": float(found.patients.mean()),
                 }
@@ -512,8 +529,8 @@ class Design:
         require(given != NO_DOSE, "cohorts", rule, history, PolicyError)
         counts = range(self.cohort + 1)
         after = [self._label(self.next_dose([*history, (given, events)])) for events in counts]
-        columns = {"dose": self.doses[given], "events": counts, "next": after}
-        return pd.DataFrame(columns).set_index("events")
+        columns = {"dose": self.doses[given], "DLTs": counts, "next": after}
+        return pd.DataFrame(columns).set_index("DLTs")
 
     def pathways(self, cohorts: int = 3) -> "pd.DataFrame":
         """Return all dose-transition pathways of the first cohorts (Yap et al. 2017).
@@ -528,10 +545,10 @@ class Design:
             row: dict[str, Any] = {}
             for number, step in itertools.zip_longest(range(1, cohorts + 1), path):
                 row[f"dose_{number}"] = "" if step is None else self.doses[step[0]]
-                row[f"events_{number}"] = None if step is None else step[1]
+                row[f"DLTs_{number}"] = None if step is None else step[1]
             rows.append(row | {"next": self._label(following)})
         table = pd.DataFrame(rows)
-        numbers = {f"events_{number}": "Int64" for number in range(1, cohorts + 1)}
+        numbers = {f"DLTs_{number}": "Int64" for number in range(1, cohorts + 1)}
         return table.astype(numbers)
 
     def plot_pathways(self, cohorts: int = 3, *, title: str = "") -> "Figure":

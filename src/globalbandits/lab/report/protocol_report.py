@@ -274,7 +274,7 @@ def _summary_table(summary: "pd.DataFrame", bounds: Mapping[str, float]) -> str:
             rows.append([scenario, "benchmark", f"{100 * bounds[scenario]:.1f}", *[""] * 5])
         shares = [f"{100 * row[name]:.1f}" for name in ("correct", "above", "overdosed")]
         percentiles = "/".join(f"{row[f'patients_{share}']:.0f}" for share in (10, 50, 90))
-        rest = [f"{row['events']:.1f}", f"{100 * row['none']:.1f}"]
+        rest = [f"{row['DLTs']:.1f}", f"{100 * row['none']:.1f}"]
         patients = f"{row['patients']:.1f} ({percentiles})"
         rows.append([scenario, design, *shares, *rest, patients])
     return table([*head, "patients"], rows)
@@ -302,7 +302,7 @@ def _scenario(name: str, details: "pd.DataFrame") -> str:
         rows.append([f"{design}: recommended, %", *(f"{100 * x:.1f}" for x in one["selected"])])
         rows.append([f"{design}: patients", *(f"{x:.1f}" for x in one["treated"])])
         rows.append([f"{design}: overdosed", *(f"{x:.1f}" for x in one["overdosed"])])
-        rows.append([f"{design}: DLTs", *(f"{x:.1f}" for x in one["events"])])
+        rows.append([f"{design}: DLTs", *(f"{x:.1f}" for x in one["DLTs"])])
     return f"<h3>{escape(name)}</h3>{table(['dose', *doses], rows)}"
 
 
@@ -312,7 +312,7 @@ def _part(details: "pd.DataFrame", name: str) -> "pd.DataFrame":
 
 
 def _frame(frame: "pd.DataFrame") -> str:
-    head = [str(name).replace("_", " ").replace("events", "DLTs") for name in frame.columns]
+    head = [str(name).replace("_", " ") for name in frame.columns]
     rows = [["" if str(x) == "<NA>" else str(x) for x in row] for row in frame.to_numpy().tolist()]
     return table(head, rows)
 

@@ -35,7 +35,7 @@ def print_trial(played: Played, console: "Console") -> None:
 def _achieved(played: Played) -> "Table":
     rows = []
     for name in played.results:
-        table = played.characteristics(name).rename(columns={"events": "DLTs"})
+        table = played.characteristics(name)
         for design, row in table.iterrows():
             shown = [
                 f"{value:.1f}" if column in ("patients", "DLTs") else f"{100 * value:.1f}"
