@@ -45,13 +45,18 @@ def play_worlds(n_worlds: int) -> dict[tuple[str, int, str], Any]:
             rng.bit_generator.state = drawn
             _, truth = draw_truth(curves, kind, rng)
             env = gb.Environment(curves.model, noise=gb.BernoulliNoise(), **truth)
+            # Every call prepares its policies, so all horizons are in one call: a policy that is
+            # told a short horizon plays on, and its regret is read at that time.
+            told = {f"Elastic {horizon}": gb.Elastic(horizon=horizon) for horizon in HORIZONS}
+            policies = told | {"IDS": gb.IDS()}
+            played = gb.simulate(
+                env, policies, HORIZONS[-1], runs=1, seed=seed, checkpoints=HORIZONS, threads=1
+            )
+            regret = played.dataset["regret"].isel(run=0)
             for horizon in HORIZONS:
-                played = gb.simulate(
-                    env, policies_for(horizon), horizon, runs=1, seed=seed, checkpoints=1, threads=1
-                )
-                for name in played.policies:
-                    regret = float(played.dataset["regret"].sel(policy=name).values[0, -1])
-                    regrets.setdefault((kind, horizon, name), []).append(regret)
+                for name, label in (("Elastic", f"Elastic {horizon}"), ("IDS", "IDS")):
+                    lost = float(regret.sel(policy=label, time=horizon))
+                    regrets.setdefault((kind, horizon, name), []).append(lost)
     return {key: np.array(found) for key, found in regrets.items()}
 
 

@@ -62,7 +62,8 @@ def parse_parameters(texts: Sequence[str]) -> dict[str, object]:
             raise ScenarioError(f"parameter must be key=value, got {text!r}")
         if key in parameters:
             raise ScenarioError(f"parameter must be given once, got {key!r} again")
-        parameters[key] = parse_domain(value) if ":" in value else parse_value(value.strip())
+        ranged = ":" in value
+        parameters[key] = parse_domain(value, key) if ranged else parse_value(value.strip())
     return parameters
 
 

@@ -113,7 +113,7 @@ def test_three_numbers_are_refused():
     for policy in (gb.IDS(), gb.Elastic()):
         with pytest.raises(PolicyError, match=r"one or two unknown numbers .* 'top, level, slope'"):
             gb.Learner(policy, model)
-    with pytest.raises(PolicyError, match=r"for UCBS, .* take a policy without curves, or fix"):
+    with pytest.raises(PolicyError, match=r"for UCBS, .* take IndependentGittins, .* or fix"):
         gb.Learner(gb.UCBS(), model)
     assert gb.Learner(gb.ThompsonSampling(), model, seed=0).select() in range(len(PRICES))
 

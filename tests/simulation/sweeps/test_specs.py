@@ -152,6 +152,26 @@ def test_environments_are_those_of_python():
     assert means.true_means().tolist() == [0.1, 0.2, 0.3]
 
 
+def test_several_numbers_have_names():
+    two = {"mean": "a + b*arm", "arms": [0.2, 0.4], "domain": {"a": [0, 0.4], "b": [0, 1]}}
+    spec = {
+        "horizon": 10,
+        "runs": 2,
+        "model": two,
+        "environment": {"theta": {"a": 0.1, "b": 0.5}},
+        "policies": ["ids"],
+        "sweep": {"environment": {"theta": {"b": [0.25, 0.5]}}},
+    }
+    jsonschema_rs.validate(spec_schema(), spec)
+    plan = make_plan(spec)
+    assert [axis.name for axis in plan.axes] == ["b"]
+    env = Reader().read({key: spec[key] for key in spec if key != "sweep"}).environment
+    assert env.true_means() == pytest.approx([0.2, 0.3])
+    wrong = spec | {"environment": {"theta": {"a": 0.1, "c": 0.5}}, "sweep": {}}
+    with pytest.raises(gb.GlobalBanditsError, match="name of theta must be one of a, b, got 'c'"):
+        make_plan(wrong)
+
+
 def test_policies_by_kind_by_class_and_by_place():
     assert make_policy("ucb1") == make_policy("UCB1") == gb.UCB1()
     assert make_policy({"policy": "globalbandits:BUW", "scale": 2.0}) == gb.BUW(scale=2.0)

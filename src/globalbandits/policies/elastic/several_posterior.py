@@ -138,13 +138,23 @@ def fit_several(
 ) -> None:
     """Fit the posterior to the statistics; the arguments are those of `fit_errors`."""
     grid, density, logs = fit.grid, fit.density, fit.logs
+    top = -math.inf
+    mass = 0.0
     for i in range(prior.scales.shape[0]):
+        is_wide = prior.scales[i] >= WIDE_SCALE and not prior.narrow
+        if i > 0 and stats.total[0] == 0 and is_wide == (
+            prior.scales[i - 1] >= WIDE_SCALE and not prior.narrow
+        ):
+            # Without rewards all sizes have the same posterior. Plain Python takes long to lay it.
+            copy_scale(fit, i - 1, i)
+            fit.scale_weights[i] = prior.log_weights[i] + top + math.log(mass)
+            continue
         log = prior.log_weights[i]
         log += set_density(prior, exception, stats, noise, fit, prior.scales[i])
         clear_sums(fit, i)
         top = -math.inf
         mass = 0.0
-        if prior.scales[i] >= WIDE_SCALE and not prior.narrow:
+        if is_wide:
             n_cells = prior.means.shape[0]
             top = grid.seen[scan_coarse(prior.box, density, grid)]
             for cell in range(n_cells):
@@ -173,6 +183,15 @@ def fit_several(
             fit.moments[i, j] /= mass
         fit.scale_weights[i] = log + top + math.log(mass)
     normalise(fit.scale_weights)
+
+
+def copy_scale(fit: SeveralFit, source: int, target: int) -> None:
+    """Copy curves and numbers given one scale to another scale."""
+    for arm in range(fit.means.shape[0]):
+        fit.means[arm, target] = fit.means[arm, source]
+        fit.variances[arm, target] = fit.variances[arm, source]
+    for j in range(fit.moments.shape[1]):
+        fit.moments[target, j] = fit.moments[source, j]
 
 
 def set_density(

@@ -84,7 +84,8 @@ def require_few_numbers(model: "VectorModel", policy: str) -> None:
     """Raise a PolicyError for a model with more unknown numbers than a ridge grid covers."""
     rule = (
         f"have one or two unknown numbers for {policy}; "
-        "give the others their known values with model.fixed(...), or take a policy without curves"
+        "give the others their known values with model.fixed(...), or take IndependentGittins, "
+        "which uses no curves"
     )
     few = model.n_parameters <= MAX_NUMBERS
     require(few, "model", rule, ", ".join(model.parameters), PolicyError)

@@ -168,13 +168,14 @@ class GridGreedy(GridPolicy):
 
     def setup_several(self, model: "VectorModel") -> ridge_posterior.Setup:
         """The model's curves on the box of its unknown numbers, with a warning."""
+        found = super().setup_several(model)
         if model.n_parameters > 1:
             text = (
                 f"GridGreedy may never leave a wrong arm when {model.n_parameters} numbers are "
                 "unknown; take Elastic or IDS"
             )
             warnings.warn(text, RuntimeWarning, stacklevel=3)
-        return super().setup_several(model)
+        return found
 
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """The largest posterior mean."""

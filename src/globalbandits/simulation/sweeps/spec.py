@@ -166,7 +166,7 @@ class Reader:
                     parts[name] = value if isinstance(value, kind) else kind.from_dict(value)
         with within(path, content):
             if "theta" in content:
-                parts["theta"] = _theta(content["theta"])
+                parts["theta"] = _theta(content["theta"], model)
             if "truth" in content:
                 parts |= self._truth(model, content["truth"])
             return Environment(model, **parts)
@@ -193,8 +193,9 @@ def _sorted(value: Any) -> Any:
     return [_sorted(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _theta(value: Any) -> Any:
-    if not isinstance(value, Mapping):
+def _theta(value: Any, model: AnyModel) -> Any:
+    """A number, numbers by name for a vector model, or a population from a table."""
+    if not isinstance(value, Mapping) or isinstance(model, VectorModel):
         return value
     fields = ("interval", "samples", "weights", "shifts")
     for key in value:
@@ -361,9 +362,12 @@ def _model() -> dict[str, Any]:
         "target": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
         "penalty": {"type": "number", "minimum": 0},
     }
+    box = {"type": "object", "additionalProperties": _PAIR, "minProperties": 1, "maxProperties": 3}
+    named = {"domain": box, "parameters": texts, "prior": {"type": "object"}}
     table = _table({"theta": _NUMBERS, "means": {"type": "array", "items": _NUMBERS}})
     forms = [
         _table(own | {"mean": _TEXT, "holder": {"type": "object"}}, ["mean", "arms"]),
+        _table(own | named | {"mean": _TEXT}, ["mean", "arms", "domain"]),
         _table(own | {"means": texts, "holder": {"type": "object"}}, ["means"]),
         _table(own | {"table": table | {"required": ["theta", "means"]}}, ["table"]),
         _table({"file": _TEXT}, ["file"]),
@@ -388,7 +392,8 @@ def _environment() -> dict[str, Any]:
         if (known := _registry.registered(family))
     }
     truth = {"anyOf": [_NUMBERS, {"type": "object", "required": ["theta"]}]}
-    return _table({"theta": {"anyOf": [_NUMBER, people]}, "truth": truth} | parts)
+    named = {"type": "object", "additionalProperties": _NUMBER}
+    return _table({"theta": {"anyOf": [_NUMBER, people, named]}, "truth": truth} | parts)
 
 
 def _part(kind: str, part: Any) -> dict[str, Any]:
