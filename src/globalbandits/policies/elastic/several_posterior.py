@@ -142,8 +142,10 @@ def fit_several(
     mass = 0.0
     for i in range(prior.scales.shape[0]):
         is_wide = prior.scales[i] >= WIDE_SCALE and not prior.narrow
-        if i > 0 and stats.total[0] == 0 and is_wide == (
-            prior.scales[i - 1] >= WIDE_SCALE and not prior.narrow
+        if (
+            i > 0
+            and stats.total[0] == 0
+            and is_wide == (prior.scales[i - 1] >= WIDE_SCALE and not prior.narrow)
         ):
             # Without rewards all sizes have the same posterior. Plain Python takes long to lay it.
             copy_scale(fit, i - 1, i)
