@@ -50,7 +50,20 @@ def test_limits_are_values_of_arms():
     assert whys == {"policy", "limits"}
     for key in KEYS:
         choice = bandit.choose(key)
-        assert choice.shown == min(max(choice.chosen, 1), 3)
+        assert choice.shown == choice.chosen or choice.chosen in (0, 4)
+
+
+def test_limits_show_the_best_arm_within_and_not_the_nearest():
+    """Arm 0 is best, and of the others arm 3: its neighbour 1 is the worst."""
+    bandit = make({"policy": "independent_gittins"}, limits=[0.5, 0.8])
+    rewards = (0.9, 0.0, 0.1, 0.3, 0.1)
+    bandit.advance(
+        [event(1 + 5 * turn + arm, arm, rewards[arm]) for turn in range(60) for arm in range(5)]
+    )
+    choice = bandit.choose("r:1")
+    assert (choice.chosen, choice.shown, choice.why) == (0, 3, "limits")
+    found, _, _ = bandit.probabilities(100)
+    assert list(found) == [0.0, 0.0, 0.0, 1.0, 0.0]
 
 
 def test_the_largest_step_is_from_the_arm_last_learned_from():

@@ -219,7 +219,7 @@ class Bandit:
             chosen = self.learner.select(context=context, allowed=allowed, rng=rng, record=False)
             if followed is not None and self._may_follow(followed, allowed):
                 return Choice(chosen, followed, "unit", self.version, self.number)
-            shown, why = self._show(chosen, key, context, allowed)
+            shown, why = self._show(chosen, key, context, allowed, rng)
             found = self._shown_probabilities(self.settings.probability_draws, context, allowed)
             probability = None if found is None else found.of_chosen(shown)
             return Choice(chosen, shown, why, self.version, self.number, probability)
@@ -259,20 +259,35 @@ class Bandit:
             self._probabilities[wanted] = self._compute_probabilities(draws, context, allowed)
         return self._probabilities[wanted]
 
+    def _chosen_probabilities(
+        self, draws: int | None, context: str | None, allowed: Sequence[int] | None
+    ) -> Probabilities | None:
+        """The probabilities of the policy's choice among some arms."""
+        found = self.learner.exact_probabilities(context=context, allowed=allowed)
+        if found is not None or draws is None:
+            return found
+        rng = self._generators.request_rng(f"v:{self.version}:{self.number}", "probabilities")
+        return self.learner.probabilities(context=context, allowed=allowed, draws=draws, rng=rng)
+
     def _compute_probabilities(
         self, draws: int | None, context: str | None, allowed: Sequence[int] | None
     ) -> Probabilities | None:
-        chosen = self.learner.exact_probabilities(context=context, allowed=allowed)
+        chosen = self._chosen_probabilities(draws, context, allowed)
         if chosen is None:
-            if draws is None:
+            return None
+        within = self._within_limits(context, allowed)
+        inside = np.isin(np.arange(len(chosen)), within)
+        values, outside = chosen.values * inside, float(chosen.values[~inside].sum())
+        if outside > 0.0:
+            # A choice outside the limits is made again among the arms inside.
+            again = self._chosen_probabilities(draws, context, within)
+            if again is None:
                 return None
-            rng = self._generators.request_rng(f"v:{self.version}:{self.number}", "probabilities")
-            chosen = self.learner.probabilities(
-                context=context, allowed=allowed, draws=draws, rng=rng
-            )
+            values = values + outside * again.values
+            chosen = dataclasses.replace(again, exact=again.exact and chosen.exact)
         shown = np.zeros(len(chosen))
-        for arm in np.flatnonzero(chosen.values).tolist():
-            shown[self._within_limits(arm, context, allowed)[0]] += chosen.values[arm]
+        for arm in np.flatnonzero(values).tolist():
+            shown[self._within_step(arm, context, within)] += values[arm]
         if self._incumbent is not None and (allowed is None or self._incumbent in allowed):
             settings = self.settings
             share = 1.0 if settings.mode == "shadow" else settings.held_back
@@ -316,7 +331,12 @@ class Bandit:
         self.learner.set_pending(arms[known], weights, context=contexts)
 
     def _show(
-        self, chosen: int, key: str, context: str | None, allowed: Sequence[int] | None
+        self,
+        chosen: int,
+        key: str,
+        context: str | None,
+        allowed: Sequence[int] | None,
+        rng: np.random.Generator,
     ) -> tuple[int, str]:
         """The arm to show for a choice, and the reason.
 
@@ -331,33 +351,37 @@ class Bandit:
                 drawn = self._generators.request_rng(key, "held back").random()
                 if drawn < held_back:
                     return self._incumbent, "held back"
-        return self._within_limits(chosen, context, allowed)
+        limits = self._within_limits(context, allowed)
+        within = chosen
+        if chosen not in limits:
+            # The policy chooses again, among the arms that may be shown.
+            within = self.learner.select(context=context, allowed=limits, rng=rng, record=False)
+        shown = self._within_step(within, context, limits)
+        if shown != within:
+            return shown, "step"
+        return shown, "policy" if shown == chosen else "limits"
 
-    def _within_limits(
-        self, chosen: int, context: str | None, requested: Sequence[int] | None
-    ) -> tuple[int, str]:
-        """The nearest arm that request, limits and largest step allow, and the reason."""
-        settings = self.settings
-        allowed: Sequence[int] = range(self.learner.model.n_arms)
-        if self._allowed is not None:
-            allowed = self._allowed
+    def _within_limits(self, context: str | None, requested: Sequence[int] | None) -> list[int]:
+        """The arms that request and limits allow."""
+        allowed = list(range(self.learner.model.n_arms)) if self._allowed is None else self._allowed
         if requested is not None:
             allowed = [arm for arm in allowed if arm in requested]
         limits = self.learner.admissible()
-        if limits is not None:
-            # The settings can only restrict the policy's limits further. If nothing is left, the
-            # policy's limits have priority.
-            possible = [arm for arm in limits if requested is None or arm in requested]
-            allowed = [arm for arm in allowed if arm in possible] or possible
-        within = nearest(chosen, allowed)
-        here = self.anchors.get(context, self._incumbent)
-        if settings.largest_step is not None and here is not None:
-            near = [arm for arm in allowed if abs(arm - here) <= settings.largest_step]
-            # Limits have priority: if no allowed arm is near enough, show the nearest allowed one.
-            shown = nearest(chosen, near) if near else nearest(here, allowed)
-            if shown != within:
-                return shown, "step"
-        return within, "policy" if within == chosen else "limits"
+        if limits is None:
+            return allowed
+        # The settings can only restrict the policy's limits further. If nothing is left, the
+        # policy's limits have priority.
+        possible = [arm for arm in limits if requested is None or arm in requested]
+        return [arm for arm in allowed if arm in possible] or possible
+
+    def _within_step(self, chosen: int, context: str | None, allowed: Sequence[int]) -> int:
+        """The allowed arm within the largest step that is nearest to the choice."""
+        largest, here = self.settings.largest_step, self.anchors.get(context, self._incumbent)
+        if largest is None or here is None:
+            return chosen
+        near = [arm for arm in allowed if abs(arm - here) <= largest]
+        # Limits have priority: if no allowed arm is near enough, show the nearest allowed one.
+        return nearest(chosen, near) if near else nearest(here, allowed)
 
     def closed(self) -> str:
         """Why the bandit makes no new decisions: "paused" or "stopped: <reason>"; "" if it does."""
