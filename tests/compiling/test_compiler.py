@@ -1,12 +1,15 @@
 """Compiled copies of plain functions: the same answers, kept on disk, never out of date."""
 
+import ast
 import itertools
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 import types
+from pathlib import Path
 from typing import NamedTuple
 
 import numba
@@ -79,6 +82,19 @@ def test_a_function_may_call_itself(folder):
         return factorial(n) + 1
 
     assert compile_kernel(kernel, 5)(5) == 121
+    assert counts() == (0, 0)  # Numba links recursive functions by addresses of this process
+
+
+def test_internals_of_numba_are_those_the_documents_name():
+    room = Path(compiler.__file__).parent
+    used = set()
+    for file in room.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numba."):
+                used |= {f"{node.module}.{alias.name}" for alias in node.names}
+    internal = {name for name in used if not name.startswith("numba.extending.")}
+    page = (Path(__file__).parents[2] / "docs" / "compiling.md").read_text()
+    assert internal == set(re.findall(r"^\| `(numba\.[\w.]+)`", page, re.MULTILINE))
 
 
 def test_compiled_once_then_read_from_disk(folder, monkeypatch):

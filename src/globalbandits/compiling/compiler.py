@@ -26,11 +26,11 @@ from typing import Any
 
 import numba
 from llvmlite import ir
+from numba import config, errors
 from numba import types as numba_types
-from numba.core import cgutils, config
+from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
@@ -52,8 +52,6 @@ _OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _HELPER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True}
 _MAX_SHORT_BYTES = 300  # of byte code
 _ROUTINE_NUMBERS = 4  # row, arm, at, n
-# Numba's name for a pointer between functions that call each other. It is set in this process.
-_PROCESS_POINTER = ".numba.unresolved$"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _KERNELS: dict[str, "Kernel"] = {}  # by fingerprint and use of the interpreter's lock
@@ -154,10 +152,10 @@ class Kernel:
             # differs between versions (0.61 raises KeyError).
             try:
                 dispatcher = self._dispatcher(signature, set())
-            except (NumbaError, RuntimeError) as error:  # the latter is LLVM's
+            except (errors.NumbaError, RuntimeError) as error:  # the latter is LLVM's
                 raise CompileError(_first_line(error)) from error
         result = self._results[signature] = dispatcher.overloads[signature]
-        if self._key is not None and not _is_bound_to_process(dispatcher, signature):
+        if self._key is not None and not _is_bound_to_process(self._function, result):
             self.n_saved += _save(self._file(signature), result)
         return result
 
@@ -171,14 +169,13 @@ class Kernel:
         return cache.file_name(self._source, f"{self._key} {signature}")
 
 
-def _is_bound_to_process(dispatcher: Any, signature: Signature) -> bool:
+def _is_bound_to_process(function: Any, result: Any) -> bool:
     """Whether code holds addresses of this process, so that no other process can run it."""
-    result = dispatcher.overloads[signature]
-    return (
-        bool(result.lifted)
-        or result.library.has_dynamic_globals
-        or _PROCESS_POINTER in dispatcher.inspect_llvm(signature)
-    )
+    if result.lifted or result.library.has_dynamic_globals:
+        return True
+    # Numba links functions that call each other by pointers, which it sets in this process.
+    used = _helpers_of_all(function)
+    return any(_recurs(helper, used) for helper in used)
 
 
 class _Codec(CompileResultCacheImpl):  # type: ignore[misc]
@@ -289,6 +286,13 @@ def _is_helper(value: Any) -> bool:
 
 def _inlined_helpers(kernel: Any) -> set[Any]:
     """The helpers that a kernel and its helpers use at a single place, and that never recur."""
+    used = _helpers_of_all(kernel)
+    n_places = Counter(helper for helpers in used.values() for helper in helpers)
+    return {helper for helper, n in n_places.items() if n == 1 and not _recurs(helper, used)}
+
+
+def _helpers_of_all(kernel: Any) -> dict[Any, list[Any]]:
+    """The helpers that a kernel and each of its helpers use, as often as they do."""
     used: dict[Any, list[Any]] = {}
     waiting = [kernel]
     while waiting:
@@ -296,8 +300,7 @@ def _inlined_helpers(kernel: Any) -> set[Any]:
         if function not in used:
             used[function] = list(_helpers_used(function))
             waiting += used[function]
-    n_places = Counter(helper for helpers in used.values() for helper in helpers)
-    return {helper for helper, n in n_places.items() if n == 1 and not _recurs(helper, used)}
+    return used
 
 
 def _recurs(function: Any, used: dict[Any, list[Any]]) -> bool:

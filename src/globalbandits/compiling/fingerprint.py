@@ -73,7 +73,7 @@ def source_fingerprint(function: Any) -> str:
 def surroundings() -> tuple[str, ...]:
     """What compiles the code, and for which machine."""
     import llvmlite.binding
-    from numba.core import config
+    from numba import config
 
     # All of this room: how it lays out memory and calls decides what code means.
     ours = [source.read_bytes() for source in sorted(Path(__file__).parent.glob("*.py"))]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import typeof, types
+from numba import from_dtype, typeof, types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -28,7 +28,7 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.np.numpy_support import as_dtype, from_dtype
+from numba.np.numpy_support import as_dtype
 
 _WORD = ir.IntType(64)
 _GENERATOR_FIELDS = (  # ours, and what NumPy's interface calls them
