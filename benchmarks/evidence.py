@@ -75,6 +75,35 @@ def statement_rows(n_arms: int, target: float) -> list[Row]:
     return rows
 
 
+def plateau_rows(n_trials: int = 100) -> list[Row]:
+    """How often contenders miss the best dose where the curves cannot follow the true rates."""
+    rates = np.array([0.02, 0.20, 0.22, 0.23, 0.25, 0.27])  # the fifth is at the target
+    model = gb.dose.power([0.05, 0.1, 0.2, 0.3, 0.4, 0.5], target=0.25)
+    rows = []
+    for n_patients in (36, 300):
+        learners = []
+        for seed in range(n_trials):
+            rng = np.random.default_rng(seed)
+            learner = gb.Learner(gb.Elastic(), model, seed=seed)
+            for _ in range(n_patients):
+                arm = learner.select()
+                learner.update(arm, float(rng.random() < rates[arm]))
+            learners.append(learner)
+        for errors in (0.0, 0.05):
+            found = [learner.contenders(errors=errors) for learner in learners]
+            size = float(np.mean([len(one) for one in found]))
+            rows.append(
+                Row(
+                    name=f"best dose missing, {n_patients} patients, errors={errors:g}",
+                    value=100.0 * float(np.mean([4 not in one for one in found])),
+                    unit="%",
+                    target=5.0 if errors else None,
+                    note=f"{n_trials} trials; {size:.1f} of 6 doses remain",
+                )
+            )
+    return rows
+
+
 def add_loop(histogram: Any, rewards: Any, weight: float) -> None:
     """Rewards into the histogram, one after the other."""
     for index in range(rewards.shape[0]):
@@ -135,7 +164,7 @@ def simulated_seconds(policy: Policy, *, evidence: bool = False) -> float:
 def run() -> list[Row]:
     """Statements at few and many arms, and what keeping the evidence costs."""
     rows = statement_rows(12, target=20.0) + statement_rows(1_000, target=1_000.0)
-    rows += [update_row(), note_row()]
+    rows += [*plateau_rows(), update_row(), note_row()]
     plain = simulated_seconds(gb.WAGP())
     watched = simulated_seconds(gb.WAGP(), evidence=True)
     guarded = simulated_seconds(Guarded(gb.WAGP()))

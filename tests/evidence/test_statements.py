@@ -59,7 +59,7 @@ def test_statements_print_what_is_special():
     )
     rough = dataclasses.replace(CONTENDERS, errors=0.05)
     assert "confidence 0.95, curves within 0.05, 10 observations" in str(rough)
-    assert "may differ from the curve by 0.05" in rough.explain()
+    assert "by 0.05 of the reward range in its middle" in rough.explain()
     assert "It holds only if the curves do" in CONTENDERS.explain()
     free = dataclasses.replace(CONTENDERS, model_free=True)
     assert "without the model" in str(free)

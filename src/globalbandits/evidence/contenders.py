@@ -10,8 +10,10 @@ from globalbandits.evidence.e_processes import (
     SMALLEST_MEAN,
     Process,
     SpikeSlab,
+    UnitMeans,
     all_off_the_ends,
     arm_wealth,
+    shifted,
 )
 from globalbandits.evidence.search import failures_and_successes, find_infima
 
@@ -90,20 +92,22 @@ def p_values_with_errors(
         model: the reward model.
         counts: soft counts, shape (n_arms, n_bins + 1).
         edges: edges of cells that cover the domain; curves are monotone in each.
-        errors: on the unit scale.
+        errors: see `shifted`.
     """
     edges = np.union1d(edges, np.linspace(*model.domain, _N_ERROR_CELLS + 1))
     _, bounds = SpikeSlab(model, counts, errors).survey(edges[:-1], edges[1:], -math.inf)
     cell_p_values = np.exp(-np.maximum(bounds, 0.0))
     low, high = model.reward_range
-    means = model.means(edges)
-    tops = np.maximum(means[:-1], means[1:]) + errors * (high - low)
-    bottoms = np.minimum(means[:-1], means[1:]) - errors * (high - low)
+    means = UnitMeans(model, np.arange(model.n_arms))(edges)
+    tops = low + (high - low) * shifted(np.maximum(means[:-1], means[1:]), errors)
+    bottoms = low + (high - low) * shifted(np.minimum(means[:-1], means[1:]), -errors)
     # Worth need not be monotone in the mean, so it is evaluated between the two as well.
-    shares = np.linspace(0.0, 1.0, _N_WORTH_POINTS)[:, np.newaxis, np.newaxis]
-    within = np.clip(bottoms + shares * (tops - bottoms), low, high)
-    worth = np.stack([model.worth_of(arm, within[..., arm]) for arm in range(model.n_arms)], -1)
-    largest, smallest = worth.max(axis=0), worth.min(axis=0)
+    shares = np.linspace(0.0, 1.0, _N_WORTH_POINTS)[:, np.newaxis]
+    largest, smallest = np.empty_like(tops), np.empty_like(tops)
+    for arm in range(model.n_arms):
+        top, bottom = tops[:, arm], bottoms[:, arm]
+        worth = model.worth_of(arm, bottom + shares * (top - bottom))
+        largest[:, arm], smallest[:, arm] = worth.max(axis=0), worth.min(axis=0)
     possible = largest >= smallest.max(axis=1, keepdims=True)
     return np.asarray(np.where(possible, cell_p_values[:, np.newaxis], 0.0).max(axis=0))
 

@@ -67,6 +67,16 @@ def all_off_the_ends(means: FloatArray) -> FloatArray:
     return np.minimum(np.maximum(means, SMALLEST_MEAN), 1.0 - SMALLEST_MEAN)
 
 
+def shifted(means: FloatArray, errors: float) -> FloatArray:
+    """Means on the unit scale, moved by ``4 * errors`` in log-odds: by ``errors`` at mean 1/2.
+
+    >>> shifted(np.array([0.03, 0.5]), 0.05).round(4).tolist()
+    [0.0364, 0.5498]
+    """
+    odds = np.exp(4.0 * errors) * means / (1.0 - means)
+    return all_off_the_ends(odds / (1.0 + odds))
+
+
 def log_sum(values: FloatArray, axis: int) -> FloatArray:
     """Logarithm of the sum of exponentials along an axis.
 
@@ -344,7 +354,7 @@ class SpikeSlab:
     Args:
         model: the reward model.
         counts: soft counts, shape (n_arms, n_bins + 1).
-        errors: how far a mean may lie from its curve, on the unit scale. Values are then lower
+        errors: how far a mean may lie from its curve, see `shifted`. Values are then lower
             bounds over all such means.
     """
 
@@ -388,8 +398,7 @@ class SpikeSlab:
         ends = self._means(np.stack([lows, highs]))
         tops, bottoms = ends.max(axis=0), ends.min(axis=0)
         if self._errors:
-            tops = all_off_the_ends(tops + self._errors)
-            bottoms = all_off_the_ends(bottoms - self._errors)
+            tops, bottoms = shifted(tops, self._errors), shifted(bottoms, -self._errors)
         wealth = arm_wealth(self._counts, tops, bottoms)
         # Arms without rewards have s_k = 1, so their factors are 1 and can be left out.
         without, within = log_parts(self._n_arms)

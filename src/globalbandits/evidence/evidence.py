@@ -315,9 +315,11 @@ class Evidence:
 
         Args:
             confidence: the probability with which the best arm is never missing.
-            errors: how far the mean of an arm may lie from its curve, as a share of the reward
-                range. With 0 the statement holds only if the curves are exactly right. Wrong
-                curves can exclude the best arm long before they are refuted.
+            errors: how far the mean of an arm may lie from its curve, as `Elastic` measures it: a
+                share of the reward range for a mean in its middle, and the same distance in
+                log-odds elsewhere, so that 0.05 is 0.006 for a mean of 0.03. With 0 the statement
+                holds only if the curves are exactly right. Wrong curves can exclude the best arm
+                long before they are refuted.
             ranked: the model of some arms, if only these are compared, such as those of a context.
             rows: their positions among the arms of this model.
         """

@@ -131,7 +131,7 @@ class Inference:
 
         Args:
             confidence: confidence of the set.
-            errors: how far a mean may lie from its curve, on the unit scale.
+            errors: how far a mean may lie from its curve, see `e_processes.shifted`.
         """
         alpha = 1.0 - confidence
         by_curves = p_values_with_errors(self._model, self._counts, self._edges, errors)

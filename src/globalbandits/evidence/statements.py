@@ -274,7 +274,7 @@ class Contenders(Statement):
     model_free: bool
     bounds: tuple[tuple[float, float], ...] | None  # per arm, only if model_free
     n_observations: int
-    errors: float = 0.0  # how far a mean may lie from its curve, as a share of the reward range
+    errors: float = 0.0  # how far a mean may lie from its curve, see `Evidence.contenders`
 
     def __contains__(self, arm: int) -> bool:
         return arm in self.arms
@@ -311,8 +311,9 @@ class Contenders(Statement):
             )
         if self.errors:
             return (
-                f"{text} A mean may differ from the curve by {self.errors:g} of the reward range, "
-                f"in either direction. {_ASSUMPTIONS}"
+                f"{text} A mean may differ from its curve in either direction: by {self.errors:g} "
+                "of the reward range in its middle, and by as much in log-odds elsewhere. "
+                f"{_ASSUMPTIONS}"
             )
         return (
             f"{text} {_ASSUMPTIONS} It holds only if the curves do: curves that are slightly wrong "

@@ -154,6 +154,9 @@ class Policy(Specification):
     compiled: ClassVar[bool] = True  # False: the simulator calls the rules as plain Python
     # True for a policy that by design does not rank arms by what they are worth.
     ignores_value: ClassVar[bool] = False
+    # How wrong curves may be where a learner says which arms can be best, as in
+    # `Evidence.contenders`: above 0 for a policy that does not take the curves for exact.
+    curve_errors: ClassVar[float] = 0.0
     # For a policy that counts decisions: whether it also counts those that show another arm than
     # its choice, such as the decisions of a control group.
     counts_control: ClassVar[bool] = True

@@ -83,9 +83,10 @@ class EvidenceReader:
             state = bandit.learner.state()
             model = canonical_json(bandit.settings.model)
             incumbent = arm_index(bandit.learner.model, bandit.settings.incumbent)
+            errors = bandit.learner.curve_errors
         id, at = bandit.row.id, self._now()
         self._started_at[id] = at
-        future = self.run(read, model, state, incumbent)
+        future = self.run(read, model, state, incumbent, errors)
         if future is None:
             return
 
@@ -185,7 +186,9 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
-def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dict[str, Any]:
+def read(
+    model: str, state: dict[str, Any], incumbent: int | None = None, errors: float = 0.0
+) -> dict[str, Any]:
     """The statements of a learner's evidence as JSON values.
 
     Several unknown numbers have a region instead of an interval, and no search for drift. With
@@ -196,6 +199,7 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
         model: the model as JSON.
         state: the state of the learner.
         incumbent: the arm that earnings are compared with.
+        errors: how wrong curves may be where the arms that can be best are computed.
     """
     from globalbandits.evidence import Evidence
     from globalbandits.evidence.evidence import decode_statistics
@@ -216,7 +220,7 @@ def read(model: str, state: dict[str, Any], incumbent: int | None = None) -> dic
             left = evidence.contenders(ranked=built.in_context(name), rows=rows)
             found["contenders"][name] = _statement(left)
     else:
-        found["contenders"] = _statement(evidence.contenders())
+        found["contenders"] = _statement(evidence.contenders(errors=errors))
         if incumbent is not None:
             found["earnings"] = _statement(evidence.earnings(incumbent))
     found["observed_bounds"] = evidence.observed_bounds().tolist()

@@ -131,6 +131,8 @@ class Elastic(Policy):
     proved: bool = False
     drift: bool = False
 
+    curve_errors = 0.05
+
     @property
     def rules(self) -> Rules:  # type: ignore[override]
         """The rules. With a drift the order of rewards matters, so a learner cannot forget."""

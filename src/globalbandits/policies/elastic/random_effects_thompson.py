@@ -192,6 +192,7 @@ class RandomEffectsThompson(Policy):
 
     prior: tuple[float, ...] | None = None
 
+    curve_errors = 0.05
     rules = Rules(
         init,
         select,

@@ -45,7 +45,7 @@ from globalbandits.evidence.stop_rules import (
     reason_to_stop,
     reasons_to_stop,
 )
-from globalbandits.model import ContextModel
+from globalbandits.model import ContextModel, VectorModel
 from globalbandits.policies.base import (
     Policy,
     Rules,
@@ -730,13 +730,25 @@ class Learner:
         """Return the strength of the rewards' evidence against the model at every parameter."""
         return self._evidence_now().against_model()
 
+    @property
+    def curve_errors(self) -> float:
+        """How wrong curves may be in `contenders`, unless you say: the policy's own assumption.
+
+        0.05 for `Elastic`, which does not take curves for exact; 0 for most other policies, and
+        for models with contexts or several unknown numbers.
+        """
+        exact = isinstance(self._model, VectorModel) or self._cells is not self._model
+        return 0.0 if exact else self._policy.curve_errors
+
     def contenders(
-        self, confidence: float = 0.95, errors: float = 0.0, *, context: str | None = None
+        self, confidence: float = 0.95, errors: float | None = None, *, context: str | None = None
     ) -> Contenders:
         """Return the arms that can still be best; ``errors`` is how wrong curves may be.
 
-        With contexts, they are those of one context; rewards of all contexts are evidence.
+        With 0, curves are taken for exact; None takes `curve_errors`. With contexts, they are those
+        of one context; rewards of all contexts are evidence.
         """
+        errors = self.curve_errors if errors is None else errors
         first = self._first_cell(context)
         if context is None:
             return self._evidence_now().contenders(confidence, errors)

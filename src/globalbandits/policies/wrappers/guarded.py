@@ -320,6 +320,11 @@ class Guarded(Policy):
         """What the inner policy declares."""
         return self.inner.ignores_value
 
+    @property
+    def curve_errors(self) -> float:  # type: ignore[override]
+        """What the inner policy assumes."""
+        return self.inner.curve_errors
+
     def setup(self, model: "RewardModel") -> Setup:
         """Return the setups of both policies, and thresholds that share alpha among restarts."""
         require_one_number(model, "Guarded")

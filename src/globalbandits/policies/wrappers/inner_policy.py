@@ -51,6 +51,11 @@ class WrapperPolicy(Policy):
         """What the inner policy declares."""
         return self.inner.ignores_value
 
+    @property
+    def curve_errors(self) -> float:  # type: ignore[override]
+        """What the inner policy assumes."""
+        return self.inner.curve_errors
+
     def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
         """Return the inner policy's reason. `limit` says what moved its choice."""
         return self.inner.reason(setup.inner, stats, state.inner)
