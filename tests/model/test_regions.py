@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import globalbandits as gb
 from globalbandits.errors import ModelError
-from globalbandits.model.analysis.refinement import find_minimum
+from globalbandits.model.analysis.refinement import find_crossing, find_minimum
 from globalbandits.model.tables import choose_in_cell, find_cell, suboptimality_distance
 from tests.model.families import PRICES, THREE_ARMS, pricing
 from tests.soak import length
@@ -307,3 +307,25 @@ def test_few_evaluations_build_a_model():
     )
     assert len(model.regions) > 3
     assert len(calls) < 400
+
+
+@pytest.mark.parametrize("kind", ["smooth", "cubic", "cube root", "jump"])
+def test_crossings_are_found_to_the_last_digits(kind):
+    functions = {
+        "smooth": (lambda x: x * (2 + x), 12),
+        "cubic": (lambda x: x**3, 64),
+        "cube root": (np.cbrt, 64),
+        "jump": (lambda x: np.where(x < 0, -1.0, 1.0), 64),
+    }
+    function, most = functions[kind]
+    roots = np.random.default_rng(0).uniform(0.01, 0.99, 50)
+    calls = []
+
+    def value(index, place):
+        calls.append(index.size)
+        return function(place - roots[index])
+
+    index, low, high = np.arange(50), np.zeros(50), np.ones(50)
+    found = find_crossing(value, low, high, value(index, low), value(index, high))
+    np.testing.assert_allclose(found, roots, rtol=0, atol=5e-16)
+    assert len(calls) - 2 <= most

@@ -1,6 +1,6 @@
 """Model files: a model as plain data, read from JSON or TOML and written to JSON.
 
-The plain data are called a description. docs/models.md lists its keys.
+The plain data are called a description. docs/howto/formulas-and-files.md lists its keys.
 """
 
 import json

@@ -316,8 +316,8 @@ class RewardModel:
         """Build a model from a description: the result of `to_dict` or the content of a file.
 
         A description has one of the keys ``family`` (a name from the catalogues), ``mean`` (a
-        formula), ``means`` (a formula per arm) and ``table``. docs/models.md lists the other keys.
-        No code is executed, and sizes are limited.
+        formula), ``means`` (a formula per arm) and ``table``. The other keys are in
+        docs/howto/formulas-and-files.md. No code is executed, and sizes are limited.
 
         Examples:
             >>> import globalbandits as gb

@@ -21,6 +21,7 @@ from globalbandits.model.analysis.curves import (
 )
 from globalbandits.model.analysis.refinement import (
     bisect,
+    find_crossing,
     find_minimum,
 )
 from globalbandits.model.analysis.values import Worth
@@ -216,9 +217,9 @@ def _compare(
         same = np.abs(gap) <= np.maximum(rounding[0], rounding[1])
         return np.asarray(np.where(same, 0.0, gap))
 
-    def is_above(which: IntArray, theta: FloatArray) -> BoolArray:
+    def plain_difference(which: IntArray, theta: FloatArray) -> FloatArray:
         values = worth(both[:, which], np.array([theta, theta]))
-        return np.asarray(values[0] > values[1])
+        return np.asarray(values[0] - values[1])
 
     n = left.size
     theta = left[:, None] + (right - left)[:, None] * _NODES
@@ -254,12 +255,12 @@ def _compare(
     changes = np.concatenate([crossing, parting])
     place = np.concatenate(
         [
-            bisect(
-                lambda index, at: (
-                    is_above(which[crossing[index]], at) == (sign_start[crossing[index]] > 0.0)
-                ),
+            find_crossing(
+                lambda index, at: plain_difference(which[crossing[index]], at),
                 start[crossing],
                 stop[crossing],
+                gap_start[crossing],
+                gap_stop[crossing],
             ),
             bisect(
                 lambda index, at: (

@@ -1,4 +1,4 @@
-"""Bisection and golden-section search on many brackets at once."""
+"""Bisection, crossings and golden-section search on many brackets at once."""
 
 from collections.abc import Callable
 
@@ -32,6 +32,49 @@ def bisect(
         before = still_before(active, middle)
         low[active[before]] = middle[before]
         high[active[~before]] = middle[~before]
+    return high
+
+
+def find_crossing(
+    value: Callable[[IntArray, FloatArray], FloatArray],
+    low: FloatArray,
+    high: FloatArray,
+    at_low: FloatArray,
+    at_high: FloatArray,
+) -> FloatArray:
+    """Return the place in each bracket where values change their sign, by the method ITP.
+
+    It needs a fifth of the evaluations of bisection for smooth functions, and one more at worst
+    (Oliveira and Takahashi, 2021). Values at the ends have opposite signs, and ``low < high``.
+    """
+    low, high, sign = low.copy(), high.copy(), np.sign(at_low)
+    above, below = np.abs(at_low), -np.abs(at_high)
+    first_width = high - low
+    # Twice this is the width of the last bracket: the spacing of floats at its larger end.
+    tolerance = 0.5 * np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    slack = first_width.copy()
+    active = np.arange(low.size)
+    for _ in range(_MAX_HALVINGS):
+        width = high[active] - low[active]
+        active = active[width > 2.0 * tolerance[active]]
+        if active.size == 0:
+            break
+        start, width = low[active], high[active] - low[active]
+        middle = start + 0.5 * width
+        falsi = start + width * (above[active] / (above[active] - below[active]))
+        away = middle - falsi
+        # A step beyond the secant's zero, so that the bracket shrinks from both sides.
+        step = np.maximum(0.2 * width * width / first_width[active], 2.0 * tolerance[active])
+        step = np.minimum(step, np.abs(away))
+        inside = middle - (falsi + np.copysign(step, away))
+        # Never farther from the middle than bisection would allow.
+        reach = np.maximum(slack[active] - 0.5 * width, 0.0)
+        place = middle - np.minimum(np.maximum(inside, -reach), reach)
+        slack[active] *= 0.5
+        found = sign[active] * value(active, place)
+        before = found > 0.0
+        low[active[before]], above[active[before]] = place[before], found[before]
+        high[active[~before]], below[active[~before]] = place[~before], found[~before]
     return high
 
 
