@@ -38,10 +38,10 @@ HEADERS = [
 class Connection(asyncio.Protocol):
     """One connection: uvicorn's protocol with limits on the time and size of requests.
 
-    uvicorn has no time limit for a head or a body. With httptools it also accepts a head of any
-    size; h11 has a limit, but doubles the CPU time of a decision. This class counts and times all
-    bytes and passes them on to uvicorn's protocol. `ConnectionLimits` calls it when a request
-    starts and ends.
+    uvicorn takes any protocol class as its option ``http``. Its own have no time limit for a head
+    or a body. With httptools it also accepts a head of any size; h11 has a limit, but doubles the
+    CPU time of a decision. This class counts and times all bytes and passes them on to uvicorn's
+    protocol. `ConnectionLimits` calls it when a request starts and ends.
     """
 
     def __init__(
@@ -54,7 +54,6 @@ class Connection(asyncio.Protocol):
         # uvicorn copies this state into the scope of each request.
         app_state = app_state | {"connection": self}
         self._protocol = HttpToolsProtocol(config, server_state, app_state, _loop)
-        self._connections = server_state.connections
         self._loop = _loop or asyncio.get_running_loop()
         self._transport: Any = None
         self._timer: asyncio.TimerHandle | None = None
@@ -104,9 +103,6 @@ class Connection(asyncio.Protocol):
         self._waiting_since = None
         self._n_running += 1
         n_bytes, self._n_bytes = self._n_bytes, 0
-        if len(self._connections) > MAX_CONNECTIONS:
-            detail = f"connections must be at most {MAX_CONNECTIONS}, got one more"
-            return ProblemError(503, detail, {"retry-after": "1", "connection": "close"})
         if n_bytes > MAX_HEADER_BYTES:
             size = sum(len(name) + len(value) for name, value in scope["headers"])
             if size + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEADER_BYTES:
@@ -302,6 +298,8 @@ def make_server(service: Service) -> Server:
         server_header=False,
         proxy_headers=False,
         headers=HEADERS,
+        # uvicorn answers 503 from this number on.
+        limit_concurrency=MAX_CONNECTIONS + 1,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )
