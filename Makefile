@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help lint types postgresql pyodide reproduce test coverage oldest bench soak docs browser pictures extras mutants release serve demo format clean
+.PHONY: help lint types postgresql pyodide reproduce test coverage oldest bench remeasure soak docs browser pictures extras mutants release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -71,6 +71,9 @@ pyodide: # the runtime for tests in Node: installed where that can be done, else
 
 bench: $(TOOLS) ## measure speed and memory, into results/bench.json
 	$(BIN)/python -m benchmarks.run
+
+remeasure: $(TOOLS) ## measure a random dozen of the figures in docs/measured again
+	$(BIN)/python -m benchmarks._remeasure
 
 docs: $(TOOLS) ## the documentation site, into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
