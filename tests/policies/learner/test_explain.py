@@ -73,7 +73,7 @@ def test_worth_is_shown_where_it_is_something_else_than_the_mean():
         "arm  value  pulls  mean  model mean  worth  own estimate",
         "  0    0.4      4  0.75        0.75  0.075         0.625",
         " >1    0.8      0     -         0.5   0.25             -",
-        f"note: {model.remarks[0]}",
+        *(f"note: {remark}" for remark in model.remarks),
     ]
 
 
