@@ -47,15 +47,8 @@ oldest: .venv-oldest/.ready ## compiled code, learners and the command line on t
 	.venv-oldest/bin/python -m pytest --quiet -p no:cacheprovider -W ignore::DeprecationWarning $(OLDEST) \
 		-k "not every_policy or $(ASKING)"
 
-soak: $(TOOLS) ## what is too long for every change: more mutations, more fuzz, histories of 10^7 rows
-	GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --timeout 7200 \
-		tests/policies/learner/test_mutations.py tests/evidence/test_saved_state.py tests/cli/test_fuzz.py \
-		tests/model/test_expressions.py tests/model/test_descriptions.py tests/service/test_fuzz.py
-	GLOBALBANDITS_SOAK=1 $(BIN)/pytest --timeout 7200 tests/fitting/test_files.py \
-		tests/evidence/test_agreement.py tests/evidence/test_earnings.py tests/evidence/test_power.py \
-		tests/policies/structured/test_any_shape.py tests/policies/several/test_policies.py tests/service/test_kill.py \
-		tests/service/test_against_oracle.py tests/service/test_openapi.py \
-		tests/service/test_server_kill.py tests/service/test_replicas.py
+soak: $(TOOLS) ## what is too long for every change: more runs, more fuzz, histories of 10^7 rows; takes hours
+	GLOBALBANDITS_SOAK=1 GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --dist worksteal --timeout 7200
 
 postgresql: # a server for the tests that need one: installed where that can be done, else said
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \

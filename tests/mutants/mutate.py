@@ -42,7 +42,7 @@ ROOMS = {
 # What tests import besides the package itself. It is imported once for all mutants.
 LARGE = ("numba", "pandas", "scipy.optimize", "scipy.stats", "xarray")
 N_NEAREST = 3  # test files that run before the other near ones
-TEST_SECONDS = 60  # a mutant that loops for ever is found by this
+TEST_SECONDS = 300  # a mutant that loops for ever is found by this
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -180,13 +180,15 @@ class Copy:
         for name in ("pyproject.toml", "README.md", "Makefile", "CONTRIBUTING.md"):
             shutil.copy(ROOT / name, folder)
 
-    def write(self, file: str, source: str) -> None:
-        """Replace a file of the package."""
+    def write(self, file: str, source: str) -> str:
+        """Replace a file of the package and return what it was."""
         path = self.folder / "src" / "globalbandits" / file
+        before = path.read_text()
         path.write_text(source)
         # Byte code is recognised by size and seconds, and two mutants may share both.
         self._n_writes += 1
         os.utime(path, (time.time(), 10**9 + 2 * self._n_writes))
+        return before
 
     def first_failure(self, tests: list[str], seconds: float) -> str:
         """Return the first line of the first failure, "timeout", or an empty text.
@@ -235,31 +237,32 @@ class Copy:
 def is_killed(mutant: Mutant, copy: Copy, seconds: float) -> str:
     """Return the first line of the failure that finds a mutant; empty for a survivor."""
     room = next(room for room in ROOMS if mutant.file.startswith(room))
-    near = near_tests(mutant.file, ROOMS[room])
-    copy.write(mutant.file, mutant.source)
+    near = near_tests(mutant.file, ROOMS[room], copy.folder)
+    original = copy.write(mutant.file, mutant.source)
     try:
         for chosen in (near[:N_NEAREST], near[N_NEAREST:], ROOMS[room]):
             if chosen and (failure := copy.first_failure(chosen, seconds)):
                 return failure
     finally:
-        copy.write(mutant.file, (PACKAGE / mutant.file).read_text())
+        copy.write(mutant.file, original)
     return ""
 
 
-def near_tests(file: str, room: list[str]) -> list[str]:
+def near_tests(file: str, room: list[str], root: Path = ROOT) -> list[str]:
     """Return the test files that are about a file of the package, the nearest first.
 
     Near are tests named like the file, its own examples, and tests of the room that mention the
     module or its names, or names of a module that imports it.
     """
+    package = root / "src" / "globalbandits"
     module = file.removesuffix(".py").replace("/", ".")
-    own = _names(PACKAGE / file)
+    own = _names(package / file)
     importing: set[str] = set()
-    for path in PACKAGE.rglob("*.py"):
+    for path in package.rglob("*.py"):
         if f"{module} import" in path.read_text():
             importing |= _names(path)
     scores = {f"src/globalbandits/{file}": math.inf}
-    for path in sorted(path for folder in room for path in _test_files(ROOT / folder)):
+    for path in sorted(path for folder in room for path in _test_files(root / folder)):
         text = path.read_text()
         words = Counter(re.findall(r"\w+", text))
         score = 3.0 * sum(words[name] for name in own) + sum(words[name] for name in importing)
@@ -269,7 +272,7 @@ def near_tests(file: str, room: list[str]) -> list[str]:
         if path.name == f"test_{Path(file).stem}.py":
             score += 1000.0
         if score > 0:
-            scores[str(path.relative_to(ROOT))] = score
+            scores[str(path.relative_to(root))] = score
     return sorted(scores, key=lambda name: -scores[name])
 
 
@@ -282,8 +285,8 @@ def _names(path: Path) -> set[str]:
 def _test_files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
-    elif "tests" in path.parts:
-        yield from path.rglob("test_*.py")
+    else:
+        yield from path.rglob("test_*.py")  # none in the package
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -106,11 +107,16 @@ def check_restored(policy, model, n=60, n_more=40):
         assert mine[key] == theirs[key]
 
 
-def check_edited(policy, model, edit, message="kept must be fields that these statistics"):
-    """A state with a changed field is refused."""
+@cache
+def _saved_state(policy, model):
     learner = Learner(policy, model, seed=2)
     play(learner, 60)
-    state = json.loads(json.dumps(learner.state()))
+    return json.dumps(learner.state())
+
+
+def check_edited(policy, model, edit, message="kept must be fields that these statistics"):
+    """A state with a changed field is refused."""
+    state = json.loads(_saved_state(policy, model))
     edit(state["kept"])
     with pytest.raises(StateError, match=message):
         Learner.restore(policy, model, state)

@@ -70,7 +70,8 @@ def play_wildly(policy, interpreted):
     """Play a world of extremes; what is said of it."""
     env = gb.Environment(pricing().model, 0.4, noise=WildNoise())
     try:
-        records_of(env, [policy], 80, runs=3, engine=Engine(interpreted=interpreted))
+        n_steps = 60 if interpreted else 200
+        records_of(env, [policy], n_steps, runs=2, engine=Engine(interpreted=interpreted))
     except SimulationError as error:
         return str(error)
     return "nothing"

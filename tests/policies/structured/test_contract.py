@@ -24,6 +24,7 @@ from tests.policies import contract
 from tests.policies.families import model_of
 from tests.policies.races import doses, pricing
 from tests.simulation import worlds
+from tests.soak import length
 
 REBUILT = [
     UCBS(alpha=1.0, variance=0.1),
@@ -73,7 +74,9 @@ def test_specs_selections_and_reasons(policy, model):
     contract.check_reasons(policy, model)
 
 
-@pytest.mark.parametrize(("n", "n_more"), [(0, 20), (1, 20), (60, 40), (700, 400)])
+@pytest.mark.parametrize(
+    ("n", "n_more"), [(0, 20), (1, 20), (60, 40), length((200, 100), (700, 400))]
+)
 @every_policy
 def test_a_restored_learner_goes_on_bit_for_bit(policy, model, n, n_more):
     contract.check_restored(policy, model, n, n_more)
@@ -101,7 +104,7 @@ def test_rewards_at_the_ends_of_their_range_break_nothing(policy, edge, reward):
 
 @every_policy
 def test_compiled_and_interpreted_give_the_same_bits(policy):
-    contract.check_same_bits(policy, worlds.pricing(), 600)
+    contract.check_same_bits(policy, worlds.pricing(), length(200, 600))
 
 
 def put(*path):
