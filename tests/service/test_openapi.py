@@ -1,7 +1,6 @@
 """Requests of all kinds, made from the document: no 500, and no answer it does not name."""
 
 import itertools
-import os
 
 import pytest
 import schemathesis
@@ -22,9 +21,10 @@ from globalbandits.service.service import ServiceOptions
 from globalbandits.service.stores import SQLiteStore
 from tests.service.serving import serving, talking
 from tests.service.worlds import WAGP
+from tests.soak import length
 
 # Of each operation, good ones and bad ones. Many more, but less varied, are in test_fuzz.py.
-N_EXAMPLES = 300 if "GLOBALBANDITS_SOAK" in os.environ else 12
+N_EXAMPLES = length(6, 300)
 SECRET = "a-secret-of-the-operator"
 CHECKS = [
     not_a_server_error,
