@@ -152,6 +152,22 @@ def test_08_a_cap_on_patients_without_an_outcome():
         learner.select()
 
 
+def test_08_patients_of_one_day_do_not_climb_in_a_trial_with_follow_up():
+    """The dose of a TITE-CRM is not raised before a patient was observed for a while."""
+    design = DESIGNS["TITE-CRM"]
+    learner = design.learner()
+    doses = [learner.select() for _ in range(3)]
+    assert doses == [0, 0, 0]
+    assert design.next_patient([(0, 0.0, 0), (0, 0.0, 0)]) == 0
+    learner.set_pending([0, 0, 0], [0.2, 0.2, 0.2])
+    assert learner.explain().choice == 0
+    assert "observed for long enough" in learner.explain().reason
+    assert design.next_patient([(0, 0.2 * 28, 0)] * 3) == 0
+    learner.set_pending([0, 0, 0], [0.25, 0.25, 0.25])
+    assert learner.explain().choice == 1
+    assert design.next_patient([(0, 0.25 * 28, 0)] * 3) == 1
+
+
 # 9 to 12: stopping rules.
 
 

@@ -85,6 +85,7 @@ def tite_crm(
     every: float,
     arrivals: str = "fixed",
     weights: str = "linear",
+    least_follow_up: float = 0.25,
     doses: Sequence[str] | None = None,
     patients: int = 36,
     start: int = 0,
@@ -104,6 +105,8 @@ def tite_crm(
         every: the mean time between arrivals, for simulations.
         arrivals: ``"fixed"`` or ``"poisson"``.
         weights: ``"linear"`` or ``"adaptive"``, as in dfcrm's `titecrm`.
+        least_follow_up: the share of the window that a patient at the present dose has been
+            observed before a step up; 0 as in dfcrm.
         doses: as in `crm`, and all that follow.
         patients: the number of patients.
         start: the index of the first dose.
@@ -120,7 +123,14 @@ def tite_crm(
     """
     model, marginals = _crm_model(guesses, target, doses, intercept, prior, prior_variance)
     inner = DoseEscalation(rule=rule, prior=marginals, overdose=overdose)
-    tite = TITE(escalation=inner, window=window, every=every, arrivals=arrivals, weights=weights)
+    tite = TITE(
+        escalation=inner,
+        window=window,
+        every=every,
+        arrivals=arrivals,
+        weights=weights,
+        least_follow_up=least_follow_up,
+    )
     return _design(model, tite, inner, stop, model.arms, patients=patients, cohort=1, start=start)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
-from globalbandits._validation import as_integer, as_positive, require, require_known
+from globalbandits._validation import as_float, as_integer, as_positive, require, require_known
 from globalbandits.errors import PolicyError
 from globalbandits.policies.structured.cohort_design import NO_DOSE
 from globalbandits.policies.structured.dose_escalation import DoseEscalation, Posterior
@@ -46,7 +46,8 @@ class TITE:
     """The time-to-event continual reassessment method (TITE-CRM).
 
     A patient is treated on arrival. The dose is at most ``largest_step_up`` above that of the
-    previous patient, as in dfcrm's `titesim`, and not above it if a DLT was reported since.
+    previous patient, as in dfcrm's `titesim`. It is not above it if a DLT was reported since, or if
+    no patient at that dose has been observed for ``least_follow_up``.
 
     Args:
         escalation: the prior, and the rule of the dose.
@@ -57,6 +58,8 @@ class TITE:
             far.
         largest_step_up: the largest step up from the previous patient's dose.
         coherent: no step up straight after the report of a DLT.
+        least_follow_up: the share of the window that a patient at the present dose has been
+            observed before a step up, unless an outcome there is known. 0 for none, as in dfcrm.
     """
 
     escalation: DoseEscalation
@@ -66,6 +69,7 @@ class TITE:
     weights: str = "linear"
     largest_step_up: int = 1
     coherent: bool = True
+    least_follow_up: float = 0.25
 
     def __post_init__(self) -> None:
         right = isinstance(self.escalation, DoseEscalation)
@@ -77,6 +81,9 @@ class TITE:
             "weights": require_known("weights", self.weights, SCHEMES, PolicyError),
             "largest_step_up": as_integer("largest_step_up", self.largest_step_up, 1, PolicyError),
         }
+        rule = "lie in [0, 1]"
+        share = as_float("least_follow_up", self.least_follow_up, PolicyError)
+        require(0.0 <= share <= 1.0, "least_follow_up", rule, share, PolicyError)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -94,6 +101,7 @@ class TITE:
             largest_step_up=self.largest_step_up,
             no_skipping=False,
             coherent=self.coherent,
+            least_weight=self.least_follow_up,
         )
 
     def setup(self, model: Any) -> Posterior:
@@ -157,8 +165,11 @@ class TITE:
         for part in posterior.chunks(len(doses)):
             weights = self._weigh(posterior, doses[part], follow_up[part], dlt[part])
             chosen[part] = posterior.choose(weights)
-        steps = np.where(recent & self.coherent, 0, self.largest_step_up)
-        return np.minimum(chosen, doses[:, -1] + steps)
+        last = doses[:, -1:]
+        seen = self.weights_of(follow_up, dlt) >= self.least_follow_up
+        is_early = ~(seen & (doses == last)).any(axis=1)
+        steps = np.where((recent & self.coherent) | is_early, 0, self.largest_step_up)
+        return np.minimum(chosen, last[:, 0] + steps)
 
     def simulate(
         self,

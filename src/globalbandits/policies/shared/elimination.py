@@ -6,7 +6,7 @@ the target with a large posterior probability, under a uniform prior.
 
 import numpy as np
 
-from globalbandits._types import BoolArray, IntArray
+from globalbandits._types import BoolArray, FloatArray, IntArray
 
 # An arm with fewer rewards is not eliminated.
 MIN_REWARDS_TO_ELIMINATE = 3
@@ -26,13 +26,27 @@ def probability_above(n_rewards: int, total: float, target: float) -> float:
     return float(probability)
 
 
+def probabilities_above(
+    n_rewards: IntArray, total: IntArray, target: float | FloatArray
+) -> FloatArray:
+    """Return `probability_above` of many whole totals at once."""
+    n, successes, rate = np.broadcast_arrays(n_rewards, total, target)
+    # At a rate of 1 the odds are infinite.
+    rate = np.minimum(rate, 1.0 - 1e-12)
+    odds = rate / (1.0 - rate)
+    term = (1.0 - rate) ** (n + 1)
+    probabilities = term.copy()
+    for k in range(int(successes.max(initial=0))):
+        term = term * odds * (n + 1 - k) / (k + 1.0)
+        probabilities += np.where(k < successes, term, 0.0)
+    return np.asarray(probabilities)
+
+
 def eliminated(treated: IntArray, events: IntArray, target: float, probability: float) -> BoolArray:
     """Return which doses of many trials are eliminated, shape (trial, dose)."""
     if probability >= 1.0:
         return np.zeros(treated.shape, np.bool_)
-    from scipy.special import betainc
-
-    above = 1.0 - betainc(1.0 + events, 1.0 + treated - events, target)
+    above = probabilities_above(treated, events, target)
     toxic = (treated >= MIN_REWARDS_TO_ELIMINATE) & (above > probability)
     return np.asarray(np.maximum.accumulate(toxic, axis=1))
 

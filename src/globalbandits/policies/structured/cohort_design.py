@@ -16,7 +16,11 @@ from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_fraction, as_integer, as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
-from globalbandits.policies.shared.elimination import eliminated, last_left
+from globalbandits.policies.shared.elimination import (
+    eliminated,
+    last_left,
+    probabilities_above,
+)
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -184,12 +188,11 @@ class Keyboard(_IntervalDesign):
 
     def steps(self, n: IntArray, y: IntArray, target: float) -> IntArray:
         """Return 1, 0 or -1 for a dose with ``y`` DLTs in ``n`` patients."""
-        from scipy.special import betainc
-
         lower = np.clip(self.keys(target), 0.0, 1.0)
         upper = np.clip(lower + 2.0 * self.half_width, 0.0, 1.0)
-        a, b = 1.0 + y[..., np.newaxis], 1.0 + (n - y)[..., np.newaxis]
-        strongest = (betainc(a, b, upper) - betainc(a, b, lower)).argmax(axis=-1)
+        n, y = n[..., np.newaxis], y[..., np.newaxis]
+        masses = probabilities_above(n, y, lower) - probabilities_above(n, y, upper)
+        strongest = masses.argmax(axis=-1)
         aim = int(np.abs(lower + self.half_width - target).argmin())
         return np.asarray(np.sign(aim - strongest), np.int64)
 

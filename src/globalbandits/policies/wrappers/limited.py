@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import as_fraction, as_integer, require
+from globalbandits._validation import as_float, as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
@@ -50,6 +50,7 @@ class Setup(NamedTuple):
     high: int
     cohort: int
     wait_for: int  # rewards of a cohort before a step up
+    least_weight: float  # of an outcome that is awaited, before a step up from its arm
     whole_cohorts: bool
     coherent: bool  # no step up after a cohort whose mean reward reaches the target
     target: float  # inf for none
@@ -71,6 +72,7 @@ class State(NamedTuple):
     observed: IntArray  # (1,) of which have a reward
     reported: FloatArray  # (1,) sum of all rewards since the cohort began, also of other arms
     waiting: IntArray  # (n_arms,) decisions of earlier cohorts without a reward
+    weights: FloatArray  # (n_arms,) largest weights of the outcomes that are awaited
 
 
 @cache
@@ -89,6 +91,7 @@ def limit(inner: Rules) -> Rules:
             observed=np.zeros(1, np.int64),
             reported=np.zeros(1),
             waiting=np.zeros(setup.tables.n_arms, np.int64),
+            weights=np.zeros(setup.tables.n_arms),
         )
 
     def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
@@ -186,6 +189,17 @@ def limit(inner: Rules) -> Rules:
             inner, setup.inner, stats, state.inner
         )
 
+    passed = passed_on(inner)
+    inner_pend = passed["pend"]
+
+    def pend(
+        setup: Setup, stats: Statistics, state: State, arms: IntArray, weights: FloatArray
+    ) -> None:
+        """Replace the outcomes that the inner policy awaits, and note their weights."""
+        inner_pend(setup, stats, state, arms, weights)
+        state.weights[:] = 0.0
+        np.maximum.at(state.weights, arms, weights)
+
     return Rules(
         init,
         select,
@@ -194,7 +208,7 @@ def limit(inner: Rules) -> Rules:
         decide=decide,
         recommend=recommend if inner_recommend is None else recommend_inner,
         select_among=None if inner_among is None else select_among,
-        **passed_on(inner),
+        **(passed if inner_pend is None else passed | {"pend": pend}),
     )
 
 
@@ -252,6 +266,8 @@ def highest(setup: Setup, stats: Statistics, state: State) -> int:
     here = anchor(setup, state)
     if not is_complete(setup, state) or is_incoherent(setup, state):
         return here
+    if is_too_early(setup, stats, state):
+        return here
     top = min(here + setup.largest_step_up, setup.high)
     if setup.no_skipping:
         # An arm without a reward may be entered, but not passed.
@@ -287,10 +303,18 @@ def is_incoherent(setup: Setup, state: State) -> bool:
     return setup.coherent and bool(reported > 0.0 and reported >= setup.target * state.observed[0])
 
 
+def is_too_early(setup: Setup, stats: Statistics, state: State) -> bool:
+    """Whether no decision for the present arm has a reward or enough weight for a step up."""
+    here = anchor(setup, state)
+    return bool(stats.counts[here] == 0 and state.weights[here] < setup.least_weight)
+
+
 def is_possible(setup: Setup, stats: Statistics, state: State) -> bool:
     """Whether a learner with these statistics can have these numbers."""
     arm, decided, observed = int(state.arm[0]), int(state.decided[0]), int(state.observed[0])
     if not 0 <= arm < setup.tables.n_arms or np.any(state.waiting < 0):
+        return False
+    if not np.all((state.weights >= 0.0) & (state.weights <= 1.0)):
         return False
     total = int(stats.total[0])
     if not 0.0 <= state.reported[0] <= total + 1e-9 * (1.0 + total):
@@ -332,6 +356,8 @@ class Limited(WrapperPolicy):
         cohort: the number of decisions of an arm before a higher arm is chosen.
         wait_for: how many of them must have a reward by then; all by default. 0 for a design that
             weighs outcomes that are awaited, such as the TITE-CRM.
+        least_weight: no step up from an arm until one of its decisions has a reward, or awaits an
+            outcome with at least this weight; see `Learner.set_pending`.
         whole_cohorts: whether a cohort is completed even if the inner policy chooses a lower arm,
             as in a trial that treats all patients of a cohort at once. It is not completed after a
             reward above 0 since it began: a DLT can always lower the dose.
@@ -360,6 +386,7 @@ class Limited(WrapperPolicy):
     high: int | None = None
     cohort: int = 1
     wait_for: int | None = None
+    least_weight: float = 0.0
     whole_cohorts: bool = False
     coherent: bool = True
     max_open: int | None = None
@@ -381,6 +408,10 @@ class Limited(WrapperPolicy):
         rule = f"be at most cohort = {self.cohort}"
         few = self.wait_for is None or self.wait_for <= self.cohort
         require(few, "wait_for", rule, self.wait_for, PolicyError)
+        least_weight = as_float("least_weight", self.least_weight, PolicyError)
+        rule = "lie in [0, 1]"
+        require(0.0 <= least_weight <= 1.0, "least_weight", rule, least_weight, PolicyError)
+        object.__setattr__(self, "least_weight", least_weight)
         if self.elimination is not None:
             checked = as_fraction("elimination", self.elimination, PolicyError)
             object.__setattr__(self, "elimination", checked)
@@ -436,6 +467,7 @@ class Limited(WrapperPolicy):
             high=last if self.high is None else self.high,
             cohort=self.cohort,
             wait_for=self.cohort if self.wait_for is None else self.wait_for,
+            least_weight=self.least_weight,
             whole_cohorts=self.whole_cohorts,
             coherent=self.coherent and target is not None,
             target=math.inf if target is None else (target - low) / (high - low),
@@ -497,6 +529,8 @@ class Limited(WrapperPolicy):
                 f"{state.reported[0]:g} on {observed} rewards of the cohort on arm {here} reach "
                 f"the target of {setup.target:g}"
             )
+        if is_too_early(setup, stats, state):
+            return f"no decision for arm {here} has been observed for long enough"
         if high == setup.high:
             return f"arm {high} is the highest"
         if high < here + setup.largest_step_up:
