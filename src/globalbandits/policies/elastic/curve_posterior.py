@@ -84,6 +84,7 @@ class Prior(NamedTuple):
     log_misses: FloatArray  # (n_cells, n_arms) logarithm of 1 minus the mean
     thetas: FloatArray  # (n_cells,) the middles; the nearest end outside the domain
     log_thetas: FloatArray  # (n_cells,) logarithm of the prior weight
+    masses: FloatArray  # (n_cells + 1,) prior weight of all cells before each
     relative: FloatArray  # (n_arms,) r_k**2: arm k's error has the standard deviation s r_k
     scales: FloatArray  # (n_scales,) s
     log_weights: FloatArray  # (n_scales,)
@@ -182,6 +183,7 @@ def build_prior(
         log_misses=log_misses,
         thetas=thetas,
         log_thetas=log_thetas,
+        masses=np.append(0.0, np.cumsum(np.exp(log_thetas))),
         relative=sizes * sizes,
         scales=np.array(SCALES)[used],
         log_weights=np.log(mass[used] / np.sum(mass)),
@@ -275,7 +277,7 @@ class Gaps(NamedTuple):
     gaps: FloatArray  # (n_arms, n_points) g_k, by place in `Scan`, then by block
     largest: FloatArray  # (n_arms,) g_k in any block
     squares: FloatArray  # (n_arms, n_points) of the differences, in the same order
-    logs: FloatArray  # (n_points,) of the prior weight of the parameter
+    logs: FloatArray  # (n_points,) of the prior weight of each block
 
 
 def error_variance(mean: float, growth: float) -> float:
@@ -478,7 +480,8 @@ def compute_gaps(prior: Prior, scan: Scan, n_pulled: int, window: IntArray, gaps
         gaps.largest[k] = 0.0
     for j in range(window[3]):
         cell = block_middle(window, j)
-        logs[j] = prior.log_thetas[cell]
+        # The prior jumps at the ends of the domain, which may lie inside a block.
+        logs[j] = math.log(block_mass(prior, window, j))
         for k in range(n_pulled):
             arm = arms[k]
             divergence = entropies[k] - own[k] * log_odds[cell, arm] - log_misses[cell, arm]
@@ -531,6 +534,13 @@ def block_size(window: IntArray, block: int) -> int:
     """Return the number of cells of a block. The last block may be shorter."""
     start = window[0] + block * window[1]
     return int(min(start + window[1], window[2]) - start)
+
+
+def block_mass(prior: Prior, window: IntArray, block: int) -> float:
+    """Return the prior weight of a block."""
+    start = window[0] + block * window[1]
+    end = min(start + window[1], window[2])
+    return float(prior.masses[end] - prior.masses[start])
 
 
 # The fit: all scales together.
@@ -597,7 +607,7 @@ def fit_errors(prior: Prior, exception: float, stats: Statistics, noise: Noise, 
             second[arm] = 0.0
         for j in range(window[3]):
             cell = block_middle(window, j)
-            weight = math.exp(weights[j] - top) * block_size(window, j)
+            weight = math.exp(weights[j] - top)
             weights[j] = weight
             mass += weight
             theta += weight * prior.thetas[cell]
