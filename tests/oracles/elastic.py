@@ -92,7 +92,7 @@ class Elastic:
         part, m = np.array(theta_prior) / max(theta_prior), len(theta_prior)
         line = np.interp((np.arange(2016) + 0.5) / 2016, (np.arange(m) + 0.5) / m, part)
         line = np.maximum(1e-6, line)
-        ends = [np.full(504, 4 * 0.05 * max(1e-6, part[end])) for end in (0, -1)]
+        ends = [np.full(504, 4 * 0.01 * max(1e-6, part[end])) for end in (0, -1)]
         self.log_theta = np.log(np.concatenate([ends[0], line, ends[1]]))
         r = np.ones(self.K) if arm_errors is None else np.array(arm_errors)
         self.relative = r**2

@@ -252,15 +252,15 @@ def test_the_variance_of_an_error_is_what_the_mean_gains(mean, size):
 
 
 def test_regret_does_not_grow_when_the_curves_cannot_reach_the_truth():
-    # Without the ceiling the first arm's curve, .6 or more, holds it up for ever: linear regret.
+    # Without the ceiling the first arm's curve, .6 or more, holds it up for ever: linear regret. If
+    # a parameter outside of the domain is likely, it explains the first arm, and a fifth of the
+    # runs never play the second one.
     model = gb.RewardModel.from_functions([lambda t: 0.6 + 0.3 * t, lambda t: 0.3 + 0.3 * t])
-    truth = gb.FixedBias((0.5 - 0.75, 0.55 - 0.45))
-    env = gb.Environment(model, theta=0.5, bias=truth)
-    policy = Elastic(horizon=30_000)
-    result = gb.simulate(env, [policy], 30_000, runs=40, seed=2, checkpoints=[30_000])
+    env = gb.Environment(model, truth=[0.5, 0.55])
+    result = gb.simulate(env, [Elastic(horizon=10_000)], 10_000, runs=80, seed=2, checkpoints=1)
     regret = result.dataset["regret"].values.ravel()
-    # Less than two in a hundred runs stay with the wrong arm, so four of 40 are 4 standard errors.
-    assert np.mean(regret > 0.05 * 0.05 * 30_000) < 0.1  # more than one play in twenty is wrong
+    # One run in a hundred stays with the wrong arm, so six of 80 are more than 5 standard errors.
+    assert np.mean(regret > 0.2 * 0.05 * 10_000) < 0.07
 
 
 @pytest.mark.parametrize("total", [9_000, 10_200, 300_000])
