@@ -30,7 +30,6 @@ from globalbandits.statistics import count, no_statistics
 from tests.policies.families import PRICES
 from tests.policies.valued import EVERY, POLICIES, SLOW, WORLDS, shop
 from tests.simulation.worlds import assert_same_bits, records_of
-from tests.soak import length
 
 
 @cache
@@ -82,7 +81,7 @@ def test_profit_is_as_good_as_rewards_that_are_profits(policy):
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
 def test_regret_is_below_that_of_uniform_play(policy, world):
     model, theta = WORLDS[world]()
-    horizon, runs = 2000, length(10, 40)
+    horizon, runs = 2000, 40
     gaps = model.gaps(theta)
     env = Environment(model, theta, noise=BernoulliNoise())
     result = simulate(env, [policy], horizon=horizon, runs=runs, seed=4)
