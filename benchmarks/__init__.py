@@ -1,9 +1,9 @@
 """Measurements behind ``make bench``.
 
-Every module here but `run` and those with an underscore has a function ``run() -> list[Row]``.
-They measure this machine: compare ratios between machines, not seconds. The packages are not part
-of ``make bench``: `adapters` connects other bandit libraries with ours, and `paper_readings`
-simulates readings of what the paper leaves open.
+It runs the modules with a function ``run() -> list[Row]``. They measure this machine: compare
+ratios between machines, not seconds. The other modules have commands of their own, which their
+first lines name. The packages are not part of ``make bench``: `adapters` connects other bandit
+libraries with ours, and `paper_readings` simulates readings of what the paper leaves open.
 """
 
 import statistics

@@ -1,8 +1,10 @@
 """The collector behind ``make bench``; the measurements themselves are not tests."""
 
 import json
+import re
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +68,12 @@ def test_every_benchmark_can_be_found():
     names = run.benchmark_names()
     assert "analyze" in names
     assert "run" not in names
+
+
+def test_what_make_bench_leaves_out_names_its_command():
+    for file in Path(run.__file__).parent.glob("[a-z]*.py"):
+        if file.stem not in (*run.benchmark_names(), "run"):
+            assert re.search(rf"python (-m benchmarks\.|benchmarks/){file.stem}", file.read_text())
 
 
 def test_median_seconds_is_the_time_of_one_call():
