@@ -84,7 +84,7 @@ def plateau_rows(n_trials: int = 100) -> list[Row]:
         learners = []
         for seed in range(n_trials):
             rng = np.random.default_rng(seed)
-            learner = gb.Learner(gb.Elastic(), model, seed=seed)
+            learner = gb.Learner(gb.Elastic(), model, seed=seed, compiled=True)
             for _ in range(n_patients):
                 arm = learner.select()
                 learner.update(arm, float(rng.random() < rates[arm]))
