@@ -1,7 +1,9 @@
 """What one online decision and its update cost, few arms or many, compiled or not."""
 
 import json
+import time
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +52,62 @@ def run() -> list[Row]:
     play(learner, 100)
     seconds = median_seconds(partial(save_and_restore, learner), loops=20)
     rows.append(cost_row("WAGP, 12 arms, saved as JSON and restored", seconds, empty, None))
-    return rows + live_rows(models[12]) + fit_rows(models[12])
+    return rows + live_rows(models[12]) + fit_rows(models[12]) + mask_rows() + cell_rows()
+
+
+def mask_rows() -> list[Row]:
+    """A compiled live decision among some of the arms, against one among all of them."""
+    rows = []
+    for policy in (gb.WAGP(), gb.Elastic(), gb.ThompsonSampling()):
+        learner = gb.Learner(policy, pricing(12), seed=0, compiled=True)
+        play(learner, 300)
+
+        def among(allowed: list[int] | None, learner: gb.Learner = learner) -> None:
+            for _ in range(300):
+                learner.select(allowed=allowed)
+
+        every, some = best_of([partial(among, None), partial(among, [0, 3, 5, 8])], repeats=10)
+        rows.append(
+            Row(
+                name=f"{policy.label}, compiled, one decision among 4 of 12 arms",
+                value=some / every,
+                unit="times one among all",
+                target=10.0,
+                note=f"{1e6 * some / 300:.1f} and {1e6 * every / 300:.1f} µs",
+            )
+        )
+    return rows
+
+
+def cell_rows(n_contexts: int = 500, n_arms: int = 20) -> list[Row]:
+    """Building a model of 10,000 cells, and one live round of a compiled learner."""
+    contexts = {f"c{place}": place / n_contexts for place in range(n_contexts)}
+    arms = np.linspace(1.0, 4.0, n_arms).tolist()
+    started = time.process_time()
+    # With contexts the class returns a `ContextModel`, which its signature does not say.
+    model: Any = gb.RewardModel(
+        "expit(2 + context - arm*theta)", arms, (0.5, 3.0), contexts=contexts, value="arm * mean"
+    )
+    built = time.process_time() - started
+    learner = gb.Learner(gb.WAGP(), model, seed=0, compiled=True)
+
+    def round_of_all() -> None:
+        for name in model.contexts[:100]:
+            learner.update(learner.select(context=name), 1.0, context=name)
+
+    round_of_all()
+    (seconds,) = best_of([round_of_all], repeats=5)
+    name = f"WAGP, {model.n_cells:,} cells"
+    return [
+        Row(name=f"{name}, the model", value=built, unit="s", target=60.0, note="processor time"),
+        Row(
+            name=f"{name}, compiled, select and update",
+            value=1e4 * seconds,
+            unit="µs",
+            target=1_000.0,
+            note="in a context of 20 arms",
+        ),
+    ]
 
 
 def fit_rows(model: gb.RewardModel) -> list[Row]:

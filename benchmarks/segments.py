@@ -1,7 +1,7 @@
 """Regret with segments and with arms that come and go.
 
-``python benchmarks/segments.py offers`` plays WAGP under four kinds of offers;
-``python benchmarks/segments.py segments`` compares a pooled learner of four segments with one
+``python -m benchmarks.segments offers`` plays WAGP under four kinds of offers;
+``python -m benchmarks.segments segments`` compares a pooled learner of four segments with one
 learner per segment and with one that ignores the segments.
 """
 

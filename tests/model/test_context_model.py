@@ -124,3 +124,42 @@ def test_other_bad_input_is_refused():
         gb.RewardModel(lambda t, p, c: t, range(1000), contexts=[str(i) for i in range(101)])
     with pytest.raises(gb.ModelError, match="a key of a model with contexts"):
         gb.RewardModel.from_dict(FORMULA.to_dict() | {"penalty": 1.0})
+
+
+def test_one_call_serves_many_cells():
+    """A function of numbers is called with arrays of cells; other contexts give the same means."""
+    calls = []
+
+    def mean(theta, price, offset):
+        calls.append(1)
+        return 1 / (1 + np.exp(-(2 + np.asarray(offset).sum(axis=-1) - price * theta)))
+
+    def plain(theta, price, offset):
+        calls.append(1)
+        return 1 / (1 + np.exp(-(2 + offset - price * theta)))
+
+    prices, offsets = [1.0, 2.0, 3.0], {f"c{place}": place / 10 for place in range(10)}
+    fast = gb.RewardModel(plain, prices, (0.5, 3.0), contexts=offsets)
+    n_fast = len(calls)
+    pairs = {name: (offset, 0.0) for name, offset in offsets.items()}
+    slow = gb.RewardModel(mean, prices, (0.5, 3.0), contexts=pairs)
+    assert n_fast < (len(calls) - n_fast) / 3
+    theta = np.linspace(0.5, 3.0, 9)
+    np.testing.assert_allclose(fast.means(theta), slow.means(theta), rtol=1e-13)
+    np.testing.assert_allclose(fast.means(theta)[:, 4, 1], plain(theta, 2.0, 0.4), rtol=1e-13)
+
+
+def test_a_table_may_have_contexts():
+    theta = np.linspace(0.0, 1.0, 5)
+    means = np.stack([[0.2 + 0.5 * theta, 0.9 - 0.3 * theta], [0.1 + 0.8 * theta, 0.5 * theta]])
+    table = np.moveaxis(means, -1, 0)
+    options = {"contexts": ["north", "south"], "value": "arm * mean"}
+    model = gb.RewardModel.from_table(theta, table, [1.0, 2.0], **options)
+    np.testing.assert_allclose(model.means(0.5), means[:, :, 2], atol=1e-12)
+    np.testing.assert_allclose(model.worth(0.5, context="south"), [0.5, 0.5], atol=1e-12)
+    again = gb.RewardModel.from_dict(json.loads(json.dumps(model.to_dict())))
+    assert again.fingerprint == model.fingerprint
+    with pytest.raises(gb.ModelError, match=r"means must have the shape \(n_knots, 2, 2\)"):
+        gb.RewardModel.from_table(theta, table[:, :1], [1.0, 2.0], **options)
+    with pytest.raises(gb.ModelError, match="arms must be given with contexts"):
+        gb.RewardModel.from_table(theta, table, **options)

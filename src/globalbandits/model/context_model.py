@@ -7,6 +7,7 @@ simulator work on cells.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -50,11 +51,33 @@ class CellFunction:
     Args:
         function: the function.
         values: what it gets for every context.
+        arms: the arms of every context.
     """
 
-    def __init__(self, function: Callable[..., Any], values: Mapping[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], values: Mapping[str, Any], arms: Sequence[Any]
+    ) -> None:
         self._function = function
         self._values = dict(values)
+        # Arms and contexts of all cells, if they are numbers: then one call may serve many cells.
+        self._numbers: tuple[FloatArray, FloatArray] | None = None
+        here = list(self._values.values())
+        if all(type(item) in (int, float) for item in (*arms, *here)):
+            with suppress(OverflowError):
+                numbers = np.array(arms, np.float64), np.array(here, np.float64)
+                self._numbers = np.tile(numbers[0], len(here)), np.repeat(numbers[1], len(arms))
+
+    @property
+    def over_cells(self) -> Callable[..., Any] | None:
+        """The function of (..., places of cells) over arrays; None unless cells are numbers."""
+        return None if self._numbers is None else self._call_over_cells
+
+    def _call_over_cells(self, *arguments: Any) -> Any:
+        *numbers, places = arguments
+        assert self._numbers is not None
+        arms, contexts = self._numbers
+        index = np.asarray(places, np.int64)
+        return self._function(*numbers, arms[index], contexts[index])
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function; the last argument is a pair of context and arm."""
@@ -318,8 +341,8 @@ def build_context_model(
         return build(OneContext(mean_function, here), worth, named)
 
     pairs = [(context, arm) for context in values for arm in named]
-    worth = None if value_function is None else CellFunction(value_function, values)
-    cells = build(CellFunction(mean_function, values), worth, pairs)
+    worth = None if value_function is None else CellFunction(value_function, values, named)
+    cells = build(CellFunction(mean_function, values, named), worth, pairs)
     cells.remember_contexts(len(values))
     description = _describe(mean, value, named, values, domain, rest)
     return ContextModel(cells, named, values, in_context, description)
@@ -374,7 +397,7 @@ def build_context_table(
         return kind.from_table(theta, columns, named, domain, value=worth, **rest)
 
     pairs = [(context, arm) for context in values for arm in named]
-    worth = None if function is None else CellFunction(function, values)
+    worth = None if function is None else CellFunction(function, values, named)
     cells = kind.from_table(theta, table, pairs, domain, value=worth, **rest)
     cells.remember_contexts(len(values))
     description = _describe("", value, named, values, cells.domain, rest)

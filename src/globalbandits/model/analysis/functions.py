@@ -182,7 +182,11 @@ class ArmFunctions:
         self._table = table
         names = [f"{what} of arm {arm!r}" for arm in arms]
         self._values = np.empty(0)
-        if joint is not None and all(type(arm) in (int, float) for arm in arms):
+        over_cells = getattr(joint, "over_cells", None)
+        if over_cells is not None:
+            # Cells of contexts are pairs. Arrays of them are given by their places.
+            joint, self._values = over_cells, np.arange(len(arms), dtype=float)
+        elif joint is not None and all(type(arm) in (int, float) for arm in arms):
             # An arm that is too large for a float uses its own function.
             with suppress(OverflowError):
                 self._values = np.array(arms, dtype=float)
