@@ -158,7 +158,11 @@ def open_decisions(runs: int, horizon: int = 1_000) -> None:
                     due.setdefault(known, []).append((step, arm, float(in_time)))
                 lost.append(regret / float(worth.max()))
             error = float(np.std(lost, ddof=1) / np.sqrt(runs))
-            show(f"3 % shop, T = {horizon} | {kind}", {policy.label: (np.mean(lost), error)}, base)
+            show(
+                f"3 % shop, T = {horizon} | {kind}",
+                {policy.label: (float(np.mean(lost)), error)},
+                base,
+            )
 
 
 if __name__ == "__main__":

@@ -85,7 +85,8 @@ def cell_rows(n_contexts: int = 500, n_arms: int = 20) -> list[Row]:
     arms = np.linspace(1.0, 4.0, n_arms).tolist()
     started = time.process_time()
     # With contexts the class returns a `ContextModel`, which its signature does not say.
-    model: Any = gb.RewardModel(
+    build: Any = gb.RewardModel
+    model = build(
         "expit(2 + context - arm*theta)", arms, (0.5, 3.0), contexts=contexts, value="arm * mean"
     )
     built = time.process_time() - started
