@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from globalbandits._validation import require
 from globalbandits.cli.arguments import parse_arms, parse_domain
 from globalbandits.errors import FitError
 
@@ -115,6 +114,7 @@ def fit(
     """
     from rich.console import Console
 
+    from globalbandits._validation import require
     from globalbandits.fitting import fit as fit_history
     from globalbandits.fitting.report import check_page_path
     from globalbandits.model.files import check_model_path
