@@ -90,6 +90,18 @@ def test_an_outcome_is_corrected_and_a_mask_only_lowers():
     assert "1 on 3 rewards of arm 0, by BOIN" in learner.explain().reason
 
 
+@pytest.mark.parametrize("name", RULES)
+def test_a_corrected_outcome_of_a_lower_dose_takes_the_next_patient_back(name):
+    """No DLT in three patients was one in three: the rule does not leave the dose."""
+    learner = design_of(RULES[name]).learner()
+    for patient in range(3):
+        learner.update(learner.select(), 0.0, decision=f"patient {patient}")
+    assert learner.select() == 1
+    learner.forget(0, 0.0, decision="patient 1")
+    learner.update(0, 1.0, decision="patient 1")
+    assert learner.select() == 0
+
+
 def test_what_cannot_be_is_refused():
     policy = gb.CohortDesign(rule=gb.trial.BOIN())
     assert gb.Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy

@@ -284,9 +284,27 @@ def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: floa
 
 def wish(setup: Setup, stats: Statistics, state: State) -> int:
     """Return the dose that the rule chooses with the outcomes that are known, or `NO_DOSE`."""
+    treated, events = _one_trial(stats)
+    present = int(state.dose[0])
+    if has_new_dlt(stats, state):
+        # An outcome of a lower dose may have been corrected, so that the rule no longer leaves it.
+        for dose in np.flatnonzero(stats.counts[:present]).tolist():
+            up_to = np.arange(len(stats.counts)) <= dose
+            found = _next_dose(setup, treated * up_to, events * up_to, dose)
+            if found <= dose:
+                return found
+    return _next_dose(setup, treated, events, present)
+
+
+def _next_dose(setup: Setup, treated: IntArray, events: IntArray, dose: int) -> int:
     recent = np.zeros(1, np.int64)
-    found = setup.rule.next_dose(*_one_trial(stats), state.dose, recent, setup.target)
+    found = setup.rule.next_dose(treated, events, np.array([dose]), recent, setup.target)
     return int(found[0])
+
+
+def has_new_dlt(stats: Statistics, state: State) -> bool:
+    """Whether a DLT was reported, at any dose, since the present cohort began."""
+    return bool(stats.sums.sum() > state.before[0] + 1e-9)
 
 
 def _one_trial(stats: Statistics) -> tuple[IntArray, IntArray]:
@@ -303,8 +321,7 @@ def is_complete(setup: Setup, stats: Statistics, state: State) -> bool:
 
 def is_lowered(setup: Setup, stats: Statistics, state: State) -> bool:
     """Whether a DLT since the cohort began, with all known outcomes, asks for a lower dose."""
-    reported = stats.sums.sum() > state.before[0] + 1e-9
-    return bool(reported and wish(setup, stats, state) < state.dose[0])
+    return has_new_dlt(stats, state) and wish(setup, stats, state) < state.dose[0]
 
 
 def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
