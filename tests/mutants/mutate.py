@@ -175,7 +175,7 @@ class Copy:
         self.folder = folder
         self._n_writes = 0
         # Doctests of the package and files beside it are found by their paths.
-        for name in ("src", "tests", "docs", "examples", "benchmarks"):
+        for name in ("src", "tests", "docs", "examples", "benchmarks", "deploy", ".ci"):
             shutil.copytree(ROOT / name, folder / name, symlinks=True)
         for name in ("pyproject.toml", "README.md", "Makefile", "CONTRIBUTING.md"):
             shutil.copy(ROOT / name, folder)
