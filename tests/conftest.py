@@ -1,7 +1,5 @@
 """Settings and fixtures shared by all tests."""
 
-import gc
-
 import pytest
 from hypothesis import settings
 
@@ -39,14 +37,3 @@ def interpreted(monkeypatch):
         initialise(engine, **{**options, "interpreted": True})
 
     monkeypatch.setattr(Engine, "__init__", initialise_interpreted)
-
-
-def pytest_collection_finish(session):
-    # Packages and collected tests stay until the end. Without this, the garbage collector visits
-    # their millions of objects again and again.
-    gc.collect()
-    gc.freeze()
-
-
-def pytest_sessionfinish(session):
-    gc.unfreeze()  # otherwise some packages report leaks at the end of the process
