@@ -168,7 +168,7 @@ def test_a_seed_is_the_same_world_in_all_mixtures(worlds):
         assert own.to_dict() == world.to_dict()
     general = next(world for world in drawn if world.rate is None)
     assert general.text.split(";")[0] == worlds[general.seed].text.split(";")[0]
-    message = "mixture must be one of all, general, conversion, got 'shops'"
+    message = "mixture must be one of all, general, conversion, two_numbers, got 'shops'"
     with pytest.raises(ScenarioError, match=message):
         gb.worlds.sample(0, mixture="shops")
 

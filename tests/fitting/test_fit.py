@@ -333,7 +333,7 @@ def cells(n_groups, arms):
         (cells(4, [1, 2]), {"arms": "1"},
          "arms must be None, 'labels' or a list of arms, got '1'"),
         (cells(4, [1, 2]), {"curves": "exponential"},
-         "curves must be a RewardModel, got 'exponential'"),
+         "curves must be a RewardModel or a VectorModel, got 'exponential'"),
         (cells(4, [1, 2]), {"time": 3}, "time must be the name of a column, got 3"),
         (cells(4, [1, 2]), {"cost": -1}, "cost must be at least 0, got -1"),
         (cells(4, [1, 2]), {"cost": 2},

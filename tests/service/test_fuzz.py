@@ -27,6 +27,7 @@ VALUES += [{"policy": "ucb1"}, {"policy": "thompson_sampling"}, MODEL | {"cost":
 BODIES = {
     "BanditIn": WAGP | {"limits": [0.4, 0.8], "incumbent": 0.5, "held_back": 0.1, "mode": "live"},
     "SettingsIn": {"largest_step": 1, "late": "refuse", "deadline_seconds": 5, "default_reward": 0},
+    "WhatIfIn": {"always": [0.4], "policies": [{"policy": "wagp"}], "horizon": 10},
     "PreviewIn": {"model": WAGP["model"]},
     "DecisionIn": {"request_id": "r1"},
     "RewardIn": {"reward": 0.5},
