@@ -85,4 +85,7 @@ def test_a_report(capsys, tmp_path):
     page = tmp_path / "protocol.html"
     assert run(["trial", "--runs", "5", "--report", str(page)]) == 0
     assert "The report: " in capsys.readouterr().out
-    assert "Dose-transition pathways" in page.read_text("utf-8")
+    text = page.read_text("utf-8")
+    assert "Dose-transition pathways" in text
+    assert "20 mg 0.25**exp(theta)" in text
+    assert "RewardModel(" not in text

@@ -11,6 +11,7 @@ import numpy as np
 
 from globalbandits._files import replacing
 from globalbandits._version import __version__
+from globalbandits.errors import ModelError
 from globalbandits.lab.trials import Trial
 from globalbandits.model import RewardModel
 from globalbandits.pages import definitions, fill_page, table
@@ -185,7 +186,7 @@ def _described(design: Design) -> dict[str, str]:
             found["boundaries"] = f"raised at or below {low:.3f}, lowered at or above {high:.3f}"
     else:
         found["rule"] = inner.label
-        found["model"] = repr(design.model)
+        found["model"] = _shown_model(design)
     if isinstance(design.policy, Limited):
         found["steps"] = _described_steps(design.policy)
     if isinstance(rule, TITE):
@@ -200,16 +201,26 @@ def _cohorts(size: int) -> str:
     return "one after the other" if size == 1 else f"in cohorts of {size}"
 
 
-def _described_model(design: Design, inner: DoseEscalation) -> dict[str, str]:
+def _shown_model(design: Design) -> str:
     assert design.model is not None
-    spec = design.model.to_dict()
-    shown = repr(design.model)
+    try:
+        spec = design.model.to_dict()
+    except ModelError:  # its mean is a Python function
+        return repr(design.model)
     if "means" in spec:
         rates = zip(design.doses, spec["means"], strict=True)
-        shown = "rate of DLTs: " + ", ".join(f"{label} {formula}" for label, formula in rates)
-    elif spec.get("family") == "dose.logistic":
-        shown = f"log-odds of a DLT: intercept + slope * log(amount / {spec['reference']:g})"
-    found = {"model": shown}
+        return "rate of DLTs: " + ", ".join(f"{label} {formula}" for label, formula in rates)
+    if spec.get("family") == "dose.power":
+        guesses = zip(design.doses, design.model.arms, strict=True)
+        shown = ", ".join(f"{label} {guess:g}**exp(theta)" for label, guess in guesses)
+        return f"rate of DLTs: {shown}"
+    if "reference" in spec:  # a BLRM
+        return f"log-odds of a DLT: intercept + slope * log(amount / {spec['reference']:g})"
+    return repr(design.model)
+
+
+def _described_model(design: Design, inner: DoseEscalation) -> dict[str, str]:
+    found = {"model": _shown_model(design)}
     names = list(getattr(design.model, "parameters", ["theta"]))
     found["prior"] = (
         "uniform"
