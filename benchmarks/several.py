@@ -174,7 +174,8 @@ def time_rows() -> list[Row]:
     )
     rows: list[Row] = []
     env = gb.Environment(model, {"level": 1.5, "slope": 1.0}, noise=gb.BernoulliNoise())
-    policies = {"Elastic": gb.Elastic(), "IDS": gb.IDS(), "GridThompson": gb.GridThompson()}
+    several = (gb.Elastic(), gb.IDS(), gb.GridThompson(), gb.UCBS(), gb.UCBC())
+    policies = {policy.label: policy for policy in several}
     for name, policy in policies.items():
         gb.simulate(env, {name: policy}, 10, runs=1, threads=1)
         for horizon in (1_000, 10_000):

@@ -62,6 +62,15 @@ def test_links_between_documents_lead_somewhere(path):
     assert missing == []
 
 
+@pytest.mark.parametrize("path", sorted(WRITTEN), ids=lambda path: path.name)
+def test_pages_for_users_fit_two_screens(path):
+    if path.parent.name != "measured" and path.name != "architecture.md":
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 130, (
+            "answer first; move details and measurements to pages of their own"
+        )
+
+
 def test_the_readme_starts_with_a_short_example():
     code, output = blocks(ROOT / "README.md")[0]
     assert len([line for line in code.splitlines() if line]) <= 12

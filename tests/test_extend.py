@@ -37,9 +37,7 @@ def test_writing_a_policy_loads_neither_stores_nor_the_simulator():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    "document", ["CONTRIBUTING.md", "docs/howto/own-policy.md", "docs/learner.md"]
-)
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/howto/own-policy.md"])
 def test_documents_for_authors_import_from_it_only(document):
     text = (ROOT / document).read_text("utf-8")
     imports = re.findall(r"^(?:from|import) (globalbandits\S*)", text, flags=re.MULTILINE)

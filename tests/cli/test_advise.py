@@ -90,7 +90,7 @@ def test_after_a_refutation_the_rewards_advise(run, shop):
     assert code == 0
     first, *_, last = out.splitlines()
     assert first.startswith("The rewards refute the model: do not follow its curves.")
-    assert "By the rewards alone, take 8.0: worth 6.5 a decision." in first
+    assert "By the rewards alone, take 8.0: worth 6.5 a decision, between " in first
     assert "Not tried: 3.0, 4.0, 5.0, 6.0, 7.0." in first
     assert "8.0 is the highest arm on offer: a higher one may be better." in first
     # 400 sales at 8 earn 6.5 each, and none at 2.
@@ -175,6 +175,9 @@ def test_exports_that_cannot_be_read(run, shop, service_log, tmp_path):
             decision = other.decide("one", str(number)).decision
             other.reward("one", decision.id, 0.0)
         row = next(row for row in other.store.bandits() if row.name == "one")
+        prune(other.store, row, 0)  # removes nothing
+        write_export(other, shop)
+        assert run("export.ndjson", "--bandit", "one")[0] == 0
         prune(other.store, row, time.time_ns() // 1000 + 10**6)
         write_export(other, shop)
         assert "log must have all events, got a pruned bandit 'one'" in fails("--bandit", "one")

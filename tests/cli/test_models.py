@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 import globalbandits as gb
-from globalbandits.cli.arguments import file_model, model_names, named_model
+from globalbandits.cli.arguments import file_model, named_model
 from globalbandits.errors import GlobalBanditsError, ModelError, ScenarioError
-from globalbandits.model.catalogue.names import three_arms
+from globalbandits.model.catalogue.names import short_names, three_arms
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_every_name_of_the_catalogues_is_offered():
-    names = model_names()
-    assert len(names) == 1 + len(gb.demand.__all__) + len(gb.dose.__all__)
-    assert {"three-arms", "linear-power", "demand.linear", "dose.linear"} <= set(names)
+    names = short_names()
+    assert len(names) == len(gb.demand.__all__) + len(gb.dose.__all__)
+    assert {"linear-power", "demand.linear", "dose.linear"} <= set(names)
 
 
 def test_a_name_gives_the_catalogues_model():

@@ -3,6 +3,7 @@
 import ast
 import itertools
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -187,16 +188,31 @@ print(result.dataset["regret"].values.tobytes().hex()[-64:])
 """
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
+def test_a_second_process_compiles_nothing_and_a_terminal_is_told_once(tmp_path):
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, cache.VARIABLE: str(tmp_path)}
+
     def run():
-        environment = {**os.environ, cache.VARIABLE: str(tmp_path)}
         done = subprocess.run(
-            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True
+            [sys.executable, "-c", SCRIPT],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            text=True,
+            check=True,
         )
-        assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
-    first, second = run(), run()
+    try:
+        first, second = run(), run()
+        os.write(theirs, b"end")
+        said = b""
+        while not said.endswith(b"end"):  # a terminal gives what it has, not all there will be
+            said += os.read(ours, 1000)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert said == b"compiling 2 policies, once: WAGP, Uniform\r\nend"
     assert first[0] == "0 6"  # two policies, the noise in two parts, numbers and scores
     assert second[0] == "6 0"
     assert first[1] == second[1]

@@ -1,5 +1,6 @@
 """One noise of each kind of ours. The registry finds them, so a new one is in every test."""
 
+import globalbandits.environments  # noqa: F401, the noises are registered when it is imported
 from globalbandits._registry import registered
 
 

@@ -12,7 +12,7 @@ import globalbandits as gb
 from benchmarks import coverage
 from globalbandits.errors import EvidenceError
 from globalbandits.evidence.vector_inference import VectorInference
-from globalbandits.model.catalogue.objectives import Benefit
+from globalbandits.model.objectives import Benefit
 
 PRICES = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 

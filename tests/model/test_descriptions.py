@@ -256,7 +256,7 @@ def test_python_functions_have_no_description_but_a_way_out(tmp_path, monkeypatc
     odd = gb.RewardModel("theta", [(1, 2)])
     with pytest.raises(ModelError, match=r"arms must be numbers or texts to be described, got \(1"):
         odd.to_dict()
-    monkeypatch.setattr("globalbandits.model.files.MOST_ARMS", 2)
+    monkeypatch.setattr("globalbandits.model.description.MOST_ARMS", 2)
     with pytest.raises(ModelError, match="arms must be at most 2 to be described, got 3"):
         gb.demand.linear([0.1, 0.5, 0.9]).to_dict()
 

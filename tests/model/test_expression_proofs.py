@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import globalbandits as gb
 from globalbandits.errors import ModelError
 from globalbandits.model.formulas import Expression
-from globalbandits.model.formulas.proof import enclose
+from globalbandits.model.formulas.proof import enclose_steps
 
 SMOOTH = [
     "arm * (1 - arm*theta)**2",
@@ -51,7 +51,8 @@ def test_an_enclosure_holds_every_value(text, low, width, arm, slope):
     theta = np.linspace(low, low + width, 201)
     values = tape.run({"theta": theta, "arm": np.array(arm)})
     ends = np.array(low), np.array(theta[-1])
-    least, most = enclose(tape, {"theta": ends, "arm": (np.array(arm), np.array(arm))})
+    numbers = {"theta": ends, "arm": (np.array(arm), np.array(arm))}
+    ((least, most),) = enclose_steps(tape.steps, numbers, [len(tape.steps) - 1])
     defined = values[np.isfinite(values)]
     # Rounding of the values themselves, which the enclosure of the true value does not cover.
     slack = 1e-12 * np.abs(defined)

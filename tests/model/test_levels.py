@@ -132,6 +132,22 @@ def test_slopes_are_elasticities():
         assert high * min(prices) == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("name", ["exponential", "logit"])
+@pytest.mark.parametrize("prices", [[2.0, 3.0, 5.0, 8.0], [20.0, 24.0, 30.0]])
+def test_the_lowest_price_above_a_cost_is_best_somewhere(name, prices):
+    family = getattr(gb.demand, name)
+    for cost in (0.75 * min(prices), min(prices)):
+        model = family(prices, level="unknown", cost=cost)
+        above = next(arm for arm, price in enumerate(prices) if price > cost)
+        assert model.regions().shares[above] > 0.05
+    # Prices below the cost are best nowhere. Without such a limit nothing changes.
+    free = family(prices, level="unknown", cost=0.0)
+    assert free.domain == family(prices, level="unknown", observe="sales").domain
+    for cost, rule in ((-1.0, "cost must be at least 0, got -1"), ("2", "cost must be a number")):
+        with pytest.raises(ModelError, match=rule):
+            family(prices, level="unknown", cost=cost)
+
+
 def test_the_shop_of_the_issue():
     # At level 0.5 the best price is 6, where the catalogue with level 1 is sure of another one.
     model = gb.demand.exponential(PRICES, cost=1.5, level=(0.02, 1.0), slope=(0.02, 0.6))

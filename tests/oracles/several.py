@@ -107,3 +107,89 @@ def _narrow(
         if np.all(last - first > n // 3):
             break
     return starts, ends
+
+
+class PlausibleSet(NamedTuple):
+    """What a confidence set of two numbers says about each arm."""
+
+    size: float  # share of the unit square
+    worths: Array  # the most that each arm is worth in the set; -inf if it is empty
+    best: Array  # share of the set in which each arm is worth most
+
+
+def plausible_set(
+    mean: Callable[[Array, Array], Array],
+    worth: Callable[[Array], Array],
+    averages: Array,
+    radii: Array,
+    *,
+    n: int = 1_000,
+) -> PlausibleSet:
+    """The points of a dense grid at which every mean is within its radius of the average.
+
+    Args:
+        mean: as in `reference`.
+        worth: as in `reference`.
+        averages: average reward of each arm.
+        radii: radius of each arm; infinity without rewards.
+        n: points per axis, from edge to edge.
+    """
+    axis = np.linspace(0.0, 1.0, n)
+    x, y = (side.ravel() for side in np.meshgrid(axis, axis, indexing="ij"))
+    inside = []
+    for rows in np.array_split(np.arange(n * n), 50):
+        means = mean(x[rows], y[rows])
+        inside.append(means[np.all(np.abs(means - averages) <= radii, axis=1)])
+    means = np.concatenate(inside)
+    worths = worth(means)
+    best = np.bincount(worths.argmax(axis=1), minlength=len(averages)) if len(means) else averages
+    return PlausibleSet(
+        size=len(means) / n**2,
+        worths=worths.max(axis=0, initial=-np.inf),
+        best=best / max(len(means), 1),
+    )
+
+
+def reference_of_three(
+    mean: Callable[[Array, Array, Array], Array],
+    worth: Callable[[Array], Array],
+    counts: Array,
+    sums: Array,
+    *,
+    n_depths: int = 60,
+) -> Reference:
+    """The posterior under a uniform prior on the unit cube: `reference` for many third numbers."""
+
+    def at(z: float, n: int, n_inner: int) -> Reference:
+        return reference(
+            lambda x, y: mean(x, y, np.full_like(x, z)), worth, counts, sums, n=n, n_inner=n_inner
+        )
+
+    low, high = 0.0, 1.0
+    for _ in range(8):
+        z = low + (high - low) * (np.arange(20) + 0.5) / 20
+        logs = np.array([at(depth, 30, 20).log_mass for depth in z])
+        inside = np.flatnonzero(logs > logs.max() - 15.0)
+        if inside[-1] - inside[0] > 8:
+            break
+        width = (high - low) / 20
+        low, high = (
+            max(low, low + (inside[0] - 1) * width),
+            min(high, low + (inside[-1] + 2) * width),
+        )
+    z = low + (high - low) * (np.arange(n_depths) + 0.5) / n_depths
+    sheets = [at(depth, 150, 50) for depth in z]
+    logs = np.array([sheet.log_mass for sheet in sheets])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    means = np.array([sheet.means for sheet in sheets])
+    expected = weights @ means
+    points = np.column_stack([[sheet.point for sheet in sheets], z])
+    return Reference(
+        means=expected,
+        variances=weights @ (np.array([sheet.variances for sheet in sheets]) + means**2)
+        - expected**2,
+        best=weights @ np.array([sheet.best for sheet in sheets]),
+        point=weights @ points,
+        log_mass=float(np.log(np.exp(logs - logs.max()).sum()) + logs.max()),
+    )

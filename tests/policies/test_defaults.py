@@ -63,7 +63,12 @@ def growths(world, noise, policies):
 
 @pytest.mark.parametrize(("world", "noise"), CASES)
 def test_no_default_has_linear_regret_on_exact_curves(world, noise):
-    policies = {kind: policy for kind, policy in DEFAULTS.items() if kind not in BY_DESIGN}
+    # A policy that is not compiled takes longer than all others: it plays under one noise.
+    policies = {
+        kind: policy
+        for kind, policy in DEFAULTS.items()
+        if kind not in BY_DESIGN and (policy.compiled or noise == "bernoulli")
+    }
     found = growths(world, noise, policies)
     assert {kind: growth for kind, growth in found.items() if growth > LARGEST} == {}
 

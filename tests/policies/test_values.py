@@ -81,7 +81,7 @@ def test_profit_is_as_good_as_rewards_that_are_profits(policy):
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
 def test_regret_is_below_that_of_uniform_play(policy, world):
     model, theta = WORLDS[world]()
-    horizon, runs = 2000, 40
+    horizon, runs = (2000, 40) if policy.compiled else (300, 20)
     gaps = model.gaps(theta)
     env = Environment(model, theta, noise=BernoulliNoise())
     result = simulate(env, [policy], horizon=horizon, runs=runs, seed=4)

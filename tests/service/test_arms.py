@@ -1,8 +1,11 @@
 """Arms that are added and withdrawn while a bandit runs, and the replay across these changes."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+import globalbandits as gb
 from globalbandits.errors import GlobalBanditsError
 from globalbandits.service.log import Log
 from globalbandits.service.log.replay import replay
@@ -19,6 +22,20 @@ def log():
     log = Log(SQLiteStore(":memory:"), clock=HandClock(), compiled=False)
     yield log
     log.close()
+
+
+@gb.register("test_all_arms_only")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AllArmsOnly(gb.UCB1):
+    rules = gb.UCB1.rules._replace(select_among=None)
+
+
+def test_only_a_withdrawn_arm_needs_a_policy_that_chooses_among_some(log):
+    log.create("shop", WAGP | {"policy": {"policy": "test_all_arms_only"}})
+    assert log.decide("shop").decision.shown in range(len(ARMS))
+    with pytest.raises(gb.PolicyError, match="cannot choose among some of the arms"):
+        log.change("shop", {"withdrawn": [ARMS[0]]})
+    assert not log.bandit("shop").settings.withdrawn
 
 
 def test_arms_are_added_and_withdrawn_and_rewards_stay(log):

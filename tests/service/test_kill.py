@@ -22,9 +22,10 @@ from tests.service.client_record import (
     read,
 )
 from tests.service.driver import N_CLIENTS
+from tests.soak import length
 
 ROOT = Path(__file__).parents[2]
-N_KILLS = 100 if "GLOBALBANDITS_SOAK" in os.environ else 10
+N_KILLS = length(4, 100)
 PAIRS = 15 * N_KILLS
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no SIGKILL on Windows")
@@ -49,7 +50,7 @@ def kill_when_grown(process, ledger, by, luck):
 
 @pytest.fixture(scope="module")
 def survived(tmp_path_factory):
-    """A store whose writers were killed ten times, the last one not; and the ledger."""
+    """A store whose writers were killed, the last one not; and the ledger."""
     folder = tmp_path_factory.mktemp("kill")
     store, ledger = folder / "log.db", folder / "ledger.txt"
     ledger.touch()

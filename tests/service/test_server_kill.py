@@ -16,9 +16,11 @@ from globalbandits.service.log.replay import replay
 from globalbandits.service.server import bind
 from globalbandits.service.stores import SQLiteStore
 from tests.service.driver import BANDITS, bandit_of, reward_of
+from tests.soak import length
 
 ROOT = Path(__file__).parents[2]
-N_KILLS = 50 if "GLOBALBANDITS_SOAK" in os.environ else 4
+# The second kill is that of a server which has itself recovered.
+N_KILLS = length(2, 50)
 N_CLIENTS = 32
 PER_LIFE = 60  # pairs between two kills, at least
 

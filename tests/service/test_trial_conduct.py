@@ -201,7 +201,7 @@ def test_a_blrm_is_conducted_and_stops(log):
     log.reward("blrm", rows[0].id, 1.0)
     # Overdose control admits no dose.
     assert design.next_dose([(0, 1)]) == -1
-    with pytest.raises(gb.PolicyError, match="allows no arm now"):
+    with pytest.raises(gb.PolicyError, match="allows no dose now"):
         log.decide("blrm")
 
 
@@ -260,7 +260,7 @@ def test_a_comparator_is_conducted_and_replayed(log, rule):
     for events in (0, 1, 0):
         rows = [log.decide("other").decision for _ in range(3)]
         assert {row.shown for row in rows} == {design.next_dose(path)}
-        with pytest.raises(gb.PolicyError, match="waits for 3 rewards; wait for them"):
+        with pytest.raises(gb.PolicyError, match="waits for 3 outcomes; wait for them"):
             log.decide("other")
         for number, row in enumerate(rows):
             log.reward("other", row.id, float(number < events))

@@ -9,15 +9,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import globalbandits as gb
 from globalbandits._random import States
 from globalbandits.cli import main
 from globalbandits.compiling import cache, compiler
 from globalbandits.compiling.engine import Engine
 from globalbandits.lab.league import league_policies
-from globalbandits.policies import EpsilonGreedy, FixedArm, Policy, Uniform, registered
+from globalbandits.policies import FixedArm, Policy, Uniform, registered
 from globalbandits.simulation import compile_ahead
 from globalbandits.simulation.play.arena import Arena
 from globalbandits.simulation.play.job import make_job
+from tests.environments.ours import our_noises
 from tests.simulation.worlds import pricing
 
 
@@ -65,6 +67,8 @@ print(sum(kernel.n_saved for kernel in compiler._KERNELS.values()))
 
 
 def test_whoever_comes_later_compiles_nothing(folder, monkeypatch, capsys):
+    one = {"bernoulli": gb.BernoulliNoise}
+    monkeypatch.setattr(compile_ahead, "registered", lambda category: one)
     with pytest.raises(SystemExit, match="0"):
         main(["warm", "Uniform"])
     words = capsys.readouterr().out
@@ -78,16 +82,24 @@ def test_whoever_comes_later_compiles_nothing(folder, monkeypatch, capsys):
     monkeypatch.setattr(compile_ahead, "available_cores", lambda: 2)
     monkeypatch.setattr(compile_ahead, "_POLICIES_PER_PROCESS", 1)
     monkeypatch.setattr(compiler, "_KERNELS", {})
-    compile_ahead.warm([FixedArm(0), EpsilonGreedy(), Unsendable()])
+    compile_ahead.warm([FixedArm(0), Unsendable()])
     n_loaded, n_saved = Counter(), Counter()
     for kernel in compiler._KERNELS.values():
         loop = kernel._function.__qualname__.partition(".")[0]
         n_loaded[loop] += kernel.n_loaded
         n_saved[loop] += kernel.n_saved
     for loop in ("play_loop", "live_loop"):
-        # Uniform was there; two policies come from the files of other processes, one from here.
-        assert n_loaded[loop] == (3 if loop == "play_loop" else 2)
+        # Uniform was there; one policy comes from the files of other processes, one from here.
+        assert n_loaded[loop] == (2 if loop == "play_loop" else 1)
         assert n_saved[loop] == 1
+
+
+def test_all_noises_are_warmed_with_and_without_drift(monkeypatch):
+    jobs = []
+    monkeypatch.setattr(compile_ahead, "compiled_arena", jobs.append)
+    compile_ahead.warm_noises()
+    found = Counter((job.noise.kind, job.drift is None) for job in jobs)
+    assert found == Counter((kind, still) for kind in our_noises() for still in (True, False))
 
 
 def test_warm_without_a_place(tmp_path, monkeypatch, capsys):

@@ -39,7 +39,9 @@ WORLDS = {
         SEGMENTS, 0.4, contexts=SHARES, available=[[0.5] * 5, [1.0] * 5, [0.1] * 5]
     ),
 }
-POLICIES = [gb.WAGP(), gb.UCB1(), gb.Elastic(horizon=80), gb.ThompsonSampling()]
+POLICIES = [gb.WAGP(), gb.UCB1(), gb.ThompsonSampling()]
+# A live step of Elastic takes a hundred times as long, so it plays where most comes together.
+WITH_ELASTIC = ("a chance", "with a drift", "contexts and chances")
 
 
 def offers_of(env, horizon, seed, run):
@@ -110,8 +112,9 @@ def play(env, policy, horizon, times, seed, run):
 @pytest.mark.parametrize("kind", WORLDS)
 def test_a_simulation_is_the_game_of_a_live_learner(kind):
     env, times = WORLDS[kind], [1, 20, 55, 80]
-    found = records_of(env, POLICIES, 80, runs=2, seed=9, times=times)
-    for at, policy in enumerate(POLICIES):
+    policies = POLICIES + [gb.Elastic(horizon=80)] * (kind in WITH_ELASTIC)
+    found = records_of(env, policies, 80, runs=2, seed=9, times=times)
+    for at, policy in enumerate(policies):
         for run in range(2):
             pulls, regrets = play(env, policy, 80, times, 9, run)
             np.testing.assert_array_equal(found.pulls[at, run], pulls)
@@ -145,6 +148,27 @@ def test_a_result_has_the_regret_of_every_context():
     assert data["arm"].values[5] == "abroad: 0.4"
     assert (data["gap"].values.reshape(3, 5).min(axis=1) == 0.0).all()
     assert result.spec["environment"]["contexts"] == SHARES
+
+
+def test_one_learner_for_all_contexts_loses_less_than_one_for_each():
+    """Regret of 40 runs, measured: 8.6 ± 1.0 together, 16.8 ± 1.0 in four learners."""
+    shares = {"north": 0.4, "east": 0.3, "south": 0.2, "west": 0.1}
+    model = gb.RewardModel(
+        "context * exp(-theta * arm)",
+        [2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
+        domain=(0.1, 0.6),
+        contexts={"north": 0.9, "east": 0.6, "south": 0.4, "west": 0.3},
+        value="(arm - 1) * mean",
+    )
+
+    def regret(law, horizon, **parts):
+        env = gb.Environment(law, 0.25, noise=gb.BernoulliNoise(), **parts)
+        played = gb.simulate(env, [gb.WAGP()], horizon, 40, seed=1, checkpoints=1)
+        return float(played.dataset["regret"].mean())
+
+    together = regret(model, 2_000, contexts=shares)
+    apart = sum(regret(model.in_context(name), int(2_000 * s)) for name, s in shares.items())
+    assert together < 0.75 * apart
 
 
 class Stubborn(gb.Policy):

@@ -2,14 +2,10 @@
 
 import io
 import logging
-import os
-import pty
-import subprocess
 import sys
 
 import pytest
 
-from globalbandits.compiling import cache
 from globalbandits.simulation.progress import say_compiling
 
 
@@ -53,28 +49,3 @@ def test_the_log_is_told_whoever_reads_standard_error(monkeypatch, caplog):
 def test_no_stream_is_no_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     say_compiling(["WAGP"], True)
-
-
-SCRIPT = """
-import globalbandits as gb
-env = gb.Environment(gb.demand.linear([0.4, 0.6, 0.8]), 0.4)
-gb.simulate(env, [gb.UCB1()], 10, runs=1)
-"""
-
-
-def test_a_real_terminal_is_told_once(tmp_path):
-    ours, theirs = pty.openpty()
-    try:
-        environment = {**os.environ, cache.VARIABLE: str(tmp_path)}
-        for _ in range(2):
-            subprocess.run(
-                [sys.executable, "-c", SCRIPT], stderr=theirs, env=environment, check=True
-            )
-        os.write(theirs, b"end")
-        said = b""
-        while not said.endswith(b"end"):  # a terminal gives what it has, not all there will be
-            said += os.read(ours, 1000)
-        assert said == b"compiling 1 policy, once: UCB1\r\nend"
-    finally:
-        os.close(ours)
-        os.close(theirs)

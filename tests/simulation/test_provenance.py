@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import os
 import platform
 import subprocess
 import sys
@@ -152,8 +153,9 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import globalbandits as gb
 from own_policies import InTurn
+from globalbandits.simulation.provenance import own_code
 model = gb.RewardModel(lambda theta, p: p * (1 - p * theta) ** 2, [0.4, 0.6, 0.8])
-print(gb.simulate(gb.Environment(model, 0.4), [InTurn()], 5, runs=1).spec["own_code"])
+print(own_code(gb.Environment(model, 0.4), {"InTurn": InTurn()}))
 """
 
 
@@ -165,7 +167,11 @@ def test_other_processes_find_the_same_hash(written, tmp_path):
             capture_output=True,
             text=True,
             check=True,
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(filter(None, sys.path))},
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": seed,
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            },
         ).stdout
         for seed in ("1", "2")
     }

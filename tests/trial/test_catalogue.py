@@ -53,6 +53,23 @@ def test_restricted_decisions_are_those_of_dfcrm():
         assert design._cohorts.posterior.wishes(*counts)[0] == int(mtd) - 1
 
 
+def test_pathways_are_those_of_the_viola_trial():
+    """All decisions after one, two and three cohorts, by dtpcrm 0.1.1 (Yap et al. 2017).
+
+    Doses are counted from 1; each line is in the order of the DLTs of its cohorts.
+    """
+    expected = (
+        "421154213211111111116543532132112111432121111111111121111111111111111111111111111111"
+    )
+    guesses = [0.03, 0.07, 0.12, 0.20, 0.30, 0.40, 0.52]
+    design = gb.trial.crm(guesses, 0.2, cohort=3, prior_variance=0.75, start=2)
+    found = ""
+    for cohorts in (1, 2, 3):
+        following = design.pathways(cohorts)["next"]
+        found += "".join(label.removeprefix("dose ") for label in following)
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     ("intercept", "weights", "estimate", "rates"),
     [
@@ -206,9 +223,9 @@ def test_overdose_control_gives_admissible_doses_only(blrm):
         assert risk[wish] < 0.25 if wish >= 0 else np.all(risk >= 0.25)
     learner = blrm.learner()
     learner.update([0, 0, 0], [1.0, 1.0, 1.0])
-    with pytest.raises(gb.PolicyError, match=r"allows no arm now: every mean is above 0\.33 with"):
+    with pytest.raises(gb.PolicyError, match=r"allows no dose now: every mean is above 0\.33 with"):
         learner.select()
-    assert "no arm, every mean" in str(learner.explain())
+    assert "no dose, every mean" in str(learner.explain())
 
 
 def test_elimination_is_the_beta_binomial_rule():
@@ -222,7 +239,7 @@ def test_elimination_is_the_beta_binomial_rule():
     assert gb.trial.crm(SKELETON, 0.25, elimination=0.95).next_dose([(0, 3)]) == NO_DOSE
     learner = gb.trial.crm(SKELETON, 0.25, elimination=0.95).learner()
     learner.update([0, 0, 0], [1.0, 1.0, 1.0])
-    with pytest.raises(gb.PolicyError, match="arm 0, the lowest, is eliminated; stop"):
+    with pytest.raises(gb.PolicyError, match="dose 1, the lowest, is eliminated; stop"):
         learner.select()
     found = design.simulate(STEEP, runs=200)
     assert found.selected[5] == 0.0
@@ -240,10 +257,10 @@ def test_several_stopping_rules_at_once():
         learner.update([0, 0, 0], [0.0, 0.0, 1.0])
     # The next dose is the lowest, which has nine patients.
     assert learner.explain().choice == 0
-    assert learner.should_stop(design.stop) == "at recommended arm"
+    assert learner.should_stop(design.stop) == "at recommended"
     assert design.next_dose([(0, 1)] * 3) == NO_DOSE
     other = gb.StopWhen(at_any=9)
-    assert learner.should_stop(other) == "at one arm"
+    assert learner.should_stop(other) == "at any"
     assert learner.should_stop(gb.StopWhen(at_any=10)) is None
     summary = design.summary({"steep": STEEP}, runs=200)
     ends = [column for column in summary.columns if column.startswith("ended: ")]
@@ -431,6 +448,7 @@ def test_designs_of_one_seed_treat_the_same_patients():
             r"patients\[0\] dose must be at most 5, got 9",
         ),
         (lambda: gb.Limited(gb.UCB1(), elimination=2.0), "elimination must .* got 2.0"),
+        (lambda: gb.Limited(gb.UCB1(), least_weight=1.5), r"least_weight must lie in \[0, 1\]"),
         (
             lambda: gb.Learner(gb.Limited(gb.UCB1(), elimination=0.9), gb.dose.power(SKELETON)),
             "elimination must be given for a model with a target",
@@ -440,3 +458,10 @@ def test_designs_of_one_seed_treat_the_same_patients():
 def test_what_cannot_be_is_refused(make, message):
     with pytest.raises(gb.GlobalBanditsError, match=message):
         make()
+
+
+def test_the_estimate_of_a_design_begins_with_the_first_outcome():
+    learner = gb.Learner(gb.DoseEscalation(), gb.dose.power(SKELETON, target=0.25))
+    assert learner.estimate is None
+    learner.update(0, 0.0)
+    assert learner.estimate is not None

@@ -17,7 +17,7 @@ _MASK_32_BITS = 2**32 - 1
 
 
 class Stream(IntEnum):
-    """The purpose of a stream."""
+    """The purpose of a stream. Its number never changes, because it is a part of the key."""
 
     REWARD = 0
     POLICY = 1
@@ -29,7 +29,6 @@ class Stream(IntEnum):
     POPULATION = 7
     WORLD = 8
     PROBABILITIES = 9
-    MARKET = 10
     DELAY = 11
     OFFER = 12
 

@@ -20,10 +20,7 @@ from globalbandits._validation import as_integer, require
 from globalbandits.adapters.live_world import LiveWorld
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import ScenarioError
-from globalbandits.model.catalogue import (
-    demand,
-    dose,
-)
+from globalbandits.model.catalogue import demand, dose
 
 with needs_extra("gym"):
     import gymnasium

@@ -113,7 +113,7 @@ def _advice(
     refuted = against.refuted(1.0 - confidence)
     best: int | None
     if refuted:
-        worth, best, answer = _observed_advice(evidence)
+        worth, best, answer = _observed_advice(evidence, confidence)
     else:
         best = int(worth.argmax())
         taken = escape_controls(str(model.arms[best]))
@@ -140,7 +140,9 @@ def _advice(
     return facts, statements
 
 
-def _observed_advice(evidence: "Evidence") -> "tuple[FloatArray, int | None, str]":
+def _observed_advice(
+    evidence: "Evidence", confidence: float
+) -> "tuple[FloatArray, int | None, str]":
     """Return the arms' observed worth, the best of them, and the advice after a refutation."""
     import numpy as np
 
@@ -153,7 +155,11 @@ def _observed_advice(evidence: "Evidence") -> "tuple[FloatArray, int | None, str
     if len(untried) == len(names):
         return found, None, answer
     best = int(np.nanargmax(found))
-    answer += f" By the rewards alone, take {names[best]}: worth {found[best]:.4g} a decision."
+    low, high = evidence.observed_bounds(confidence)[best]
+    answer += (
+        f" By the rewards alone, take {names[best]}: worth {found[best]:.4g} a decision, between "
+        f"{low:.4g} and {high:.4g}."
+    )
     if untried:
         answer += f" Not tried: {', '.join(untried)}."
     return found, best, answer
@@ -187,7 +193,8 @@ def _read_export(path: Path, bandit: str | None) -> _Export:
             known = ", ".join(sorted(row.name for row in rows))
             raise EvidenceError(f"bandit must {rule}, {known}, got {bandit!r}")
         row = chosen[0]
-        if kept_snapshot(store, row) is not None:
+        pruned = kept_snapshot(store, row)
+        if pruned is not None and pruned.version > 0:
             raise EvidenceError(f"log must have all events, got a pruned bandit {row.name!r}")
         learned: dict[str, tuple[int, float, int]] = {}
         for event in store.events(row.id):

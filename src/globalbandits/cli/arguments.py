@@ -97,28 +97,13 @@ def parse_value(text: str) -> Number | str:
     return text
 
 
-def model_names() -> list[str]:
-    """Return all names that `named_model` accepts. A name in two catalogues has its full form.
-
-    >>> "linear-power" in model_names(), "dose.linear" in model_names()
-    (True, True)
-    """
-    from globalbandits.model.catalogue.names import short_names
-
-    return [ILLUSTRATION, *short_names()]
-
-
 def named_model(name: str, arms: Sequence[Any] | None, parameters: dict[str, object]) -> "AnyModel":
     """Return the model of this name in the catalogues, with these arms.
 
     >>> named_model("linear-power", [0.4, 0.6, 0.8], {"power": 2}).best_arms(0.5)
     (1,)
     """
-    from globalbandits.model.catalogue.names import (
-        build_family,
-        full_name,
-        three_arms,
-    )
+    from globalbandits.model.catalogue.names import build_family, full_name, three_arms
 
     if name == ILLUSTRATION:
         if arms is not None or parameters:

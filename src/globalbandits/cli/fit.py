@@ -117,7 +117,7 @@ def fit(
     from globalbandits._validation import require
     from globalbandits.fitting import fit as fit_history
     from globalbandits.fitting.report import check_page_path
-    from globalbandits.model.files import check_model_path
+    from globalbandits.model.description import check_model_path
     from globalbandits.plots import check_figure_path
 
     # Paths that cannot be written raise an error before the work starts.

@@ -50,11 +50,7 @@ def simulate(
     from globalbandits.errors import SweepError
     from globalbandits.lab.report.sweep_tables import print_sweep
     from globalbandits.simulation.sweeps import SweepResult, sweep
-    from globalbandits.simulation.sweeps.sweep import (
-        JsonLines,
-        Listener,
-        progress_listener,
-    )
+    from globalbandits.simulation.sweeps.sweep import JsonLines, Listener, progress_listener
 
     shown = not (quiet or json)
     with progress_listener() if shown else nullcontext(JsonLines() if json else Listener()) as told:

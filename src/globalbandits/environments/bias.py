@@ -11,10 +11,7 @@ import numpy as np
 from globalbandits._registry import register
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_floats, require
-from globalbandits.environments.part import (
-    Part,
-    as_size,
-)
+from globalbandits.environments.part import Part, as_size
 from globalbandits.errors import ScenarioError
 
 

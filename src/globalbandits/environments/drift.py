@@ -16,11 +16,7 @@ import numpy as np
 from globalbandits._registry import register
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_floats, as_fraction, as_integer, as_list, require
-from globalbandits.environments.part import (
-    Part,
-    as_duration,
-    as_size,
-)
+from globalbandits.environments.part import Part, as_duration, as_size
 from globalbandits.errors import ScenarioError
 
 BOUNDARIES = ("reflect", "clip")

@@ -16,13 +16,7 @@ from globalbandits.environments.noise import BernoulliNoise, BetaNoise, Noise
 from globalbandits.environments.offers import OfferLaw, as_offer_law, describe_offers
 from globalbandits.environments.population import Population
 from globalbandits.environments.sale import SaleNoise
-from globalbandits.environments.truth import (
-    Truth,
-    as_vector,
-    check_function,
-    describe,
-    fixed_means,
-)
+from globalbandits.environments.truth import Truth, as_vector, check_function, describe, fixed_means
 from globalbandits.errors import ScenarioError
 from globalbandits.model import ContextModel, RegionalModel, RewardModel, VectorModel
 

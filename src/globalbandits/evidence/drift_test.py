@@ -16,16 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.evidence.e_processes import (
-    PooledSets,
-    UnitMeans,
-    log_sum,
-)
-from globalbandits.evidence.search import (
-    bernoulli_fit,
-    find_infimum,
-    likely_edges,
-)
+from globalbandits.evidence.e_processes import PooledSets, UnitMeans, log_sum
+from globalbandits.evidence.search import bernoulli_fit, find_infimum, likely_edges
 
 if TYPE_CHECKING:
     from globalbandits.model import RewardModel

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from globalbandits import statistics as counting
-from globalbandits._plain_data import (
-    check_keys,
-    decode_array,
-    decode_tuple,
-    encode_tuple,
-)
+from globalbandits._plain_data import check_keys, decode_array, decode_tuple, encode_tuple
 from globalbandits._rewards import as_arm, as_batch, as_unit, given_arm
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, require, show

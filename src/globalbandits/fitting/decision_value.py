@@ -10,8 +10,8 @@ from globalbandits._validation import as_float, require
 from globalbandits.errors import FitError
 from globalbandits.fitting.panel.rows import is_number
 from globalbandits.model.analysis.functions import as_value
-from globalbandits.model.catalogue.objectives import Profit
 from globalbandits.model.formulas import Expression
+from globalbandits.model.objectives import Profit
 
 Value = Callable[..., Any] | str
 Offset = float | Mapping[Any, float] | Callable[[Any], float]

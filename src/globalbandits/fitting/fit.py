@@ -36,13 +36,7 @@ from globalbandits.fitting.assessment.strata import column_list, fit_strata
 from globalbandits.fitting.assessment.time_change import check_time_change
 from globalbandits.fitting.assessment.value_of_information import arm_facts, value_of_information
 from globalbandits.fitting.assessment.verdict import VerdictFacts, decide
-from globalbandits.fitting.context_fit import (
-    CELL,
-    CellValue,
-    ContextFit,
-    cell_name,
-    read_cells,
-)
+from globalbandits.fitting.context_fit import CELL, CellValue, ContextFit, cell_name, read_cells
 from globalbandits.fitting.decision_value import Offset, Value, Worth
 from globalbandits.fitting.estimation.curve_model import linear_scale, own_value, quantile_scale
 from globalbandits.fitting.estimation.factor_model import (
@@ -51,11 +45,7 @@ from globalbandits.fitting.estimation.factor_model import (
     fit_shared,
     read_curves,
 )
-from globalbandits.fitting.estimation.offered_arms import (
-    arm_scale,
-    check_offered_arms,
-    offer_arms,
-)
+from globalbandits.fitting.estimation.offered_arms import arm_scale, check_offered_arms, offer_arms
 from globalbandits.fitting.fit_result import Fit
 from globalbandits.fitting.panel import Panel
 from globalbandits.fitting.panel.history_files import panels_from_file, read_rows

@@ -1,10 +1,7 @@
 """Reward models: known mean rewards of arms as functions of unknown numbers."""
 
 from globalbandits.model.analysis.holder import Holder
-from globalbandits.model.catalogue import (
-    demand,
-    dose,
-)
+from globalbandits.model.catalogue import demand, dose
 from globalbandits.model.context_model import ContextModel
 from globalbandits.model.files import load_model
 from globalbandits.model.formulas import Expression

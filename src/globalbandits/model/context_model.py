@@ -18,6 +18,7 @@ from globalbandits._types import FloatArray
 from globalbandits._validation import as_integer, require, show
 from globalbandits.errors import ModelError
 from globalbandits.model.analysis.functions import as_function
+from globalbandits.model.description import save_description
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import as_arms
 from globalbandits.plots.labels import counted
@@ -282,9 +283,7 @@ class ContextModel:
 
     def save(self, path: Any) -> None:
         """Write the description to a JSON file, which `load_model` reads."""
-        from globalbandits.model.files import save
-
-        save(self, path)
+        save_description(self.to_dict(), path)
 
     # Models are immutable.
 

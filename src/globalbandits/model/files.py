@@ -1,6 +1,6 @@
-"""Model files: a model as plain data, read from JSON or TOML and written to JSON.
+"""Models from descriptions: plain data, such as the content of a JSON or TOML file.
 
-The plain data are called a description. docs/howto/formulas-and-files.md lists its keys.
+docs/howto/formulas-and-files.md lists the keys.
 """
 
 import json
@@ -10,34 +10,19 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from globalbandits._files import replacing
 from globalbandits._validation import as_float, as_fraction, as_list, require, require_known, show
 from globalbandits.errors import ModelError
-from globalbandits.model.analysis.functions import PerArm
 from globalbandits.model.analysis.holder import Holder
-from globalbandits.model.catalogue.names import (
-    families,
-    full_name,
-    parameters_of,
-)
-from globalbandits.model.catalogue.objectives import (
-    Benefit,
-    Profit,
-)
+from globalbandits.model.catalogue.names import families, full_name, parameters_of
+from globalbandits.model.description import MAX_TABLE_CELLS, MOST_ARMS, VERSION, ModelBuilder
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import expand_grid
+from globalbandits.model.objectives import Benefit, Profit
 from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.vector.prior import NormalPrior
 from globalbandits.model.vector_model import AnyModel, VectorModel, as_box
 
-# The version of the description format.
-VERSION = 1
-
-# Limits on what an untrusted file may ask for.
-MOST_ARMS = 1_000
-MAX_TABLE_CELLS = 100_000
+# Limits on what an untrusted file may ask for, besides those of descriptions.
 # Numbers, names, signs and functions of all arms' formulas together.
 MAX_FORMULA_STEPS = 20_000
 # Bytes of a file.
@@ -52,11 +37,8 @@ _VALUE_KEYS = ("value", "cost", "target", "penalty")
 _OPTION_KEYS = ("reward_range", *_VALUE_KEYS, "monotone")
 _HOLDER_KEYS = ("lower_constant", "lower_exponent", "upper_constant", "upper_exponent")
 
-# Largest bend of a value that counts as a straight line, relative to the size of the value.
-_MAX_RELATIVE_BEND = 1e-12
 
-
-# Reading: a file's content is checked key by key and never executed.
+# A file's content is checked key by key and never executed.
 
 
 def load_model(path: str | PathLike[str]) -> AnyModel:
@@ -394,156 +376,4 @@ def _options(content: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-# Writing: only models that a file can describe completely are written.
-
-
-def describe(model: "RewardModel") -> dict[str, Any]:
-    """Return the description of a model; see `RewardModel.to_dict`."""
-    _check_arms(model)
-    mean, value, inverse, holder = model._sources
-    head: dict[str, Any] = {"version": VERSION}
-    if model._family is not None:
-        return head | model._family
-    if inverse is not None:
-        raise ModelError(
-            "inverse must be left out of a model that is described: it is a Python function"
-        )
-    described = head | _mean(model, mean) | {"arms": list(model.arms)}
-    described["domain"] = list(model.domain)
-    described["reward_range"] = list(model.reward_range)
-    described |= _value(value)
-    if not model.monotone:
-        described["monotone"] = False
-    if holder is not None:
-        described["holder"] = {key: array.tolist() for key, array in vars(holder).items()}
-    return described
-
-
-def describe_vector(model: VectorModel) -> dict[str, Any]:
-    """Return the description of a vector model; see `VectorModel.to_dict`."""
-    _check_arms(model)
-    mean, value = model._sources
-    head: dict[str, Any] = {"version": VERSION}
-    prior = {} if model.prior is None else {"prior": model.prior.to_dict()}
-    if model._family is not None:
-        return head | model._family | prior
-    if not isinstance(mean, Expression):
-        raise ModelError(
-            "mean must be a formula or of a catalogue to be described, got a Python function: "
-            "write it as a text"
-        )
-    return {
-        **head,
-        "mean": mean.text,
-        "arms": list(model.arms),
-        # Programs that write JSON may sort the keys of the domain.
-        "parameters": list(model.parameters),
-        "domain": {name: list(ends) for name, ends in model.domain.items()},
-        "reward_range": list(model.reward_range),
-        **_value(value),
-        **prior,
-    }
-
-
-def save(model: Any, path: str | PathLike[str]) -> None:
-    """Write the description to a JSON file. The file is replaced atomically."""
-    check_model_path(path)
-    text = json.dumps(model.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-    with replacing(path) as temporary:
-        temporary.write_text(f"{text}\n", encoding="utf-8")
-
-
-def check_model_path(path: str | PathLike[str]) -> Path:
-    """Return the path of a model file to write; an error unless it ends in .json.
-
-    >>> check_model_path("model.pickle")
-    Traceback (most recent call last):
-        ...
-    globalbandits.errors.ModelError: model path must end in .json, got 'model.pickle'
-    """
-    is_json = Path(path).suffix.lower() == ".json"
-    require(is_json, "model path", "end in .json", fspath(path), ModelError)
-    return Path(path)
-
-
-def _check_arms(model: AnyModel) -> None:
-    require(
-        model.n_arms <= MOST_ARMS,
-        "arms",
-        f"be at most {MOST_ARMS:,} to be described",
-        model.n_arms,
-        ModelError,
-    )
-    for arm in model.arms:
-        plain = type(arm) in (int, float, str)
-        require(plain, "arms", "be numbers or texts to be described", arm, ModelError)
-
-
-def _mean(model: "RewardModel", mean: PerArm) -> dict[str, Any]:
-    if isinstance(mean.joint, Expression):
-        return {"mean": mean.joint.text}
-    if mean.joint is None and all(isinstance(each, Expression) for each in mean.functions):
-        return {"means": [each.text for each in mean.functions]}  # type: ignore[attr-defined]
-    if mean.table is not None:
-        knots, means = mean.table.knots, mean.table.means
-        require(
-            means.size <= MAX_TABLE_CELLS,
-            "table",
-            f"have at most {MAX_TABLE_CELLS:,} means to be described",
-            means.size,
-            ModelError,
-        )
-        return {"table": {"theta": knots.tolist(), "means": means.tolist()}}
-    raise ModelError(
-        "mean must be a formula, a table or of a catalogue to be described, got a Python function: "
-        "write it as a text, or describe model.to_table()"
-    )
-
-
-def _value(value: PerArm | None) -> dict[str, Any]:
-    if value is None:
-        return {}
-    match value.joint:
-        case Expression(text=text):
-            return {"value": text}
-        case Profit(cost=cost):
-            return {"cost": cost}
-        case Benefit(target=target, penalty=penalty):
-            return ({} if target is None else {"target": target}) | {"penalty": penalty}
-    if value.joint is None and all(isinstance(each, Expression) for each in value.functions):
-        return {"value": [each.text for each in value.functions]}  # type: ignore[attr-defined]
-    raise ModelError(
-        "value must be a formula to be described, got a Python function: write it as a text "
-        'such as "(arm - 3.1) * mean"'
-    )
-
-
-def value_as_data(model: "RewardModel") -> dict[str, Any]:
-    """Return the argument ``value`` or ``values`` of this model in a form that can be saved."""
-    value = model._sources[1]
-    if value is None:
-        return {}
-    if value.joint is not None and isinstance(value.joint, (Expression, Profit, Benefit)):
-        return {"value": value.joint}
-    if value.joint is None and all(isinstance(each, Expression) for each in value.functions):
-        return {"values": value.functions}
-    return {"values": [_line(model, arm) for arm in range(model.n_arms)]}
-
-
-def _line(model: "RewardModel", arm: int) -> str:
-    """Return the formula of an arm's value, which must be a straight line in the mean."""
-    low, high = model.reward_range
-    means = np.linspace(low, high, 33)
-    worth = np.asarray(model.worth_of(arm, means))
-    slope = float((worth[-1] - worth[0]) / (high - low))
-    offset = float(worth[0] - slope * low)
-    bend = float(np.abs(slope * means + offset - worth).max())
-    straight = bend <= _MAX_RELATIVE_BEND * max(
-        float(np.abs(worth).max()), abs(slope) * max(abs(low), abs(high))
-    )
-    if not straight:
-        raise ModelError(
-            f"value of arm {model.arms[arm]!r} must be a formula or a straight line in the mean "
-            f"to be described, bends by {bend:.3g}: write it as a text"
-        )
-    return f"{slope!r} * mean + {offset!r}" if offset else f"{slope!r} * mean"
+ModelBuilder.build = build_model

@@ -36,29 +36,25 @@ from globalbandits.model.analysis.functions import (
     as_worth,
     verify_inverse,
 )
-from globalbandits.model.analysis.holder import (
-    Holder,
-    estimate_holder,
-    verify_holder,
-)
+from globalbandits.model.analysis.holder import Holder, estimate_holder, verify_holder
 from globalbandits.model.analysis.model_analysis import analyse
 from globalbandits.model.analysis.turning_points import turning_points
 from globalbandits.model.analysis.values import Worth, largest_slope, unit_value
 from globalbandits.model.context_model import ContextModel, build_context_model
-from globalbandits.model.formulas import Expression
-from globalbandits.model.inputs import (
-    as_arms,
-    as_numbers,
-    as_span,
-    as_thetas,
+from globalbandits.model.description import (
+    VERSION,
+    ModelBuilder,
+    check_arms,
+    describe_mean,
+    describe_value,
+    save_description,
 )
+from globalbandits.model.formulas import Expression
+from globalbandits.model.inputs import as_arms, as_numbers, as_span, as_thetas
+from globalbandits.model.objectives import Benefit, Profit
 from globalbandits.model.tables import Curves, Tables
 from globalbandits.plots.labels import counted, drawn_label, printed_label
-from globalbandits.plots.model_curves import (
-    Band,
-    Mark,
-    model_figure,
-)
+from globalbandits.plots.model_curves import Band, Mark, model_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,6 +72,9 @@ _PROBE_FRACTIONS = (0.2360679774997897, 0.8541019662496847)
 
 # A parameter this close to an edge of a region, as a share of the domain, lies on the edge.
 _EDGE_TOLERANCE = 1e-12
+
+# Largest bend of a value that counts as a straight line, relative to the size of the value.
+_MAX_RELATIVE_BEND = 1e-12
 
 # Arms and regions that a notebook shows.
 _MAX_HTML_ROWS = 20
@@ -324,9 +323,7 @@ class RewardModel:
             >>> gb.RewardModel.from_dict({"family": "demand.linear", "arms": [0.4, 0.6]}).arms
             (0.4, 0.6)
         """
-        from globalbandits.model.files import build_model
-
-        model: Any = build_model(description)
+        model: Any = ModelBuilder.build(description)
         # With contexts the description gives a `ContextModel`, as the constructor does.
         if not isinstance(getattr(model, "cells", model), RewardModel):
             raise ModelError(
@@ -867,9 +864,27 @@ class RewardModel:
             {'version': 1, 'mean': 'arm * theta', 'arms': [0.5, 1.0], 'domain': [0.0, 1.0],
              'reward_range': [0.0, 1.0]}
         """
-        from globalbandits.model.files import describe
-
-        return describe(self)
+        check_arms(self._arms)
+        mean, value, inverse, holder = self._sources
+        if self._family is not None:
+            return {"version": VERSION} | self._family
+        if inverse is not None:
+            raise ModelError(
+                "inverse must be left out of a model that is described: it is a Python function"
+            )
+        described: dict[str, Any] = {
+            "version": VERSION,
+            **describe_mean(mean),
+            "arms": list(self._arms),
+            "domain": list(self.domain),
+            "reward_range": list(self.reward_range),
+            **describe_value(value),
+        }
+        if not self.monotone:
+            described["monotone"] = False
+        if holder is not None:
+            described["holder"] = {key: array.tolist() for key, array in vars(holder).items()}
+        return described
 
     def to_table(self, knots: int | ArrayLike = 201) -> "RewardModel":
         """Return a model with tabulated means, which can be saved.
@@ -888,8 +903,6 @@ class RewardModel:
             >>> bool(abs(table.means(0.333) - model.means(0.333)).max() < 1e-6)
             True
         """
-        from globalbandits.model.files import value_as_data
-
         if np.ndim(knots) == 0:
             number = as_integer("knots", knots, 2, ModelError, maximum=MAX_KNOTS)
             places: FloatArray = np.linspace(*self._domain, number)
@@ -901,14 +914,41 @@ class RewardModel:
             self._arms,
             reward_range=self._reward_range,
             monotone=self.monotone,
-            **value_as_data(self),
+            **self._value_as_data(),
         )
+
+    def _value_as_data(self) -> dict[str, Any]:
+        """Return the argument ``value`` or ``values`` of this model in a form that can be saved."""
+        value = self._sources[1]
+        if value is None:
+            return {}
+        if value.joint is not None and isinstance(value.joint, (Expression, Profit, Benefit)):
+            return {"value": value.joint}
+        if value.joint is None and all(isinstance(each, Expression) for each in value.functions):
+            return {"values": value.functions}
+        return {"values": [self._value_as_line(arm) for arm in range(self.n_arms)]}
+
+    def _value_as_line(self, arm: int) -> str:
+        """Return the formula of an arm's value, which must be a straight line in the mean."""
+        low, high = self.reward_range
+        means = np.linspace(low, high, 33)
+        worth = np.asarray(self.worth_of(arm, means))
+        slope = float((worth[-1] - worth[0]) / (high - low))
+        offset = float(worth[0] - slope * low)
+        bend = float(np.abs(slope * means + offset - worth).max())
+        straight = bend <= _MAX_RELATIVE_BEND * max(
+            float(np.abs(worth).max()), abs(slope) * max(abs(low), abs(high))
+        )
+        if not straight:
+            raise ModelError(
+                f"value of arm {self._arms[arm]!r} must be a formula or a straight line in the "
+                f"mean to be described, bends by {bend:.3g}: write it as a text"
+            )
+        return f"{slope!r} * mean + {offset!r}" if offset else f"{slope!r} * mean"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a JSON file; `globalbandits.load_model` reads it."""
-        from globalbandits.model.files import save
-
-        save(self, path)
+        save_description(self.to_dict(), path)
 
     # Copies and pickles.
 

@@ -20,6 +20,13 @@ from globalbandits.errors import ModelError
 from globalbandits.model.analysis.functions import PerArm, as_function, as_value
 from globalbandits.model.analysis.values import analyse_values, plain_values
 from globalbandits.model.context_model import ContextModel, build_context_model
+from globalbandits.model.description import (
+    VERSION,
+    ModelBuilder,
+    check_arms,
+    describe_value,
+    save_description,
+)
 from globalbandits.model.formulas import Expression
 from globalbandits.model.formulas.evaluation import FUNCTIONS
 from globalbandits.model.inputs import as_arms, as_numbers, as_span
@@ -187,13 +194,11 @@ class VectorModel:
             >>> model.domain
             {'level': (-1.0, 4.0), 'slope': (0.25, 3.0)}
         """
-        from globalbandits.model.files import build_model
-
-        model = build_model(description)
+        model: VectorModel = ModelBuilder.build(description)
         rule = "have a domain of named parameters; RewardModel.from_dict reads one parameter"
         several = isinstance(getattr(model, "cells", model), cls)
         require(several, "model", rule, model, ModelError)
-        return model  # type: ignore[return-value]
+        return model
 
     def _probe(self) -> dict[str, FloatArray]:
         """Return the functions' values at two points, for `_check_unchanged`."""
@@ -310,7 +315,7 @@ class VectorModel:
         """Warnings about inputs that are allowed but may be mistakes, such as a constant value.
 
         They name an arm that is best everywhere, and parameters that can hardly be learned. A
-        model of three parameters says that no policy with curves takes it.
+        model of three parameters says which policies with curves take it.
         """
         found = list(self._remarks)
         shares = self.regions().shares
@@ -319,8 +324,9 @@ class VectorModel:
             found.append(f"arm {best} is best everywhere in the box: there is nothing to learn")
         if self.n_parameters == MOST_PARAMETERS:
             found.append(
-                "three numbers of one curve are hardly ever learned, and only policies without "
-                "curves take them: fix one with model.fixed(...), then take Elastic or IDS"
+                "three numbers of one curve are hardly ever learned: fix one with "
+                "model.fixed(...), then take Elastic or IDS; of policies with curves only IDS, "
+                "GridThompson and GridGreedy take all three"
             )
         plays = self.identification().by_parameter
         for name, number in zip(self._names, plays.tolist(), strict=True):
@@ -768,15 +774,31 @@ class VectorModel:
             {'version': 1, 'mean': 'a + b*arm', 'arms': [0.5, 1.0], 'parameters': ['a', 'b'],
              'domain': {'a': [0.0, 0.1], 'b': [0.2, 0.8]}, 'reward_range': [0.0, 1.0]}
         """
-        from globalbandits.model.files import describe_vector
-
-        return describe_vector(self)
+        check_arms(self._arms)
+        mean, value = self._sources
+        prior = {} if self.prior is None else {"prior": self.prior.to_dict()}
+        if self._family is not None:
+            return {"version": VERSION} | self._family | prior
+        if not isinstance(mean, Expression):
+            raise ModelError(
+                "mean must be a formula or of a catalogue to be described, got a Python function: "
+                "write it as a text"
+            )
+        return {
+            "version": VERSION,
+            "mean": mean.text,
+            "arms": list(self._arms),
+            # Programs that write JSON may sort the keys of the domain.
+            "parameters": list(self.parameters),
+            "domain": {name: list(ends) for name, ends in self.domain.items()},
+            "reward_range": list(self.reward_range),
+            **describe_value(value),
+            **prior,
+        }
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a JSON file; `globalbandits.load_model` reads it."""
-        from globalbandits.model.files import save
-
-        save(self, path)
+        save_description(self.to_dict(), path)
 
     # Copies and pickles.
 

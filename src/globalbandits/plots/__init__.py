@@ -17,15 +17,8 @@ from globalbandits.plots.groups import (
 )
 from globalbandits.plots.heat import heat_figure
 from globalbandits.plots.lines import Line, band_figure
-from globalbandits.plots.model_curves import (
-    Band,
-    Mark,
-    model_figure,
-)
-from globalbandits.plots.style import (
-    check_figure_path,
-    save_figure,
-)
+from globalbandits.plots.model_curves import Band, Mark, model_figure
+from globalbandits.plots.style import check_figure_path, save_figure
 
 __all__ = [
     "Band",

@@ -6,22 +6,8 @@ Every registered policy of the rooms is an attribute of this package, such as ``
 from typing import TYPE_CHECKING
 
 from globalbandits._registry import load_package
-from globalbandits.policies.base import (
-    Policy,
-    Rules,
-    Setup,
-    State,
-    register,
-    registered,
-    stateless,
-)
-from globalbandits.policies.learner import (
-    ArmReport,
-    Explanation,
-    Learner,
-    Probabilities,
-    StopWhen,
-)
+from globalbandits.policies.base import Policy, Rules, Setup, State, register, registered, stateless
+from globalbandits.policies.learner import ArmReport, Explanation, Learner, Probabilities, StopWhen
 
 __all__ = [
     "ArmReport",

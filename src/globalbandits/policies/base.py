@@ -236,8 +236,8 @@ def require_one_number(model: "AnyModel", policy: str) -> None:
         instead = "take Elastic or IDS, or model.fixed(...)"
         if model.n_parameters > 2:
             instead = (
-                "take IndependentGittins, which uses no curves, or fix all but one or two with "
-                "model.fixed(...)"
+                "take IDS, or IndependentGittins, which uses no curves, or fix all but one or two "
+                "with model.fixed(...)"
             )
         raise PolicyError(
             f"model must have one unknown number for {policy}, got a VectorModel of "

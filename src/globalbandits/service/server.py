@@ -283,6 +283,7 @@ def run(store: Store, options: ServiceOptions, listening: socket.socket) -> None
     service = Service(store, options)
     if options.compiled is not False:
         service.log.warm()
+        service.log.compile_new()
     make_server(service).run(sockets=[listening])
 
 

@@ -13,10 +13,7 @@ from globalbandits.model import RewardModel
 from globalbandits.policies import Learner, Uniform
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.play.arena import compiled_arena
-from globalbandits.simulation.play.job import (
-    Job,
-    make_job,
-)
+from globalbandits.simulation.play.job import Job, make_job
 from globalbandits.simulation.progress import say_compiling
 from globalbandits.simulation.workers import available_cores
 

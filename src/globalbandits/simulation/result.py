@@ -22,10 +22,7 @@ from globalbandits._validation import as_float, as_fraction, as_list, require, r
 from globalbandits.environments import Environment
 from globalbandits.environments.environment import worth_of_means
 from globalbandits.errors import ResultError, SimulationError
-from globalbandits.evidence.inference import (
-    Findings,
-    infer_many,
-)
+from globalbandits.evidence.inference import Findings, infer_many
 from globalbandits.plots import Line, band_figure, share_figure
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.labels import drawn_label

@@ -15,11 +15,7 @@ from globalbandits.simulation.play.arena import compiled_arena
 from globalbandits.simulation.progress import progress_bar
 from globalbandits.simulation.result import SimulationResult
 from globalbandits.simulation.simulation_request import make_request
-from globalbandits.simulation.workers import (
-    check_executor,
-    open_workers,
-    play_request,
-)
+from globalbandits.simulation.workers import check_executor, open_workers, play_request
 
 
 def simulate(

@@ -12,11 +12,7 @@ from globalbandits.errors import SimulationError
 from globalbandits.policies import StopWhen
 from globalbandits.policies.base import Policy, describe
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
-from globalbandits.simulation.play.job import (
-    Job,
-    Records,
-    make_job,
-)
+from globalbandits.simulation.play.job import Job, Records, make_job
 from globalbandits.simulation.result import SimulationResult, make_result
 
 

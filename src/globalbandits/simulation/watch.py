@@ -24,10 +24,7 @@ from globalbandits.model import RewardModel
 from globalbandits.plots.labels import printed_label
 from globalbandits.policies.base import Policy
 from globalbandits.simulation.play.arena import Arena
-from globalbandits.simulation.play.job import (
-    Records,
-    empty_records,
-)
+from globalbandits.simulation.play.job import Records, empty_records
 from globalbandits.simulation.simulation_request import make_request
 
 MAX_ROUNDS = 500

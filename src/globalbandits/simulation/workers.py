@@ -38,16 +38,8 @@ from globalbandits._types import BoolArray
 from globalbandits._validation import did_you_mean, show
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import SimulationError
-from globalbandits.simulation.play.arena import (
-    Arena,
-    compiled_arena,
-)
-from globalbandits.simulation.play.job import (
-    Job,
-    Records,
-    empty_records,
-    store_runs,
-)
+from globalbandits.simulation.play.arena import Arena, compiled_arena
+from globalbandits.simulation.play.job import Job, Records, empty_records, store_runs
 from globalbandits.simulation.simulation_request import Request
 
 

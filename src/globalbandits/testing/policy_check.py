@@ -22,11 +22,7 @@ from globalbandits.policies.base import Policy, registered
 from globalbandits.policies.learner import Learner
 from globalbandits.simulation.checkpoints import checkpoint_times
 from globalbandits.simulation.play.arena import Arena
-from globalbandits.simulation.play.job import (
-    Records,
-    empty_records,
-    make_job,
-)
+from globalbandits.simulation.play.job import Records, empty_records, make_job
 from globalbandits.simulation.simulate import simulate
 from globalbandits.statistics import Statistics
 from globalbandits.testing import subject as ways

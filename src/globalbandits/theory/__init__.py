@@ -10,14 +10,8 @@ from globalbandits.theory.buw_bounds import (
     buw_switch_time,
     buw_worst_case_regret,
 )
-from globalbandits.theory.drift_bounds import (
-    average_regret_under_drift,
-    regret_under_drift,
-)
-from globalbandits.theory.holder_constants import (
-    Constants,
-    constants,
-)
+from globalbandits.theory.drift_bounds import average_regret_under_drift, regret_under_drift
+from globalbandits.theory.holder_constants import Constants, constants
 from globalbandits.theory.lower_bound import LowerBoundInstance, lower_bound_instance
 from globalbandits.theory.wagp_bounds import (
     Regimes,

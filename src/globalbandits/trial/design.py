@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits._validation import (
-    as_floats,
-    as_fraction,
-    as_integer,
-    as_positive,
-    require,
-)
+from globalbandits._validation import as_floats, as_fraction, as_integer, as_positive, require
 from globalbandits.environments import BernoulliNoise, Environment
 from globalbandits.errors import ModelError, PolicyError
 from globalbandits.evidence.stop_rules import (
@@ -30,7 +24,7 @@ from globalbandits.evidence.stop_rules import (
 )
 from globalbandits.model import AnyModel, RewardModel
 from globalbandits.model.catalogue.dose import order_remarks
-from globalbandits.model.catalogue.objectives import Benefit
+from globalbandits.model.objectives import Benefit
 from globalbandits.policies import Learner, Policy, StopWhen
 from globalbandits.policies.base import Rules
 from globalbandits.policies.structured.cohort_design import (

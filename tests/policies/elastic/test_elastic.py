@@ -71,7 +71,7 @@ def play_both(settings, name, n_steps, lone=None):
     rng = np.random.default_rng(2)
     worst = []
     for step in range(n_steps):
-        arm = elastic.select(setup, stats, state, rng)
+        arm = elastic.select_largest(setup, stats, state, rng)
         best = np.max(naive.index)
         assert naive.index[arm] >= best - TOLERANCE, f"step {step}"
         worst.append(np.max(np.abs(naive.index - state.indices)))

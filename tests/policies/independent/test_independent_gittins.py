@@ -83,7 +83,7 @@ def test_independent_gittins_plays_its_formula():
             for x, v, most in zip(rewards, state.noise.expected, state.noise.bounds, strict=True)
         ]
         assert state.indices == pytest.approx(np.array(expected), rel=1e-9)
-        arm = independent_gittins.select(setup, stats, state, rng)
+        arm = policy.rules.select(setup, stats, state, rng)
         reward = beta_reward(means[arm], rng.random())
         rewards[arm].append(reward)
         count(stats, arm, reward)

@@ -8,6 +8,7 @@ import pytest
 import globalbandits as gb
 from tests.model.test_context_model import FORMULA as MODEL
 from tests.model.test_context_model import PRICES
+from tests.soak import length
 
 POLICIES = [gb.WAGP(), gb.Elastic(), gb.GridThompson(cells=200), gb.UCB1()]
 
@@ -208,7 +209,8 @@ def test_a_new_best_price_costs_little(policy):
     before = gb.demand.linear_power(prices[:best] + prices[best + 1 :])
     means, gaps = whole.means(0.4), whole.gaps(0.4)
     losses = []
-    for seed in range(6):
+    # A learner that begins anew loses 3.6 in the mean, one that keeps what it knows 0.4.
+    for seed in range(length(3, 6)):
         rng = np.random.default_rng(seed)
         learner = gb.Learner(policy, before, seed=seed)
         for arm in (learner.select() for _ in range(1000)):

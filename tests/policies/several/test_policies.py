@@ -10,6 +10,7 @@ import globalbandits as gb
 from globalbandits._random import Stream, generator
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, ScenarioError, SimulationError
+from tests.policies import contract
 from tests.simulation.worlds import records_of
 
 PRICES = [2.0, 4.0, 6.0, 8.0]
@@ -25,7 +26,7 @@ def make_shop():
 
 
 THETA = {"level": 0.8, "slope": 0.2}
-SEVERAL = [gb.IDS(), gb.GridThompson(), gb.Elastic(horizon=500)]
+SEVERAL = [gb.IDS(), gb.GridThompson(), gb.Elastic(horizon=500), gb.UCBS(), gb.UCBC()]
 
 
 def play(learner, n, seed=0):
@@ -86,9 +87,6 @@ REFUSING = [
     gb.BUW(),
     gb.NonStationaryWAGP(half_window=10),
     gb.OSSB(),
-    gb.UCBS(),
-    gb.UCBC(),
-    gb.TSC(),
     gb.GridPlugIn(),
     gb.RandomEffectsThompson(),
     gb.Safe(gb.IDS()),
@@ -104,18 +102,36 @@ def test_policies_of_one_number_say_what_to_take_instead(policy):
         gb.Learner(policy, make_shop())
 
 
-def test_three_numbers_are_refused():
-    model = gb.VectorModel(
+def make_ceiling():
+    return gb.VectorModel(
         "top - level * exp(-slope*arm)",
         PRICES,
         domain={"top": (0.6, 0.9), "level": (0.1, 0.5), "slope": (0.1, 0.6)},
     )
-    for policy in (gb.IDS(), gb.Elastic()):
-        with pytest.raises(PolicyError, match=r"one or two unknown numbers .* 'top, level, slope'"):
+
+
+def test_policies_of_two_numbers_refuse_three():
+    model = make_ceiling()
+    for policy in (gb.Elastic(), gb.UCBS()):
+        with pytest.raises(PolicyError, match=r"one or two unknown .* take IDS.*top, level, slope"):
             gb.Learner(policy, model)
-    with pytest.raises(PolicyError, match=r"for UCBS, .* take IndependentGittins, .* or fix"):
-        gb.Learner(gb.UCBS(), model)
+    with pytest.raises(PolicyError, match=r"for OSSB, .* take IDS, or IndependentGittins, .* fix"):
+        gb.Learner(gb.OSSB(), model)
     assert gb.Learner(gb.ThompsonSampling(), model, seed=0).select() in range(len(PRICES))
+
+
+def test_three_numbers_are_estimated():
+    learner = gb.Learner(gb.GridThompson(), make_ceiling(), seed=0, compiled=False)
+    assert learner.select() in range(len(PRICES))
+    learner.update(1, 1.0)
+    assert list(learner.estimate) == ["top", "level", "slope"]
+    assert learner.estimate["top"] > 0.75 > 0.3 > learner.estimate["level"]
+
+
+@pytest.mark.skipif("GLOBALBANDITS_SOAK" not in os.environ, reason="minutes: make soak")
+def test_compiled_rules_of_three_numbers_choose_the_same_arms():
+    theta = {"top": 0.8, "level": 0.3, "slope": 0.3}
+    contract.check_same_bits(gb.IDS(), gb.Environment(make_ceiling(), theta), 4)
 
 
 def test_greedy_play_warns():

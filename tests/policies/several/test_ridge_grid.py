@@ -1,6 +1,7 @@
 """The ridge grid against nested quadrature, from a handful of rewards to a million."""
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from globalbandits.policies.base import read_numbers
 from globalbandits.policies.shared import ridge_posterior
 from globalbandits.policies.shared.ridge_posterior import probabilities_of_best
 from globalbandits.statistics import no_statistics
-from tests.oracles.several import reference
+from tests.oracles.several import reference, reference_of_three
+from tests.policies.several.drawn_rewards import draw_statistics
 
 PRICES = np.linspace(1.0, 4.0, 8)
 
@@ -41,31 +43,16 @@ def make_model(name):
     )
 
 
-def draw_statistics(model, n_rewards, rng, *, best_only):
-    """Rewards of a policy that plays the best arm, or all arms alike."""
-    theta = model.from_unit(rng.random(2))
-    means = model.means(theta)
-    counts = np.full(model.n_arms, max(1, n_rewards // model.n_arms))
-    if best_only:
-        counts[:] = round(2 * math.log(n_rewards))
-        counts[model.best_arms(theta)[0]] = n_rewards
-    stats = no_statistics(model.n_arms)
-    stats.counts[:] = counts
-    stats.sums[:] = rng.binomial(counts, means)
-    stats.squares[:] = stats.sums
-    stats.total[0] = counts.sum()
-    return stats
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("best_only", [True, False])
 def test_the_posterior_is_that_of_a_dense_grid(name, best_only):
     model = make_model(name)
-    setup = ridge_posterior.build(model, "IDS")
+    setup = ridge_posterior.build(model)
     rng = np.random.default_rng(3)
     state = ridge_posterior.init(setup)
     for n_rewards in (10, 100, 1_000, 10_000, 1_000_000):
-        stats = draw_statistics(model, n_rewards, rng, best_only=best_only)
+        theta = model.from_unit(rng.random(2))
+        stats = draw_statistics(model, theta, n_rewards, rng, best_only=best_only)
         ridge_posterior.rebuild(setup, stats, state)
         posterior = state.posterior
         n = int(posterior.grid.n_points[0])
@@ -89,11 +76,74 @@ def test_the_posterior_is_that_of_a_dense_grid(name, best_only):
 
 def test_a_prior_is_that_of_the_dense_grid():
     model = make_model("logit")
-    setup = ridge_posterior.build(model, "IDS", ((1.0, 0.2), (1.5, 0.1)))
+    setup = ridge_posterior.build(model, ((1.0, 0.2), (1.5, 0.1)))
     state = ridge_posterior.init(setup)
     means, deviations = read_numbers(gb.IDS.several, setup, no_statistics(model.n_arms), state)
     assert means == pytest.approx([1.0, 1.5], abs=0.002)
     assert deviations == pytest.approx([0.2, 0.1], rel=0.01)
+
+
+THREE_PRICES = PRICES[::2]
+
+
+def make_ceiling():
+    return gb.VectorModel(
+        lambda level, slope, top, price: top / (1.0 + np.exp(slope * price - level)),
+        THREE_PRICES.tolist(),
+        domain={"level": (-1.0, 4.0), "slope": (0.25, 3.0), "top": (0.3, 1.0)},
+        value=lambda sold, price: (price - 0.5) * sold,
+    )
+
+
+def fitted(setup, stats):
+    """The posterior, without the plain and slow computation of the prior."""
+    n_arms = setup.tables.n_arms
+    posterior = ridge_posterior.no_posterior(setup)
+    state = ridge_posterior.State(no_statistics(n_arms), np.zeros(1), posterior)
+    ridge_posterior.rebuild(setup, stats, state)
+    return state
+
+
+STATES_OF_THREE = [(1_000, True), (1_000_000, False)]
+if "GLOBALBANDITS_SOAK" in os.environ:
+    STATES_OF_THREE += [(20, False), (20, True), (1_000, False), (100_000, True), (1_000_000, True)]
+
+
+@pytest.mark.parametrize(("n_rewards", "best_only"), STATES_OF_THREE)
+def test_the_posterior_of_three_numbers_is_that_of_a_dense_grid(n_rewards, best_only):
+    model = make_ceiling()
+    theta = [1.5, 1.0, 0.6]
+    rng = np.random.default_rng(n_rewards)
+    stats = draw_statistics(model, theta, n_rewards, rng, best_only=best_only)
+    setup = ridge_posterior.build(model)
+    state = fitted(setup, stats)
+    dense = reference_of_three(
+        lambda x, y, z: model.means(model.from_unit(np.stack([x, y, z], axis=-1))),
+        lambda means: (THREE_PRICES - 0.5) * means,
+        stats.counts.astype(float),
+        stats.sums,
+    )
+    best = probabilities_of_best(state.posterior)
+    assert 0.5 * np.abs(best - dense.best).sum() < 0.03
+    means = ridge_posterior.arm_means(state.posterior)
+    assert np.max(np.abs(means - dense.means) / np.sqrt(dense.variances)) < 0.1
+    estimate, _ = read_numbers(gb.IDS.several, setup, stats, state)
+    assert model.to_unit(estimate) == pytest.approx(dense.point, abs=0.02)
+
+
+def test_a_prior_of_three_numbers():
+    model = make_ceiling()
+    prior = gb.NormalPrior(
+        mean={"level": 1.0, "slope": 1.5, "top": math.log(0.6)},
+        sd={"level": 0.2, "slope": 0.1, "top": 0.05},
+        correlation=0.5,
+        log=["top"],
+    )
+    stats = no_statistics(model.n_arms)
+    setup = ridge_posterior.build(model.with_prior(prior))
+    means, deviations = read_numbers(gb.IDS.several, setup, stats, fitted(setup, stats))
+    assert means == pytest.approx([1.0, 1.5, 0.6 * math.exp(0.05**2 / 2)], abs=0.002)
+    assert deviations == pytest.approx([0.2, 0.1, 0.03], rel=0.02)
 
 
 def test_a_second_mode_starts_a_second_ridge():
@@ -103,7 +153,7 @@ def test_a_second_mode_starts_a_second_ridge():
         [0.2, 0.6, 1.0],
         domain={"a": (0.0, 1.0), "b": (0.0, 1.0)},
     )
-    setup = ridge_posterior.build(model, "IDS")
+    setup = ridge_posterior.build(model)
     state = ridge_posterior.init(setup)
     stats = no_statistics(3)
     stats.counts[:] = 2_000
@@ -146,7 +196,7 @@ def test_a_correlated_log_normal_prior_is_that_of_a_dense_grid():
         correlation=0.6,
         log=["slope"],
     )
-    setup = ridge_posterior.build(model.with_prior(prior), "IDS")
+    setup = ridge_posterior.build(model.with_prior(prior))
     state = ridge_posterior.init(setup)
     level, slope = np.meshgrid(np.linspace(0.2, 1.0, 801), np.linspace(0.2, 1.2, 801))
     a, b = (level - 0.6) / 0.1, (np.log(slope) - math.log(0.6)) / 0.2

@@ -35,7 +35,7 @@ def test_a_learner_takes_the_decisions_of_the_design(name):
                 break
             doses = [learner.select() for _ in range(3)]
             assert doses == [expected] * 3
-            with pytest.raises(gb.PolicyError, match="waits for 3 rewards; wait for them"):
+            with pytest.raises(gb.PolicyError, match="waits for 3 outcomes; wait for them"):
                 learner.select()
             events = int(rng.binomial(3, 0.3))
             learner.update(doses, [1.0] * events + [0.0] * (3 - events))
@@ -54,7 +54,7 @@ def test_known_dlts_lower_the_dose_before_the_cohort_is_complete():
     for _ in range(3):
         learner.decide(1)
     learner.update(1, 1.0)
-    with pytest.raises(gb.PolicyError, match="waits for 2 rewards"):
+    with pytest.raises(gb.PolicyError, match="waits for 2 outcomes"):
         learner.select()
     learner.update(1, 1.0)
     assert learner.select() == 0
@@ -87,7 +87,7 @@ def test_an_outcome_is_corrected_and_a_mask_only_lowers():
     learner.forget(0, 0.0, decision="patient 1")
     learner.update(0, 1.0, decision="patient 1")
     assert learner.explain().choice == 0
-    assert "1 on 3 rewards of arm 0, by BOIN" in learner.explain().reason
+    assert "1 on 3 outcomes of 5 mg, by BOIN" in learner.explain().reason
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -4,9 +4,6 @@ Use them to measure policies on problems they were not tuned for. Seeds below 1,
 constants, seeds from 10,000 on for reporting.
 """
 
-from globalbandits.environments.worlds.random_world import (
-    World,
-    sample,
-)
+from globalbandits.environments.worlds.random_world import World, sample
 
 __all__ = ["World", "sample"]

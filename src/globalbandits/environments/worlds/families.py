@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from globalbandits.model import RewardModel
-from globalbandits.model.catalogue import (
-    demand,
-    dose,
-)
+from globalbandits.model.catalogue import demand, dose
 
 Domain = tuple[float, float]
 Build = Callable[..., RewardModel]  # called with domain=

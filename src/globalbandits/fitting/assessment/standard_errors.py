@@ -9,11 +9,7 @@ import numpy as np
 from globalbandits.fitting.assessment.held_out_scores import explained_share
 from globalbandits.fitting.assessment.value_of_information import value_of_information
 from globalbandits.fitting.decision_value import Worth
-from globalbandits.fitting.estimation.factor_model import (
-    MAX_GROUPS_IN_FULL,
-    run_em,
-    sample_groups,
-)
+from globalbandits.fitting.estimation.factor_model import MAX_GROUPS_IN_FULL, run_em, sample_groups
 from globalbandits.fitting.estimation.fitted_population import FittedPopulation
 from globalbandits.fitting.estimation.offered_arms import ArmScale
 from globalbandits.fitting.panel import Panel

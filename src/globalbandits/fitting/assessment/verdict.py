@@ -20,7 +20,7 @@ from globalbandits.fitting.assessment.value_of_information import ValueOfInforma
 NEGLIGIBLE_SHARE = 0.05  # of the value of information
 OBSERVATIONAL = (
     "History is observational: if a group's arms followed what it expected at the time, the curves "
-    "carry that choice, and no fit can see it."
+    "carry that choice, and no fit can see all of it."
 )
 
 
@@ -62,7 +62,12 @@ def decide(facts: VerdictFacts) -> Verdict:
     action, policy, reasons = _choose(facts)
     runner_up = _runner_up(facts, policy)
     warnings = _warnings(facts)
-    sentences = [*warnings, *reasons, *_regret_sentences(facts, action, policy, runner_up)]
+    sentences = [
+        *warnings,
+        OBSERVATIONAL,
+        *reasons,
+        *_regret_sentences(facts, action, policy, runner_up),
+    ]
     information, later = facts.information, facts.later
     relevant = action == "elastic" and facts.homogeneity.differ()
     if relevant and information.through <= NEGLIGIBLE_SHARE * information.total:
@@ -88,7 +93,7 @@ def decide(facts: VerdictFacts) -> Verdict:
             f"With {facts.n_groups} groups, do not rely on policies that cannot unlearn a curve "
             "(WAGP, IDS, a fixed arm): their forecasts are often wrong by a factor of three."
         )
-    return Verdict(action, policy, runner_up, (*sentences, OBSERVATIONAL))
+    return Verdict(action, policy, runner_up, tuple(sentences))
 
 
 def _choose(facts: VerdictFacts) -> tuple[str, str, list[str]]:

@@ -18,9 +18,9 @@ from globalbandits.fitting.decision_value import Value, Worth
 from globalbandits.fitting.estimation.fitted_population import FittedPopulation, curve_table
 from globalbandits.fitting.panel import Panel
 from globalbandits.model import RewardModel
-from globalbandits.model.catalogue.objectives import Profit
-from globalbandits.model.files import check_model_path
+from globalbandits.model.description import check_model_path
 from globalbandits.model.formulas import Expression
+from globalbandits.model.objectives import Profit
 
 N_KNOTS = 65
 TAIL_PROBABILITY = 0.005  # of the population beyond either end of [0, 1]

@@ -3,11 +3,7 @@
 from globalbandits.lab.league.games import Game, Games
 from globalbandits.lab.league.play import compile_ahead, league, play_league
 from globalbandits.lab.league.players import league_policies, unseen_players
-from globalbandits.lab.league.random_worlds import (
-    Unseen,
-    draw_worlds,
-    play_unseen,
-)
+from globalbandits.lab.league.random_worlds import Unseen, draw_worlds, play_unseen
 from globalbandits.lab.league.scenarios import Scenario, load_scenarios
 from globalbandits.lab.league.standings import Cell, Standings
 

@@ -12,10 +12,7 @@ from globalbandits._validation import as_integer, require
 from globalbandits.environments import Environment
 from globalbandits.errors import ScenarioError
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS
-from globalbandits.simulation.sweeps.spec import (
-    ENVIRONMENT,
-    Reader,
-)
+from globalbandits.simulation.sweeps.spec import ENVIRONMENT, Reader
 
 DEFAULT_HORIZON = 10_000
 DEFAULT_RUNS = 100

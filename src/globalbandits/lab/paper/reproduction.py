@@ -6,13 +6,7 @@ from typing import NamedTuple
 
 from globalbandits._validation import as_integer, as_seed, require
 from globalbandits.errors import ScenarioError
-from globalbandits.lab.paper import (
-    comparison,
-    distance,
-    misspecification,
-    random_walk,
-    trust,
-)
+from globalbandits.lab.paper import comparison, distance, misspecification, random_walk, trust
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.experiment_spec import Spec, load_spec
 from globalbandits.lab.paper.outcome import Outcome

@@ -15,15 +15,8 @@ import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.errors import ModelError
-from globalbandits.model.analysis.curves import (
-    Pieces,
-    cut_pieces,
-)
-from globalbandits.model.analysis.refinement import (
-    bisect,
-    find_crossing,
-    find_minimum,
-)
+from globalbandits.model.analysis.curves import Pieces, cut_pieces
+from globalbandits.model.analysis.refinement import bisect, find_crossing, find_minimum
 from globalbandits.model.analysis.values import Worth
 from globalbandits.model.tables import Envelope
 

@@ -25,10 +25,7 @@ from globalbandits.model.analysis.curves import (
 )
 from globalbandits.model.analysis.envelope import upper_envelope
 from globalbandits.model.analysis.functions import ArmFunctions
-from globalbandits.model.analysis.turning_points import (
-    find_kinks,
-    find_turns,
-)
+from globalbandits.model.analysis.turning_points import find_kinks, find_turns
 from globalbandits.model.analysis.values import (
     Values,
     Worth,

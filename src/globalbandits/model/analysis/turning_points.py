@@ -9,11 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.model.analysis.curves import (
-    Evaluate,
-    Nodes,
-    evaluate_many,
-)
+from globalbandits.model.analysis.curves import Evaluate, Nodes, evaluate_many
 from globalbandits.model.analysis.refinement import find_minimum
 from globalbandits.model.tables import DEGREE, Curves
 

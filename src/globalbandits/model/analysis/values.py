@@ -7,10 +7,7 @@ import numpy as np
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import require
 from globalbandits.errors import ModelError
-from globalbandits.model.analysis.checks import (
-    check_grid,
-    n_cells,
-)
+from globalbandits.model.analysis.checks import check_grid, n_cells
 from globalbandits.model.analysis.curves import (
     Evaluate,
     Pieces,
@@ -22,11 +19,7 @@ from globalbandits.model.analysis.curves import (
     stretched,
 )
 from globalbandits.model.analysis.refinement import bisect
-from globalbandits.model.analysis.turning_points import (
-    Turns,
-    find_kinks,
-    find_turns,
-)
+from globalbandits.model.analysis.turning_points import Turns, find_kinks, find_turns
 from globalbandits.model.inputs import MAX_LENGTH
 from globalbandits.model.tables import DEGREE, Curves, Peaks
 

@@ -34,8 +34,8 @@ from globalbandits.model.catalogue.family import (
     named_model,
     one_name,
 )
-from globalbandits.model.catalogue.objectives import Profit
 from globalbandits.model.inputs import as_levels
+from globalbandits.model.objectives import Profit
 from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.vector_model import AnyModel, VectorModel
 
@@ -270,9 +270,10 @@ def exponential(
         level: The share that buys at price 0: a number, a pair (low, high), or "unknown".
         slope: Theta, the price sensitivity: a number or a pair, instead of ``domain``.
         domain: The interval of theta, at least 0. By default it starts at 0, where demand is 1.
-            It ends at 1 / min(prices), where the lowest price is best, or at 20 / max(prices),
-            where demand at the highest price is almost 0, whichever is smaller. With an unknown
-            level, elasticities from 0.1 at the highest to 2 at the lowest price.
+            It ends at 1 / min(prices), where the lowest price is best if there is no cost, or at
+            20 / max(prices), where demand at the highest price is almost 0, whichever is smaller.
+            With an unknown level, elasticities from 0.1 at the highest to 2 at the lowest price,
+            and with a cost up to 1 / (lowest price above it - cost), where that price is best.
         cost: The cost of one sold unit. Sales are observed, and the worth is the profit.
         observe: "revenue" or "sales", if no cost is given.
 
@@ -290,7 +291,7 @@ def exponential(
     share = _as_level(level)
     usual = 0.0, min(1.0 / min(levels), 20.0 / max(levels))
     if isinstance(share, tuple):
-        usual = _usual_slope(levels)
+        usual = _usual_slope(levels, cost)
     given = one_name("slope", slope, domain)
     name = "domain" if slope is None else "slope"
     theta = as_number(name, usual if given is None else given, 0.0, math.inf, "start at 0 or above")
@@ -384,7 +385,8 @@ def logit(
     known = 6.0 / max(levels) if sensitivity is None else sensitivity
     if isinstance(level, str):
         _as_level(level)
-        known, level = _usual_slope(levels) if sensitivity is None else sensitivity, None
+        known = _usual_slope(levels, cost) if sensitivity is None else sensitivity
+        level = None
     weight = as_number("sensitivity", known, math.ulp(0.0), math.inf, "be positive")
     low, high = ends(weight)
     span = low * min(levels) - _LOG_ODDS, high * max(levels) + 3.0
@@ -746,10 +748,19 @@ def _as_worth(cost: float | None, observe: str | None) -> tuple[Profit | None, d
     return Profit(cost), {"cost": cost}
 
 
-def _usual_slope(prices: tuple[float, ...]) -> Interval:
-    """Return the default interval of a slope if the level is unknown."""
+def _usual_slope(prices: tuple[float, ...], cost: float | None) -> Interval:
+    """Return the default interval of a slope if the level is unknown.
+
+    The price of the largest profit is cost + 1 / slope. So with a cost the interval contains the
+    slope at which the lowest price above the cost is best.
+    """
     low, high = _ELASTICITIES
-    return low / max(prices), min(high / min(prices), 20.0 / max(prices))
+    steepest = high / min(prices)
+    if cost is not None:
+        least = as_float("cost", cost, ModelError)
+        margins = [price - least for price in prices if price > least]
+        steepest = max([steepest, *(1.0 / margin for margin in margins)])
+    return low / max(prices), min(steepest, 20.0 / max(prices))
 
 
 def _as_level(level: Number | str) -> Number:

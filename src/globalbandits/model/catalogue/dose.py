@@ -31,8 +31,8 @@ from globalbandits.model.catalogue.family import (
     named_model,
     one_name,
 )
-from globalbandits.model.catalogue.objectives import Benefit
 from globalbandits.model.inputs import as_levels
+from globalbandits.model.objectives import Benefit
 from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.vector_model import AnyModel, VectorModel
 

@@ -6,11 +6,8 @@ from typing import Any
 
 from globalbandits._validation import as_float, as_interval, require
 from globalbandits.errors import ModelError
-from globalbandits.model.catalogue.objectives import (
-    Benefit,
-    Profit,
-)
 from globalbandits.model.formulas import Expression
+from globalbandits.model.objectives import Benefit, Profit
 from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.vector_model import AnyModel, VectorModel
 

@@ -8,10 +8,7 @@ from typing import Any
 
 from globalbandits._validation import require_known
 from globalbandits.errors import ModelError
-from globalbandits.model.catalogue import (
-    demand,
-    dose,
-)
+from globalbandits.model.catalogue import demand, dose
 from globalbandits.model.reward_model import RewardModel
 from globalbandits.model.vector_model import AnyModel
 

@@ -9,10 +9,7 @@ import numpy as np
 from globalbandits._types import FloatArray
 from globalbandits._validation import require
 from globalbandits.errors import ModelError
-from globalbandits.model.formulas.evaluation import (
-    Builder,
-    Tape,
-)
+from globalbandits.model.formulas.evaluation import Builder, Tape
 from globalbandits.model.formulas.parser import read
 from globalbandits.model.formulas.proof import undecided_width
 

@@ -12,11 +12,7 @@ from typing import NoReturn
 
 from globalbandits._validation import did_you_mean
 from globalbandits.errors import ModelError
-from globalbandits.model.formulas.evaluation import (
-    FUNCTIONS,
-    Builder,
-    Tape,
-)
+from globalbandits.model.formulas.evaluation import FUNCTIONS, Builder, Tape
 
 # Limits on a formula: characters; numbers, names, signs and functions; and nesting.
 LONGEST = 1_000

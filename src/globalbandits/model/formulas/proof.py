@@ -11,12 +11,7 @@ import numpy as np
 
 from globalbandits._types import FloatArray
 from globalbandits.errors import ModelError
-from globalbandits.model.formulas.evaluation import (
-    OPERATIONS,
-    Builder,
-    Step,
-    Tape,
-)
+from globalbandits.model.formulas.evaluation import OPERATIONS, Builder, Step, Tape
 
 # Interval arithmetic with outward rounding.
 #
@@ -29,21 +24,20 @@ Pair = tuple[FloatArray, FloatArray]
 _ULPS = 4.0
 
 
-def enclose(tape: Tape, numbers: Mapping[str, Pair]) -> Pair:
-    """Return a pair that encloses the formula where its variables lie in their pairs.
-
-    >>> from globalbandits.model.formulas.parser import read
-    >>> low, high = enclose(read("1 - x**2", ("x",), "mean"), {"x": (np.array(0.5), np.array(2.0))})
-    >>> float(low.round(9)), float(high.round(9))
-    (-3.0, 0.75)
-    """
-    return enclose_steps(tape.steps, numbers, [len(tape.steps) - 1])[0]
-
-
 def enclose_steps(
     steps: Sequence[Step], numbers: Mapping[str, Pair], places: Sequence[int]
 ) -> list[Pair]:
-    """Return the pairs of several steps. All are unknown where any step is unknown."""
+    """Return pairs that enclose several steps where the variables lie in their pairs.
+
+    All are unknown where any step is unknown.
+
+    >>> from globalbandits.model.formulas.parser import read
+    >>> steps = read("1 - x**2", ("x",), "mean").steps
+    >>> ends = {"x": (np.array(0.5), np.array(2.0))}
+    >>> low, high = enclose_steps(steps, ends, [len(steps) - 1])[0]
+    >>> float(low.round(9)), float(high.round(9))
+    (-3.0, 0.75)
+    """
     values: list[Pair] = []
     unknown = np.array(False)
     with np.errstate(all="ignore"):

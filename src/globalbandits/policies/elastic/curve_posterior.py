@@ -30,10 +30,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.shared.divergence import negative_entropy
-from globalbandits.policies.shared.noise_variance import (
-    Noise,
-    guess_mean,
-)
+from globalbandits.policies.shared.noise_variance import Noise, guess_mean
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

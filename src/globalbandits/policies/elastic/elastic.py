@@ -27,10 +27,9 @@ from globalbandits.policies.elastic.stationary_rules import (
     init,
     rebuild,
     resume,
-    select,
-    select_among,
     update,
 )
+from globalbandits.policies.shared.index import select_largest, select_largest_among
 from globalbandits.policies.shared.noise_variance import DIFFERENT_ARMS
 from globalbandits.policies.shared.ridge_posterior import require_few_numbers
 from globalbandits.policies.shared.worth import unit_scale
@@ -50,13 +49,13 @@ SHORTEST_GAME_BONUS = 0.5
 
 _STATIONARY_RULES = Rules(
     init,
-    select,
+    select_largest,
     update,
     estimate,
     rebuild,
     ("fitted", "renewed"),
     resume,
-    select_among=select_among,
+    select_among=select_largest_among,
 )
 _DRIFTING_RULES = Rules(
     drift_rules.init,
@@ -87,7 +86,7 @@ class Elastic(Policy):
     Value: exact for values that rise linearly with the mean. For others it is an approximation:
     the index is the largest worth of a mean within the bonus of the posterior mean. On six
     problems with a target, regret was equal to that of policies on a grid of the parameter
-    (docs/policies.md).
+    (docs/measured/policies-compared.md).
 
     Args:
         horizon: the number of rounds, if it is known. Exploration then ends in time. Games

@@ -31,10 +31,7 @@ from globalbandits.policies.shared.noise_variance import (
     no_noise,
     update_variance,
 )
-from globalbandits.policies.shared.refits import (
-    may_be_last_fit,
-    next_fit,
-)
+from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
 from globalbandits.policies.shared.worth import worth_of
 from globalbandits.statistics import Statistics, assign, no_statistics
 

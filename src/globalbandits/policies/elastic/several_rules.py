@@ -19,12 +19,8 @@ from globalbandits.policies.elastic.several_posterior import (
     fit_several,
     no_several_fit,
 )
-from globalbandits.policies.elastic.stationary_rules import (
-    select,
-    select_among,
-    set_horizons,
-    update_index_if_old,
-)
+from globalbandits.policies.elastic.stationary_rules import set_horizons, update_index_if_old
+from globalbandits.policies.shared.index import select_largest, select_largest_among
 from globalbandits.policies.shared.noise_variance import (
     Noise,
     Pooling,
@@ -144,12 +140,12 @@ def numbers(
 
 RULES = Rules(
     init,
-    select,
+    select_largest,
     update,
     no_single_estimate,
     rebuild,
     ("fitted", "renewed"),
     resume,
     numbers,
-    select_among=select_among,
+    select_among=select_largest_among,
 )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies import base
 from globalbandits.policies.elastic.arm_index import update_index
@@ -27,13 +27,7 @@ from globalbandits.policies.shared.noise_variance import (
     no_noise,
     update_variance,
 )
-from globalbandits.policies.shared.refits import (
-    is_old,
-    may_be_renewals,
-    next_fit,
-    note_renewal,
-)
-from globalbandits.policies.shared.worth import choose_largest, choose_offered
+from globalbandits.policies.shared.refits import is_old, may_be_renewals, next_fit, note_renewal
 from globalbandits.statistics import Statistics, assign, no_statistics
 
 # The number of rewards grows by this factor from one fit to the next.
@@ -91,22 +85,6 @@ def init(setup: Setup) -> Posterior:
     state = no_posterior(setup, no_statistics(n), no_statistics(n))
     rebuild(setup, no_statistics(n), state)
     return state
-
-
-def select(setup: Setup, stats: Statistics, state: Posterior, rng: np.random.Generator) -> int:
-    """Return the arm with the largest index, ties at random."""
-    return choose_largest(state.indices, rng)
-
-
-def select_among(
-    setup: Setup,
-    stats: Statistics,
-    state: Posterior,
-    offered: IntArray,
-    rng: np.random.Generator,
-) -> int:
-    """Return the offered arm with the largest index, ties at random."""
-    return choose_offered(state.indices, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: Posterior, arm: int, reward: float) -> None:

@@ -14,11 +14,7 @@ from globalbandits.policies.shared.divergence import (
     log_or_minus_infinity,
     negative_entropy,
 )
-from globalbandits.policies.shared.index import (
-    NOT_PLAYED,
-    State,
-    index_rules,
-)
+from globalbandits.policies.shared.index import NOT_PLAYED, State, index_rules
 from globalbandits.policies.shared.noise_variance import (
     COIN,
     LEARNED,

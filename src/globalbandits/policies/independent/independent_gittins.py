@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import FloatArray, IntArray
+from globalbandits._types import FloatArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.shared.gittins import (
-    as_form,
-    psi,
-)
-from globalbandits.policies.shared.index import no_estimate
+from globalbandits.policies.shared.gittins import as_form, psi
+from globalbandits.policies.shared.index import no_estimate, select_largest, select_largest_among
 from globalbandits.policies.shared.noise_variance import (
     SIMILAR_ARMS,
     Noise,
@@ -25,16 +22,8 @@ from globalbandits.policies.shared.noise_variance import (
     no_noise,
     update_variance,
 )
-from globalbandits.policies.shared.refits import (
-    may_be_last_fit,
-    next_fit,
-)
-from globalbandits.policies.shared.worth import (
-    choose_largest,
-    choose_offered,
-    unit_scale,
-    worth_within,
-)
+from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
+from globalbandits.policies.shared.worth import unit_scale, worth_within
 from globalbandits.statistics import Statistics, assign, no_statistics
 
 if TYPE_CHECKING:
@@ -71,22 +60,6 @@ def init(setup: Setup) -> State:
     state = State(no_statistics(n), np.zeros(1), np.zeros(1), no_noise(n), np.zeros(n))
     rebuild(setup, no_statistics(n), state)
     return state
-
-
-def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generator) -> int:
-    """Return the arm with the largest index, ties at random."""
-    return choose_largest(state.indices, rng)
-
-
-def select_among(
-    setup: Setup,
-    stats: Statistics,
-    state: State,
-    offered: IntArray,
-    rng: np.random.Generator,
-) -> int:
-    """Return the offered arm with the largest index, ties at random."""
-    return choose_offered(state.indices, offered, rng)
 
 
 def update(setup: Setup, stats: Statistics, state: State, arm: int, reward: float) -> None:
@@ -155,7 +128,8 @@ class IndependentGittins(Policy):
 
     Value: exact for values that rise linearly with the mean. For others it is an approximation:
     the index is the largest worth of a mean within the bonus of m. On six problems with a target,
-    regret after 2,000 rounds was about that of KL-UCB and a third of UCB1's (docs/policies.md).
+    regret after 2,000 rounds was about that of KL-UCB and a third of UCB1's
+    (docs/measured/policies-compared.md).
 
     Args:
         variance: prior variance of an arm's mean, on the unit reward scale; positive.
@@ -172,13 +146,13 @@ class IndependentGittins(Policy):
 
     rules = Rules(
         init,
-        select,
+        select_largest,
         update,
         no_estimate,
         rebuild,
         kept=("fitted",),
         resume=resume,
-        select_among=select_among,
+        select_among=select_largest_among,
     )
 
     def __post_init__(self) -> None:

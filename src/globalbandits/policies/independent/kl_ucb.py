@@ -11,21 +11,9 @@ from globalbandits._validation import as_float, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, register
-from globalbandits.policies.shared.divergence import (
-    cross_entropy,
-    kl_upper_bound,
-    negative_entropy,
-)
-from globalbandits.policies.shared.index import (
-    NOT_PLAYED,
-    State,
-    index_rules,
-)
-from globalbandits.policies.shared.worth import (
-    choose_largest,
-    unit_scale,
-    worth_within,
-)
+from globalbandits.policies.shared.divergence import cross_entropy, kl_upper_bound, negative_entropy
+from globalbandits.policies.shared.index import NOT_PLAYED, State, index_rules
+from globalbandits.policies.shared.worth import choose_largest, unit_scale, worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

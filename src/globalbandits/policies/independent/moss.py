@@ -8,12 +8,7 @@ import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits.policies.base import Policy, register
-from globalbandits.policies.shared.index import (
-    Setup,
-    State,
-    explain,
-    index_rules,
-)
+from globalbandits.policies.shared.index import Setup, State, explain, index_rules
 from globalbandits.policies.shared.worth import choose_largest, worth_within
 from globalbandits.statistics import Statistics
 

@@ -7,10 +7,7 @@ import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits.policies.base import Policy, State, register, stateless
-from globalbandits.policies.shared.index import (
-    Setup,
-    no_estimate,
-)
+from globalbandits.policies.shared.index import Setup, no_estimate
 from globalbandits.policies.shared.worth import choose_any
 from globalbandits.statistics import Statistics
 

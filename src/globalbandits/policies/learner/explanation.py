@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,10 @@ class ArmReport:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """A learner's arms and its next choice. Print it to read it."""
+    """A learner's arms and its next choice. Print it to read it.
+
+    Arms of a model with a target are called doses if they have labels or amounts.
+    """
 
     policy: str
     n_observations: int
@@ -44,6 +48,7 @@ class Explanation:
     details: dict[str, Any]  # the policy's own numbers; for BUW the phase and C2
     arms: tuple[ArmReport, ...]
     valued: bool = False  # whether worth differs from the mean reward
+    doses: bool = False  # whether the arms are doses of a model with a target
     remarks: tuple[str, ...] = ()  # what may be wrong with domain or arms
     # Columns of the policy's posterior by name, one entry per arm.
     posterior: dict[str, list[float]] = dataclasses.field(default_factory=dict)
@@ -98,8 +103,10 @@ class Explanation:
 
     def _next(self) -> str:
         if self.choice < 0:
-            return f"no arm, {self.reason}"
+            return f"no {'dose' if self.doses else 'arm'}, {self.reason}"
         chosen = self.arms[self.choice]
+        if self.doses:
+            return f"{dose_label(chosen.value)}, {self.reason}"
         return f"arm {chosen.arm} ({self._values()[chosen.arm]}), {self.reason}"
 
     def _values(self) -> list[str]:
@@ -114,9 +121,12 @@ class Explanation:
 
     def _left_out(self) -> list[str]:
         left = len(self.arms) - len(self._shown())
-        return [f"({left} arms with fewer pulls not shown)"] if left else []
+        kind = "doses with fewer patients" if self.doses else "arms with fewer pulls"
+        return [f"({left} {kind} not shown)"] if left else []
 
     def _cells(self) -> list[list[str]]:
+        if self.doses:
+            return self._dose_cells()
         worth = ["worth"] if self.valued else []
         values = self._values()
         cells = [["arm", "value", "pulls", "mean", "model mean", *worth, "own estimate"]]
@@ -130,6 +140,19 @@ class Explanation:
                 _number(row.model_mean),
                 *([_number(row.worth)] if self.valued else []),
                 _number(row.estimate),
+                *(f"{column[row.arm]:.3f}" for column in self.posterior.values()),
+            ]
+            for row in self._shown()
+        ]
+
+    def _dose_cells(self) -> list[list[str]]:
+        header = ["dose", "patients", "observed rate", "rate at estimate", *self.posterior]
+        return [header] + [
+            [
+                f"{'>' if row.arm == self.choice else ''}{dose_label(row.value)}",
+                f"{row.pulls}",
+                _number(row.mean),
+                _number(row.model_mean),
                 *(f"{column[row.arm]:.3f}" for column in self.posterior.values()),
             ]
             for row in self._shown()
@@ -160,7 +183,8 @@ def explain(
         numbers, spread = read_numbers(rules, setup, stats, latest)
         estimate = dict(zip(model.parameters, numbers.tolist(), strict=True))
         deviations = dict(zip(model.parameters, spread.tolist(), strict=True))
-        if stats.total[0] == 0:
+        # Several numbers have no estimate if their confidence set is empty.
+        if stats.total[0] == 0 or np.isnan(numbers).any():
             estimate = None
     model_means = [None] * model.n_arms if estimate is None else model.means(estimate).tolist()
     used = policy.observed(stats, state)
@@ -196,19 +220,55 @@ def explain(
         reason = f"the best arm on offer by this rule for all arms: {reason}"
     if choice < 0:
         reason = policy.no_arm(setup, stats, state)
+    if moved is not None:
+        reason = f"{moved} (unlimited: {reason})"
     return Explanation(
         policy=policy.label,
         n_observations=int(stats.total[0]),
         estimate=estimate,
         choice=choice,
-        reason=reason if moved is None else f"{moved} (unlimited: {reason})",
+        reason=in_words_of(model, reason),
         details=policy.details(setup, stats, state),
         arms=tuple(arms),
         valued=model.valued,
+        doses=has_doses(model),
         remarks=learning_remarks(model, int(stats.total[0]), estimate),
         deviations=deviations,
         posterior=policy.posterior(setup, stats, state),
     )
+
+
+def has_doses(model: Any) -> bool:
+    """Whether a model has a target, and its arms are labels or amounts of doses.
+
+    The arms of `gb.dose.power` without labels are guesses of rates.
+    """
+    if not isinstance(model, RewardModel | VectorModel) or model.target is None:
+        return False
+    return isinstance(model, VectorModel) or all(isinstance(arm, str) for arm in model.arms)
+
+
+def dose_label(arm: Any) -> str:
+    """Return the label of a dose.
+
+    >>> dose_label("5 mg"), dose_label(5.0)
+    ('5 mg', 'dose 5')
+    """
+    return arm if isinstance(arm, str) else f"dose {arm:g}"
+
+
+def in_words_of(model: Any, text: str) -> str:
+    """Return a policy's text about arms and rewards; in the words of a trial if arms are doses.
+
+    >>> import globalbandits as gb
+    >>> model = gb.trial.crm([0.1, 0.3], 0.2, doses=["5 mg", "10 mg"]).model
+    >>> in_words_of(model, "the cohort on arm 1 has 2 of 3 rewards")
+    'the cohort on 10 mg has 2 of 3 outcomes'
+    """
+    if not has_doses(model):
+        return text
+    named = re.sub(r"\barm (\d+)", lambda found: dose_label(model.arms[int(found[1])]), text)
+    return re.sub(r"\barm", "dose", re.sub(r"\breward", "outcome", named))
 
 
 def show_estimate(

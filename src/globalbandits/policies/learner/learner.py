@@ -39,33 +39,18 @@ from globalbandits.evidence import (
 )
 from globalbandits.evidence.evidence import decode_statistics
 from globalbandits.evidence.histogram import Histogram, add
-from globalbandits.evidence.stop_rules import (
-    DECISIONS,
-    Stop,
-    reason_to_stop,
-    reasons_to_stop,
-)
+from globalbandits.evidence.stop_rules import DECISIONS, Stop, reason_to_stop, reasons_to_stop
 from globalbandits.model import ContextModel, VectorModel
-from globalbandits.policies.base import (
-    Policy,
-    Rules,
-    Setup,
-    State,
-    read_numbers,
-    require_masks,
-)
+from globalbandits.policies.base import Policy, Rules, Setup, State, read_numbers, require_masks
 from globalbandits.policies.learner import saved_state
 from globalbandits.policies.learner.explanation import (
     Explanation,
     estimated_end,
     explain,
+    in_words_of,
     show_estimate,
 )
-from globalbandits.policies.learner.probabilities import (
-    DEFAULT_DRAWS,
-    Probabilities,
-    follow_draws,
-)
+from globalbandits.policies.learner.probabilities import DEFAULT_DRAWS, Probabilities, follow_draws
 from globalbandits.policies.learner.saved_state import (
     Lineage,
     Record,
@@ -157,6 +142,18 @@ class Learner:
         self._calls = self._new_calls(self._rng, compiled)
         # Those of `probabilities`, made when they are first needed.
         self._draw_calls: Calls | None = None
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether decisions and rewards run in compiled code."""
+        return self._calls.is_compiled
+
+    def load_compiled(self) -> bool:
+        """Use compiled code if it is in memory or on disk by now; return whether it is."""
+        with self._lock:
+            if not self.is_compiled:
+                self._set_compiled(self._calls.compiled)
+            return self.is_compiled
 
     def _new_calls(self, rng: np.random.Generator, compiled: bool | None) -> "Calls":
         soft_counts = self._evidence.soft_counts
@@ -255,8 +252,8 @@ class Learner:
             # Compiled code draws from the learner's own generator only.
             arm = choose_plainly(self._rules, *parts, offered, rng)
         if arm < 0:
-            why = self._policy.no_arm(*parts)
-            raise PolicyError(f"{self._policy.label} allows no arm now: {why}")
+            why = f"{self._policy.label} allows no arm now: {self._policy.no_arm(*parts)}"
+            raise PolicyError(in_words_of(self._model, why))
         return arm
 
     def probabilities(
@@ -699,6 +696,8 @@ class Learner:
                 if self.n_observations == 0:
                     return None
                 means, _ = read_numbers(self._rules, self._setup, self._stats, self._latest)
+                if np.isnan(means).any():
+                    return None
                 return dict(zip(self._model.parameters, means.tolist(), strict=True))
             theta = float(self._rules.estimate(self._setup, self._stats, self._latest))
         return None if np.isnan(theta) else theta

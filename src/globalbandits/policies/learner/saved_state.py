@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from globalbandits._plain_data import (
-    check_keys,
-    decode_tuple,
-    encode_tuple,
-    plain,
-)
+from globalbandits._plain_data import check_keys, decode_tuple, encode_tuple, plain
 from globalbandits._random import Stream, generator
 from globalbandits._rewards import as_pending
 from globalbandits._types import FloatArray
 from globalbandits._validation import as_seed, require, show
 from globalbandits.errors import PolicyError, RewardError, StateError
 from globalbandits.policies.base import Policy, Rules, Setup, State
-from globalbandits.policies.wrappers.inner_policy import (
-    check_kept,
-    derive,
-)
+from globalbandits.policies.wrappers.inner_policy import check_kept, derive
 from globalbandits.statistics import Statistics, count, no_statistics
 
 if TYPE_CHECKING:

@@ -28,12 +28,7 @@ from globalbandits.evidence.stop_rules import (
 )
 from globalbandits.model import ContextModel
 from globalbandits.model.vector_model import VectorModel
-from globalbandits.policies.shared.grid import (
-    as_cells,
-    as_prior,
-    build,
-    unit_means,
-)
+from globalbandits.policies.shared.grid import as_cells, as_prior, build, unit_means
 from globalbandits.policies.shared.prior_points import (
     as_correlation,
     as_marginals,
@@ -49,8 +44,8 @@ REASONS = {
     TOO_HIGH: "too high",
     ONE_CONTENDER: "one contender",
     DECISIONS: "decisions",
-    AT_RECOMMENDED: "at recommended arm",
-    AT_ANY: "at one arm",
+    AT_RECOMMENDED: "at recommended",
+    AT_ANY: "at any",
     PRECISE: "precise",
 }
 _CONFIDENCE_KINDS = ("posterior", "anytime")

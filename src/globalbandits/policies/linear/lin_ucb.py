@@ -9,18 +9,8 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.linear.features import (
-    FeaturePolicy,
-    arm_features,
-)
-from globalbandits.policies.linear.ridge import (
-    KEPT,
-    State,
-    init,
-    rebuild,
-    resume,
-    update,
-)
+from globalbandits.policies.linear.features import FeaturePolicy, arm_features
+from globalbandits.policies.linear.ridge import KEPT, State, init, rebuild, resume, update
 from globalbandits.policies.shared.index import no_estimate
 from globalbandits.policies.shared.worth import (
     choose_bound_offered,

@@ -10,10 +10,7 @@ from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register, require_one_number
 from globalbandits.policies.linear import ridge
-from globalbandits.policies.linear.features import (
-    FeaturePolicy,
-    arm_features,
-)
+from globalbandits.policies.linear.features import FeaturePolicy, arm_features
 from globalbandits.policies.linear.least_squares import (
     Spread,
     Work,

@@ -15,12 +15,7 @@ from globalbandits._validation import as_integer, require
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.linear.features import (
-    FeaturePolicy,
-    arm_features,
-    spread_arms,
-    whiten,
-)
+from globalbandits.policies.linear.features import FeaturePolicy, arm_features, spread_arms, whiten
 from globalbandits.policies.linear.least_squares import (
     Spread,
     Work,

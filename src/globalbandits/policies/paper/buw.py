@@ -9,12 +9,7 @@ import numpy as np
 from globalbandits._types import IntArray
 from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
-from globalbandits.model.tables import (
-    Tables,
-    choose_in_cell,
-    find_cell,
-    suboptimality_distance,
-)
+from globalbandits.model.tables import Tables, choose_in_cell, find_cell, suboptimality_distance
 from globalbandits.policies.base import Policy, Rules, register, require_one_number
 from globalbandits.policies.shared.index import (
     NOT_PLAYED,

@@ -12,7 +12,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies import base
-from globalbandits.policies.shared.worth import choose_largest, unit_scale
+from globalbandits.policies.shared.worth import choose_largest, choose_offered, unit_scale
 from globalbandits.statistics import Statistics
 
 
@@ -137,6 +137,24 @@ def select(
     if state.played[0] < setup.tables.n_arms:
         return first_unplayed(stats)
     return choose_largest(state.indices, rng)
+
+
+def select_largest(
+    setup: base.Setup, stats: Statistics, state: base.State, rng: np.random.Generator
+) -> int:
+    """Return the arm with the largest index, ties at random. No arm has to be played first."""
+    return choose_largest(state.indices, rng)
+
+
+def select_largest_among(
+    setup: base.Setup,
+    stats: Statistics,
+    state: base.State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm with the largest index, ties at random."""
+    return choose_offered(state.indices, offered, rng)
 
 
 def first_unplayed(stats: Statistics) -> int:

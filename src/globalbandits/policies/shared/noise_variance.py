@@ -206,6 +206,19 @@ def student_radius(stats: Statistics, variance: float, arm: int, budget: float) 
     return math.sqrt(degrees * variance / stats.counts[arm] * growth)
 
 
+def set_student_widths(stats: Statistics, factor: float, widths: FloatArray) -> None:
+    """Set `student_radius` of arms with rewards, divided by sqrt(factor * log t).
+
+    The radius is that of ``factor * log t / 2`` nats in the next round t.
+    """
+    budget = 0.5 * factor * math.log(stats.total[0] + 1)
+    variances = learn_variances(stats)
+    for arm in range(stats.counts.shape[0]):
+        if stats.counts[arm] > 0:
+            radius = student_radius(stats, variances[arm], arm, budget)
+            widths[arm] = radius / math.sqrt(2.0 * budget)
+
+
 def draw_student(stats: Statistics, variance: float, arm: int, rng: np.random.Generator) -> float:
     """Draw a mean from the posterior of a Normal arm whose variance is learned.
 

@@ -11,6 +11,9 @@ curved ridge, which no fixed grid resolves. The points are laid in these steps:
   because the regions of the best arms are often parallel to an axis.
 - A coarse cell outside of the slices that is nearly as likely as the mode starts another ridge.
 
+Three numbers have a stack of such grids. The third number is cut into sheets, each with the ridges
+of the other two. A window of the third number is narrowed until most of its sheets matter.
+
 Everything is a function of the density, so a posterior on these points is one of counts and sums.
 """
 
@@ -25,6 +28,9 @@ from globalbandits.model.vector_tables import MEAN_MARGIN, VectorTables
 N_COARSE = 16  # coarse cells per axis
 MAX_RIDGES = 3
 MAX_STEPS = 40  # of a march to one side
+N_SHEETS = 11  # of a third number
+# A window of sheets is narrowed until this number of them are within SLICE_NATS of the best one.
+MIN_SHEETS = 7
 
 RIDGE_NATS = 13.0  # a march ends where so much is lost
 SLICE_NATS = 8.0  # and so does a slice
@@ -52,13 +58,18 @@ class Box(NamedTuple):
     n_slices: int
     n_inner: int  # points of a slice
     monotone: bool  # whether every mean is monotone in every number, so that modes are rare
+    # (n, n, n, n_arms) the means over three numbers; empty for fewer. The fields above are then
+    # those of the first two numbers at one value of the third.
+    solid: FloatArray
+    depth_prior: FloatArray  # (3,) mean, precision and offset of the prior of the third number
 
 
 class UnitPrior(NamedTuple):
-    """A prior on the unit square, as the fields of `Box`."""
+    """A prior on the unit square or cube, as the fields of `Box`."""
 
     normal: FloatArray  # (5,)
     offsets: FloatArray  # (2,)
+    depth: FloatArray  # (3,)
 
 
 class Density(NamedTuple):
@@ -83,7 +94,7 @@ class Grid(NamedTuple):
 
     n_points: IntArray  # (1,)
     n_ridges: IntArray  # (1,)
-    points: FloatArray  # (max_points, 2) in the unit square
+    points: FloatArray  # (max_points, 3) in the unit cube; the third number is 0 if there is none
     log_areas: FloatArray  # (max_points,) of the part of the square that a point represents
     means: FloatArray  # (max_points, n_arms)
     sides: FloatArray  # (max_points, 4) the sides of that part: across x, y, along x, y
@@ -101,10 +112,12 @@ class Grid(NamedTuple):
 def no_grid(box: Box) -> Grid:
     """Empty arrays."""
     n_arms, most = box.coarse.shape[1], MAX_RIDGES * box.n_slices * box.n_inner
+    if box.solid.size:
+        most *= N_SHEETS
     return Grid(
         n_points=np.zeros(1, np.int64),
         n_ridges=np.zeros(1, np.int64),
-        points=np.zeros((most, 2)),
+        points=np.zeros((most, 3)),
         log_areas=np.zeros(most),
         means=np.zeros((most, n_arms)),
         sides=np.zeros((most, 4)),
@@ -305,10 +318,15 @@ def derive_at(box: Box, density: Density, grid: Grid, x: float, y: float) -> Non
 
 
 def lay_grid(box: Box, density: Density, grid: Grid) -> None:
-    """Lay the points of a density."""
+    """Lay the points of a density of two numbers."""
+    grid.n_points[0] = 0
+    lay_ridges(box, density, grid)
+
+
+def lay_ridges(box: Box, density: Density, grid: Grid) -> None:
+    """Add the points of a density of two numbers to those of the grid."""
     cell = scan_coarse(box, density, grid)
     seen_best = grid.seen[cell]
-    grid.n_points[0] = 0
     grid.n_ridges[0] = 0
     top = NEVER
     for ridge in range(grid.frames.shape[0]):
@@ -701,6 +719,79 @@ def reach_of(
     return reach
 
 
+# Three numbers.
+
+
+def lay_sheet(box: Box, density: Density, grid: Grid, depth: float, height: float) -> None:
+    """Add the points of the sheet at one value of the third number, which is ``height`` high."""
+    cut_sheet(box, grid, depth)
+    first = grid.n_points[0]
+    lay_ridges(box, density, grid)
+    log_height = math.log(height) + log_depth_prior(box, depth)
+    for point in range(first, grid.n_points[0]):
+        grid.points[point, 2] = depth
+        grid.log_areas[point] += log_height
+
+
+def cut_sheet(box: Box, grid: Grid, depth: float) -> None:
+    """Set the curves of two numbers of the box to those at one value of the third number."""
+    solid, nodes = box.solid, box.nodes
+    first = set_basis(depth, solid.shape[2], grid.basis[0], grid.basis[1])
+    a, b, c, d = grid.basis[0, 0], grid.basis[0, 1], grid.basis[0, 2], grid.basis[0, 3]
+    for i in range(nodes.shape[0]):
+        for j in range(nodes.shape[1]):
+            column, node = solid[i, j], nodes[i, j]
+            for k in range(nodes.shape[2]):
+                node[k] = (
+                    a * column[first, k]
+                    + b * column[first + 1, k]
+                    + c * column[first + 2, k]
+                    + d * column[first + 3, k]
+                )
+    for cell in range(box.coarse.shape[0]):
+        x, y = cell_middle(cell)
+        means = box.coarse[cell]
+        means_at(nodes, x, y, grid.basis, means)
+        for k in range(means.shape[0]):
+            rest = math.log(1.0 - means[k])
+            box.coarse_rests[cell, k] = rest
+            box.coarse_odds[cell, k] = math.log(means[k]) - rest
+
+
+def log_depth_prior(box: Box, depth: float) -> float:
+    """Return the logarithm of the prior density of the third number, up to a constant."""
+    p = box.depth_prior
+    jacobian = 0.0
+    if p[2] >= 0.0:
+        depth = math.log(p[2] + depth)
+        jacobian = -depth
+    return float(jacobian - 0.5 * p[1] * (depth - p[0]) ** 2)
+
+
+def find_window(box: Box, density: Density, grid: Grid) -> tuple[float, float]:
+    """Return an interval of the third number that contains all sheets that matter."""
+    low, high = 0.0, 1.0
+    tops = np.empty(N_SHEETS)
+    for _ in range(12):
+        height = (high - low) / N_SHEETS
+        top = -math.inf
+        for sheet in range(N_SHEETS):
+            depth = low + (sheet + 0.5) * height
+            cut_sheet(box, grid, depth)
+            x, y = cell_middle(scan_coarse(box, density, grid))
+            find_mode(box, density, grid, x, y)
+            tops[sheet] = grid.local[0] + log_depth_prior(box, depth)
+            top = max(top, tops[sheet])
+        first, last = N_SHEETS, 0
+        for sheet in range(N_SHEETS):
+            if tops[sheet] >= top - SLICE_NATS:
+                first, last = min(first, sheet), max(last, sheet)
+        if last - first + 1 >= MIN_SHEETS:
+            break
+        low, high = max(0.0, low + (first - 0.5) * height), min(1.0, low + (last + 1.5) * height)
+    return low, high
+
+
 def build_box(
     tables: VectorTables,
     *,
@@ -708,13 +799,17 @@ def build_box(
     n_inner: int,
     prior: UnitPrior | None = None,
 ) -> Box:
-    """Return the curves of a model with one or two unknown numbers.
+    """Return the curves of a model with one to three unknown numbers.
 
     A model with one number gets a second one that has no influence.
     """
     n, n_arms = tables.n_nodes, tables.n_arms
+    solid = np.zeros((0, 0, 0, n_arms))
     if tables.n_parameters == 1:
         nodes = np.repeat(tables.nodes[:, np.newaxis], 4, axis=1)
+    elif tables.n_parameters == 3:
+        solid = tables.nodes.reshape(n, n, n, n_arms)
+        nodes = solid[:, :, n // 2].copy()
     else:
         nodes = tables.nodes.reshape(n, n, n_arms)
     basis = np.zeros((4, 4))
@@ -731,4 +826,6 @@ def build_box(
         n_slices=n_slices,
         n_inner=n_inner,
         monotone=tables.monotone,
+        solid=solid,
+        depth_prior=np.array([0.0, 0.0, -1.0]) if prior is None else prior.depth,
     )

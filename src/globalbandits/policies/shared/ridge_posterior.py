@@ -1,4 +1,4 @@
-"""The posterior of two unknown numbers on a ridge grid, from Bernoulli rewards.
+"""The posterior of two or three unknown numbers on a ridge grid, from Bernoulli rewards.
 
 The likelihood ``prod_k m_k**S_k (1 - m_k)**(N_k - S_k)`` is exact for rewards 0 and 1, and a
 quasi-likelihood for others in [0, 1]. The points are laid again whenever the number of rewards has
@@ -20,13 +20,16 @@ from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.shared.divergence import negative_entropy
 from globalbandits.policies.shared.refits import may_be_last_fit, next_fit
 from globalbandits.policies.shared.ridge_grid import (
+    N_SHEETS,
     NEVER,
     Box,
     Density,
     Grid,
     UnitPrior,
     build_box,
+    find_window,
     lay_grid,
+    lay_sheet,
     log_prior,
     no_density,
     no_grid,
@@ -39,10 +42,10 @@ if TYPE_CHECKING:
     from globalbandits.model import VectorModel
 
 N_SLICES, N_INNER = 31, 9
+N_SLICES_OF_SHEET, N_INNER_OF_SHEET = 17, 7  # with three unknown numbers
 N_ACROSS, N_ALONG = 4, 2  # pieces of the part of the square that a point represents
 # The number of rewards grows by this factor from one fit to the next.
 FIT_GROWTH = 1.1
-MAX_NUMBERS = 2  # unknown numbers of a model
 
 
 class Setup(NamedTuple):
@@ -81,39 +84,29 @@ class State(NamedTuple):
 
 
 def require_few_numbers(model: "VectorModel", policy: str) -> None:
-    """Raise a PolicyError for a model with more unknown numbers than a ridge grid covers."""
+    """Raise a PolicyError for a model of three unknown numbers."""
     rule = (
         f"have one or two unknown numbers for {policy}; "
-        "give the others their known values with model.fixed(...), or take IndependentGittins, "
-        "which uses no curves"
+        "give the others their known values with model.fixed(...), or take IDS, or "
+        "IndependentGittins, which uses no curves"
     )
-    few = model.n_parameters <= MAX_NUMBERS
+    few = model.n_parameters < 3
     require(few, "model", rule, ", ".join(model.parameters), PolicyError)
 
 
-def build(
-    model: "VectorModel",
-    policy: str,
-    prior: Sequence[Any] | None = None,
-    *,
-    n_slices: int = N_SLICES,
-    n_inner: int = N_INNER,
-) -> Setup:
+def build(model: "VectorModel", prior: Sequence[Any] | None = None) -> Setup:
     """Return the curves of a model.
 
     Args:
-        model: the model, with one or two unknown numbers.
-        policy: name of the policy, for errors.
+        model: the model.
         prior: mean and standard deviation of each number, in its units; by default the model's
             prior.
-        n_slices: slices of the ridge grid.
-        n_inner: points of a slice.
     """
-    require_few_numbers(model, policy)
+    in_sheets = model.n_parameters == 3
     box = build_box(
         model.tables,
-        n_slices=n_slices,
-        n_inner=n_inner,
+        n_slices=N_SLICES_OF_SHEET if in_sheets else N_SLICES,
+        n_inner=N_INNER_OF_SHEET if in_sheets else N_INNER,
         prior=unit_prior(model, prior),
     )
     return Setup(model.tables, box)
@@ -123,10 +116,10 @@ def unit_prior(model: "VectorModel", pairs: Sequence[Any] | None = None) -> Unit
     """Return the prior of a `Box`: that of the model, or independent normal densities.
 
     Args:
-        model: the model, with one or two unknown numbers.
+        model: the model.
         pairs: mean and standard deviation of each number, instead of the model's prior.
     """
-    found, offsets = np.zeros(5), np.full(2, -1.0)
+    found, offsets, depth = np.zeros(5), np.full(2, -1.0), np.array([0.0, 0.0, -1.0])
     prior = model.prior
     names = model.parameters
     if pairs is not None:
@@ -139,27 +132,30 @@ def unit_prior(model: "VectorModel", pairs: Sequence[Any] | None = None) -> Unit
             sd=dict(zip(names, columns[1], strict=True)),
         )
     if prior is None:
-        return UnitPrior(found, offsets)
-    deviations = np.ones(2)
+        return UnitPrior(found, offsets, depth)
+    means, starts, deviations = np.zeros(3), np.full(3, -1.0), np.ones(3)
     for axis, name in enumerate(names):
         low, high = model.domain[name]
         length = high - low
         if name in prior.log:
-            offsets[axis] = low / length
-            found[axis] = prior.mean[name] - math.log(length)
+            starts[axis] = low / length
+            means[axis] = prior.mean[name] - math.log(length)
             deviations[axis] = prior.sd[name]
         else:
-            found[axis] = (prior.mean[name] - low) / length
+            means[axis] = (prior.mean[name] - low) / length
             deviations[axis] = prior.sd[name] / length
+    found[:2], offsets[:] = means[:2], starts[:2]
+    if len(names) > 2:
+        depth[:] = means[2], 1.0 / deviations[2] ** 2, starts[2]
     rest = 1.0 - prior.correlation**2
     found[2] = 1.0 / (rest * deviations[0] ** 2)
     if len(names) > 1:
         found[3] = -prior.correlation / (rest * deviations[0] * deviations[1])
         found[4] = 1.0 / (rest * deviations[1] ** 2)
-    return UnitPrior(found, offsets)
+    return UnitPrior(found, offsets, depth)
 
 
-def no_posterior(setup: Setup) -> Posterior:
+def no_posterior(setup: Any) -> Posterior:
     """An empty posterior."""
     grid = no_grid(setup.box)
     most, n_arms = grid.means.shape
@@ -213,9 +209,8 @@ def fit(setup: Setup, state: State) -> None:
     """Lay the points for the statistics of the last fit."""
     fitted, posterior = state.fitted, state.posterior
     state.due[0] = next_fit(fitted.total[0], FIT_GROWTH)
-    density, grid = posterior.density, posterior.grid
-    n_arms = fitted.counts.shape[0]
-    for arm in range(n_arms):
+    density = posterior.density
+    for arm in range(fitted.counts.shape[0]):
         count = float(fitted.counts[arm])
         density.weights[arm] = count
         density.own[arm] = 0.0
@@ -224,8 +219,30 @@ def fit(setup: Setup, state: State) -> None:
         if count > 0.0:
             density.own[arm] = fitted.sums[arm] / count
             density.entropies[arm] = negative_entropy(density.own[arm])
-    lay_grid(setup.box, density, grid)
-    for point in range(grid.n_points[0]):
+    lay_points(setup, posterior)
+
+
+def lay_points(setup: Any, posterior: Posterior) -> None:
+    """Lay the points of the posterior's density, and find the worths of the arms there."""
+    grid = posterior.grid
+    box, density = setup.box, posterior.density
+    if box.solid.shape[0] == 0:
+        lay_grid(box, density, grid)
+        value_points(setup, posterior, 0)
+        return
+    low, high = find_window(box, density, grid)
+    height = (high - low) / N_SHEETS
+    grid.n_points[0] = 0
+    for sheet in range(N_SHEETS):
+        first = grid.n_points[0]
+        lay_sheet(box, density, grid, low + (sheet + 0.5) * height, height)
+        value_points(setup, posterior, first)
+
+
+def value_points(setup: Any, posterior: Posterior, first: int) -> None:
+    """Find the worths of the arms at the points from the first one on, and the best arms."""
+    grid, n_arms = posterior.grid, setup.tables.n_arms
+    for point in range(first, grid.n_points[0]):
         best = 0
         for arm in range(n_arms):
             mean = grid.means[point, arm]
@@ -236,29 +253,29 @@ def fit(setup: Setup, state: State) -> None:
             if posterior.worths[point, arm] > posterior.worths[point, best]:
                 best = arm
         posterior.tops[point] = best
-    for point in range(grid.n_points[0]):
-        set_best(setup, posterior, point)
+    for point in range(first, grid.n_points[0]):
+        set_best(setup, posterior, first, point)
 
 
-def is_inside(posterior: Posterior, n_inner: int, point: int) -> bool:
+def is_inside(posterior: Posterior, n_inner: int, first: int, point: int) -> bool:
     """Whether the best arm is the same at a point and at the points around it."""
     tops, last = posterior.tops, posterior.grid.n_points[0] - 1
     top = tops[point]
     return bool(
-        tops[max(point - 1, 0)] == top
+        tops[max(point - 1, first)] == top
         and tops[min(point + 1, last)] == top
-        and tops[max(point - n_inner, 0)] == top
+        and tops[max(point - n_inner, first)] == top
         and tops[min(point + n_inner, last)] == top
     )
 
 
-def set_best(setup: Setup, posterior: Posterior, point: int) -> None:
+def set_best(setup: Any, posterior: Posterior, first: int, point: int) -> None:
     """Find the arm that is worth most in each piece of a point's part.
 
     The means are linear in the part. They are evaluated in the middle of each piece.
     """
     grid = posterior.grid
-    if is_inside(posterior, setup.box.n_inner, point):
+    if is_inside(posterior, setup.box.n_inner, first, point):
         for piece in range(posterior.best.shape[1]):
             posterior.best[point, piece] = posterior.tops[point]
         return
@@ -348,7 +365,7 @@ def no_single_estimate(setup: Setup, stats: Statistics, state: State) -> float:
 
 
 def numbers(
-    setup: Setup, stats: Statistics, state: Any, means: FloatArray, deviations: FloatArray
+    setup: Any, stats: Statistics, state: Any, means: FloatArray, deviations: FloatArray
 ) -> None:
     """Write posterior means and standard deviations of the unknown numbers."""
     posterior, tables = state.posterior, setup.tables

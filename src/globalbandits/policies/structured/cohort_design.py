@@ -16,11 +16,7 @@ from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits._validation import as_fraction, as_integer, as_positive, require
 from globalbandits.errors import PolicyError
 from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
-from globalbandits.policies.shared.elimination import (
-    eliminated,
-    last_left,
-    probabilities_above,
-)
+from globalbandits.policies.shared.elimination import eliminated, last_left, probabilities_above
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ once per round.
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,21 +24,15 @@ from globalbandits._validation import as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.analysis.curves import evaluate_many
 from globalbandits.model.tables import Curves, Tables, evaluate
+from globalbandits.model.vector_model import VectorModel
 from globalbandits.policies import base
-from globalbandits.policies.shared.index import (
-    init_widths,
-    rebuild_widths,
-    update_arm,
-)
-from globalbandits.policies.shared.noise_variance import (
-    as_number_or_learned,
-    learn_variances,
-    student_radius,
-)
+from globalbandits.policies.shared.index import init_widths, rebuild_widths, update_arm
+from globalbandits.policies.shared.noise_variance import as_number_or_learned, set_student_widths
+from globalbandits.policies.structured import several_confidence
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
-    from globalbandits.model import RewardModel
+    from globalbandits.model import AnyModel, RewardModel
 
 
 # Halvings of a piece: ends are found to 1e-13 of its length.
@@ -79,16 +73,32 @@ class ConfidenceSetPolicy(base.Policy):
 
     # The radius of arm k is sqrt(log_factor * alpha * variance * log t / N_k).
     log_factor: ClassVar[float]
+    # For models with several unknown numbers.
+    several: ClassVar[base.Rules]
 
     def __post_init__(self) -> None:
         """Check the two factors."""
         object.__setattr__(self, "alpha", as_positive("alpha", self.alpha, PolicyError))
         object.__setattr__(self, "variance", as_number_or_learned(self.variance))
 
-    def setup(self, model: "RewardModel") -> Setup:
+    def rules_of(self, setup: Any) -> base.Rules:
+        """The rules for one unknown number, or for several."""
+        several = isinstance(setup, several_confidence.Setup)
+        return self.several if several else self.rules
+
+    def setup(self, model: "AnyModel") -> Any:
         """Return the model's tables and the radius."""
-        base.require_one_number(model, type(self).__name__)
-        return build(model, self.log_factor * self.alpha, self.variance)
+        alpha = self.log_factor * self.alpha
+        if isinstance(model, VectorModel):
+            name = type(self).__name__
+            return several_confidence.build(model, name, alpha, self.variance)
+        return build(model, alpha, self.variance)
+
+    def explain_set(self, setup: Any, state: Any) -> str:
+        """Describe the confidence set."""
+        if isinstance(setup, several_confidence.Setup):
+            return several_confidence.explain(setup, state)
+        return explain(getattr(state, "allowed", state))
 
 
 def build(model: "RewardModel", alpha: float, variance: float | str) -> Setup:
@@ -153,12 +163,8 @@ def rebuild(setup: Setup, stats: Statistics, state: State) -> None:
 
 def compute_learned_widths(setup: Setup, stats: Statistics, state: State) -> None:
     """Compute all widths from learned variances. One reward may change those of all arms."""
-    budget = 0.5 * setup.factor * math.log(stats.total[0] + 1)
-    variances = learn_variances(stats)
+    set_student_widths(stats, setup.factor, state.widths)
     for arm in range(setup.tables.n_arms):
-        if stats.counts[arm] > 0:
-            radius = student_radius(stats, variances[arm], arm, budget)
-            state.widths[arm] = radius / math.sqrt(2.0 * budget)
         discard_intervals(setup, state, arm)
 
 

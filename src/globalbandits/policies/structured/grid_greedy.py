@@ -9,10 +9,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies.base import register
 from globalbandits.policies.shared import grid, ridge_posterior
-from globalbandits.policies.shared.grid import (
-    Setup,
-    average_worths,
-)
+from globalbandits.policies.shared.grid import Setup, average_worths
 from globalbandits.policies.shared.grid import estimate as estimate_parameter
 from globalbandits.policies.shared.grid import rebuild as rebuild_posterior
 from globalbandits.policies.shared.grid import resume as resume_posterior
@@ -22,11 +19,7 @@ from globalbandits.policies.shared.ridge_posterior import rebuild as rebuild_poi
 from globalbandits.policies.shared.ridge_posterior import resume as resume_points
 from globalbandits.policies.shared.ridge_posterior import update as update_points
 from globalbandits.policies.shared.worth import choose_largest, choose_offered, unit_scale
-from globalbandits.policies.structured.grid_policy import (
-    GridPolicy,
-    several_numbers,
-    variants_of,
-)
+from globalbandits.policies.structured.grid_policy import GridPolicy, several_numbers, variants_of
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

@@ -7,16 +7,9 @@ import numpy as np
 from globalbandits._types import IntArray
 from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.policies.base import register
-from globalbandits.policies.shared.grid import (
-    Setup,
-    posterior_mean,
-)
+from globalbandits.policies.shared.grid import Setup, posterior_mean
 from globalbandits.policies.shared.worth import choose_best_offered
-from globalbandits.policies.structured.grid_policy import (
-    GridPolicy,
-    State,
-    posterior_variants,
-)
+from globalbandits.policies.structured.grid_policy import GridPolicy, State, posterior_variants
 from globalbandits.statistics import Statistics
 
 

@@ -181,7 +181,7 @@ class GridPolicy(Policy):
         rule = "be 'bernoulli' for a model with several unknown numbers"
         require(self.likelihood == "bernoulli", "likelihood", rule, self.likelihood, PolicyError)
         prior: Any = self.prior
-        return ridge_posterior.build(model, type(self).__name__, prior)
+        return ridge_posterior.build(model, prior)
 
     def details(self, setup: Any, stats: Statistics, state: Any) -> dict[str, Any]:
         """With several unknown numbers, the probability of each arm that it is worth most."""

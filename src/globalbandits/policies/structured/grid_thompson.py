@@ -10,10 +10,7 @@ from globalbandits.model.tables import choose_in_cell, find_cell
 from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies.base import register
 from globalbandits.policies.shared import grid, ridge_posterior
-from globalbandits.policies.shared.grid import (
-    Setup,
-    draw_theta,
-)
+from globalbandits.policies.shared.grid import Setup, draw_theta
 from globalbandits.policies.shared.ridge_posterior import (
     draw_best,
     draw_point,
@@ -93,7 +90,7 @@ class GridThompson(GridPolicy):
     """Draw a parameter from the posterior and play the arm that is best there.
 
     This is Thompson sampling (Thompson 1933) on the parameter, with a prior on the middles of
-    equal cells of the domain; see `shared.grid`. Two unknown numbers have a ridge grid; see
+    equal cells of the domain; see `shared.grid`. Several unknown numbers have a ridge grid; see
     `shared.ridge_grid`. Value: any.
 
     Args:

@@ -11,12 +11,7 @@ from globalbandits.model.tables import Tables
 from globalbandits.model.vector_model import VectorModel
 from globalbandits.policies.base import register
 from globalbandits.policies.shared import grid, ridge_posterior
-from globalbandits.policies.shared.grid import (
-    average_worths,
-    build,
-    unit_means,
-    weighted_sum,
-)
+from globalbandits.policies.shared.grid import average_worths, build, unit_means, weighted_sum
 from globalbandits.policies.shared.grid import estimate as estimate_parameter
 from globalbandits.policies.shared.grid import rebuild as rebuild_posterior
 from globalbandits.policies.shared.grid import resume as resume_posterior
@@ -25,11 +20,7 @@ from globalbandits.policies.shared.ridge_posterior import average_worths as aver
 from globalbandits.policies.shared.ridge_posterior import rebuild as rebuild_points
 from globalbandits.policies.shared.ridge_posterior import resume as resume_points
 from globalbandits.policies.shared.ridge_posterior import update as update_points
-from globalbandits.policies.structured.grid_policy import (
-    GridPolicy,
-    several_numbers,
-    variants_of,
-)
+from globalbandits.policies.structured.grid_policy import GridPolicy, several_numbers, variants_of
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:

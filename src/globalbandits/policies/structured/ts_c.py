@@ -5,23 +5,25 @@ Gupta, Chaudhari, Mukherjee, Joshi and Yagan (2020).
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.policies.base import Rules, register
 from globalbandits.policies.shared.index import first_unplayed_offered
-from globalbandits.policies.shared.noise_variance import (
-    draw_student,
-    learn_variances,
-)
+from globalbandits.policies.shared.noise_variance import draw_student, learn_variances
 from globalbandits.policies.shared.worth import worth_of
-from globalbandits.policies.structured.confidence import (
-    ConfidenceSetPolicy,
-    Setup,
-    explain,
+from globalbandits.policies.structured.confidence import ConfidenceSetPolicy, Setup
+from globalbandits.policies.structured.several_confidence import several_numbers
+from globalbandits.policies.structured.ucb_c import (
+    State,
+    estimate,
+    init,
+    rebuild,
+    score_several,
+    update,
 )
-from globalbandits.policies.structured.ucb_c import State, estimate, init, rebuild, update
 from globalbandits.statistics import Statistics
 
 
@@ -116,9 +118,10 @@ class TSC(ConfidenceSetPolicy):
     variance: float | str = 0.25
 
     rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
+    several = several_numbers(score_several, select, select_among)
     log_factor = 2.0
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+    def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Give the confidence set and the number of competitive arms."""
         competing = int(np.sum(state.indices > -np.inf))
-        return f"largest draw of {competing} competitive arms: {explain(state.allowed)}"
+        return f"largest draw of {competing} competitive arms: {self.explain_set(setup, state)}"

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,17 @@ from globalbandits.policies.shared.worth import (
     choose_offered,
     worth_within,
 )
-from globalbandits.policies.structured import confidence
-from globalbandits.policies.structured.confidence import (
-    ConfidenceSetPolicy,
-    Setup,
-    explain,
-    is_empty,
-)
+from globalbandits.policies.structured import confidence, several_confidence
+from globalbandits.policies.structured.confidence import ConfidenceSetPolicy, Setup, is_empty
 from globalbandits.policies.structured.confidence import estimate as estimate_parameter
 from globalbandits.policies.structured.confidence import rebuild as rebuild_set
 from globalbandits.policies.structured.confidence import update as update_set
+from globalbandits.policies.structured.several_confidence import is_empty as is_empty_of_points
+from globalbandits.policies.structured.several_confidence import (
+    mark_competitive,
+    root_of,
+    several_numbers,
+)
 from globalbandits.statistics import Statistics, no_statistics
 
 
@@ -66,7 +67,7 @@ def select_among(
     arm = first_unplayed_offered(stats, offered)
     if arm >= 0:
         return arm
-    root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
+    root = root_of(setup, stats)
     return choose_bound_offered(setup.tables, means, 0.0, widths, root, offered, rng)
 
 
@@ -94,15 +95,20 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
         if low <= high:
             state.reach[part] = find_cell(setup.tables.envelope, low)
             state.reach[part + 1] = find_cell(setup.tables.envelope, high)
-    root = math.sqrt(setup.factor * math.log(stats.total[0] + 1))
+    root = root_of(setup, stats)
     for arm in range(setup.tables.n_arms):
         if not all_compete and not competes(setup, state, arm):
             state.indices[arm] = -math.inf
-        elif stats.counts[arm] == 0:
-            state.indices[arm] = math.inf
         else:
-            mean, width = state.allowed.means[arm], root * state.allowed.widths[arm]
-            state.indices[arm] = worth_within(setup.tables, arm, mean - width, mean + width)
+            state.indices[arm] = index_of(setup, stats, state, root, arm)
+
+
+def index_of(setup: Any, stats: Statistics, state: Any, root: float, arm: int) -> float:
+    """Return the UCB index of a competitive arm; infinity without a reward."""
+    if stats.counts[arm] == 0:
+        return math.inf
+    mean, width = state.allowed.means[arm], root * state.allowed.widths[arm]
+    return worth_within(setup.tables, arm, mean - width, mean + width)
 
 
 def competes(setup: Setup, state: State, arm: int) -> bool:
@@ -132,6 +138,20 @@ def estimate(setup: Setup, stats: Statistics, state: State) -> float:
     return estimate_parameter(setup, stats, state.allowed)
 
 
+# The same with several unknown numbers. `select` and `select_among` are those above.
+
+
+def score_several(setup: Any, stats: Statistics, state: several_confidence.State) -> None:
+    """Compute UCB indices of the arms that are worth most at some plausible point."""
+    all_compete = is_empty_of_points(state)
+    competing = np.zeros(setup.tables.n_arms, np.int64)
+    mark_competitive(setup, state, competing)
+    root = root_of(setup, stats)
+    for arm in range(setup.tables.n_arms):
+        competes = all_compete or competing[arm] > 0
+        state.indices[arm] = index_of(setup, stats, state, root, arm) if competes else -math.inf
+
+
 @register("ucb_c")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UCBC(ConfidenceSetPolicy):
@@ -140,7 +160,8 @@ class UCBC(ConfidenceSetPolicy):
     With ``r_k = sqrt(2 * alpha * variance * log(t) / N_k)`` the confidence set is ``{theta:
     |mu_k(theta) - mean_k| <= r_k for all k}``. Among the arms that are best somewhere in the set,
     or among all arms if it is empty, the one with the largest ``mean_k + r_k`` is played (Gupta
-    and others 2020, Algorithm 1). The envelope gives these arms exactly, without a grid.
+    and others 2020, Algorithm 1). The envelope gives these arms exactly, without a grid. With
+    two unknown numbers they are those of points that follow the set.
     Value: any. The set uses the observed rewards, and the index is as for `UCB1`.
 
     By default the variance is learned: v_k is a weighted average of the variance of the arm's own
@@ -164,9 +185,10 @@ class UCBC(ConfidenceSetPolicy):
     variance: float | str = LEARNED
 
     rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
+    several = several_numbers(score_several, select, select_among)
     log_factor = 2.0
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+    def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Give the confidence set and the number of competitive arms."""
         competing = int(np.sum(state.indices > -np.inf))
-        return f"largest index of {competing} competitive arms: {explain(state.allowed)}"
+        return f"largest index of {competing} competitive arms: {self.explain_set(setup, state)}"

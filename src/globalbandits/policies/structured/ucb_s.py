@@ -2,24 +2,31 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 
 from globalbandits._types import IntArray
 from globalbandits.model.tables import choose_in_cell, evaluate, find_cell
 from globalbandits.policies.base import Rules, register
-from globalbandits.policies.shared.worth import choose_any, choose_largest, worth_within
+from globalbandits.policies.shared.worth import (
+    choose_any,
+    choose_largest,
+    choose_offered,
+    worth_within,
+)
+from globalbandits.policies.structured import several_confidence
 from globalbandits.policies.structured.confidence import (
     ConfidenceSetPolicy,
     Setup,
     State,
     estimate,
-    explain,
     init,
     is_empty,
     rebuild,
     update,
 )
+from globalbandits.policies.structured.several_confidence import root_of, several_numbers
 from globalbandits.statistics import Statistics
 
 
@@ -91,6 +98,48 @@ def largest_worth(setup: Setup, state: State, arm: int) -> float:
     return largest
 
 
+# The same with several unknown numbers.
+
+
+def score_several(setup: Any, stats: Statistics, state: several_confidence.State) -> None:
+    """Set each arm's index to the most that it is worth near a plausible point.
+
+    It is at most what the arm's own radius allows.
+    """
+    posterior, indices = state.posterior, state.indices
+    for arm in range(indices.shape[0]):
+        indices[arm] = -math.inf
+    for point in range(posterior.grid.n_points[0]):
+        if posterior.weights[point] > 0.0:
+            highs = state.highs[point]
+            for arm in range(indices.shape[0]):
+                indices[arm] = max(indices[arm], highs[arm])
+    root = root_of(setup, stats)
+    for arm in range(indices.shape[0]):
+        if stats.counts[arm] > 0:
+            mean, width = state.allowed.means[arm], root * state.allowed.widths[arm]
+            own = worth_within(setup.tables, arm, mean - width, mean + width)
+            indices[arm] = min(indices[arm], own)
+
+
+def select_several(
+    setup: Any, stats: Statistics, state: several_confidence.State, rng: np.random.Generator
+) -> int:
+    """Return the arm that is worth most near some plausible point; any if there is none."""
+    return choose_largest(state.indices, rng)
+
+
+def select_several_among(
+    setup: Any,
+    stats: Statistics,
+    state: several_confidence.State,
+    offered: IntArray,
+    rng: np.random.Generator,
+) -> int:
+    """Return the offered arm that is worth most near some plausible point; any if there is none."""
+    return choose_offered(state.indices, offered, rng)
+
+
 @register("ucb_s")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UCBS(ConfidenceSetPolicy):
@@ -101,6 +150,7 @@ class UCBS(ConfidenceSetPolicy):
     sub-Gaussian constant). If it is empty, a random arm is played. Arms need no initial play: an
     arm without rewards does not narrow the set. With ``variance="learned"`` the radius is that of
     `UCBC` with alpha / 2.
+    With two unknown numbers the suprema are over points that follow the set.
     Value: any. mu_k is then the worth of arm k, which need not be largest at an end of the set.
 
     Args:
@@ -117,10 +167,12 @@ class UCBS(ConfidenceSetPolicy):
     variance: float | str = 0.25
 
     rules = Rules(init, select, update, estimate, rebuild, select_among=select_among)
+    several = several_numbers(score_several, select_several, select_several_among)
     log_factor = 1.0
 
-    def reason(self, setup: Setup, stats: Statistics, state: State) -> str:
+    def reason(self, setup: Any, stats: Statistics, state: Any) -> str:
         """Give the confidence set."""
-        if is_empty(state):
-            return f"any arm: {explain(state)}"
-        return f"largest possible worth with {explain(state)}"
+        region = self.explain_set(setup, state)
+        return (
+            f"any arm: {region}" if "empty" in region else f"largest possible worth with {region}"
+        )

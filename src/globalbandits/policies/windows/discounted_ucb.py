@@ -11,10 +11,7 @@ from globalbandits._validation import as_fraction, as_positive
 from globalbandits.errors import PolicyError
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, Rules, register
-from globalbandits.policies.shared.index import (
-    NOT_PLAYED,
-    no_estimate,
-)
+from globalbandits.policies.shared.index import NOT_PLAYED, no_estimate
 from globalbandits.policies.shared.worth import choose_bound_offered, choose_by_worth
 from globalbandits.statistics import Statistics
 

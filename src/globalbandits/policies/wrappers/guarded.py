@@ -14,12 +14,7 @@ import numpy as np
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, as_fraction, as_integer, require
 from globalbandits.errors import PolicyError
-from globalbandits.evidence.drift_test import (
-    EVERY,
-    Snapshots,
-    no_snapshots,
-    slots_of,
-)
+from globalbandits.evidence.drift_test import EVERY, Snapshots, no_snapshots, slots_of
 from globalbandits.evidence.histogram import DEFAULT_BINS, Histogram, add, empty
 from globalbandits.evidence.live_refutation import change_explains, find_witness
 from globalbandits.model.tables import Tables
@@ -27,11 +22,7 @@ from globalbandits.policies.base import Policy, Rules, register, require_one_num
 from globalbandits.policies.elastic.elastic import Elastic
 from globalbandits.policies.paper.wagp import WAGP
 from globalbandits.policies.shared.worth import choose_any
-from globalbandits.policies.wrappers.inner_policy import (
-    as_policy,
-    label_around,
-    resume_inside,
-)
+from globalbandits.policies.wrappers.inner_policy import as_policy, label_around, resume_inside
 from globalbandits.statistics import Statistics, are_part, clear, count, no_statistics
 
 if TYPE_CHECKING:

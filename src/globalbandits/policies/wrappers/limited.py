@@ -19,10 +19,7 @@ from globalbandits.errors import PolicyError
 from globalbandits.model.tables import evaluate
 from globalbandits.policies.base import Policy, Rules, register, require_no_contexts
 from globalbandits.policies.paper.wagp import WAGP
-from globalbandits.policies.shared.elimination import (
-    MIN_REWARDS_TO_ELIMINATE,
-    probability_above,
-)
+from globalbandits.policies.shared.elimination import MIN_REWARDS_TO_ELIMINATE, probability_above
 from globalbandits.policies.shared.worth import worth_of
 from globalbandits.policies.wrappers.inner_policy import (
     WrapperPolicy,

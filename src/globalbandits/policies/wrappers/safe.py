@@ -35,12 +35,7 @@ from globalbandits.policies.shared.noise_variance import (
     no_noise,
     update_variance,
 )
-from globalbandits.policies.shared.refits import (
-    is_old,
-    may_be_renewals,
-    next_fit,
-    note_renewal,
-)
+from globalbandits.policies.shared.refits import is_old, may_be_renewals, next_fit, note_renewal
 from globalbandits.policies.shared.worth import unit_scale, worth_within
 from globalbandits.policies.wrappers.inner_policy import (
     WrapperPolicy,

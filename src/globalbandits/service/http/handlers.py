@@ -17,17 +17,9 @@ from starlette.responses import Response, StreamingResponse
 
 from globalbandits._plain_data import plain
 from globalbandits._version import __version__
-from globalbandits.errors import (
-    ConflictError,
-    GlobalBanditsError,
-    StoreUnavailable,
-    UnknownError,
-)
+from globalbandits.errors import ConflictError, GlobalBanditsError, StoreUnavailable, UnknownError
 from globalbandits.model import AnyModel, ContextModel, VectorModel
-from globalbandits.model.catalogue.names import (
-    families,
-    parameters_of,
-)
+from globalbandits.model.catalogue.names import families, parameters_of
 from globalbandits.policies.base import registered
 from globalbandits.policies.learner import Explanation
 from globalbandits.policies.learner.probabilities import DEFAULT_DRAWS

@@ -11,12 +11,7 @@ from globalbandits._version import __version__
 from globalbandits.model.catalogue.names import families, parameters_of
 from globalbandits.policies.base import registered
 from globalbandits.service.http.messages import Problem
-from globalbandits.service.http.operations import (
-    BODY_PROBLEMS,
-    OPERATIONS,
-    PARAMETERS,
-    Operation,
-)
+from globalbandits.service.http.operations import BODY_PROBLEMS, OPERATIONS, PARAMETERS, Operation
 from globalbandits.service.http.request import JSON, PROBLEM
 
 _MODELS = [

@@ -10,12 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from globalbandits.errors import (
-    ConflictError,
-    GlobalBanditsError,
-    StoreError,
-    UnknownError,
-)
+from globalbandits.errors import ConflictError, GlobalBanditsError, StoreError, UnknownError
 from globalbandits.service.http.messages import Problem
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.service import Service

@@ -12,12 +12,7 @@ from globalbandits.service.log.replay import replay
 from globalbandits.service.log.settings import Settings
 from globalbandits.service.stores import open_store
 from globalbandits.service.stores.base import Store
-from globalbandits.service.stores.records import (
-    DECISION,
-    RETRACTION,
-    BanditRow,
-    Decision,
-)
+from globalbandits.service.stores.records import DECISION, RETRACTION, BanditRow, Decision
 
 
 def read_log(db: str, bandit: str | None = None, *, draws: int = DEFAULT_DRAWS) -> DecisionLog:

@@ -1,16 +1,20 @@
 """The log: creates bandits, makes decisions, learns rewards, and stores all of it."""
 
 import itertools
+import multiprocessing
+import os
 import platform
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from globalbandits._rewards import as_summary, as_unit
 from globalbandits._validation import LARGEST_INTEGER, as_integer, require
 from globalbandits._version import __version__
+from globalbandits.compiling.cache import cache_directory
 from globalbandits.errors import (
     ConflictError,
     GlobalBanditsError,
@@ -19,6 +23,7 @@ from globalbandits.errors import (
     StoreUnavailable,
     UnknownError,
 )
+from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies import Learner
 from globalbandits.service.log.append import (
     DecisionRequest,
@@ -127,6 +132,9 @@ class Log:
         self._uses = itertools.count()
         self._last_use: dict[int, int] = {}  # of the bandits in memory; higher is later
         self._evicting = False
+        self._compiles_new = False
+        self._compiled_kinds: set[str] = set()  # of policies and models, also those under way
+        self._compiling = threading.Lock()  # one process compiles at a time
         self._snapshot_versions: dict[int, int] = {}  # of the newest snapshots, by bandit
         with store.transaction() as rows:
             host = platform.node()
@@ -252,14 +260,54 @@ class Log:
         Code that is on disk is not compiled again. Bandits that differ only in numbers share their
         code, so one of them is compiled.
         """
-        done = set()
         for row in self.store.bandits():
             settings = Settings.from_log(self.store.settings(row.id)[-1].body)
-            kind = canonical_json([_without_numbers(settings.model), dict(settings.policy)])
-            if kind not in done:
-                done.add(kind)
-                model, policy = settings.build()
-                Learner(policy, model, seed=0, compiled=True)
+            if self._is_new_kind(settings):
+                _compile(settings)
+
+    def compile_new(self) -> None:
+        """From now on, compile policies of several unknown numbers in a process of their own.
+
+        A bandit whose code is not on disk when it is created starts in plain Python. With several
+        unknown numbers this takes up to a second per round, with one number milliseconds. The
+        bandit uses the code as soon as it is there.
+        """
+        self._compiles_new = cache_directory() is not None
+
+    def _is_new_kind(self, settings: Settings) -> bool:
+        """Whether no bandit had this policy on this kind of model. Marks it as known."""
+        kind = canonical_json([_without_numbers(settings.model), dict(settings.policy)])
+        with self._loading:
+            is_new = kind not in self._compiled_kinds
+            self._compiled_kinds.add(kind)
+        return is_new
+
+    def _compile_later(self, bandit: Bandit) -> None:
+        if not self._compiles_new or bandit.learner.is_compiled:
+            return
+        several = isinstance(bandit.learner.parts[1].tables, VectorTables)
+        if several and self._is_new_kind(bandit.settings):
+            body = canonical_json(bandit.settings.to_dict())
+            threading.Thread(
+                target=self._compile_apart, args=(body,), name="compiler", daemon=True
+            ).start()
+
+    def _compile_apart(self, body: str) -> None:
+        """Compile in another process, then let all bandits in memory use the code."""
+
+        def load(written: None) -> None:
+            for bandit in list(self._bandits.values()):
+                if not bandit.learner.is_compiled:
+                    bandit.learner.load_compiled()
+
+        with self._compiling:
+            apart = multiprocessing.get_context("spawn").Process(
+                target=_compile_body, args=(body,), daemon=True
+            )
+            apart.start()
+            apart.join()
+        with suppress(StoreUnavailable):
+            self.writer.submit(Change(lambda rows: None, load))
 
     def bandit_of(self, id: int) -> Bandit | None:
         """The bandit with this id, or None. It is loaded if necessary."""
@@ -349,6 +397,7 @@ class Log:
             bandit = Bandit(row, first, compiled=self._compiled)
             with self._loading:
                 self._keep(bandit)
+            self._compile_later(bandit)
             return bandit, True
 
     def _existing(self, name: str, tenant: str, text: str) -> Bandit:
@@ -443,6 +492,7 @@ class Log:
             return self._bandits[id].number
 
         number: int = self.writer.submit(Change(write, after, id)).result()
+        self._compile_later(self._bandits.get(id, found))
         return number
 
     # Decisions and rewards
@@ -829,6 +879,19 @@ def _add(rows: Transaction, new: BanditRow, first: SettingRow) -> tuple[BanditRo
     first = first._replace(bandit=id)
     rows.add_settings([first])
     return new._replace(id=id), first
+
+
+def _compile(settings: Settings) -> None:
+    """Compile the policy of a bandit, unless its code is on disk."""
+    model, policy = settings.build()
+    Learner(policy, model, seed=0, compiled=True)
+
+
+def _compile_body(body: str) -> None:
+    """Compile in a process of its own, which gives way to the server."""
+    if hasattr(os, "nice"):
+        os.nice(10)
+    _compile(Settings.from_log(body))
 
 
 def _without_numbers(spec: Any) -> Any:

@@ -21,7 +21,7 @@ from globalbandits._validation import (
 from globalbandits.environments import Delay
 from globalbandits.errors import ServiceError
 from globalbandits.model import AnyModel, ContextModel
-from globalbandits.model.files import MOST_ARMS
+from globalbandits.model.description import MOST_ARMS
 from globalbandits.model.files import build_model as model_from_data
 from globalbandits.policies.base import Policy, require_masks
 from globalbandits.policies.learner import StopWhen

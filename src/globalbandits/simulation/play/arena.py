@@ -15,17 +15,9 @@ from globalbandits.evidence.histogram import Histogram, empty
 from globalbandits.evidence.stop_rules import NO_STOP
 from globalbandits.policies.base import State
 from globalbandits.simulation.play.job import Job, Records
-from globalbandits.simulation.play.loop import (
-    PolicyMemory,
-    RunBuffers,
-    late_rewards,
-    play_loop,
-)
+from globalbandits.simulation.play.loop import PolicyMemory, RunBuffers, late_rewards, play_loop
 from globalbandits.simulation.play.scores import empty_scores
-from globalbandits.simulation.play.worlds import (
-    World,
-    make_world,
-)
+from globalbandits.simulation.play.worlds import World, make_world
 from globalbandits.simulation.progress import say_compiling
 from globalbandits.statistics import Statistics, no_statistics
 

@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 from globalbandits._types import FloatArray, IntArray
 from globalbandits.compiling.routine import call_routine
 from globalbandits.evidence.histogram import Histogram, add
-from globalbandits.evidence.stop_rules import (
-    NO_STOP,
-    TOO_HIGH,
-    Stop,
-    reason_to_stop,
-)
+from globalbandits.evidence.stop_rules import NO_STOP, TOO_HIGH, Stop, reason_to_stop
 from globalbandits.policies.base import Rules, Setup, State
 from globalbandits.simulation.play.drawn_offers import NO_OFFERS, Offers, list_offered
 from globalbandits.statistics import Statistics, count

@@ -104,61 +104,10 @@ def score_fixed(
 
 
 class StepWorths(NamedTuple):
-    """Worth of decisions if means change from step to step; one cell per step."""
+    """Worth of decisions if means, or the arms that can be played, change; one cell per step."""
 
-    best: FloatArray  # (n_cells,) of the best arm, by the true means
-    nominal_best: FloatArray  # (n_cells,) the same, by the model's means
-    worth: FloatArray  # (n_cells,) of the arm played, by the true means
-    nominal_worth: FloatArray  # (n_cells,) the same, by the model's means
-    tolerance: float
-
-
-def score_steps(
-    worths: StepWorths,
-    runs: RunBuffers,
-    scores: ScoreBuffers,
-    start: int,
-    n_steps: int,
-    n_rows: int,
-) -> None:
-    """Score the steps start + 1 to start + n_steps of some runs, step by step."""
-    times, cursor, settled = scores.times, scores.cursor, scores.settled
-    for row in range(n_rows):
-        if start == 0:
-            reset_scores(scores, row)
-        first_cell = row * n_steps
-        at_time = cursor[NEXT_TIME]
-        streak = -1
-        arm = 0
-        for step in range(runs.n_played[row]):
-            next_cell = first_cell + streak + 1
-            if streak + 1 < runs.n_streaks[row] and runs.streak_starts[next_cell] == step:
-                streak += 1
-                arm = runs.streak_arms[next_cell]
-            cell = first_cell + step
-            gap = max(worths.best[cell] - worths.worth[cell], 0.0)
-            settled[0] += gap
-            settled[1] += max(worths.nominal_best[cell] - worths.nominal_worth[cell], 0.0)
-            scores.pulls[row, arm] += 1
-            if gap > worths.tolerance:
-                scores.last_suboptimal[row] = start + step + 1
-            if at_time < times.shape[0] and times[at_time] == start + step + 1:
-                scores.regret[row, at_time] = settled[0]
-                scores.nominal_regret[row, at_time] = settled[1]
-                at_time += 1
-        if runs.stop_times[row] > 0:
-            for later in range(at_time, times.shape[0]):
-                scores.regret[row, later] = settled[0]
-                scores.nominal_regret[row, later] = settled[1]
-            at_time = times.shape[0]
-        cursor[NEXT_TIME] = at_time
-
-
-class OfferedWorths(NamedTuple):
-    """Worth of decisions if only some arms can be played at a step; one cell per step."""
-
-    contexts: IntArray  # (n_cells,)
-    best: FloatArray  # (n_cells,) of the best offered arm, by the true means
+    contexts: IntArray  # (n_cells,) read only if there are contexts
+    best: FloatArray  # (n_cells,) of the best arm that can be played, by the true means
     nominal_best: FloatArray  # (n_cells,) the same, by the model's means
     by_step: bool  # whether means change from step to step
     # If they do, the worth of the arm played at each step.
@@ -170,15 +119,15 @@ class OfferedWorths(NamedTuple):
     tolerance: float
 
 
-def score_offered(
-    worths: OfferedWorths,
+def score_steps(
+    worths: StepWorths,
     runs: RunBuffers,
     scores: ScoreBuffers,
     start: int,
     n_steps: int,
     n_rows: int,
 ) -> None:
-    """Score some steps against the best offered arm, in all and by context."""
+    """Score the steps start + 1 to start + n_steps of some runs, in all and by context."""
     times, cursor, settled = scores.times, scores.cursor, scores.settled
     n_contexts = scores.context_settled.shape[0]
     for row in range(n_rows):

@@ -22,14 +22,7 @@ from globalbandits.model.tables import Tables, evaluate, find_cell, value_of
 from globalbandits.simulation.play.drawn_offers import NO_OFFERS, Offers, OfferStream, best_offered
 from globalbandits.simulation.play.job import Job
 from globalbandits.simulation.play.loop import MAX_REWARDS_PER_DRAW
-from globalbandits.simulation.play.scores import (
-    ArmGaps,
-    OfferedWorths,
-    StepWorths,
-    score_fixed,
-    score_offered,
-    score_steps,
-)
+from globalbandits.simulation.play.scores import ArmGaps, StepWorths, score_fixed, score_steps
 
 # Routines that draw rewards, uniform numbers and paths of the parameter. Each factory takes the
 # functions of a noise or a drift and returns one function over plain arguments, which runs
@@ -409,7 +402,7 @@ class World:
         self.bias = np.zeros((n_rows, 0))
         self.offers = NO_OFFERS
         self._offer_stream: OfferStream | None = None
-        self._offered_worths: OfferedWorths | None = None
+        self._offered_worths: StepWorths | None = None
         if job.offers is not None:
             self._offer_stream = OfferStream(job.offers, states, n_cells)
             self.offers = self._offer_stream.offers
@@ -432,22 +425,26 @@ class World:
         """Score decisions against the best offered arm, if some arms cannot always be played."""
         if self._offer_stream is None:
             return
+        self._offered_worths = self._step_worths(
+            best=np.zeros(n_cells),
+            nominal_best=np.zeros(n_cells),
+            tolerance=self.score_data.tolerance,
+            **worths,
+        )
+        self.score = score_steps
+        self.score_data = self._offered_worths
+
+    def _step_worths(self, **worths: Any) -> StepWorths:
+        """Worths that change from step to step, with empty arrays for what is not read."""
         unused: dict[str, Any] = {
+            "contexts": self.offers.contexts,
             "by_step": True,
             "worth": np.zeros(0),
             "nominal_worth": np.zeros(0),
             "gaps": np.zeros((1, self._job.n_arms)),
             "nominal_gaps": np.zeros((1, self._job.n_arms)),
         }
-        self._offered_worths = OfferedWorths(
-            contexts=self.offers.contexts,
-            best=np.zeros(n_cells),
-            nominal_best=np.zeros(n_cells),
-            tolerance=self.score_data.tolerance,
-            **(unused | worths),
-        )
-        self.score = score_offered
-        self.score_data = self._offered_worths
+        return StepWorths(**(unused | worths))
 
     def _set_best_offered(
         self, worths: FloatArray, nominal: FloatArray, rows: IntArray, n_steps: int, n_rows: int
@@ -619,7 +616,7 @@ class DriftingWorld(World):
         routine = drifting_rewards_routine(rules.prepare, rules.draw)
         self.draw_rewards = engine.routine(routine, name, self.data)
         self.score_unit = job.worth_scale
-        self.score_data = StepWorths(
+        self.score_data = self._step_worths(
             best=self.data.best,
             nominal_best=self.data.nominal_best,
             worth=self.data.worth,
@@ -713,7 +710,7 @@ class TimedWorld(World):
         name, rules = type(job.noise).__name__, job.noise.rules
         routine = timed_rewards_routine(rules.prepare, rules.draw)
         self.draw_rewards = engine.routine(routine, name, self.data)
-        self.score_data = StepWorths(
+        self.score_data = self._step_worths(
             best=np.zeros(n_cells),
             nominal_best=np.zeros(n_cells),
             worth=self.data.worth,

@@ -26,10 +26,7 @@ from globalbandits.policies import Policy, StopWhen
 from globalbandits.policies.base import describe
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, checkpoint_times
 from globalbandits.simulation.provenance import code_hashes, content_hash
-from globalbandits.simulation.sweeps.spec import (
-    Experiment,
-    Reader,
-)
+from globalbandits.simulation.sweeps.spec import Experiment, Reader
 
 MAX_VALUES_PER_AXIS = 100_000
 MAX_TASKS = 1_000_000

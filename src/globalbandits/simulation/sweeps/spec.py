@@ -17,19 +17,12 @@ from globalbandits._validation import as_list, require, require_known
 from globalbandits.environments import Bias, Delay, Drift, Environment, Noise, Population
 from globalbandits.errors import GlobalBanditsError, PolicyError, ScenarioError
 from globalbandits.model import AnyModel, RewardModel, VectorModel, load_model
-from globalbandits.model.catalogue.names import (
-    families,
-    parameters_of,
-    short_names,
-)
+from globalbandits.model.catalogue.names import families, parameters_of, short_names
 from globalbandits.model.files import build_model
 from globalbandits.policies import Policy, StopWhen
 from globalbandits.policies.base import registered
 from globalbandits.simulation.checkpoints import MAX_HORIZON, MAX_RUNS, SPACINGS
-from globalbandits.simulation.simulation_request import (
-    Request,
-    make_request,
-)
+from globalbandits.simulation.simulation_request import Request, make_request
 
 KEYS = (
     "title",

@@ -24,12 +24,7 @@ from globalbandits.simulation.simulation_request import Request
 from globalbandits.simulation.sweeps.folder import Folder
 from globalbandits.simulation.sweeps.plan import Plan, Task, make_plan
 from globalbandits.simulation.sweeps.sweep_result import SweepResult
-from globalbandits.simulation.workers import (
-    RequestInPlay,
-    ShardLoop,
-    check_executor,
-    open_workers,
-)
+from globalbandits.simulation.workers import RequestInPlay, ShardLoop, check_executor, open_workers
 
 PROGRESS_LINE_SECONDS = 1.0
 

@@ -8,12 +8,7 @@ import numpy as np
 
 from globalbandits import plots
 from globalbandits._types import FloatArray, IntArray
-from globalbandits.evidence.drift_test import (
-    EVERY,
-    constant_log_e,
-    no_snapshots,
-    record,
-)
+from globalbandits.evidence.drift_test import EVERY, constant_log_e, no_snapshots, record
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.experiment_spec import Spec, load_spec
 from globalbandits.lab.paper.measurements import measured

@@ -7,10 +7,7 @@ import numpy as np
 
 from globalbandits import plots
 from globalbandits._types import FloatArray
-from globalbandits.evidence.inference import (
-    Findings,
-    infer_many,
-)
+from globalbandits.evidence.inference import Findings, infer_many
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.experiment_spec import Spec, load_spec
 from globalbandits.lab.paper.measurements import measured
