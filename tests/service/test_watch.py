@@ -1,5 +1,6 @@
 """The watch: a refuted model is reported once, and every bandit has numbers at /metrics."""
 
+import contextlib
 import http.server
 import json
 import logging
@@ -87,10 +88,13 @@ def test_numbers_of_bandits():
     options = ServiceOptions(
         compiled=False, bandit_metrics=True, watch_seconds=0.1, reading_seconds=0.0
     )
-    with serving(store, options, clock) as (_, url):
+    with contextlib.ExitStack() as stack:
+        _, url = stack.enter_context(serving(store, options, clock))
         one, two = (
-            httpx.Client(
-                base_url=url, headers={"Authorization": f"Bearer {tokens[tenant]}"}, timeout=30
+            stack.enter_context(
+                httpx.Client(
+                    base_url=url, headers={"Authorization": f"Bearer {tokens[tenant]}"}, timeout=30
+                )
             )
             for tenant in ("one", "two")
         )
@@ -105,15 +109,14 @@ def test_numbers_of_bandits():
         clock.pass_seconds(90)
         until = time.monotonic() + 60
         name = "globalbandits_bandit"
-        while not numbers(one, f"{name}_earnings"):
+        final = {'{bandit="idle"}': 0.0, '{bandit="wrong"}': 1.0}
+        # A reading taken between two requests counts the decisions of that moment.
+        while numbers(one, f"{name}_open") != final or not numbers(one, f"{name}_earnings"):
             assert time.monotonic() < until
             time.sleep(0.05)
-        assert numbers(one, f"{name}_open") == {'{bandit="idle"}': 0.0, '{bandit="wrong"}': 1.0}
         assert numbers(one, f"{name}_last_reward_seconds") == {'{bandit="wrong"}': 90.0}
         refuted = numbers(one, f"{name}_refuted")
         assert refuted.keys() == {'{bandit="wrong"}'}
         assert numbers(one, "globalbandits_refuted_bandits") == {"": sum(refuted.values())}
         assert numbers(one, "globalbandits_loaded_bandits") == {"": 2.0}
         assert numbers(two, f"{name}_open") == {}  # names are for their own tenant
-        one.close()
-        two.close()

@@ -33,12 +33,14 @@ class Watch:
         self.readings = EvidenceReader(reading_seconds, observe=self.notice)
         self._log = log
         self._webhook = webhook
-        self._visited: dict[int, tuple[int, int]] = {}  # version and settings by bandit
+        self._visited: dict[int, tuple[int, int, int]] = {}  # state at the last visit
         self._refuted: set[int] = set()
 
     def visit(self, bandit: Bandit) -> float:
         """Count and read one bandit if it has changed; return the seconds to pause."""
-        now = bandit.version, bandit.number
+        # A decision made during a count may be missing from it. It changes `n_counted`, so that
+        # the next visit counts again.
+        now = bandit.version, bandit.number, bandit.n_counted
         if now[0] == 0 or self._visited.get(bandit.row.id) == now:
             return 0.0
         self._visited[bandit.row.id] = now

@@ -72,6 +72,7 @@ class Bandit:
     Attributes:
         anchors: the arm of the last learned reward, by context; by None without contexts.
         n_open: open decisions. Those whose deadline has passed count until the next recount.
+        n_counted: decisions made in this process since the bandit was loaded.
         oldest_open: the time of the oldest open decision at the last recount, in microseconds.
         last_event_at: the time of the last event but a decision; None before the first.
         recounted_at: when decisions were counted in the store, in seconds of the monotonic clock.
@@ -88,6 +89,7 @@ class Bandit:
         # Arm, time and context of open decisions by id, if a law of the delay is set.
         self._awaited: dict[str, tuple[int, int, str | None]] = {}
         self.n_open = 0
+        self.n_counted = 0
         self.oldest_open: int | None = None
         self.last_event_at: int | None = None
         self.recounted_at = time.monotonic()
@@ -426,6 +428,7 @@ class Bandit:
         """Count a stored decision."""
         with self.lock:
             self.n_open += 1
+            self.n_counted += 1
             self._shown[context, arm] += 1
 
     def set_shown(
