@@ -114,7 +114,7 @@ def errors(model: gb.VectorModel, played: Played) -> Errors:
             inference = VectorInference(model, counts, sums, soft)
             if not inference.holds(theta, 1.0 - ALPHA):
                 left = True
-                lost = lost or bool(inference.p_values[best] <= ALPHA)
+                lost = lost or bool(inference.p_values()[best] <= ALPHA)
         outside, missing = outside + left, missing + lost
         refuted += inference.log_e_against >= -math.log(ALPHA)
     return Errors(outside, missing, refuted)

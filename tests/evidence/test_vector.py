@@ -75,13 +75,14 @@ def test_statements_agree_with_a_dense_grid(build, n):
     # The largest likelihood is bounded from above, and close.
     assert values.max() - 1e-9 <= found.top[0] <= values.max() + 0.3
     # p-values are rounded up.
+    p_values = found.p_values()
     for arm in range(model.n_arms):
         largest = values[best == arm].max(initial=-math.inf)
         p_value = min(1.0, math.exp(min(largest - found.log_marginal, 0.0)))
-        assert found.p_values[arm] >= p_value * (1 - 1e-9)
+        assert p_values[arm] >= p_value * (1 - 1e-9)
         # Small p-values may be rounded up more, where an arm is best on a thin part of the box.
         slack = 0.3 if p_value > 1e-3 else 1.5
-        assert found.p_values[arm] <= max(p_value * math.exp(slack), 2e-6)
+        assert p_values[arm] <= max(p_value * math.exp(slack), 2e-6)
     # The cover contains every point of the set, and not much else.
     cover = found.cover(0.95)
     inside = values >= found.log_marginal + math.log(0.05)
@@ -110,9 +111,49 @@ def test_three_numbers_against_random_points():
     assert values.max() <= found.top[0] <= values.max() + 0.5
     assert found.holds(theta, 0.95)
     best = model.worth(model.from_unit(points)).argmax(axis=1)
+    p_values = found.p_values()
     for arm in range(6):
         largest = values[best == arm].max(initial=-math.inf)
-        assert found.p_values[arm] >= math.exp(min(largest - found.log_marginal, 0.0)) * (1 - 1e-9)
+        assert p_values[arm] >= math.exp(min(largest - found.log_marginal, 0.0)) * (1 - 1e-9)
+
+
+def test_contenders_of_a_context_agree_with_a_dense_grid():
+    model = gb.VectorModel(
+        "level * exp(-slope*arm) * (1 + context)",
+        [2.0, 3.0, 4.0, 5.0, 6.0],
+        {"level": (0.02, 0.2), "slope": (0.02, 0.6)},
+        contexts={"weekday": 0.0, "holiday": 1.0},
+        # Service costs more on holidays, so that another price is best.
+        value="(arm - 1.5 - context) * mean",
+    )
+    cells, n_rewards = model.cells, 4_000
+    rng = np.random.default_rng(3)
+    learner = gb.Learner(gb.Uniform(), model, seed=0)
+    truth = cells.means([0.12, 0.35])
+    sums = np.zeros(cells.n_arms)
+    for place, context in enumerate(model.contexts):
+        arms = rng.integers(model.n_arms, size=n_rewards)
+        rewards = (rng.random(n_rewards) < truth[place * model.n_arms + arms]).astype(float)
+        learner.update(arms, rewards, context=context)
+        np.add.at(sums, place * model.n_arms + arms, rewards)
+    values, _ = dense(cells, learner.pulls.ravel(), sums, n=400)
+    marginal = np.logaddexp.reduce(values.ravel()) - math.log(values.size)
+    middles = (np.arange(400) + 0.5) / 400
+    points = np.stack(np.meshgrid(middles, middles, indexing="ij"), axis=-1).reshape(-1, 2)
+    worth = cells.worth(cells.from_unit(points)).reshape(400, 400, 2, model.n_arms)
+    answers = []
+    for place, context in enumerate(model.contexts):
+        best = worth[:, :, place].argmax(axis=-1)
+        found = learner.contenders(context=context)
+        for arm, p_value in enumerate(found.p_values):
+            largest = values[best == arm].max(initial=-math.inf)
+            naive = math.exp(min(largest - marginal, 0.0))
+            # Rounded up: a box in which two arms can be best counts for both.
+            assert naive * (1 - 1e-2) <= p_value <= max(8 * naive, 2e-6)
+        assert found.values == model.arms
+        assert model.best_arms([0.12, 0.35], context=context)[0] in found.arms
+        answers.append(found.arms)
+    assert answers[0] != answers[1]
 
 
 def test_the_e_value_by_hand():

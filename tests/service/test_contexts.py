@@ -269,12 +269,29 @@ def test_evidence_is_pooled_and_contenders_are_of_each_context(log):
     assert found["interval"]["low"] == pytest.approx(bandit.learner.interval().low)
     own = bandit.learner.contenders(context="weekend")
     assert found["contenders"]["weekend"]["arms"] == list(own.arms)
+    assert found["earnings"]["amount"] == pytest.approx(bandit.learner.earnings(0).amount)
     events = [
         (row.kind, bandit.cell(row.arm, row.context), row.value, row.n_rewards)
         for row in log.store.events(bandit.row.id)
     ]
     points = trace(model, events, [])
     assert points[len(events)]["low"] == pytest.approx(found["interval"]["low"])
+
+
+def test_evidence_of_two_numbers_with_contexts(log):
+    model = {
+        "mean": "level * exp(-slope*arm) * (1 + context)",
+        "arms": [1, 2, 3],
+        "domain": {"level": [0.02, 0.2], "slope": [0.02, 0.6]},
+        "contexts": {"weekday": 0, "weekend": 0.3},
+    }
+    log.create("shop", {"model": model, "policy": {"policy": "ids"}})
+    play(log, 5)
+    bandit = log.bandit("shop")
+    found = read(canonical_json(bandit.settings.model), bandit.learner.state(), 0)
+    assert list(found["contenders"]) == ["weekday", "weekend"]
+    assert set(found["region"]["intervals"]) == {"level", "slope"}
+    assert found["earnings"]["n_observations"] == bandit.learner.n_observations
 
 
 @pytest.mark.parametrize(

@@ -323,16 +323,16 @@ class Evidence:
         require(0.0 <= size < 0.5, "errors", "lie in [0, 0.5)", errors, EvidenceError)
         if ranked is not None:
             require(size == 0.0, "errors", "be 0 with contexts", errors, EvidenceError)
-            one = isinstance(self._model, RewardModel)
-            rule = "have one unknown number for contenders of a context"
-            require(one, "model", rule, self._model, EvidenceError)
         if isinstance(self._model, VectorModel):
             require(size == 0.0, "errors", "be 0 for a VectorModel", errors, EvidenceError)
             several = self._vector_inference()
             model_free = several.log_e_against >= -math.log(1.0 - confidence)
-            p_values = several.free_p_values if model_free else several.p_values
+            if model_free:
+                p_values = several.free_p_values(ranked or self._model, rows)
+            else:
+                p_values = several.p_values(rows)
             arms = p_values > 1.0 - confidence
-            bounds = several.free_bounds(confidence).tolist() if model_free else None
+            bounds = several.free_bounds(confidence)[rows].tolist() if model_free else None
         else:
             inference = self._inference()
             if ranked is not None:
@@ -365,26 +365,35 @@ class Evidence:
             baseline: index of the baseline arm.
             confidence: confidence of the bounds.
         """
-        arm = as_arm("baseline", baseline, self._model.n_arms)
+        n_cells = self._model.n_arms
+        n_arms = n_cells // self._model.tables.n_contexts
+        arm = as_arm("baseline", baseline, n_arms)
+        # The baseline of a cell is the cell of the baseline arm in the same context.
+        baselines = np.arange(n_cells) // n_arms * n_arms + arm
+        label = self._model.arms[arm]
+        if n_arms < n_cells:
+            _, label = label
         if isinstance(self._model, VectorModel):
             confidence = as_confidence(confidence)
-            amount, low, high = self._vector_earnings(arm, confidence)
+            amount, low, high = self._vector_earnings(baselines, confidence)
             bounds = self._vector_inference().free_bounds(confidence)
         else:
             theta, span = self._believed(confidence)
             confidence = span.confidence
             amount, low, high = earned(
-                self._model, self._stats.counts, theta, (span.low, span.high), arm
+                self._model, self._stats.counts, theta, (span.low, span.high), baselines
             )
             bounds = self._inference().bounds(confidence)
         return Earnings(
-            baseline=self._model.arms[arm],
+            baseline=label,
             amount=amount,
             low=low,
             high=high,
             confidence=confidence,
             n_observations=self.n_observations,
-            model_free=earned_without_model(self._model, self._stats, bounds, arm, confidence),
+            model_free=earned_without_model(
+                self._model, self._stats, bounds, baselines, label, confidence
+            ),
         )
 
     def observed_worth(self) -> FloatArray:
@@ -417,7 +426,9 @@ class Evidence:
             found[arm] = worth.min(), worth.max()
         return found
 
-    def _vector_earnings(self, arm: int, confidence: float) -> tuple[float, float, float]:
+    def _vector_earnings(
+        self, baselines: IntArray, confidence: float
+    ) -> tuple[float, float, float]:
         """Amount and bounds of `Earnings`; the bounds are nan if the model is refuted.
 
         The bounds are those at the corners and middles of the cells that cover the set.
@@ -427,7 +438,7 @@ class Evidence:
         cover = self._cover(inference, confidence)
         points = np.concatenate([inference.top[1][None], *cover.corners()])
         worth = self._model.worth(self._model.from_unit(points))
-        extra = (worth - worth[:, [arm]]) @ self._stats.counts.astype(np.float64)
+        extra = (worth - worth[:, baselines]) @ self._stats.counts.astype(np.float64)
         if len(extra) == 1:
             return float(extra[0]), math.nan, math.nan
         return float(extra[0]), float(extra.min()), float(extra.max())
@@ -489,6 +500,8 @@ class Evidence:
         title: str = "",
         arm_name: str = "arm",
         currency: str = "",
+        ranked: Any = None,
+        rows: slice = slice(None),
     ) -> "Figure":
         """Plot the worth of each arm: estimate, interval, and observed value with its interval.
 
@@ -501,40 +514,35 @@ class Evidence:
             title: above the picture.
             arm_name: what arms are, such as "price".
             currency: the unit of worth, such as "€".
+            ranked: the model of some arms, if only these are drawn, such as those of a context.
+            rows: their positions among the arms of this model.
         """
         from globalbandits.evidence.evidence_plots import worth_figure
 
-        arm = None if baseline is None else as_arm("baseline", baseline, self._model.n_arms)
+        drawn: Any = self._model if ranked is None else ranked
+        arm = None if baseline is None else as_arm("baseline", baseline, drawn.n_arms)
+        theta: Any
+        bounds: FloatArray | None
         if isinstance(self._model, VectorModel):
             confidence = as_confidence(confidence)
             inference = self._vector_inference()
             cover = self._cover(inference, confidence)
-            place = self._model.from_unit(inference.top[1])
-            bounds = inference.worth_bounds(cover) if len(cover.low) else None
-            return worth_figure(
-                self._model,
-                self._stats,
-                place,
-                bounds,
-                confidence,
-                arm,
-                ax,
-                self.observed_bounds(confidence),
-                title=title,
-                arm_name=arm_name,
-                currency=currency,
-            )
-        theta, span = self._believed(confidence)
-        within = None if span.is_empty else worth_bounds(self._model, (span.low, span.high))
+            theta = self._model.from_unit(inference.top[1])
+            bounds = inference.worth_bounds(cover)[rows] if len(cover.low) else None
+        else:
+            theta, span = self._believed(confidence)
+            confidence = span.confidence
+            bounds = None if span.is_empty else worth_bounds(drawn, (span.low, span.high))
         return worth_figure(
-            self._model,
-            self._stats,
+            drawn,
+            self._stats.counts[rows],
+            self._stats.sums[rows],
             theta,
-            within,
-            span.confidence,
+            bounds,
+            confidence,
             arm,
             ax,
-            self.observed_bounds(span.confidence),
+            self.observed_bounds(confidence)[rows],
             title=title,
             arm_name=arm_name,
             currency=currency,

@@ -12,7 +12,6 @@ from globalbandits.evidence.inference import infer_many
 from globalbandits.plots.arm_worth import Seen, worth_picture
 from globalbandits.plots.evidence_over_time import evidence_figure
 from globalbandits.plots.labels import drawn_label
-from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +57,8 @@ def history_figure(
 
 def worth_figure(
     model: "AnyModel",
-    stats: Statistics,
+    counts: IntArray,
+    sums: FloatArray,
     theta: Any,
     bounds: FloatArray | None,
     confidence: float,
@@ -74,7 +74,8 @@ def worth_figure(
 
     Args:
         model: the reward model.
-        stats: counts and sums on the unit scale.
+        counts: rewards of each arm.
+        sums: their sums on the unit scale.
         theta: the estimate, a number or a vector.
         bounds: smallest and largest worth of every arm; None if the model is refuted.
         confidence: confidence of the bounds.
@@ -88,7 +89,7 @@ def worth_figure(
     low, high = model.reward_range
     worth = model.worth(theta)
     seen = []
-    for arm, (count, total) in enumerate(zip(stats.counts, stats.sums, strict=True)):
+    for arm, (count, total) in enumerate(zip(counts, sums, strict=True)):
         if count > 0:
             mean = low + (high - low) * float(total) / int(count)
             observed = float(model.worth_of(arm, mean))
@@ -102,7 +103,7 @@ def worth_figure(
         seen,
         baseline=baseline,
         title=title,
-        subtitle=f"{int(stats.total[0]):,} decisions, confidence {confidence:g}",
+        subtitle=f"{int(counts.sum()):,} decisions, confidence {confidence:g}",
         arm_name=arm_name,
         currency=currency,
         ax=ax,

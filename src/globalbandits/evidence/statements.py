@@ -475,20 +475,23 @@ def earned_without_model(
     model: "AnyModel",
     statistics: Statistics,
     bounds: FloatArray,
-    baseline: int,
+    baselines: IntArray,
+    label: Any,
     confidence: float,
 ) -> FreeEarnings | None:
-    """Earnings from the rewards alone; None if the baseline has no rewards.
+    """Earnings from the rewards alone; None if a baseline that is needed has no rewards.
 
     Args:
         model: the reward model; only its value functions are used.
         statistics: counts, sums and squares on the unit scale.
         bounds: simultaneous intervals of the mean rewards, shape (n_arms, 2).
-        baseline: index of the baseline arm.
+        baselines: for each arm the index of the arm that it is compared with.
+        label: the user-facing value of the baseline.
         confidence: confidence of the intervals.
     """
     counts = statistics.counts.astype(np.float64)
-    if counts[baseline] == 0.0:
+    is_baseline = baselines == np.arange(counts.size)
+    if not counts[is_baseline].any() or (counts[baselines[counts > 0.0]] == 0.0).any():
         return None
     bottom, top = model.reward_range
     means = np.divide(statistics.sums, counts, out=np.full(counts.size, 0.5), where=counts > 0)
@@ -508,57 +511,70 @@ def earned_without_model(
         error = slope**2 * float(variance[arm]) / float(counts[arm])
         return float(model.worth_of(arm, mean)), float(values.min()), float(values.max()), error
 
-    base = worth_at(baseline)
-    others = 0.0
-    for arm in np.flatnonzero(counts).tolist():
-        if arm == baseline:
-            continue
-        number, own = float(counts[arm]), worth_at(arm)
-        others += number
-        amount += number * (own[0] - base[0])
-        low += number * (own[1] - base[2])
-        high += number * (own[2] - base[1])
-        noise += number**2 * own[3]
+    for baseline in np.flatnonzero(is_baseline & (counts > 0.0)).tolist():
+        base, others = worth_at(baseline), 0.0
+        for arm in np.flatnonzero((counts > 0.0) & (baselines == baseline)).tolist():
+            if arm == baseline:
+                continue
+            number, own = float(counts[arm]), worth_at(arm)
+            others += number
+            amount += number * (own[0] - base[0])
+            low += number * (own[1] - base[2])
+            high += number * (own[2] - base[1])
+            noise += number**2 * own[3]
+        noise += others**2 * base[3]
     ends = np.array(
         [model.worth_of(k, [bottom, 0.5 * (bottom + top), top]) for k in range(counts.size)]
     )
     bend = float(np.abs(ends[:, 1] - 0.5 * (ends[:, 0] + ends[:, 2])).max())
     slopes = ends[:, 2] - ends[:, 0]
     if bend <= 1e-9 * max(1.0, float(np.abs(ends).max())) and float(slopes.min()) >= 0.0:
-        low, high = _linear_bounds(statistics, ends[:, 0], slopes, baseline, 1.0 - confidence)
+        low, high = _linear_bounds(statistics, ends[:, 0], slopes, baselines, 1.0 - confidence)
     return FreeEarnings(
-        baseline=model.arms[baseline],
+        baseline=label,
         amount=amount,
         low=low,
         high=high,
-        se=math.sqrt(noise + others**2 * base[3]),
+        se=math.sqrt(noise),
         confidence=confidence,
         n_observations=int(counts.sum()),
-        n_baseline=int(counts[baseline]),
+        n_baseline=int(counts[is_baseline].sum()),
     )
 
 
 def _linear_bounds(
-    statistics: Statistics, floors: FloatArray, slopes: FloatArray, baseline: int, alpha: float
+    statistics: Statistics,
+    floors: FloatArray,
+    slopes: FloatArray,
+    baselines: IntArray,
+    alpha: float,
 ) -> tuple[float, float]:
     """Bounds of the earnings if arm k is worth ``floors[k] + slopes[k] m_k`` at the mean m_k.
 
-    The plays of all other arms are one sum, and those of the baseline another. Each has half of
-    alpha.
+    The plays of all arms but the baselines are one sum, which has half of alpha. The baselines
+    share the other half. Their sums stay apart: a weight that depends on later plays would make
+    the bound of a common sum invalid.
     """
-    is_other = np.arange(floors.size) != baseline
-    counts = statistics.counts * is_other
-    number = float(counts.sum())
-    unit = max(float(slopes[is_other].max(initial=0.0)), 1e-300)
-    scales = is_other * slopes / unit
+    is_baseline = baselines == np.arange(floors.size)
+    counts = statistics.counts * ~is_baseline
+    unit = max(float(slopes[~is_baseline].max(initial=0.0)), 1e-300)
+    scales = ~is_baseline * slopes / unit
     radius = unit * _sum_radius(statistics, scales, alpha / 4.0)
-    total = float(floors @ counts + (slopes * is_other) @ statistics.sums)
-    least, most = float(floors @ counts), float((floors + slopes) @ counts)
-    n_own, own = float(statistics.counts[baseline]), float(statistics.sums[baseline])
-    own_radius = _sum_radius(statistics, 1.0 * ~is_other, alpha / 4.0)
-    means = max(own - own_radius, 0.0) / n_own, min(own + own_radius, n_own) / n_own
-    base = [number * float(floors[baseline] + slopes[baseline] * mean) for mean in means]
-    return max(total - radius, least) - base[1], min(total + radius, most) - base[0]
+    total = float(floors @ counts + (slopes * ~is_baseline) @ statistics.sums)
+    low = max(total - radius, float(floors @ counts))
+    high = min(total + radius, float((floors + slopes) @ counts))
+    share = alpha / 4.0 / int(is_baseline.sum())
+    for baseline in np.flatnonzero(is_baseline).tolist():
+        number = float(counts[baselines == baseline].sum())
+        if number == 0.0:
+            continue
+        n_own, own = float(statistics.counts[baseline]), float(statistics.sums[baseline])
+        is_own = 1.0 * (np.arange(floors.size) == baseline)
+        own_radius = _sum_radius(statistics, is_own, share)
+        means = max(own - own_radius, 0.0) / n_own, min(own + own_radius, n_own) / n_own
+        base = [number * float(floors[baseline] + slopes[baseline] * mean) for mean in means]
+        low, high = low - base[1], high - base[0]
+    return low, high
 
 
 def _sum_radius(statistics: Statistics, scales: FloatArray, alpha: float) -> float:
@@ -602,19 +618,26 @@ _N_INTERVAL_POINTS = 257  # means at which the extremes of an arm's worth are so
 
 
 def earned(
-    model: "RewardModel", counts: IntArray, theta: float, span: tuple[float, float], baseline: int
+    model: "RewardModel",
+    counts: IntArray,
+    theta: float,
+    span: tuple[float, float],
+    baselines: IntArray,
 ) -> tuple[float, float, float]:
     """The amount of `Earnings` at theta, and its smallest and largest value over a span of theta.
 
+    ``baselines`` has for each arm the index of the arm that it is compared with.
+
     >>> from globalbandits.model import RewardModel
     >>> model = RewardModel.from_functions([lambda t: t, lambda t: 1 - t])
-    >>> [round(amount, 9) for amount in earned(model, np.array([0, 10]), 0.25, (0.2, 0.3), 0)]
+    >>> counts, first = np.array([0, 10]), np.array([0, 0])
+    >>> [round(amount, 9) for amount in earned(model, counts, 0.25, (0.2, 0.3), first)]
     [5.0, 4.0, 6.0]
     """
 
     def extra(thetas: FloatArray) -> FloatArray:
         worth = model.worth(thetas)
-        return np.asarray((worth - worth[..., [baseline]]) @ counts.astype(np.float64))
+        return np.asarray((worth - worth[..., baselines]) @ counts.astype(np.float64))
 
     low, high = extremes(extra, span)
     return float(extra(np.array([theta]))[0]), low, high

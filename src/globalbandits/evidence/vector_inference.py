@@ -254,20 +254,25 @@ class VectorInference:
 
     # The best arm.
 
-    @cached_property
-    def p_values(self) -> FloatArray:
-        """The p-values of "arm k is best": the largest L where k is best over M, at most 1."""
+    def p_values(self, rows: slice = slice(None)) -> FloatArray:
+        """The p-values of "arm k is best": the largest L where k is best over M, at most 1.
+
+        Args:
+            rows: positions of the arms that are compared, such as those of a context. The rewards
+                of all arms are evidence.
+        """
         floor = self.log_marginal + math.log(SMALLEST_P)
-        n_arms = self._model.n_arms
+        n_arms = len(self._model.arms[rows])
         found = np.full(n_arms, -math.inf)
         possible: BoolArray = np.zeros(n_arms, np.bool_)
         cells = self._first
         rest = np.full(n_arms, -math.inf)
         for _ in range(_MOST_HALVINGS):
-            can = self._can_be_best(cells.low, cells.high)
+            can = self._can_be_best(cells.low, cells.high, rows)
             if not possible.any():
                 possible = np.asarray(can.any(axis=0))
-            best = self._best(0.5 * (cells.low + cells.high))
+            means = self._means(0.5 * (cells.low + cells.high))
+            best = self._worth(means)[:, rows].argmax(axis=1)
             np.maximum.at(found, best, cells.middle)
             bounds = np.where(can, cells.most[:, None], -math.inf)
             # A p-value of 1 or more, or below the smallest one, needs no better bound.
@@ -284,16 +289,13 @@ class VectorInference:
         p_values = np.exp(np.minimum(tops - self.log_marginal, 0.0))
         return np.where(possible, np.maximum(p_values, SMALLEST_P), 0.0)
 
-    def _best(self, points: FloatArray) -> IntArray:
-        return np.asarray(self._worth(self._means(points)).argmax(axis=1))
-
     def _worth(self, means: FloatArray) -> FloatArray:
         low, high = self._model.reward_range
         return self._model.worth_at(low + (high - low) * means)
 
-    def _can_be_best(self, low: FloatArray, high: FloatArray) -> BoolArray:
-        """Whether each arm can be best somewhere in each cell, shape (n, n_arms)."""
-        least, most = self.worth_ranges(*self._ranges(low, high))
+    def _can_be_best(self, low: FloatArray, high: FloatArray, rows: slice) -> BoolArray:
+        """Whether each compared arm can be best somewhere in each cell, shape (n, n_rows)."""
+        least, most = (part[:, rows] for part in self.worth_ranges(*self._ranges(low, high)))
         slack = 1e-12 * np.abs(most).max(initial=1.0)
         return np.asarray(most >= least.max(axis=1)[:, None] - slack)
 
@@ -327,10 +329,9 @@ class VectorInference:
                 turns.append((arm, places, self._worth(all_arms)[:, arm]))
         return turns
 
-    @cached_property
-    def free_p_values(self) -> FloatArray:
-        """The p-values of "arm k is best" without the model's curves."""
-        return free_p_values(self._model, self._soft_counts)
+    def free_p_values(self, ranked: "VectorModel", rows: slice = slice(None)) -> FloatArray:
+        """The p-values of "arm k is best" without curves, for the arms of a model at these rows."""
+        return free_p_values(ranked, self._soft_counts[rows])
 
     def free_bounds(self, confidence: float) -> FloatArray:
         """Simultaneous intervals for all mean rewards without the model, shape (n_arms, 2)."""

@@ -192,8 +192,7 @@ def read(
     """The statements of a learner's evidence as JSON values.
 
     Several unknown numbers have a region instead of an interval, and no search for drift. With
-    contexts, contenders are those of each of the first contexts, by name, and there are no
-    earnings.
+    contexts, contenders are those of each of the first contexts, by name.
 
     Args:
         model: the model as JSON.
@@ -221,8 +220,8 @@ def read(
             found["contenders"][name] = _statement(left)
     else:
         found["contenders"] = _statement(evidence.contenders(errors=errors))
-        if incumbent is not None:
-            found["earnings"] = _statement(evidence.earnings(incumbent))
+    if incumbent is not None:
+        found["earnings"] = _statement(evidence.earnings(incumbent))
     found["observed_bounds"] = evidence.observed_bounds().tolist()
     if isinstance(cells, VectorModel):
         return found | {"region": _statement(evidence.region())}

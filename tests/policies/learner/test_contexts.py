@@ -93,6 +93,55 @@ def test_evidence_is_pooled_over_contexts():
         assert found.values == here.arms
 
 
+def test_earnings_are_the_sum_over_contexts():
+    learner = gb.Learner(gb.Uniform(), MODEL, seed=1)
+    play(learner, 600)
+    found, baseline = learner.earnings(1), 1
+    span = learner.interval()
+    worth = MODEL.worth(np.linspace(span.low, span.high, 20_001))
+    extra = ((worth - worth[..., [baseline]]) * learner.pulls).sum(axis=(1, 2))
+    assert found.low == pytest.approx(extra.min(), rel=1e-4)
+    assert found.high == pytest.approx(extra.max(), rel=1e-4)
+    assert found.low <= found.amount <= found.high
+    assert found.baseline == MODEL.arms[baseline]
+    free, parts = found.model_free, 0.0
+    for name in MODEL.contexts:
+        cells = [learner.explain(context=name).arms[arm] for arm in range(MODEL.n_arms)]
+        own = [MODEL.in_context(name).worth_of(cell.arm, cell.mean) for cell in cells]
+        parts += sum(c.pulls * (w - own[baseline]) for c, w in zip(cells, own, strict=True))
+    assert free.amount == pytest.approx(parts)
+    assert free.n_baseline == learner.pulls[:, baseline].sum()
+
+
+def test_model_free_earnings_of_contexts_hold():
+    """The truth lies in the interval in every run; 95 % is guaranteed."""
+    worth = MODEL.worth(1.5)
+    for seed in range(20):
+        learner = gb.Learner(gb.Uniform(), MODEL, seed=seed)
+        play(learner, 400, seed=seed)
+        truth = ((worth - worth[:, [0]]) * learner.pulls).sum()
+        free = learner.earnings(0).model_free
+        assert free.low <= truth <= free.high
+        assert free.high - free.low < learner.n_observations * np.ptp(worth) * 4
+
+
+def test_without_the_baseline_in_every_context_rewards_alone_say_nothing():
+    learner = gb.Learner(gb.Uniform(), MODEL, seed=1)
+    learner.update([0, 1, 1], [1, 0, 1], context=["weekday", "weekday", "weekend"])
+    assert learner.earnings(0).model_free is None
+    assert learner.earnings(1).model_free is not None
+
+
+def test_the_worth_of_one_context_is_drawn():
+    learner = gb.Learner(gb.Uniform(), MODEL, seed=1)
+    play(learner, 50)
+    (axes,) = learner.plot_worth(context="weekend", baseline=1).axes
+    texts = [text.get_text() for text in axes.findobj() if hasattr(text, "get_text")]
+    assert any(f"{learner.pulls[1].sum()} decisions" in text for text in texts)
+    with pytest.raises(gb.ModelError, match="context must be one of"):
+        learner.plot_worth()
+
+
 def test_a_context_with_another_parameter_refutes_the_model():
     learner = gb.Learner(gb.Uniform(), MODEL, seed=1)
     rng = np.random.default_rng(5)

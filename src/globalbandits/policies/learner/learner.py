@@ -748,11 +748,7 @@ class Learner:
         of one context; rewards of all contexts are evidence.
         """
         errors = self.curve_errors if errors is None else errors
-        first = self._first_cell(context)
-        if context is None:
-            return self._evidence_now().contenders(confidence, errors)
-        rows = slice(first, first + self._model.n_arms)
-        ranked = self._model.in_context(context)
+        ranked, rows = self._part(context)
         return self._evidence_now().contenders(confidence, errors, ranked=ranked, rows=rows)
 
     def drift(self, alpha: float = 0.05) -> Drift:
@@ -760,24 +756,38 @@ class Learner:
         return self._evidence_now().drift(alpha)
 
     def earnings(self, baseline: int, confidence: float = 0.95) -> Earnings:
-        """Return what the plays earned beyond always playing the arm with index ``baseline``."""
-        self._refuse_contexts("earnings")
+        """Return what the plays earned beyond always playing the arm with index ``baseline``.
+
+        With contexts, that is the sum over all contexts of the same arm as the baseline.
+        """
         return self._evidence_now().earnings(baseline, confidence)
 
     def plot_worth(
-        self, confidence: float = 0.95, *, baseline: int | None = None, ax: "Axes | None" = None
+        self,
+        confidence: float = 0.95,
+        *,
+        baseline: int | None = None,
+        context: str | None = None,
+        ax: "Axes | None" = None,
     ) -> "Figure":
-        """Plot each arm's worth with its interval, the observed means, and the best arm."""
-        self._refuse_contexts("plot_worth")
-        return self._evidence_now().plot_worth(confidence, baseline=baseline, ax=ax)
+        """Plot each arm's worth with its interval, the observed means, and the best arm.
+
+        With contexts, the arms are those of one context; rewards of all contexts are evidence.
+        """
+        ranked, rows = self._part(context)
+        evidence = self._evidence_now()
+        return evidence.plot_worth(confidence, baseline=baseline, ax=ax, ranked=ranked, rows=rows)
 
     def plot_evidence(self, confidence: float = 0.95, *, title: str = "") -> "Figure":
         """Plot interval, e-value and contenders at the recorded times."""
         return self._evidence_now().plot_evidence(confidence, title=title)
 
-    def _refuse_contexts(self, what: str) -> None:
-        plain = self._cells is self._model
-        require(plain, "model", f"have no contexts for {what}", self._model, PolicyError)
+    def _part(self, context: str | None) -> tuple[Any, slice]:
+        """Return the model of one context and its cells; None and all cells without contexts."""
+        first = self._first_cell(context)
+        if self._cells is self._model:
+            return None, slice(None)
+        return self._model.in_context(context), slice(first, first + self._model.n_arms)
 
     def _evidence_now(self) -> Evidence:
         """Return a copy, which other threads cannot change while it is evaluated."""

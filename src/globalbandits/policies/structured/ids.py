@@ -459,7 +459,7 @@ class IDS(GridPolicy):
         """Describe the mixture."""
         one, other = state.pair
         if state.chance[0] >= 1.0:
-            return f"arm {one} has the least squared regret per information gained"
+            return "the least squared regret per information gained"
         return (
             f"arm {one} with probability {state.chance[0]:.3g}, else arm {other}: "
             "the least squared regret per information gained"
