@@ -9,8 +9,8 @@ TOOLS := .venv/.ready-tools
 # The newest versions are what .venv has.
 OLDEST := tests/compiling tests/simulation/test_equivalence.py tests/policies/learner/test_learner.py \
 	tests/cli/test_arguments.py tests/test_import.py tests/random
-# Of all policies those that ask most of Numba: normal and beta numbers, matrices, much code.
-ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or guarded
+# Of all policies those that ask most of Numba (normal and beta numbers, matrices, much code).
+ASKING := wagp or ucb1 or thompson_sampling or ts_c or oful or elastic
 
 # Python keeps the byte code of all packages here, whatever the caller's environment says. Otherwise
 # each of the many processes of the tests would translate NumPy, Numba and pandas from source again.
