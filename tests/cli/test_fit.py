@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.cli.app import main
+from globalbandits.cli.program import main
 from globalbandits.fitting.assessment import forecast, held_out_scores
 from globalbandits.fitting.assessment.forecast import candidate_policies
 

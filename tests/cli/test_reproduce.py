@@ -4,7 +4,7 @@ import webbrowser
 import pytest
 from typer.testing import CliRunner
 
-from globalbandits.cli.app import app, main
+from globalbandits.cli.program import app, main
 from globalbandits.lab.paper import run_experiment
 
 SMALL = ["reproduce", "--experiment", "2", "--runs", "4", "--horizon", "30", "--seed", "5"]

@@ -8,7 +8,7 @@ import sys
 import httpx
 import pytest
 
-from globalbandits.cli.app import main
+from globalbandits.cli.program import main
 from globalbandits.service.server import bind
 from globalbandits.service.stores import SQLiteStore
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from globalbandits.cli.app import main
+from globalbandits.cli.program import main
 from globalbandits.lab.trials import example_text
 
 

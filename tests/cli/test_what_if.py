@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import globalbandits as gb
-from globalbandits.cli.app import main
+from globalbandits.cli.program import main
 from globalbandits.service.log import Log
 from globalbandits.service.stores import SQLiteStore
 

@@ -7,7 +7,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from globalbandits.cli.app import main
+from globalbandits.cli.program import main
 from globalbandits.model import RewardModel
 from globalbandits.service.log import Log
 from globalbandits.service.stores import SQLiteStore

@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 import globalbandits as gb
-from globalbandits.cli.app import main
+from globalbandits.cli.program import main
 from globalbandits.errors import StoreError
 from globalbandits.service.evidence_reader import EvidenceReader
 from globalbandits.service.log import Log

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from globalbandits.cli.app import main
+from globalbandits.cli.program import main
 from globalbandits.errors import StoreError, UnknownError
 from globalbandits.service.log import Log
 from globalbandits.service.log import replay as replay_module

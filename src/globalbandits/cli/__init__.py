@@ -11,7 +11,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit. Without its packages, print how to install them."""
     try:
         with needs_extra("lab"):
-            from globalbandits.cli.app import main as run
+            from globalbandits.cli.program import main as run
     except MissingExtraError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

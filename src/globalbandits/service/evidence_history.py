@@ -9,7 +9,7 @@ from typing import Any
 from globalbandits.service.evidence_reader import EvidenceReader, succeeded
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.settings import canonical_json
-from globalbandits.service.stores.base import Store
+from globalbandits.service.stores.store import Store
 
 _MAX_POINTS = 200  # per history
 MAX_EVENTS = 5_000  # longer logs are not replayed for a history

@@ -16,7 +16,7 @@ from globalbandits.errors import ServiceError
 from globalbandits.service.http.app import make_app
 from globalbandits.service.http.request import PROBLEM, ProblemError, encode_json, problem_response
 from globalbandits.service.service import Service, ServiceOptions
-from globalbandits.service.stores.base import Store
+from globalbandits.service.stores.store import Store
 from globalbandits.service.tokens import check_given
 
 REQUEST_SECONDS = 10.0  # limit for a head, and separately for a body

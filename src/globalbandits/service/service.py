@@ -20,7 +20,7 @@ from globalbandits.service.log.sweeper import Sweeper
 from globalbandits.service.log.writer import AnswerFuture, Change, answer_all
 from globalbandits.service.metrics import Metrics
 from globalbandits.service.rate_limiter import RateLimiter
-from globalbandits.service.stores.base import Store
+from globalbandits.service.stores.store import Store
 from globalbandits.service.tokens import Tokens
 
 _LOGGER = logging.getLogger("globalbandits.service")

@@ -10,7 +10,7 @@ pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 
 import psycopg
 
-from globalbandits.cli.app import main
+from globalbandits.cli.program import main
 from globalbandits.errors import (
     ConflictError,
     MissingExtraError,

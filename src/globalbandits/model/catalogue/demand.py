@@ -26,13 +26,14 @@ from typing import Any, overload
 from globalbandits._validation import as_float, as_fraction, as_positive, require
 from globalbandits.errors import ModelError
 from globalbandits.model.catalogue.family import (
+    SMALLEST_POSITIVE,
     Interval,
     Number,
     as_number,
+    as_theta,
     ends,
     formula_model,
     named_model,
-    one_name,
 )
 from globalbandits.model.inputs import as_levels
 from globalbandits.model.objectives import Profit
@@ -47,6 +48,8 @@ _UNKNOWN_LEVEL = 0.005, 1.0
 # Elasticities at the highest and at the lowest price, between which the slope of exponential demand
 # lies by default if the level is unknown.
 _ELASTICITIES = 0.1, 2.0
+# The default interval of a constant elasticity.
+_USUAL_ELASTICITY = 0.0, 3.0
 
 # A remark says that more than this share of the customers is assumed to buy at the lowest price.
 _MANY_BUY = 0.1
@@ -202,11 +205,9 @@ def _linear_power(
     levels = as_levels("prices", prices)
     power = as_positive("power", power, ModelError)
     last = 1.0 / max(levels)
-    given = one_name("slope", slope, domain)
     rule = f"lie in [0, 1 / max(prices)] = [0, {last:.6g}], where demand ends"
-    name = "domain" if slope is None else "slope"
     usual = 0.0, min(1.0, last)
-    theta = as_number(name, usual if given is None else given, 0.0, last * (1 + 1e-12), rule)
+    theta = as_theta("slope", slope, domain, usual, 0.0, last * (1 + 1e-12), rule)
     return _build(
         "linear_power",
         # Rounding can make the base negative where demand ends.
@@ -292,9 +293,7 @@ def exponential(
     usual = 0.0, min(1.0 / min(levels), 20.0 / max(levels))
     if isinstance(share, tuple):
         usual = _usual_slope(levels, cost)
-    given = one_name("slope", slope, domain)
-    name = "domain" if slope is None else "slope"
-    theta = as_number(name, usual if given is None else given, 0.0, math.inf, "start at 0 or above")
+    theta = as_theta("slope", slope, domain, usual, 0.0, rule="start at 0 or above")
     return _build(
         "exponential",
         "exp(-theta*arm)",
@@ -387,12 +386,10 @@ def logit(
         _as_level(level)
         known = _usual_slope(levels, cost) if sensitivity is None else sensitivity
         level = None
-    weight = as_number("sensitivity", known, math.ulp(0.0), math.inf, "be positive")
+    weight = as_number("sensitivity", known, SMALLEST_POSITIVE, math.inf, "be positive")
     low, high = ends(weight)
     span = low * min(levels) - _LOG_ODDS, high * max(levels) + 3.0
-    given = one_name("level", level, domain)
-    name = "domain" if level is None else "level"
-    theta = as_number(name, span if given is None else given, -math.inf, math.inf, "be finite")
+    theta = as_theta("level", level, domain, span)
     if isinstance(weight, tuple) or not isinstance(theta, tuple):
         return _named(
             "logit",
@@ -485,7 +482,9 @@ def isoelastic(
     """
     levels = as_levels("prices", prices)
     reference = _as_reference(reference, levels)
-    theta = _as_elasticity(elasticity, domain)
+    theta = as_theta(
+        "elasticity", elasticity, domain, _USUAL_ELASTICITY, 0.0, rule="start at 0 or above"
+    )
     return _build(
         "isoelastic",
         "(arm / reference)**-theta",
@@ -581,7 +580,9 @@ def log_log(
     cutoff = 2.0 * max(levels) if cutoff is None else as_float("cutoff", cutoff, ModelError)
     rule = f"be above all prices, the highest of which is {max(levels):g}"
     require(cutoff > max(levels), "cutoff", rule, cutoff, ModelError)
-    theta = _as_elasticity(elasticity, domain)
+    theta = as_theta(
+        "elasticity", elasticity, domain, _USUAL_ELASTICITY, 0.0, rule="start at 0 or above"
+    )
     return _build(
         "log_log",
         # Willingness to pay has the density exp(-theta * s) for s = log(price / reference) below
@@ -644,8 +645,7 @@ def anchored(
     if min(levels) < today:
         most = min(most, -math.log(ends(share)[1]) / math.log(today / min(levels)))
     given = (0.0, most) if elasticity is None else elasticity
-    rule = "be at least 0"
-    theta = as_number("elasticity", given, 0.0, math.inf, rule)
+    theta = as_number("elasticity", given, 0.0, math.inf, "be at least 0")
     return _named(
         "anchored",
         "rate * (arm / today)**-elasticity",
@@ -768,16 +768,7 @@ def _as_level(level: Number | str) -> Number:
         rule = "be a number, a pair (low, high) or 'unknown'"
         require(level == "unknown", "level", rule, level, ModelError)
         return _UNKNOWN_LEVEL
-    found = as_number("level", level, 0.0, 1.0, "lie in (0, 1]")
-    require(ends(found)[0] > 0.0, "level", "lie in (0, 1]", level, ModelError)
-    return found
-
-
-def _as_elasticity(elasticity: Number | None, domain: Interval | None) -> Number:
-    given = one_name("elasticity", elasticity, domain)
-    name = "domain" if elasticity is None else "elasticity"
-    usual = 0.0, 3.0
-    return as_number(name, usual if given is None else given, 0.0, math.inf, "start at 0 or above")
+    return as_number("level", level, SMALLEST_POSITIVE, 1.0, "lie in (0, 1]")
 
 
 def _as_reference(reference: float | None, prices: tuple[float, ...]) -> float:

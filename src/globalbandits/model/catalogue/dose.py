@@ -23,13 +23,14 @@ from typing import Any, overload
 from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require
 from globalbandits.errors import ModelError
 from globalbandits.model.catalogue.family import (
+    SMALLEST_POSITIVE,
     Interval,
     Number,
     as_number,
+    as_theta,
     ends,
     formula_model,
     named_model,
-    one_name,
 )
 from globalbandits.model.inputs import as_levels
 from globalbandits.model.objectives import Benefit
@@ -114,9 +115,7 @@ def linear(
     last = (1.0 - ends(start)[1]) / max(levels)
     shown = "1" if start == 0.0 else "(1 - intercept)"
     rule = f"lie in [0, {shown} / max(doses)] = [0, {last:.6g}], where the response is 1"
-    given = one_name("slope", slope, domain)
-    name = "domain" if slope is None else "slope"
-    theta = as_number(name, (0.0, last) if given is None else given, 0.0, last * (1 + 1e-12), rule)
+    theta = as_theta("slope", slope, domain, (0.0, last), 0.0, last * (1 + 1e-12), rule)
     if start == 0.0 and isinstance(theta, tuple):
         return _build("linear", "theta * arm", "mean / arm", levels, theta, penalty, target)
     # Rounding can raise the response above 1 at the end of the slope's interval.
@@ -197,14 +196,10 @@ def logistic(
     """
     levels = as_levels("doses", doses)
     start = as_number("intercept", intercept, -math.inf, math.inf, "be finite")
-    given = one_name("slope", slope, domain)
-    name = "domain" if slope is None else "slope"
     if reference is not None:
         reference = as_positive("reference", reference, ModelError)
-        theta = as_number(
-            name, (0.2, 5.0) if given is None else given, 0.0, math.inf, "be positive"
-        )
-        require(ends(theta)[0] > 0.0, name, "be positive", given, ModelError)
+        usual = 0.2, 5.0
+        theta = as_theta("slope", slope, domain, usual, SMALLEST_POSITIVE, rule="be positive")
         return _named(
             "logistic",
             "expit(intercept + slope*log(arm / reference))",
@@ -221,7 +216,7 @@ def logistic(
         flat_from = (_NEAR_ONE_LOG_ODDS - start) / max(levels)
         if target is not None and min(levels) > 0.0:
             usual = 0.0, max(usual[1], min((_FAR_LOG_ODDS - start) / min(levels), flat_from))
-    theta = as_number(name, usual if given is None else given, -math.inf, math.inf, "be finite")
+    theta = as_theta("slope", slope, domain, usual)
     if isinstance(start, tuple) or not isinstance(theta, tuple):
         numbers = {"intercept": start, "slope": theta}
         formula = "expit(intercept + slope*arm)"
@@ -310,17 +305,13 @@ def emax(
     """
     levels = as_levels("doses", doses)
     hill = as_positive("hill", hill, ModelError)
-    largest = as_number("level", level, 0.0, 1.0, "lie in (0, 1]")
-    require(ends(largest)[0] > 0.0, "level", "lie in (0, 1]", level, ModelError)
+    largest = as_number("level", level, SMALLEST_POSITIVE, 1.0, "lie in (0, 1]")
     usual = 0.5 * min(levels), 2.0 * max(levels)
     if target is not None and min(levels) > 0.0:
         aim = as_fraction("target", target, ModelError)
         low = min(levels) * (1.0 / _FAR_ABOVE - 1.0) ** (1.0 / hill)
         usual = min(low, usual[0]), max(levels) * (2.0 / aim - 1.0) ** (1.0 / hill)
-    given = one_name("ed50", ed50, domain)
-    name = "domain" if ed50 is None else "ed50"
-    theta = as_number(name, usual if given is None else given, 0.0, math.inf, "start above 0")
-    require(ends(theta)[0] > 0.0, name, "start above 0", given, ModelError)
+    theta = as_theta("ed50", ed50, domain, usual, SMALLEST_POSITIVE, rule="start above 0")
     if largest != 1.0 or not isinstance(theta, tuple):
         formula = "level / (1 + (ed50 / arm)**hill)"
         numbers = {"level": largest, "ed50": theta}

@@ -1,5 +1,6 @@
 """The constructors that all catalogue families share: a model from a formula with constants."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,6 +15,8 @@ from globalbandits.model.vector_model import AnyModel, VectorModel
 Interval = tuple[float, float]
 # A number of a family: known, or unknown in an interval.
 Number = float | Interval
+# The lower limit of numbers that must be positive.
+SMALLEST_POSITIVE = math.ulp(0.0)
 
 
 def formula_model(
@@ -134,13 +137,26 @@ def as_number(name: str, value: object, low: float, high: float, rule: str) -> N
     return found
 
 
-def one_name(name: str, value: Any, domain: Any) -> Any:
-    """Return the number or interval given by its name or, for a pair, as ``domain``."""
-    rule = f"not be given together with {name}, which is the same number"
-    require(value is None or domain is None, "domain", rule, domain, ModelError)
-    if domain is not None:
-        as_interval("domain", domain, ModelError)
-    return value if domain is None else domain
+def as_theta(
+    name: str,
+    value: Number | None,
+    domain: Interval | None,
+    default: Interval,
+    low: float = -math.inf,
+    high: float = math.inf,
+    rule: str = "be finite",
+) -> Number:
+    """Return theta: given by its name in the family, or as ``domain``, or the default interval.
+
+    >>> as_theta("slope", None, None, (0.0, 1.0)), as_theta("slope", 0.5, None, (0.0, 1.0))
+    ((0.0, 1.0), 0.5)
+    """
+    same = f"not be given together with {name}, which is the same number"
+    require(value is None or domain is None, "domain", same, domain, ModelError)
+    if value is not None:
+        return as_number(name, value, low, high, rule)
+    interval = default if domain is None else as_interval("domain", domain, ModelError)
+    return as_number("domain", interval, low, high, rule)
 
 
 def ends(number: Number) -> Interval:

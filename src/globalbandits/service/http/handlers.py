@@ -91,7 +91,6 @@ from globalbandits.service.log.settings import (
 from globalbandits.service.log.writer import Change
 from globalbandits.service.metrics import bandit_facts
 from globalbandits.service.service import Service
-from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.records import (
     Decision,
     Event,
@@ -99,6 +98,7 @@ from globalbandits.service.stores.records import (
     decision_state,
     learned_event,
 )
+from globalbandits.service.stores.store import Transaction
 from globalbandits.service.tokens import new_token
 
 EVENTS_PER_CHUNK = 1_000

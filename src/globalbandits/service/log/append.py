@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from globalbandits.service.stores.base import Transaction
 from globalbandits.service.stores.records import (
     CORRECTION,
     DEFAULT,
@@ -26,6 +25,7 @@ from globalbandits.service.stores.records import (
     decision_state,
     learned_event,
 )
+from globalbandits.service.stores.store import Transaction
 
 
 class DecisionRequest(NamedTuple):

@@ -11,8 +11,8 @@ from globalbandits.policies.learner.probabilities import DEFAULT_DRAWS
 from globalbandits.service.log.replay import replay
 from globalbandits.service.log.settings import Settings
 from globalbandits.service.stores import open_store
-from globalbandits.service.stores.base import Store
 from globalbandits.service.stores.records import DECISION, RETRACTION, BanditRow, Decision
+from globalbandits.service.stores.store import Store
 
 
 def read_log(db: str, bandit: str | None = None, *, draws: int = DEFAULT_DRAWS) -> DecisionLog:

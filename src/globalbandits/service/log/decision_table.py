@@ -9,7 +9,6 @@ from typing import Any
 
 from globalbandits._extras import needs_extra
 from globalbandits.service.log.settings import Settings
-from globalbandits.service.stores.base import Store
 from globalbandits.service.stores.records import (
     BanditRow,
     Decision,
@@ -18,6 +17,7 @@ from globalbandits.service.stores.records import (
     decision_state,
     learned_event,
 )
+from globalbandits.service.stores.store import Store
 
 _ROWS_PER_TABLE = 50_000
 

@@ -12,8 +12,8 @@ from globalbandits.errors import StoreUnavailable
 from globalbandits.service.log.append import catch_up
 from globalbandits.service.log.bandit import Bandit
 from globalbandits.service.log.writer import Change, Writer
-from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import Event
+from globalbandits.service.stores.store import Store, Transaction
 
 POLL_SECONDS = 0.2
 RECOUNT_SECONDS = 10.0  # between counts of all decisions, including those of other processes

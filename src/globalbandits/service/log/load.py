@@ -3,8 +3,8 @@
 from globalbandits._version import __version__
 from globalbandits.errors import GlobalBanditsError, StoreError, UnknownError
 from globalbandits.service.log.bandit import Bandit
-from globalbandits.service.stores.base import Store
 from globalbandits.service.stores.records import BanditRow, SettingRow, Snapshot
+from globalbandits.service.stores.store import Store
 
 
 def load(

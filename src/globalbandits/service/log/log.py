@@ -47,7 +47,6 @@ from globalbandits.service.log.load import load
 from globalbandits.service.log.replay import Redecision, redecide
 from globalbandits.service.log.settings import Settings, arm_index, canonical_json
 from globalbandits.service.log.writer import Change, Notify, Writer, answer_all
-from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
     DECISION,
     DEFAULT,
@@ -60,6 +59,7 @@ from globalbandits.service.stores.records import (
     SettingRow,
     WriterRow,
 )
+from globalbandits.service.stores.store import Store, Transaction
 
 TENANT = "main"
 SNAPSHOT_EVENTS = 10_000  # events between snapshots

@@ -11,7 +11,6 @@ from globalbandits.policies.learner import Explanation, Probabilities
 from globalbandits.service.log.bandit import Bandit, Choice
 from globalbandits.service.log.load import load, load_start
 from globalbandits.service.log.settings import Settings
-from globalbandits.service.stores.base import Store
 from globalbandits.service.stores.records import (
     IMPORT_LIBRARY,
     BanditRow,
@@ -20,6 +19,7 @@ from globalbandits.service.stores.records import (
     SettingRow,
     Snapshot,
 )
+from globalbandits.service.stores.store import Store
 
 _MAX_FAULTS = 20  # lines of a report about decisions that differ
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from globalbandits.service.log.load import kept_snapshot, load
 from globalbandits.service.log.log import Log
 from globalbandits.service.log.writer import Change
-from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import BanditRow, Snapshot
+from globalbandits.service.stores.store import Store, Transaction
 
 _PAGES_PER_STEP = 256  # given back in one commit: 1 MB, a few milliseconds
 _PAUSE_SECONDS = 0.05  # between steps of a running server, so that requests go first

@@ -18,7 +18,6 @@ from globalbandits.service.log.identifiers import as_name
 from globalbandits.service.log.load import kept_snapshot, load
 from globalbandits.service.log.replay import allowed_of, comparable_state, replay
 from globalbandits.service.log.settings import Settings
-from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.records import (
     DECISION,
     BanditRow,
@@ -29,6 +28,7 @@ from globalbandits.service.stores.records import (
     Snapshot,
     WriterRow,
 )
+from globalbandits.service.stores.store import Store, Transaction
 
 FORMAT = "globalbandits.log"
 VERSION = 1

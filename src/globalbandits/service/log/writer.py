@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from globalbandits.errors import GlobalBanditsError, StoreUnavailable
 from globalbandits.service.log.append import NewDecision, NewEvent, append
 from globalbandits.service.log.bandit import Bandit
-from globalbandits.service.stores.base import Store, Transaction
+from globalbandits.service.stores.store import Store, Transaction
 
 MAX_BATCH = 512
 

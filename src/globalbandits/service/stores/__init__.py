@@ -5,8 +5,8 @@ imported only when it is used, because it needs the extra ``postgres``.
 """
 
 from globalbandits._extras import needs_extra
-from globalbandits.service.stores.base import Store, Transaction
 from globalbandits.service.stores.sqlite import SQLiteStore
+from globalbandits.service.stores.store import Store, Transaction
 
 __all__ = ["SQLiteStore", "Store", "Transaction", "open_store"]
 
