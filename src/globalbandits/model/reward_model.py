@@ -4,14 +4,9 @@
 decisions in its tables.
 """
 
-import hashlib
-import json
 import math
-import pickle
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +16,12 @@ from globalbandits import pages
 from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, as_integer, require, show
 from globalbandits.errors import ModelError
+from globalbandits.model.analysed_model import (
+    AnalysedModel,
+    can_be_pickled,
+    digest,
+    same_samples,
+)
 from globalbandits.model.analysis.checks import Recorder, unit_means
 from globalbandits.model.analysis.curves import Evaluate, evaluate_many
 from globalbandits.model.analysis.envelope import envelope_table, suboptimal_sides
@@ -47,7 +48,6 @@ from globalbandits.model.description import (
     check_arms,
     describe_mean,
     describe_value,
-    save_description,
 )
 from globalbandits.model.formulas import Expression
 from globalbandits.model.inputs import as_arms, as_numbers, as_span, as_thetas
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
 
 # Points of each curve in `RewardModel.observed_samples`.
 _N_SAMPLES = 33
-
-# Largest difference of equal models, as a share of the reward range or an interval's length.
-_SAME_TOLERANCE = 1e-7
 
 # Where in the domain the model checks that its functions have not changed.
 _PROBE_FRACTIONS = (0.2360679774997897, 0.8541019662496847)
@@ -99,7 +96,7 @@ class Region(NamedTuple):
     arms: tuple[int, ...]
 
 
-class RewardModel:
+class RewardModel(AnalysedModel):
     """Arms whose mean rewards are known functions of one unknown parameter, theta.
 
     Args:
@@ -153,8 +150,7 @@ class RewardModel:
         array([0.064, 0.147, 0.18 ])
     """
 
-    # The name and parameters of a catalogue family; None for other models.
-    _family: dict[str, Any] | None = None
+    _tables: Tables
 
     def __new__(cls, *given: Any, contexts: Any = None, **options: Any) -> Any:
         """Return a `ContextModel` if there are contexts."""
@@ -390,10 +386,8 @@ class RewardModel:
             value_offset=self._values.offset,
             affine_increasing=self._values.affine_increasing,
         )
-        remarks = getattr(value.joint, "remarks", None) if value is not None else None
-        self._remarks = (remarks(arms) if remarks else ()) + self._values.remarks
+        self._set_remarks(value)
         self._remarks += self._envelope_remarks()
-        self._target = getattr(value.joint, "target", None) if value is not None else None
         self._inverse: ArmFunctions | None = None
         if inverse is not None:
             require(monotone, "inverse", _ONLY_MONOTONE, "monotone=False", ModelError)
@@ -447,45 +441,14 @@ class RewardModel:
         )
 
     @property
-    def arms(self) -> tuple[Any, ...]:
-        """The arms' user-facing values."""
-        return self._arms
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms."""
-        return len(self._arms)
-
-    @property
     def domain(self) -> tuple[float, float]:
         """The interval of theta."""
         return self._domain
 
     @property
-    def reward_range(self) -> tuple[float, float]:
-        """The interval of rewards."""
-        return self._reward_range
-
-    @property
-    def worth_range(self) -> tuple[float, float]:
-        """Smallest and largest worth of any arm at any mean in the reward range."""
-        return self._values.range
-
-    @property
     def monotone(self) -> bool:
         """Whether every mean is strictly monotone in theta, so that it can be inverted."""
         return self._tables.invertible
-
-    @property
-    def valued(self) -> bool:
-        """Whether the worth of a decision differs from its mean reward."""
-        return self._value is not None
-
-    @property
-    def observes_sales(self) -> bool:
-        """Whether a reward is the purchase of one customer, 0 or 1: a family with a cost."""
-        family = self._family or {}
-        return "cost" in family or family.get("observe") == "sales"
 
     def end_of_domain(self, theta: float | None) -> str:
         """Return "lower" or "upper" if theta lies within 1 % of that end of the domain, else "".
@@ -509,11 +472,6 @@ class RewardModel:
             f"arm {self._arms[arm]!r} is best for every theta in [{low:g}, {high:g}]: rewards "
             "cannot change the decision; offer other arms, or widen the domain",
         )
-
-    @property
-    def target(self) -> float | None:
-        """The best mean reward of a dose model with a target; None for other models."""
-        return self._target
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -543,7 +501,7 @@ class RewardModel:
         Models that differ in the last bit of a mean may have different fingerprints. Use
         `same_observed` to decide whether two models agree.
         """
-        return _digest(self._arms, self._domain, self._reward_range, self._sampled_curves())
+        return digest(self._arms, self._domain, self._reward_range, self._sampled_curves())
 
     def observed_samples(self) -> dict[str, Any]:
         """Sample the observed means, as plain data for a saved state.
@@ -551,7 +509,11 @@ class RewardModel:
         The data hold the domain, the reward range and 33 samples of each arm's mean on the unit
         scale. They do not hold the arms' names or the worth of decisions.
         """
-        return _samples(self._sampled_curves(), self._domain, self._reward_range)
+        return {
+            "domain": list(self._domain),
+            "reward_range": list(self._reward_range),
+            "means": np.round(self._sampled_curves(), 12).tolist(),
+        }
 
     def same_observed(self, samples: object, rows: Sequence[int | None] | None = None) -> bool:
         """Whether the `observed_samples` of another model show the same curves, to 1e-7.
@@ -568,7 +530,7 @@ class RewardModel:
         >>> one.same_observed(other.observed_samples())
         True
         """
-        return _same_samples(self.observed_samples(), samples, rows)
+        return same_samples(self.observed_samples(), samples, lambda domain: [domain], rows)
 
     def _sampled_curves(self) -> FloatArray:
         self._check_unchanged()
@@ -576,20 +538,9 @@ class RewardModel:
         unit_mean = unit_means(self._observed, self._reward_range)
         return unit_mean(np.arange(len(self._arms))[:, None], np.tile(grid, (len(self._arms), 1)))
 
-    def remember_family(
-        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
-    ) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`, and remarks."""
-        self._family = {"family": name, "arms": list(self._arms)} | parameters
-        self._remarks = remarks + self._remarks
-
     def add_remarks(self, remarks: tuple[str, ...]) -> None:
         """Store more remarks, after the others."""
         self._remarks += remarks
-
-    def remember_contexts(self, n_contexts: int) -> None:
-        """Store that the arms are the cells of this number of contexts."""
-        self._tables = self._tables._replace(n_contexts=n_contexts)
 
     # Questions about theta.
 
@@ -604,24 +555,6 @@ class RewardModel:
         self._check_unchanged()
         thetas = as_thetas(theta, self._domain)
         return self._worth(np.arange(self.n_arms), thetas[..., np.newaxis])
-
-    def worth_of(self, arm: int, mean: ArrayLike) -> Any:
-        """Return the worth of a decision for an arm (an index) whose mean reward is ``mean``.
-
-        >>> import globalbandits as gb
-        >>> gb.dose.emax([1.0, 2.0], target=0.25).worth_of(0, [0.15, 0.25]).round(2).tolist()
-        [-0.1, 0.0]
-        """
-        arm = self._as_arm(arm)
-        means = as_numbers("mean", mean)
-        low, high = self._reward_range
-        slack = 1e-9 * (high - low)
-        inside = bool(((means >= low - slack) & (means <= high + slack)).all())
-        require(inside, "mean", f"lie in the reward range [{low:g}, {high:g}]", mean, ModelError)
-        self._check_unchanged()
-        means = np.clip(means, low, high)
-        worth = means if self._value is None else self._value(np.array(arm), means)
-        return float(worth) if means.ndim == 0 else worth
 
     def invert(self, arm: int, value: ArrayLike) -> Any:
         """Return the theta at which the mean of an arm (an index) is nearest to ``value``.
@@ -665,11 +598,6 @@ class RewardModel:
         worth, rounding = self._worth.with_rounding(np.arange(self.n_arms), np.array(theta))
         close = worth >= worth.max() - rounding[worth.argmax()]
         return tuple(sorted(arms | set(np.flatnonzero(close).tolist())))
-
-    def gaps(self, theta: ArrayLike) -> FloatArray:
-        """Return how much less each arm is worth than the best one, shape (..., n_arms)."""
-        worth = self.worth(theta)
-        return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
 
     def suboptimality_gap(self, theta: float) -> float:
         """Return delta_min, the smallest gap of an arm that is not best; infinite if all are."""
@@ -734,11 +662,6 @@ class RewardModel:
         low, high = self._domain
         require(low <= number <= high, "theta", f"lie in [{low:g}, {high:g}]", theta, ModelError)
         return number
-
-    def _as_arm(self, arm: object) -> int:
-        index = as_integer("arm", arm, 0, ModelError)
-        require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
-        return index
 
     def _require_monotone(self, what: str) -> None:
         rule = f"be monotone to be {what}: a mean that is flat or turns does not tell theta"
@@ -946,19 +869,6 @@ class RewardModel:
             )
         return f"{slope!r} * mean + {offset!r}" if offset else f"{slope!r} * mean"
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a JSON file; `globalbandits.load_model` reads it."""
-        save_description(self.to_dict(), path)
-
-    # Copies and pickles.
-
-    def __copy__(self) -> "RewardModel":
-        # Models are immutable.
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "RewardModel":
-        return self
-
     def __getstate__(self) -> dict[str, Any]:
         return _picklable_state(self.__dict__.copy(), self.worth_range)
 
@@ -985,68 +895,6 @@ def _refuse_names(domain: object) -> None:
         )
 
 
-# Comparison: models are compared by samples of their means, to a tolerance, because a bit of
-# rounding must not make a saved state unreadable.
-
-
-def _samples(curves: FloatArray, domain: Span, reward_range: Span) -> dict[str, Any]:
-    """Return domain, reward range and ``curves`` (unit means, one row per arm) as plain data."""
-    return {
-        "domain": list(domain),
-        "reward_range": list(reward_range),
-        "means": np.round(curves, 12).tolist(),
-    }
-
-
-def _same_samples(
-    mine: Mapping[str, Any], other: object, rows: Sequence[int | None] | None = None
-) -> bool:
-    if not isinstance(other, Mapping):
-        return False
-    try:
-        spans = [
-            np.array([side[key] for key in ("domain", "reward_range")], float)
-            for side in (mine, other)
-        ]
-        curves, others = (np.array(side["means"], float) for side in (mine, other))
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return False
-    if spans[1].shape != (2, 2) or others.ndim != 2 or others.shape[1] != _N_SAMPLES:
-        return False
-    length = spans[0][:, 1:] - spans[0][:, :1]
-    if not (np.abs(spans[0] - spans[1]) <= _SAME_TOLERANCE * length).all():
-        return False
-    return same_rows(curves, others, rows)
-
-
-def same_rows(
-    curves: FloatArray, others: FloatArray, rows: Sequence[int | None] | None = None
-) -> bool:
-    """Whether sampled unit means agree, row by row; ``rows`` as in `RewardModel.same_observed`."""
-    if rows is None:
-        rows = range(len(others))
-        if len(others) != len(curves):
-            return False
-    pairs = [(arm, row) for arm, row in enumerate(rows) if row is not None]
-    if len(rows) != len(curves) or any(not 0 <= row < len(others) for _, row in pairs):
-        raise ModelError(
-            f"rows must name a row of the samples, or None, for each of {len(curves)} arms, "
-            f"got {list(rows)!r}"
-        )
-    if not pairs:
-        return True
-    own, theirs = np.array(pairs, dtype=np.int64).T
-    return bool((np.abs(curves[own] - others[theirs]) <= _SAME_TOLERANCE).all())
-
-
-def _digest(arms: tuple[Any, ...], domain: Span, reward_range: Span, curves: FloatArray) -> str:
-    """Return 32 hexadecimal digits."""
-    digest = hashlib.sha256()
-    digest.update(json.dumps([[repr(arm) for arm in arms], domain, reward_range]).encode())
-    digest.update(np.rint(curves * 1e9).astype("<i8").tobytes())
-    return digest.hexdigest()[:32]
-
-
 # Pickling: a function that cannot be pickled is replaced by its tabulated curve.
 #
 # A function that another process can import by name is pickled as it is. A lambda, a nested
@@ -1057,7 +905,7 @@ def _digest(arms: tuple[Any, ...], domain: Span, reward_range: Span, curves: Flo
 
 def _picklable_state(state: dict[str, Any], worth_range: Span) -> dict[str, Any]:
     """Return a model's attributes, with tables for functions that cannot be pickled."""
-    if _can_be_pickled(state):
+    if can_be_pickled([state[key] for key in ("_sources", "_observed", "_value", "_inverse")]):
         return state
     tables: Tables = state["_tables"]
     rewards: Span = state["_reward_range"]
@@ -1075,17 +923,6 @@ def _picklable_state(state: dict[str, Any], worth_range: Span) -> dict[str, Any]
         "_inverse": None,
         "_seen": seen,
     }
-
-
-def _can_be_pickled(state: dict[str, Any]) -> bool:
-    functions = [state[key] for key in ("_sources", "_observed", "_value", "_inverse")]
-    try:
-        raw = pickle.dumps(functions)
-    except Exception:
-        # Pickling may run the user's code, which may raise any exception.
-        return False
-    # Another process cannot import a function that was typed at a prompt.
-    return b"__main__" not in raw or hasattr(sys.modules["__main__"], "__file__")
 
 
 class Tabulated:

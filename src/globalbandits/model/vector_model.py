@@ -1,22 +1,23 @@
 """The vector model: arms whose mean rewards are known functions of one to three unknown numbers."""
 
-import hashlib
-import json
-import pickle
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from globalbandits import pages
-from globalbandits._types import FloatArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits._validation import as_float, as_integer, require, require_known, show
 from globalbandits.errors import ModelError
+from globalbandits.model.analysed_model import (
+    AnalysedModel,
+    can_be_pickled,
+    digest,
+    same_samples,
+)
 from globalbandits.model.analysis.functions import PerArm, as_function, as_value
 from globalbandits.model.analysis.values import analyse_values, plain_values
 from globalbandits.model.context_model import ContextModel, build_context_model
@@ -25,17 +26,21 @@ from globalbandits.model.description import (
     ModelBuilder,
     check_arms,
     describe_value,
-    save_description,
 )
 from globalbandits.model.formulas import Expression
 from globalbandits.model.formulas.evaluation import FUNCTIONS
 from globalbandits.model.inputs import as_arms, as_numbers, as_span
-from globalbandits.model.reward_model import RewardModel, Tabulated, same_rows
+from globalbandits.model.reward_model import RewardModel, Tabulated
 from globalbandits.model.vector.graves_lai import LowerBound, lower_bound
 from globalbandits.model.vector.identification import Identification, identify
 from globalbandits.model.vector.prior import NormalPrior
-from globalbandits.model.vector.regions import CELLS, BestArms, find_regions
-from globalbandits.model.vector.tabulation import UnitModel, spread_points, tabulate, unit_means
+from globalbandits.model.vector.tabulation import (
+    UnitModel,
+    grid_points,
+    spread_points,
+    tabulate,
+    unit_means,
+)
 from globalbandits.model.vector.traps import SMALL_LOSS, Traps, find_traps
 from globalbandits.model.vector.unit_mean import BoxMeans
 from globalbandits.model.vector_tables import VectorTables, means_at_many
@@ -54,16 +59,15 @@ _RESERVED_NAMES = ("arm", "mean", "context", *FUNCTIONS)
 # Points of the box in `VectorModel.observed_samples`.
 _N_SAMPLES = 64
 
-# Largest difference of equal models, as a share of the side of the box.
-_SAME_TOLERANCE = 1e-7
-
 # Arms tie if their worths differ by at most this share of the largest size of worth.
 _TIE_TOLERANCE = 1e-12
 
 # A parameter that needs more plays of every arm gets a remark.
 _HARDLY_LEARNED = 100_000
 
-# Cells along each parameter that `VectorModel.regions` accepts.
+# Cells along each parameter in `VectorModel.regions`: by default, by the number of parameters, and
+# at most.
+_USUAL_CELLS = {1: 1024, 2: 128, 3: 32}
 _MOST_CELLS = 1_024
 
 # Arms that a notebook shows.
@@ -73,7 +77,15 @@ Theta = Mapping[str, Any] | ArrayLike
 Box = dict[str, tuple[float, float]]
 
 
-class VectorModel:
+class BestArms(NamedTuple):
+    """The best arms on a grid of equal cells of the box."""
+
+    labels: IntArray  # (cells,) * n_parameters: the best arm in the middle of each cell
+    shares: FloatArray  # (n_arms,) the share of the cells in which each arm is best
+    dominated: tuple[int, ...]  # arms that are not best in any cell
+
+
+class VectorModel(AnalysedModel):
     """Arms whose mean rewards are known functions of one to three unknown, named numbers.
 
     Args:
@@ -105,8 +117,7 @@ class VectorModel:
         (2,)
     """
 
-    # The name and parameters of a catalogue family; None for other models.
-    _family: dict[str, Any] | None = None
+    _tables: VectorTables
 
     def __new__(cls, *given: Any, contexts: Any = None, **options: Any) -> Any:
         """Return a `ContextModel` if there are contexts."""
@@ -150,8 +161,7 @@ class VectorModel:
             with np.errstate(all="ignore"):
                 values = analyse_values(self._value, self.n_arms, self._reward_range, names)
         self._values = values
-        remarks = getattr(per_arm.joint, "remarks", None) if per_arm is not None else None
-        self._remarks = (remarks(self._arms) if remarks else ()) + values.remarks
+        self._set_remarks(per_arm)
         self._tables = VectorTables(
             n_arms=self.n_arms,
             n_parameters=self.n_parameters,
@@ -228,16 +238,6 @@ class VectorModel:
         return f"VectorModel({counted(self.n_arms, 'arm')}: {shown}{more}; {box})"
 
     @property
-    def arms(self) -> tuple[Any, ...]:
-        """The arms' user-facing values."""
-        return self._arms
-
-    @property
-    def n_arms(self) -> int:
-        """Number of arms."""
-        return len(self._arms)
-
-    @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the unknown numbers, in the order of the domain."""
         return self._names
@@ -283,27 +283,6 @@ class VectorModel:
         assert isinstance(prior, NormalPrior)
         prior.check_domain(self._domain)
         return prior
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """The interval of rewards."""
-        return self._reward_range
-
-    @property
-    def worth_range(self) -> tuple[float, float]:
-        """Smallest and largest worth of any arm at any mean in the reward range."""
-        return self._values.range
-
-    @property
-    def observes_sales(self) -> bool:
-        """Whether a reward is the purchase of one customer, 0 or 1: a family with a cost."""
-        family = self._family or {}
-        return "cost" in family or family.get("observe") == "sales"
-
-    @property
-    def valued(self) -> bool:
-        """Whether the worth of a decision differs from its mean reward."""
-        return self._value is not None
 
     @property
     def monotone(self) -> bool:
@@ -354,15 +333,8 @@ class VectorModel:
     @cached_property
     def fingerprint(self) -> str:
         """A short digest of arms, domain, reward range and means, for display and logs."""
-        digest = hashlib.sha256()
-        head = [[repr(arm) for arm in self._arms], list(self._domain.items()), self._reward_range]
-        digest.update(json.dumps(head).encode())
-        digest.update(np.rint(self._sampled_means() * 1e9).astype("<i8").tobytes())
-        return digest.hexdigest()[:32]
-
-    def remember_contexts(self, n_contexts: int) -> None:
-        """Store that the arms are the cells of this number of contexts."""
-        self._tables = self._tables._replace(n_contexts=n_contexts)
+        box = list(self._domain.items())
+        return digest(self._arms, box, self._reward_range, self._sampled_means())
 
     def observed_samples(self) -> dict[str, Any]:
         """Sample the observed means, as plain data for a saved state."""
@@ -379,44 +351,19 @@ class VectorModel:
             samples: The result of `observed_samples`, possibly read from a file.
             rows: As in `RewardModel.same_observed`.
         """
-        mine = self.observed_samples()
-        if not isinstance(samples, Mapping):
-            return False
-        try:
-            if [row[0] for row in samples["domain"]] != list(self._names):
-                return False
-            spans = [
-                np.array([*(row[1:] for row in side["domain"]), side["reward_range"]], float)
-                for side in (mine, samples)
-            ]
-            curves, others = (np.array(side["means"], float) for side in (mine, samples))
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-            return False
-        if spans[0].shape != spans[1].shape or others.ndim != 2 or others.shape[1] != _N_SAMPLES:
-            return False
-        length = spans[0][:, 1:] - spans[0][:, :1]
-        if not (np.abs(spans[0] - spans[1]) <= _SAME_TOLERANCE * length).all():
-            return False
-        return same_rows(curves, others, rows)
+
+        def intervals(domain: Any) -> list[Any]:
+            if [row[0] for row in domain] != list(self._names):
+                raise ValueError("other parameters")
+            return [row[1:] for row in domain]
+
+        return same_samples(self.observed_samples(), samples, intervals, rows)
 
     def _sampled_means(self) -> FloatArray:
         """Return unit means at spread points, a row per arm."""
         self._check_unchanged()
         points = spread_points(self.n_parameters, _N_SAMPLES)
         return unit_means(self._observed, points, self._arms, self._reward_range).T
-
-    @property
-    def target(self) -> float | None:
-        """The best mean reward of a dose model with a target; None for other models."""
-        value = self._sources[1]
-        return None if value is None else getattr(value.joint, "target", None)
-
-    def remember_family(
-        self, name: str, parameters: dict[str, Any], remarks: tuple[str, ...] = ()
-    ) -> None:
-        """Store the name and the parameters of a catalogue family, for `to_dict`, and remarks."""
-        self._family = {"family": name, "arms": list(self._arms)} | parameters
-        self._remarks += remarks
 
     # Questions about a parameter vector.
 
@@ -441,25 +388,6 @@ class VectorModel:
         if self._value is None:
             return means
         return self._value(np.arange(self.n_arms), np.clip(means, *self._reward_range))
-
-    def worth_of(self, arm: int, mean: ArrayLike) -> Any:
-        """Return the worth of a decision for an arm (an index) whose mean reward is ``mean``."""
-        index = as_integer("arm", arm, 0, ModelError)
-        require(index < self.n_arms, "arm", f"be below {self.n_arms}", arm, ModelError)
-        means = as_numbers("mean", mean)
-        low, high = self._reward_range
-        slack = 1e-9 * (high - low)
-        inside = bool(((means >= low - slack) & (means <= high + slack)).all())
-        require(inside, "mean", f"lie in the reward range [{low:g}, {high:g}]", mean, ModelError)
-        self._check_unchanged()
-        means = np.clip(means, low, high)
-        worth = means if self._value is None else self._value(np.array(index), means)
-        return float(worth) if means.ndim == 0 else worth
-
-    def gaps(self, theta: Theta) -> FloatArray:
-        """Return how much less each arm is worth than the best one, shape (..., n_arms)."""
-        worth = self.worth(theta)
-        return np.asarray(worth.max(axis=-1, keepdims=True) - worth)
 
     def best_arms(self, theta: Theta) -> tuple[int, ...]:
         """Return the indices of the arms that are best at one parameter vector, with ties."""
@@ -550,10 +478,14 @@ class VectorModel:
         """
         self._check_unchanged()
         if cells is None:
-            number = CELLS[self.n_parameters]
+            cells = _USUAL_CELLS[self.n_parameters]
         else:
-            number = as_integer("cells", cells, 2, ModelError, maximum=_MOST_CELLS)
-        return find_regions(self._unit_model, number)
+            cells = as_integer("cells", cells, 2, ModelError, maximum=_MOST_CELLS)
+        points = grid_points(self.n_parameters, cells, middles=True)
+        best = self._unit_model.worth(self._unit_model.means(points)).argmax(axis=1)
+        shares = np.bincount(best, minlength=self.n_arms) / len(points)
+        labels = best.reshape((cells,) * self.n_parameters)
+        return BestArms(labels, shares, tuple(np.flatnonzero(shares == 0.0).tolist()))
 
     def identification(self) -> Identification:
         """Return which sets of arms identify the parameters, and the plays that they need.
@@ -796,22 +728,9 @@ class VectorModel:
             **prior,
         }
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a JSON file; `globalbandits.load_model` reads it."""
-        save_description(self.to_dict(), path)
-
-    # Copies and pickles.
-
-    def __copy__(self) -> "VectorModel":
-        # Models are immutable.
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "VectorModel":
-        return self
-
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        if _can_be_pickled(state):
+        if can_be_pickled([state[key] for key in ("_sources", "_observed", "_value")]):
             return state
         # A function that another process cannot import is replaced by its table.
         tables, rewards = self._tables, self._reward_range
@@ -939,16 +858,6 @@ def _substituted(formula: Expression, texts: Mapping[str, str]) -> Any:
     return re.sub(
         r"(?<![\w.])[A-Za-z_]\w*", lambda match: replaced.get(match[0], match[0]), formula.text
     )
-
-
-def _can_be_pickled(state: dict[str, Any]) -> bool:
-    try:
-        raw = pickle.dumps([state[key] for key in ("_sources", "_observed", "_value")])
-    except Exception:
-        # Pickling may run the user's code, which may raise any exception.
-        return False
-    # Another process cannot import a function that was typed at a prompt.
-    return b"__main__" not in raw or hasattr(sys.modules["__main__"], "__file__")
 
 
 def _in_contexts(
