@@ -76,3 +76,26 @@ def test_the_readme_starts_with_a_short_example():
     assert len([line for line in code.splitlines() if line]) <= 12
     assert "level=(" in code, "a shop does not know how many of its visitors buy"
     assert output
+
+
+def test_the_architecture_names_every_module_and_no_other():
+    section = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = section.partition("## Inside the rooms")[2].partition("\n## ")[0]
+    _, *parts = re.split(r"\*\*`(\w+)`\*\*", section)
+    packages = (ROOT / "src" / "globalbandits").glob("*/__init__.py")
+    assert set(parts[::2]) == {path.parent.name for path in packages}
+    for room, text in zip(parts[::2], parts[1::2], strict=True):
+        names = set(re.findall(r"`([a-z][a-z0-9_]*/?)(?:\.py)?`", text))
+        folder = ROOT / "src" / "globalbandits" / room
+        files = [path for path in folder.rglob("*.py") if path.name != "__init__.py"]
+        folders = {path.name for path in folder.rglob("*") if path.is_dir()}
+        assert names <= {path.stem for path in files} | {f"{name}/" for name in folders}, room
+        # The files of a sub-room are all named, or its name alone says what they hold.
+        listed = {path.parent for path in files if path.stem in names} | {folder}
+        unnamed = [
+            path.name
+            for path in files
+            if path.stem not in names
+            and (path.parent in listed or f"{path.parent.name}/" not in names)
+        ]
+        assert unnamed == [], room

@@ -142,7 +142,7 @@ def test_the_horizon_is_in_rows(rates, weeks):
     counts = dataclasses.replace(panel, counts=np.full((5, 3), 7.0), groups=tuple(range(5)))
     counts = dataclasses.replace(counts, unbounded=True, rounds_per_row=1.0, dispersion=1.0)
     assert settings.in_rounds(counts).horizon == 21
-    assert ForecastSettings.checked(52, 2, 0, False).in_rounds(counts).told == 52
+    assert ForecastSettings.checked(52, 2, 0, False).in_rounds(counts).known_horizon == 52
     with pytest.raises(FitError, match="horizon must be at most 10000000 trials, got"):
         ForecastSettings.checked(10**6, 2, 0, False).in_rounds(panel)
 

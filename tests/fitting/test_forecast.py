@@ -161,9 +161,9 @@ def test_error_sizes_are_log_odds_over_four_and_those_of_the_arms(found):
 
 def test_the_history_policy_is_told_a_horizon_only_if_it_was_given():
     open_end, known = (ForecastSettings.checked(horizon, 10, 0, False) for horizon in (None, 50))
-    assert (open_end.horizon, open_end.told) == (1_000, None)
-    assert (known.horizon, known.told) == (50, 50)
-    policy = history_policy(ErrorSizes(0.04, (1.0, 2.0)), known.told)
+    assert (open_end.horizon, open_end.known_horizon) == (1_000, None)
+    assert (known.horizon, known.known_horizon) == (50, 50)
+    policy = history_policy(ErrorSizes(0.04, (1.0, 2.0)), known.known_horizon)
     assert policy.horizon == 50
     assert policy.arm_errors == (1.0, 2.0)
     assert policy.prior == error_prior(0.04)

@@ -237,7 +237,7 @@ def test_it_can_be_read_by_everybody(browser, scheme, width):
         page.goto(f"{url}/#/bandit/shop")
         page.get_by_role("img", name=re.compile("After 120 rewards theta is about")).wait_for()
         page.get_by_text("can still be best").first.wait_for()
-        page.get_by_role("img", name=re.compile("Best price as far as is known")).wait_for()
+        page.get_by_role("img", name=re.compile("Best price so far")).wait_for()
         page.locator("#earnings .big").wait_for()
         page.locator("#latest tbody tr").first.wait_for()
         picture(page, f"bandit-{scheme}-{width}")

@@ -62,7 +62,7 @@ def replay(
             if found.imported:
                 print(f"  {found.imported} decisions were imported with their rewards")
             if found.foreign:
-                print(f"  {found.foreign} of other versions of globalbandits come out otherwise")
+                print(f"  {found.foreign} decisions of other versions of globalbandits differ")
             for line in found.wrong:
                 print(f"  {line}")
             if probabilities:
@@ -176,7 +176,7 @@ def copy(
             for found in copy_all(store, new, _chosen(store, bandit)):
                 print(
                     f"{found.name}: {found.version} events, {found.decisions} decisions copied, "
-                    f"{found.agree} made again"
+                    f"{found.agree} recomputed"
                 )
         finally:
             new.close()

@@ -53,10 +53,14 @@ def simulate(
     from globalbandits.simulation.sweeps.sweep import JsonLines, Listener, progress_listener
 
     shown = not (quiet or json)
-    with progress_listener() if shown else nullcontext(JsonLines() if json else Listener()) as told:
+    with (
+        progress_listener()
+        if shown
+        else nullcontext(JsonLines() if json else Listener()) as listener
+    ):
         try:
             with resumable():
-                sweep(spec, out, executor=executor, workers=workers, force=force, listener=told)
+                sweep(spec, out, executor=executor, workers=workers, force=force, listener=listener)
         except SweepError as error:
             complain(str(error))
             raise typer.Exit(FAILED) from None

@@ -34,7 +34,7 @@ KEPT_KEYS: dict[Any, tuple[str, list[_Witness]]] = {}
 
 
 class FingerprintError(TypeError):
-    """An object whose content cannot be told."""
+    """An object whose content has no fingerprint."""
 
 
 def fingerprint(function: Any) -> str:

@@ -266,8 +266,8 @@ def what_if(
 def _evidence_of(log: Any) -> tuple[Evidence, Statistics]:
     if isinstance(log, Learner):
         return log.evidence, copy(log.parts[2])
-    right = isinstance(log, DecisionLog)
-    require(right, "log", "be a Learner or a DecisionLog", log, EvidenceError)
+    valid = isinstance(log, DecisionLog)
+    require(valid, "log", "be a Learner or a DecisionLog", log, EvidenceError)
     model, stats = log.model, no_statistics(log.model.n_arms)
     arms, rewards = np.asarray(log.arms), np.asarray(log.rewards)
     low, high = model.reward_range
@@ -289,8 +289,8 @@ def _by_name(policies: Any) -> dict[str, Policy]:
         require(len(named) == len(policies), "policies", different, list(named), EvidenceError)
     require(len(named) > 0, "policies", "be at least one", policies, EvidenceError)
     for name, policy in named.items():
-        right = isinstance(policy, Policy) and isinstance(name, str)
-        require(right, "policies", rule, policy, EvidenceError)
+        valid = isinstance(policy, Policy) and isinstance(name, str)
+        require(valid, "policies", rule, policy, EvidenceError)
     return named
 
 

@@ -94,8 +94,8 @@ def _as_contexts(contexts: Any, names: Sequence[str]) -> tuple[FloatArray, IntAr
             as_float(f"contexts[{name!r}]", contexts.get(name, 0.0), ScenarioError)
             for name in names
         ]
-        right = min(shares) >= 0.0 and abs(sum(shares) - 1.0) <= 1e-6
-        require(right, "contexts", "have shares that sum to 1", contexts, ScenarioError)
+        valid = min(shares) >= 0.0 and abs(sum(shares) - 1.0) <= 1e-6
+        require(valid, "contexts", "have shares that sum to 1", contexts, ScenarioError)
         return np.array(shares) / sum(shares), none
     rule = f"be a dict of shares, or names in turn, of {known}"
     listed = isinstance(contexts, Sequence) and not isinstance(contexts, str) and len(contexts) > 0
@@ -143,9 +143,9 @@ def as_available_arms(found: Any, n_arms: int, time: int) -> BoolArray:
     if array.dtype == np.bool_ and array.shape == (n_arms,):
         row = array
     else:
-        right = array.ndim == 1 and array.dtype.kind in "iu" and array.size > 0
-        right = right and bool(((array >= 0) & (array < n_arms)).all())
-        require(right, "available", rule, found, ScenarioError)
+        valid = array.ndim == 1 and array.dtype.kind in "iu" and array.size > 0
+        valid = valid and bool(((array >= 0) & (array < n_arms)).all())
+        require(valid, "available", rule, found, ScenarioError)
         row = np.zeros(n_arms, np.bool_)
         row[array] = True
     require(bool(row.any()), "available", f"leave an arm at time {time}", found, ScenarioError)

@@ -46,8 +46,8 @@ class Pending:
 
     def __init__(self, delay: Delay | None = None, *, window: float | None = None) -> None:
         rule = "be a Delay such as UniformDelay(28), or None to learn it"
-        right = delay is None or isinstance(delay, Delay)
-        require(right, "delay", rule, delay, RewardError)
+        valid = delay is None or isinstance(delay, Delay)
+        require(valid, "delay", rule, delay, RewardError)
         rule = "be given to learn the law of the delay, and only then"
         require((window is None) == (delay is not None), "window", rule, window, RewardError)
         self._delay = delay

@@ -292,7 +292,7 @@ def _worths(model: "AnyModel", arms: IntArray, rewards: FloatArray) -> FloatArra
 
 
 def _supported(chances: FloatArray, arms: IntArray, pi: FloatArray) -> BoolArray:
-    """Return the decisions in which every arm of the policy had a chance, as far as is known.
+    """Return the decisions in which no arm of the policy is known to have had probability 0.
 
     It depends only on what was known before the draw, so that the others can be left out. If only
     the probability of the shown arm is known, a probability of 1 says that no other arm had one.

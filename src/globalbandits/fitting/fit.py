@@ -192,7 +192,7 @@ def fit(
         verdict: Whether to compute standard errors over groups and to simulate what policies
             would lose in a new group. This takes most of the time.
         horizon: How long a new group is played, in rows of the history: decisions, or weeks if a
-            row is a week. The recommended policy is told. None for an open end; then 1,000 rows
+            row is a week. The recommended policy knows it. None for an open end; then 1,000 rows
             are simulated, or as many as a group of the history has if they are counts or trials.
         runs: Number of new groups to simulate.
         seed: Of folds, draws and splits.
@@ -222,8 +222,8 @@ def fit(
         require(named, name, "be the name of a column", column, FitError)
     rule = "be left out where rows are aggregated"
     require(trials is None or reward is not None, "trials", rule, trials, FitError)
-    right = curves is None or isinstance(curves, RewardModel | VectorModel)
-    require(right, "curves", "be a RewardModel or a VectorModel", curves, FitError)
+    valid = curves is None or isinstance(curves, RewardModel | VectorModel)
+    require(valid, "curves", "be a RewardModel or a VectorModel", curves, FitError)
     if isinstance(curves, VectorModel):
         unused = {"value": value, "offset": offset, "cost": cost, "arms": arms, "time": time}
         for name, given_value in (unused | {"by": by}).items():
@@ -250,7 +250,7 @@ def fit(
     if isinstance(curves, VectorModel):
         check_panel(panel, scale.ordered)
         say(f"fitting {panel.n_groups} groups, {panel.n_arms} arms, {panel.n_rewards} rewards")
-        return fit_vector(panel, scale, curves, settings.told, seed)
+        return fit_vector(panel, scale, curves, settings.known_horizon, seed)
     offered = check_offered_arms(arms, panel, scale)
     has_own_value = curves is not None and value is None and cost is None and offset is None
     if curves is not None and has_own_value:
@@ -333,7 +333,7 @@ def fit(
         given_model=curves if chosen == "given" else None,
         ordered=scale.ordered,
         own_value=has_own_value,
-        horizon=settings.told,
+        horizon=settings.known_horizon,
         endogeneity=endogeneity,
         change=facts.change,
         strata=strata,

@@ -309,7 +309,7 @@ class Fit:
             progress: Whether to show a bar.
         """
         settings = ForecastSettings.checked(horizon, runs, seed, progress).in_rounds(self.panel)
-        return self.replay_forecast(settings._replace(told=self.horizon)).frame
+        return self.replay_forecast(settings._replace(known_horizon=self.horizon)).frame
 
     def replay_forecast(self, settings: ForecastSettings) -> Forecast:
         """Return the simulation behind `replay`, with its runs."""

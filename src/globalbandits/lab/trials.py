@@ -257,8 +257,8 @@ def _parse_model(content: object, target: float) -> AnyModel:
 def _parse_doses(content: object, n_doses: int) -> tuple[str, ...]:
     if content is None:
         return tuple(f"dose {number}" for number in range(1, n_doses + 1))
-    right = isinstance(content, list) and len({str(label) for label in content}) == n_doses
-    require(right, "doses", f"be {n_doses} different labels", content, ScenarioError)
+    valid = isinstance(content, list) and len({str(label) for label in content}) == n_doses
+    require(valid, "doses", f"be {n_doses} different labels", content, ScenarioError)
     assert isinstance(content, list)
     return tuple(str(label) for label in content)
 

@@ -374,13 +374,13 @@ def build_context_table(
     rule = f"be at most {MOST_CELLS:,} arms times contexts"
     require(n_cells <= MOST_CELLS, "contexts", rule, n_cells, ModelError)
     table = np.asarray(means, np.float64)
-    right = (
+    valid = (
         table.ndim > 1
         and table[0].size == n_cells
         and table.shape[1:] in ((n_cells,), (len(values), n_arms))
     )
     rule = f"have the shape (n_knots, {len(values)}, {n_arms})"
-    require(right, "means", rule, f"shape {table.shape}", ModelError)
+    require(valid, "means", rule, f"shape {table.shape}", ModelError)
     table = table.reshape(len(table), n_cells)
     value = options.get("value")
     function = None if value is None else as_function("value", value, ("mean", "arm", "context"))

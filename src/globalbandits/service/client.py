@@ -264,7 +264,7 @@ class _Calls:
     ) -> Call[RewardOut]:
         """Report the reward of a decision. A second, different value is a `ConflictError`.
 
-        With ``count``, ``value`` is the sum of so many rewards, such as the sales of a day among
+        With ``count``, ``value`` is the sum of that many rewards, such as the sales of a day among
         its visitors.
         """
         if not decision_id:
@@ -565,8 +565,8 @@ def pause_seconds(n_failed: int, retry_after: str | None) -> float:
     longest = min(_MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(n_failed, 20))
     drawn = random.uniform(longest / 2, longest)
     if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
-        asked = min(float(retry_after), _MAX_RETRY_AFTER_SECONDS)
-        return max(drawn, asked * random.uniform(0.5, 1.0))
+        requested = min(float(retry_after), _MAX_RETRY_AFTER_SECONDS)
+        return max(drawn, requested * random.uniform(0.5, 1.0))
     return drawn
 
 

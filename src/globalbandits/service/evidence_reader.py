@@ -109,17 +109,17 @@ class EvidenceReader:
         Raises:
             ConflictError: if another comparison is under way.
         """
-        asked = bandit.row.id, always, policies, horizon
+        arguments = bandit.row.id, always, policies, horizon
         with self._comparing:
             if self._comparison is None or (
-                self._comparison[0] != asked and self._comparison[1].done()
+                self._comparison[0] != arguments and self._comparison[1].done()
             ):
                 with bandit.lock:
                     settings, state = bandit.settings.to_dict(), bandit.learner.state()
                 future = self.run(compare, settings, state, always, policies, horizon)
-                self._comparison = None if future is None else (asked, future)
+                self._comparison = None if future is None else (arguments, future)
                 return None
-            if self._comparison[0] != asked:
+            if self._comparison[0] != arguments:
                 raise ConflictError("another comparison is under way")
             future = self._comparison[1]
             if not future.done():

@@ -99,9 +99,9 @@ class Metrics:
         self._commits.observe(seconds)
         self._sizes.observe(size)
 
-    def told(self, told: EventResult) -> None:
+    def reported(self, result: EventResult) -> None:
         """Count the outcome of a reported reward."""
-        self._rewards[told.outcome].inc()
+        self._rewards[result.outcome].inc()
 
     def decided(self, decided: DecisionResult) -> None:
         """Record a decision."""

@@ -252,18 +252,18 @@ def bind(host: str, port: int) -> socket.socket:
         ServiceError: if the address is in use or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
+        listener.bind((host, port))
     except OSError as error:
-        made.close()
+        listener.close()
         raise ServiceError(
             f"host and port must be free to listen on, got {host}:{port}: {error.strerror}"
         ) from None
     # Clients that connect before uvicorn runs wait in the queue.
-    made.listen(1024)
-    return made
+    listener.listen(1024)
+    return listener
 
 
 def set_up_logging() -> None:

@@ -79,23 +79,30 @@ def progress_bar(n_steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
     )
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=5.0) as bar:
         task = bar.add_task("", total=n_steps)
-        n_done = 0
-        shown_at = 0.0
-
-        def report(n_more: int) -> None:
-            nonlocal n_done, shown_at
-            n_done += n_more
-            now = time.monotonic()
-            if now - shown_at >= REFRESH_SECONDS or n_done >= n_steps:
-                shown_at = now
-                bar.update(task, completed=n_done)
-
-        yield report
+        yield _refreshed(
+            lambda n_done: bar.update(task, completed=n_done), n_steps, REFRESH_SECONDS
+        )
 
 
 def _line_of_text(n_steps: int) -> Iterator[Callable[[int], None]]:
     """A line of text that is overwritten, for notebooks, where rich's bar needs widgets."""
     began = time.monotonic()
+
+    def show(n_done: int) -> None:
+        rate = describe_rate(n_done / max(time.monotonic() - began, 1e-9))
+        text = f"simulating {n_done / n_steps:5.0%}  {rate}"
+        print(f"\r{text:<40}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield _refreshed(show, n_steps, NOTEBOOK_REFRESH_SECONDS)
+    finally:
+        print(file=sys.stderr)
+
+
+def _refreshed(
+    show: Callable[[int], None], n_steps: int, pause_seconds: float
+) -> Callable[[int], None]:
+    """Return a function that counts steps and shows their number after a pause, and at the end."""
     n_done = 0
     shown_at = 0.0
 
@@ -103,16 +110,11 @@ def _line_of_text(n_steps: int) -> Iterator[Callable[[int], None]]:
         nonlocal n_done, shown_at
         n_done += n_more
         now = time.monotonic()
-        if now - shown_at >= NOTEBOOK_REFRESH_SECONDS or n_done >= n_steps:
+        if now - shown_at >= pause_seconds or n_done >= n_steps:
             shown_at = now
-            rate = describe_rate(n_done / max(now - began, 1e-9))
-            text = f"simulating {n_done / n_steps:5.0%}  {rate}"
-            print(f"\r{text:<40}", end="", file=sys.stderr, flush=True)
+            show(n_done)
 
-    try:
-        yield report
-    finally:
-        print(file=sys.stderr)
+    return report
 
 
 def describe_rate(rate: float | None) -> str:

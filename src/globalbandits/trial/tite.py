@@ -72,8 +72,8 @@ class TITE:
     least_follow_up: float = 0.25
 
     def __post_init__(self) -> None:
-        right = isinstance(self.escalation, DoseEscalation)
-        require(right, "escalation", "be a DoseEscalation", self.escalation, PolicyError)
+        valid = isinstance(self.escalation, DoseEscalation)
+        require(valid, "escalation", "be a DoseEscalation", self.escalation, PolicyError)
         checked: dict[str, Any] = {
             "window": as_positive("window", self.window, PolicyError),
             "every": as_positive("every", self.every, PolicyError),

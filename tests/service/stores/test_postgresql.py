@@ -498,7 +498,7 @@ def test_copies_and_more_on_the_command_line(empty, tmp_path, capsys):
 
     assert run("copy", path, empty.address, "--bandit", "shop") == 0
     assert run("copy", path, empty.address, "--bandit", "dice") == 0
-    assert "dice: 50 events, 60 decisions copied, 60 made again" in capsys.readouterr().out
+    assert "dice: 50 events, 60 decisions copied, 60 recomputed" in capsys.readouterr().out
     assert run("copy", path, empty.address) == 2
     assert run("replay", empty.address) == 0
     assert run("export", empty.address, "--out", tmp_path / "out.ndjson") == 0

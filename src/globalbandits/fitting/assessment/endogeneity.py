@@ -1,4 +1,4 @@
-"""Were arms chosen by what was expected of them? Slopes inside groups and between groups.
+"""Test whether groups chose arms by the rewards they expected.
 
 Stores that set high prices because their demand is high make demand look as if it rose with the
 price. The test is Mundlak's (1978): rewards are regressed on the arm and on the average arm of the
@@ -49,14 +49,14 @@ class Endogeneity(NamedTuple):
 
     @property
     def found(self) -> bool:
-        """Whether arms were chosen by what was expected of them."""
+        """Whether groups chose arms by the rewards they expected."""
         return self.p_value < ENDOGENEITY_LEVEL
 
 
 def check_endogeneity(panel: Panel, scale: ArmScale, independent: FittedPopulation) -> Endogeneity:
     """Compare slopes inside groups and between groups.
 
-    Cells are weighted by their effective counts, so that no large group decides alone. Standard
+    Cells are weighted by their effective counts, so that a large group does not dominate. Standard
     errors treat each group as one observation.
 
     Args:

@@ -179,7 +179,7 @@ class ForecastSettings(NamedTuple):
     runs: int = 200
     seed: int = 0
     progress: bool = False  # whether to show a bar
-    told: int | None = None  # the horizon that Elastic(history) knows
+    known_horizon: int | None = None  # that of Elastic(history)
 
     @classmethod
     def checked(
@@ -187,14 +187,14 @@ class ForecastSettings(NamedTuple):
     ) -> "ForecastSettings":
         """Return the settings, or raise an error that names the wrong one.
 
-        Without a horizon the default one is simulated, and Elastic(history) is not told.
+        Without a horizon the default one is simulated, and Elastic(history) does not know it.
         """
         known = None
         if horizon is not None:
             known = as_integer("horizon", horizon, 1, FitError, maximum=MAX_HORIZON)
         return cls(
             horizon=cls._field_defaults["horizon"] if known is None else known,
-            told=known,
+            known_horizon=known,
             runs=as_integer("runs", runs, 2, FitError),
             seed=as_integer("seed", seed, 0, FitError),
             progress=progress,
@@ -209,14 +209,16 @@ class ForecastSettings(NamedTuple):
         if not (panel.with_trials or panel.unbounded):
             return self
         rounds = panel.n_rewards / panel.n_groups
-        if self.told is not None:
-            rounds = self.told * panel.rounds_per_row
+        if self.known_horizon is not None:
+            rounds = self.known_horizon * panel.rounds_per_row
         rule = f"be at most {MAX_HORIZON} trials"
         require(rounds <= MAX_HORIZON, "horizon", rule, round(rounds), FitError)
-        if self.told is None:
+        if self.known_horizon is None:
             rounds = min(rounds, MAX_DEFAULT_ROUNDS)
         rounds = max(1, round(rounds))
-        return self._replace(horizon=rounds, told=None if self.told is None else rounds)
+        return self._replace(
+            horizon=rounds, known_horizon=None if self.known_horizon is None else rounds
+        )
 
 
 class ErrorSizes(NamedTuple):
@@ -294,7 +296,7 @@ def candidate_policies(
     Args:
         sizes: Of the curves' errors.
         model: What they play.
-        horizon: The horizon that Elastic(history) is told, or None.
+        horizon: The horizon that Elastic(history) knows, or None.
     """
     from globalbandits.policies import (
         IDS,
@@ -349,7 +351,7 @@ def forecast_new_groups(
         settings: How to simulate.
     """
     expected = error_sizes(fitted, expected_bias_scale(fitted, errors), worth.arms, model)
-    policies = candidate_policies(expected, model, settings.told)
+    policies = candidate_policies(expected, model, settings.known_horizon)
     forecast = forecast_regret(fitted, model, worth, scale, policies, settings)
     cautious = None
     trusting = forecast.far_below_elastic(WAGP_NAME)
@@ -477,7 +479,7 @@ def replay_groups(
 ) -> Forecast:
     """Play the groups of each half of a history with what is learned from the other half.
 
-    The true means of a group are known only as far as its rewards tell: every run draws plausible
+    The true means of a group are not known exactly: every run draws plausible
     means of one group, given its rewards and the fit to the whole history.
 
     Args:
@@ -499,7 +501,7 @@ def replay_groups(
         drawn = plausible_groups(panel.take(half), fitted, np.random.default_rng(seed))
         env = groups_environment(drawn, learned, model, panel.arms, theta_scale)
         expected = error_sizes(learned, learned.bias_scale, panel.arms, model)
-        policies = candidate_policies(expected, model, settings.told)
+        policies = candidate_policies(expected, model, settings.known_horizon)
         half_settings = settings._replace(runs=max(2, settings.runs // 2), seed=seed)
         times, found = simulate_groups(env, policies, half_settings)
         fixed = value_of_information(learned, worth, seed).fixed

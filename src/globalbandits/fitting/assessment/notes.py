@@ -1,4 +1,4 @@
-"""Notes: what else a user should know about a history and its fit."""
+"""Notes: further facts about a history and its fit, one line each."""
 
 from globalbandits.fitting.assessment.held_out_scores import Scores, choose_curves, difference
 from globalbandits.fitting.decision_value import Worth
@@ -55,7 +55,7 @@ def notes_on_history(panel: Panel, scale: ArmScale) -> list[str]:
     if panel.dispersion > NOTABLE_DISPERSION:
         found.append(
             f"rows of the same group and {panel.arm_name} vary {panel.dispersion:.1f} times as "
-            "much as single trials would: so many trials count as one"
+            "much as single trials would: that many trials count as one"
         )
     single = int((panel.tried.sum(axis=1) == 1).sum())
     if single:

@@ -1,4 +1,4 @@
-"""What a history must satisfy, with one set of error messages for every kind of source."""
+"""Checks of a history, with the same error messages for every kind of source."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -85,11 +85,11 @@ def range_of_unbounded(reward_range: GivenRange | None, facts: RewardFacts) -> t
 
 
 def check_trials(reward_range: object, wrong_trials: tuple[int, float] | None) -> None:
-    """Refuse trials that are no counts, and a range beside trials.
+    """Refuse trials that are not counts, and a range together with trials.
 
     Args:
         reward_range: The user's range, or None.
-        wrong_trials: Number of the first row with wrong trials, and these; None if all are right.
+        wrong_trials: Number of the first row with wrong trials, and the trials; None without one.
     """
     if reward_range is not None:
         raise FitError(f"reward_range must be left out where there are trials, got {reward_range}")

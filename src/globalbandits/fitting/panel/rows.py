@@ -145,16 +145,16 @@ def _panels_of_trials(
 ) -> tuple[Panel, Panel | None]:
     """Return the panels of rows with trials: every trial is a reward of 0 or 1."""
     successes, trials = rows.successes, rows.trials
-    right = np.isfinite(trials) & (trials >= 0.0) & (trials == np.floor(trials))
-    place = int(np.argmin(right))
-    check_trials(columns.reward_range, None if right.all() else (place, float(trials[place])))
+    valid = np.isfinite(trials) & (trials >= 0.0) & (trials == np.floor(trials))
+    place = int(np.argmin(valid))
+    check_trials(columns.reward_range, None if valid.all() else (place, float(trials[place])))
     missing = np.isnan(successes)
     if missing.any() and not columns.dropna:
         raise FitError(f"reward must be finite, row {int(np.argmax(missing))} has nan")
     counted = ~missing
-    right = (successes >= 0.0) & (successes <= trials) & (successes == np.floor(successes))
-    if not right[counted].all():
-        place = int(np.argmax(counted & ~right))
+    valid = (successes >= 0.0) & (successes <= trials) & (successes == np.floor(successes))
+    if not valid[counted].all():
+        place = int(np.argmax(counted & ~valid))
         raise wrong_successes(place, float(successes[place]), float(trials[place]))
     size, cells = len(groups) * len(arms), rows.groups * len(arms) + rows.arms
 

@@ -110,9 +110,9 @@ def policies_for(
         if isinstance(player, Policy):
             policies[label] = player
         else:
-            told = {
+            parameters = {
                 key: horizon if value == _HORIZON_OF_GAME else value
                 for key, value in player.items()
             }
-            policies[label] = Policy.from_dict(told)
+            policies[label] = Policy.from_dict(parameters)
     return policies

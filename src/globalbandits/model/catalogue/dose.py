@@ -11,8 +11,8 @@ f - penalty * dose. With ``target``, the desired response, such as the accepted 
 effect, the worth is -abs(f - target) - penalty * dose.
 
 With a target, the default domain reaches from parameters at which the smallest dose is far above
-the target to parameters at which the largest dose is far below it, as far as curves are strictly
-monotone in double precision. A wider domain is allowed for ``power``, ``skeleton_logistic`` and
+the target to parameters at which the largest dose is far below it. It ends earlier where curves
+become flat in double precision. A wider domain is allowed for ``power``, ``skeleton_logistic`` and
 ``logistic``: curves that are flat at its ends cannot be inverted, but a posterior on a grid works.
 """
 

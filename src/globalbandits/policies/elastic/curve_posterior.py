@@ -132,8 +132,8 @@ def as_weights(name: str, value: Any, least: int, most: int) -> tuple[float, ...
     """
     number = f"{least}" if least == most else f"{least} to {most}"
     weights = as_numbers(name, value, f"{number} weights")
-    right = least <= len(weights) <= most and min(weights) >= 0.0 and sum(weights) > 0.0
-    require(right, name, f"be {number} weights of at least 0, not all 0", value, PolicyError)
+    valid = least <= len(weights) <= most and min(weights) >= 0.0 and sum(weights) > 0.0
+    require(valid, name, f"be {number} weights of at least 0, not all 0", value, PolicyError)
     return weights
 
 

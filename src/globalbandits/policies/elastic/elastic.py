@@ -162,8 +162,8 @@ class Elastic(Policy):
             checked["theta_prior"] = as_weights("theta_prior", self.theta_prior, 1, MAX_PRIOR_PARTS)
         if self.arm_errors is not None:
             errors = as_numbers("arm_errors", self.arm_errors, "one number per arm")
-            right = min(errors, default=0.0) >= 0.0
-            require(right, "arm_errors", "be at least 0", self.arm_errors, PolicyError)
+            valid = min(errors, default=0.0) >= 0.0
+            require(valid, "arm_errors", "be at least 0", self.arm_errors, PolicyError)
             checked["arm_errors"] = errors
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -175,9 +175,9 @@ class Elastic(Policy):
 
     def setup(self, model: "AnyModel") -> Any:
         """Return the model on a grid, and the constants."""
-        right = self.arm_errors is None or len(self.arm_errors) == model.n_arms
+        valid = self.arm_errors is None or len(self.arm_errors) == model.n_arms
         rule = f"have one entry for each of the {model.n_arms} arms"
-        require(right, "arm_errors", rule, self.arm_errors, PolicyError)
+        require(valid, "arm_errors", rule, self.arm_errors, PolicyError)
         share = min(1.0, (self.horizon or LONG_HORIZON) / LONG_HORIZON)
         weights = self.prior or default_weights(share)
         prior: Any

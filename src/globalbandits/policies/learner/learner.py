@@ -461,7 +461,7 @@ class Learner:
         Args:
             arm: index of the arm, or a sequence of indices.
             reward: the reward in the model's units, or a sequence of the same length. With
-                ``count`` the sum of so many rewards.
+                ``count`` the sum of that many rewards.
             context: the context of the decision, or a sequence of the same length.
             arm_value: the arm's value, such as its price, instead of its index; or a sequence
                 of values.
@@ -1013,8 +1013,8 @@ class Learner:
 
 def require_generator(rng: object) -> None:
     """Raise a PolicyError unless ``rng`` is a generator."""
-    right = isinstance(rng, np.random.Generator)
-    require(right, "rng", "be a numpy.random.Generator", rng, PolicyError)
+    valid = isinstance(rng, np.random.Generator)
+    require(valid, "rng", "be a numpy.random.Generator", rng, PolicyError)
 
 
 # The calls of a policy's rules. Compiled code has one entry point for decisions and rewards, so

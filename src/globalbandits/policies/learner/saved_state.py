@@ -329,7 +329,7 @@ class Lineage:
                     return base.seen
         raise StateError(
             "learners to merge must share no more than a state that one of them started from, "
-            "got two that share rewards in a way that cannot be told apart"
+            "got two that share rewards, and it is unknown which"
         )
 
     def join(self, other: "Lineage") -> None:
@@ -442,8 +442,8 @@ def decode_withdrawn(state: "Mapping[str, Any]", *, n_arms: int, rebase: bool) -
     """
     given = state.get("withdrawn", [])
     indices = isinstance(given, list) and all(type(arm) is int for arm in given)
-    right = indices and all(0 <= arm < n_arms for arm in given) and len(set(given)) < n_arms
-    if not right and not (rebase and indices):
+    valid = indices and all(0 <= arm < n_arms for arm in given) and len(set(given)) < n_arms
+    if not valid and not (rebase and indices):
         raise StateError(f"withdrawn must be indices of some of the arms, got {show(given)}")
     return frozenset(arm for arm in given if arm < n_arms)
 

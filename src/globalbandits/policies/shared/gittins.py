@@ -64,7 +64,7 @@ def as_form(name: str) -> int:
 #     ceiling = m + sqrt(v / N) * psi(10 * t / N)
 #
 # The arm with the largest ``min(max(index, floor), ceiling)`` is played. For any index, the best
-# arm is then played again and again, and bad arms become rare: see the lemma in docs/elastic.md.
+# arm is then played infinitely often, and bad arms become rare: see the lemma in docs/elastic.md.
 
 CEILING_LOOKAHEAD = 10.0  # times the rounds so far
 LARGEST_VARIANCE = 0.25  # of rewards in [0, 1]

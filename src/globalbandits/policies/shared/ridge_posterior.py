@@ -124,8 +124,8 @@ def unit_prior(model: "VectorModel", pairs: Sequence[Any] | None = None) -> Unit
     names = model.parameters
     if pairs is not None:
         rule = f"have a pair (mean, standard deviation) for each of {', '.join(names)}"
-        right = len(pairs) == len(names) and all(np.shape(pair) == (2,) for pair in pairs)
-        require(right, "prior", rule, pairs, PolicyError)
+        valid = len(pairs) == len(names) and all(np.shape(pair) == (2,) for pair in pairs)
+        require(valid, "prior", rule, pairs, PolicyError)
         columns = list(zip(*pairs, strict=True))
         prior = NormalPrior(
             mean=dict(zip(names, columns[0], strict=True)),
@@ -335,12 +335,7 @@ def average_worths(posterior: Posterior, values: FloatArray) -> None:
 
 def draw_best(posterior: Posterior, rng: np.random.Generator) -> int:
     """Draw a piece of a point's part from the posterior, and return its best arm."""
-    left = rng.random() * posterior.mass[0]
-    point = 0
-    last = posterior.grid.n_points[0] - 1
-    while point < last and left >= posterior.weights[point]:
-        left -= posterior.weights[point]
-        point += 1
+    point, left = draw_weight(posterior, rng)
     n = posterior.best.shape[1]
     piece = 0
     while piece < n - 1 and n * left >= (piece + 1) * posterior.weights[point]:
@@ -350,13 +345,18 @@ def draw_best(posterior: Posterior, rng: np.random.Generator) -> int:
 
 def draw_point(posterior: Posterior, rng: np.random.Generator) -> int:
     """Draw a point of the grid from the posterior."""
+    return draw_weight(posterior, rng)[0]
+
+
+def draw_weight(posterior: Posterior, rng: np.random.Generator) -> tuple[int, float]:
+    """Draw a point of the grid, and a uniform number below its weight."""
     left = rng.random() * posterior.mass[0]
     point = 0
     last = posterior.grid.n_points[0] - 1
     while point < last and left >= posterior.weights[point]:
         left -= posterior.weights[point]
         point += 1
-    return point
+    return point, left
 
 
 def no_single_estimate(setup: Setup, stats: Statistics, state: State) -> float:

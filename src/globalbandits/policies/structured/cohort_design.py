@@ -403,9 +403,9 @@ class CohortDesign(Policy):
         """Check the parameters that do not depend on the model."""
         if isinstance(self.rule, Mapping):
             object.__setattr__(self, "rule", EscalationRule.from_dict(self.rule))
-        right = isinstance(self.rule, EscalationRule)
+        valid = isinstance(self.rule, EscalationRule)
         wanted = "be BOIN(), Keyboard() or ThreePlusThree()"
-        require(right, "rule", wanted, self.rule, PolicyError)
+        require(valid, "rule", wanted, self.rule, PolicyError)
         for name, least in (("cohort", 1), ("start", 0)):
             checked = as_integer(name, getattr(self, name), least, PolicyError)
             object.__setattr__(self, name, checked)

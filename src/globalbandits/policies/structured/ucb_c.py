@@ -172,7 +172,7 @@ class UCBC(ConfidenceSetPolicy):
     ``alpha=3, variance=0.25``, cost several times as much regret.
 
     Args:
-        alpha: positive; larger values widen the set and the bonus. Theory asks for more than 3
+        alpha: positive; larger values widen the set and the bonus. The theory requires more than 3
             (not compared with the paper's text).
         variance: "learned", or the variance of a reward on the unit scale; 1/4 covers every
             reward in [0, 1].

@@ -154,7 +154,7 @@ class UCBS(ConfidenceSetPolicy):
     Value: any. mu_k is then the worth of arm k, which need not be largest at an end of the set.
 
     Args:
-        alpha: positive; larger values widen the set. Theory asks for more than 2 (not compared
+        alpha: positive; larger values widen the set. The theory requires more than 2 (not compared
             with the paper's text).
         variance: variance of a reward on the unit scale; 1/4 covers every reward in [0, 1].
             "learned" estimates each arm's variance, at first from all arms' rewards.

@@ -120,7 +120,7 @@ class DiscountedUCB(Policy):
 
     With the discounted number of plays N_k, their sum n and the discounted mean, the index is
     ``mean_k + 2 * sqrt(xi * log(n) / N_k)`` (Garivier and Moulines 2011, D-UCB, with the bound
-    B of the rewards equal to 1). Their theorem asks for xi > 1/2; xi = 0.6 is from memory of
+    B of the rewards equal to 1). Their theorem requires xi > 1/2; xi = 0.6 is from memory of
     their simulations and could not be checked. With c changes over a horizon T they suggest
     ``discount = 1 - sqrt(c / T) / 4``. Where means do not change it keeps
     exploring, and its regret is linear. The model's curves are not used. A learner can neither

@@ -211,6 +211,7 @@ class Hold(WrapperPolicy):
     start: int | None = None
 
     counts_control: ClassVar[bool] = False
+    wrap = staticmethod(hold)
 
     def __post_init__(self) -> None:
         """Check the parameters that do not depend on the model."""
@@ -222,15 +223,6 @@ class Hold(WrapperPolicy):
             if value is not None:
                 number = as_integer(name, value, minimum, PolicyError, maximum=MAX_PERIOD)
                 object.__setattr__(self, name, number)
-
-    @property
-    def rules(self) -> Rules:  # type: ignore[override]
-        """The inner policy's rules, held."""
-        return hold(self.inner.rules)
-
-    def rules_of(self, setup: Any) -> Rules:
-        """The rules of the inner policy for this setup, held."""
-        return hold(self.inner.rules_of(setup.inner))
 
     @property
     def ignores_value(self) -> bool:  # type: ignore[override]

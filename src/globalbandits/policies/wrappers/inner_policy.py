@@ -1,8 +1,8 @@
 """What policies around another policy share: a base class, and the check of a saved state."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,17 @@ class WrapperPolicy(Policy):
     """Base of policies with an `inner` policy. Setup and state have a field `inner` too."""
 
     inner: Policy
+    # Returns the rules of the wrapper from those of the inner policy.
+    wrap: ClassVar[Callable[[Rules], Rules]]
+
+    @property
+    def rules(self) -> Rules:  # type: ignore[override]
+        """The inner policy's rules, wrapped."""
+        return type(self).wrap(self.inner.rules)
+
+    def rules_of(self, setup: Any) -> Rules:
+        """The inner policy's rules for this setup, wrapped."""
+        return type(self).wrap(self.inner.rules_of(setup.inner))
 
     @property
     def compiled(self) -> bool:  # type: ignore[override]

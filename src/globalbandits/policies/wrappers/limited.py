@@ -390,6 +390,8 @@ class Limited(WrapperPolicy):
     elimination: float | None = None
     recommend_untried: bool = False
 
+    wrap = staticmethod(limit)
+
     def __post_init__(self) -> None:
         """Check the parameters that do not depend on the model."""
         object.__setattr__(self, "inner", as_policy("inner", self.inner))
@@ -424,15 +426,6 @@ class Limited(WrapperPolicy):
             above = self.high is not None and self.start > self.high
             rule = "lie between low and high"
             require(self.low <= self.start and not above, "start", rule, self.start, PolicyError)
-
-    @property
-    def rules(self) -> Rules:  # type: ignore[override]
-        """The inner policy's rules with limits."""
-        return limit(self.inner.rules)
-
-    def rules_of(self, setup: Any) -> Rules:
-        """The rules of the inner policy for this setup, limited."""
-        return limit(self.inner.rules_of(setup.inner))
 
     @property
     def ignores_value(self) -> bool:  # type: ignore[override]

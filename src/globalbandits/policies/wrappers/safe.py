@@ -243,6 +243,8 @@ class Safe(WrapperPolicy):
     caution: float = 0.001
     variance: float | None = LARGEST_VARIANCE
 
+    wrap = staticmethod(secure)
+
     def __post_init__(self) -> None:
         """Check every parameter."""
         object.__setattr__(self, "inner", as_policy("inner", self.inner))
@@ -252,11 +254,6 @@ class Safe(WrapperPolicy):
             rule = "be at most 1/4, the largest variance of rewards in [0, 1]"
             require(variance <= LARGEST_VARIANCE, "variance", rule, self.variance, PolicyError)
             object.__setattr__(self, "variance", variance)
-
-    @property
-    def rules(self) -> Rules:  # type: ignore[override]
-        """The inner policy's rules with floors and ceilings."""
-        return secure(self.inner.rules)
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the inner policy's setup and the constants."""

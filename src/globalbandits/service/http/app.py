@@ -103,7 +103,7 @@ async def _library_problem(request: Request, error: Exception) -> Response:
 async def _server_problem(request: Request, error: Exception) -> Response:
     # Starlette raises the error again after this response. uvicorn logs it and closes the
     # connection.
-    detail = "this is a mistake of the service; it is in its log"
+    detail = "this is a bug of the service; its log has the details"
     return problem_response(ProblemError(500, detail, {"connection": "close"}))
 
 

@@ -129,7 +129,7 @@ _ADVICE: tuple[tuple[dict[str, Any], str, str], ...] = (
     (
         {"policy": "elastic", "drift": True},
         "Elastic, for customers who change",
-        "As Elastic, for demand that moves over the months. It pays for looking again and again.",
+        "As Elastic, for demand that changes over the months. It tests all prices repeatedly.",
     ),
     (
         {"policy": "independent_gittins"},
@@ -164,7 +164,7 @@ async def decide(request: ServiceRequest) -> Response:
 
 
 def decision_request(content: DecisionIn) -> DecisionRequest:
-    """What the body of a request asks for."""
+    """The request for a decision in a body."""
     return DecisionRequest(content.request_id, content.unit, content.context, content.allowed)
 
 
@@ -224,43 +224,43 @@ async def reward(request: ServiceRequest) -> Response:
     bandit = await request.bandit()
     content = request.content
     work = service.log.new_reward(bandit, id, content.reward, content.count)
-    told = await service.store(work)
-    service.metrics.told(told)
-    return json_response(reward_out(id, told))
+    result = await service.store(work)
+    service.metrics.reported(result)
+    return json_response(reward_out(id, result))
 
 
 async def retract(request: ServiceRequest) -> Response:
-    """Take back what was learned from a decision."""
+    """Retract the reward of a decision."""
     service, id = request.service, request.path_params["id"]
     bandit = await request.bandit()
-    told = await service.store(service.log.new_retraction(bandit, id))
-    return json_response(reward_out(id, told, retracting=True))
+    result = await service.store(service.log.new_retraction(bandit, id))
+    return json_response(reward_out(id, result, retracting=True))
 
 
-def reward_out(decision_id: str, told: EventResult, *, retracting: bool = False) -> RewardOut:
+def reward_out(decision_id: str, result: EventResult, *, retracting: bool = False) -> RewardOut:
     """The outcome of a reward or of a retraction as a message.
 
     Raises:
         ProblemError: 404, 409 or 410 if nothing was learned or retracted.
     """
-    if told.outcome is Outcome.UNKNOWN:
+    if result.outcome is Outcome.UNKNOWN:
         rule = "be a decision of this bandit" + (" that was learned from" if retracting else "")
         detail = f"decision_id must {rule}, got {decision_id!r}"
         raise ProblemError(404, detail, parameter="decision_id")
-    if told.outcome is Outcome.CONFLICT:
+    if result.outcome is Outcome.CONFLICT:
         if retracting:
             raise ProblemError(409, "the policy cannot forget: the order of rewards matters to it")
         raise ProblemError(
             409,
-            f"decision {decision_id} has the reward {told.value!r} already",
-            reward=told.value,
-            version=told.version,
+            f"decision {decision_id} has the reward {result.value!r} already",
+            reward=result.value,
+            version=result.version,
         )
-    if told.outcome is Outcome.LATE:
+    if result.outcome is Outcome.LATE:
         raise ProblemError(410, f"the reward of {decision_id} came after its deadline")
-    learned = told.outcome is Outcome.LEARNED
+    learned = result.outcome is Outcome.LEARNED
     return RewardOut(
-        status="learned" if learned else "duplicate", reward=told.value, version=told.version
+        status="learned" if learned else "duplicate", reward=result.value, version=result.version
     )
 
 
@@ -268,7 +268,7 @@ async def decide_many(request: ServiceRequest) -> Response:
     """Make many decisions in one commit."""
     service = request.service
     answers: list[DecisionAnswer | None] = []
-    asks: list[tuple[int, Bandit, NewDecision | Change]] = []
+    decisions: list[tuple[int, Bandit, NewDecision | Change]] = []
     for place, item in enumerate(request.content.items):
         answers.append(None)
         try:
@@ -276,14 +276,14 @@ async def decide_many(request: ServiceRequest) -> Response:
             known = await _made_before(service, bandit, item.request_id)
             if known is None:
                 work = service.log.new_decision(bandit, decision_request(item))
-                asks.append((place, bandit, work))
+                decisions.append((place, bandit, work))
             else:
                 answers[place] = _decision_answer(bandit, known)
         except (GlobalBanditsError, ProblemError) as error:
             problem = problem_error(error).problem
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
-    stored = await service.store_all([ask for _, _, ask in asks])
-    for (place, bandit, _), decided in zip(asks, stored, strict=True):
+    stored = await service.store_all([decision for _, _, decision in decisions])
+    for (place, bandit, _), decided in zip(decisions, stored, strict=True):
         if isinstance(decided, GlobalBanditsError):
             problem = problem_error(decided).problem
             answers[place] = DecisionAnswer(status=problem.status, problem=problem)
@@ -302,25 +302,25 @@ async def reward_many(request: ServiceRequest) -> Response:
     """Learn many rewards in one commit."""
     service = request.service
     answers: list[RewardAnswer | None] = []
-    tells: list[tuple[int, NewEvent]] = []
+    events: list[tuple[int, NewEvent]] = []
     for place, item in enumerate(request.content.items):
         answers.append(None)
         try:
             bandit = await service.bandit(item.bandit, request.caller.tenant)
             work = service.log.new_reward(bandit, item.decision_id, item.reward, item.count)
-            tells.append((place, work))
+            events.append((place, work))
         except (GlobalBanditsError, ProblemError) as error:
             problem = problem_error(error).problem
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
-    stored = await service.store_all([tell for _, tell in tells])
-    for (place, tell), told in zip(tells, stored, strict=True):
-        if isinstance(told, GlobalBanditsError):
-            problem = problem_error(told).problem
+    stored = await service.store_all([event for _, event in events])
+    for (place, event), result in zip(events, stored, strict=True):
+        if isinstance(result, GlobalBanditsError):
+            problem = problem_error(result).problem
             answers[place] = RewardAnswer(status=problem.status, problem=problem)
             continue
-        service.metrics.told(told)
+        service.metrics.reported(result)
         try:
-            answers[place] = RewardAnswer(status=200, reward=reward_out(tell.decision, told))
+            answers[place] = RewardAnswer(status=200, reward=reward_out(event.decision, result))
         except ProblemError as error:
             answers[place] = RewardAnswer(status=error.status_code, problem=error.problem)
     return json_response(RewardsOut(items=[answer for answer in answers if answer is not None]))
@@ -338,7 +338,7 @@ async def import_rewards(request: ServiceRequest) -> Response:
 
 
 async def show_decision(request: ServiceRequest) -> Response:
-    """A decision as it stands; with ``?why=true`` the reasons, from the state it was made in."""
+    """A stored decision; with ``?why=true`` its reasons, from the state it was made in."""
     if not request.query_flag("why"):
         return await asyncio.to_thread(_past, request, False)
     async with request.service.rebuilding:
@@ -455,7 +455,7 @@ def _etag(bandit: Bandit) -> dict[str, str]:
 
 
 def _expected_number(if_match: str | None) -> int | None:
-    """The number of settings in an If-Match header; None if any will do."""
+    """The number of settings in an If-Match header; None without a condition."""
     if if_match is None or if_match == "*":
         return None
     number = if_match.strip().strip('"')
@@ -476,7 +476,7 @@ async def list_bandits(request: ServiceRequest) -> Response:
 
 
 async def show_bandit(request: ServiceRequest) -> Response:
-    """A bandit now."""
+    """The present state of a bandit."""
     bandit = await request.bandit()
     return json_response(bandit_out(bandit), headers=_etag(bandit))
 
@@ -524,7 +524,7 @@ def _worth(model: AnyModel, arm: int, mean: float) -> float | None:
 
 
 def warnings_of(settings: Settings) -> list[str]:
-    """What an owner should know about the settings of a bandit."""
+    """Warnings about the settings of a bandit."""
     if settings.deadline_seconds is None:
         return [
             "deadline_seconds is null: a decision whose reward is never reported stays open, and "
@@ -545,7 +545,7 @@ def query_context(request: ServiceRequest, bandit: Bandit) -> str | None:
 
 
 async def explain(request: ServiceRequest) -> Response:
-    """Why the policy would choose what it would choose now."""
+    """Explain the choice that the policy would make now."""
     bandit = await request.bandit()
     now, context = request.service.log.clock.now(), query_context(request, bandit)
     found = await asyncio.to_thread(bandit.explain, "d:next", now, context)
@@ -575,11 +575,13 @@ async def show_weights(request: ServiceRequest) -> Response:
 
 
 async def show_evidence(request: ServiceRequest) -> Response:
-    """What the rewards say."""
+    """The evidence in the rewards."""
     bandit, readings = await request.bandit(), request.service.readings
     reading = await asyncio.to_thread(readings.ask, bandit)
     if reading is None:
-        return json_response(WaitOut(detail="the first reading is on its way"), 202, _RETRY_SOON)
+        return json_response(
+            WaitOut(detail="the first reading is being computed"), 202, _RETRY_SOON
+        )
     content = EvidenceOut(
         as_of=reading.version,
         version=bandit.version,
@@ -606,7 +608,7 @@ async def what_if(request: ServiceRequest) -> Response:
 
 
 async def show_history(request: ServiceRequest) -> Response:
-    """How the evidence came about."""
+    """The evidence at earlier versions."""
     bandit = await request.bandit()
     points = await asyncio.to_thread(request.service.histories.ask, bandit)
     if points is None:
@@ -616,7 +618,7 @@ async def show_history(request: ServiceRequest) -> Response:
 
 
 async def list_events(request: ServiceRequest) -> Response:
-    """Events beyond a version, a line each."""
+    """Events after a version, one line each."""
     bandit = await request.bandit()
     after = request.query_integer("after", 0, MAX_VERSION)
     limit = request.query_integer("limit", 10_000, MAX_EVENTS)
@@ -718,7 +720,7 @@ async def preview(request: ServiceRequest) -> Response:
 def curves_out(model: Any, context: str | None = None) -> CurvesOut:
     """Means and worths of all arms over the parameter, and which arm is best where.
 
-    Of several unknown numbers the last one changes; the others are in the middle of the box. A
+    With several unknown numbers the last one varies; the others are in the middle of the box. A
     model with contexts is shown in one of them, the first by default.
     """
     if isinstance(model, ContextModel):
@@ -757,7 +759,7 @@ def _finite(values: Iterable[float]) -> list[float | None]:
 
 
 async def show_catalogue(request: ServiceRequest) -> Response:
-    """The families of models and the policies there are."""
+    """The families of models, the policies, and advice."""
     described = [
         FamilyOut(
             family=name,
@@ -798,7 +800,7 @@ async def list_tokens(request: ServiceRequest) -> Response:
 
 
 async def drop_token(request: ServiceRequest) -> Response:
-    """Take a token back."""
+    """Revoke a token."""
     service, id = request.service, request.path_params["id"]
     if id not in {row.id for row in service.tokens.of(request.caller.tenant)}:
         raise UnknownError(f"token must be one of this tenant's, got {id!r}")

@@ -48,7 +48,7 @@ class Incoming(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SettingsIn(Incoming, rename=None):
-    """Settings to change; what is not named stays."""
+    """Settings to change. The others keep their values."""
 
     model: dict[str, Any] | UnsetType = UNSET
     policy: dict[str, Any] | UnsetType = UNSET
@@ -69,7 +69,7 @@ class SettingsIn(Incoming, rename=None):
 
 
 class BanditIn(SettingsIn):
-    """A bandit to create: its model, its policy, and perhaps settings and a seed."""
+    """A bandit to create: its model, its policy, and optional settings and seed."""
 
     model: dict[str, Any]
     policy: dict[str, Any]
@@ -77,7 +77,7 @@ class BanditIn(SettingsIn):
 
 
 class DecisionIn(Incoming):
-    """A decision to make; with a request id it can be asked for again."""
+    """A decision to make. With a request id the request can be repeated."""
 
     request_id: RequestId | None = None
     unit: Unit | None = None
@@ -86,7 +86,7 @@ class DecisionIn(Incoming):
 
 
 class RewardIn(Incoming):
-    """What was observed, in the model's units. Of a key that stands twice the last one counts."""
+    """A reward, in the model's units. If a key occurs twice, its last value counts."""
 
     reward: float
     count: Count = 1
@@ -147,7 +147,7 @@ class Outgoing(Struct, kw_only=True):
 
 
 class Problem(Outgoing, omit_defaults=True):
-    """What is wrong (RFC 9457)."""
+    """An error (RFC 9457)."""
 
     title: str
     status: int
@@ -171,7 +171,7 @@ class ArmOut(Outgoing):
 
 
 class BanditOut(Outgoing):
-    """A bandit now."""
+    """The present state of a bandit."""
 
     name: str
     version: int
@@ -231,7 +231,7 @@ class DecisionOut(Outgoing):
 
 
 class RewardOut(Outgoing):
-    """What became of a reward, and the version at which it was learned."""
+    """The outcome of a reward, and the version at which it was learned."""
 
     status: Literal["learned", "duplicate"]
     reward: float
@@ -239,7 +239,7 @@ class RewardOut(Outgoing):
 
 
 class ImportOut(Outgoing):
-    """What became of imported rewards, their number, and the bandit's version."""
+    """The outcome of an import, the number of its rewards, and the bandit's version."""
 
     status: Literal["learned", "duplicate"]
     rewards: int
@@ -247,7 +247,7 @@ class ImportOut(Outgoing):
 
 
 class PastOut(Outgoing):
-    """A decision as it stands, and its reasons if they were asked for."""
+    """A stored decision and its state, and its reasons if they were requested."""
 
     decision: DecisionOut
     state: State
@@ -256,7 +256,7 @@ class PastOut(Outgoing):
 
 
 class DecisionAnswer(Outgoing):
-    """One answer of many: as if it had been asked for alone."""
+    """The answer for one of many decisions, the same as for a single one."""
 
     status: int
     decision: DecisionOut | None = None
@@ -264,7 +264,7 @@ class DecisionAnswer(Outgoing):
 
 
 class RewardAnswer(Outgoing):
-    """One answer of many: as if it had been sent alone."""
+    """The answer for one of many rewards, the same as for a single one."""
 
     status: int
     reward: RewardOut | None = None
@@ -284,14 +284,14 @@ class RewardsOut(Outgoing):
 
 
 class ExplanationOut(Outgoing):
-    """Why the policy would choose what it would choose now."""
+    """The explanation of the choice that the policy would make now."""
 
     version: int
     explanation: dict[str, Any]
 
 
 class EvidenceOut(Outgoing):
-    """What the rewards say, as of a version that may lie back."""
+    """The evidence in the rewards, at a version that may be older than the bandit's."""
 
     as_of: int
     version: int
@@ -308,7 +308,7 @@ class WeightOut(Outgoing):
 
 
 class WeightsOut(Outgoing):
-    """The probabilities of the arms now; exact, or shares of so many draws."""
+    """The probabilities of the arms now; exact, or shares of that many draws."""
 
     version: int
     settings_number: int
@@ -352,7 +352,7 @@ class WhatIfOut(Outgoing):
 
 
 class WaitOut(Outgoing):
-    """Not there yet; ask again."""
+    """The answer is being computed. Repeat the request."""
 
     detail: str
 
@@ -380,7 +380,7 @@ class TokensOut(Outgoing):
 
 
 class HealthOut(Outgoing):
-    """How the service is."""
+    """The state of the service."""
 
     status: str
     version: str
@@ -435,14 +435,14 @@ class PointOut(Outgoing):
 
 
 class HistoryOut(Outgoing):
-    """The evidence at versions, in order; the last one may lie back."""
+    """The evidence at versions, in order; the last one may be older than the bandit's."""
 
     version: int
     points: list[PointOut]
 
 
 class LatestDecision(Outgoing):
-    """A decision and what has become of it."""
+    """A decision and its state."""
 
     decision: DecisionOut
     state: State
@@ -472,7 +472,7 @@ class AdviceOut(Outgoing):
 
 
 class CatalogueOut(Outgoing):
-    """What a bandit can be made of, and which policies are recommended, the first one first."""
+    """The families of models and the policies, and the recommended policies, best first."""
 
     families: list[FamilyOut]
     policies: list[str]

@@ -61,7 +61,7 @@ def problem_response(error: ProblemError) -> Response:
 
 
 class ServiceRequest(Request):
-    """Starlette's request, with what the application found out before it called the handler.
+    """Starlette's request, with its service, its caller and its decoded body.
 
     Attributes:
         service: the service that answers.

@@ -29,7 +29,7 @@ from globalbandits.service.stores.store import Transaction
 
 
 class DecisionRequest(NamedTuple):
-    """What a decision is asked for.
+    """A request for a decision.
 
     Attributes:
         request_id: the id of the request; None if it is not repeated.

@@ -281,7 +281,7 @@ class Bandit:
         inside = np.isin(np.arange(len(chosen)), within)
         values, outside = chosen.values * inside, float(chosen.values[~inside].sum())
         if outside > 0.0:
-            # A choice outside the limits is made again among the arms inside.
+            # If the choice is outside the limits, the policy chooses again among the arms inside.
             again = self._chosen_probabilities(draws, context, within)
             if again is None:
                 return None

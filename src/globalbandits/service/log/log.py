@@ -207,7 +207,7 @@ class Log:
     def recount(self, bandit: Bandit) -> None:
         """Count the decisions of a bandit in the store, and its open ones among them.
 
-        An open decision stops to count at its deadline. If it has none, it counts for the present
+        An open decision stops counting at its deadline. If it has none, it counts for the present
         deadline of the bandit, or for `OPEN_SECONDS`.
         """
         now, seconds = self.clock.now(), bandit.settings.deadline_seconds
@@ -547,12 +547,12 @@ class Log:
         except GlobalBanditsError:
             # It may be a retry: an arm that was allowed then may have been withdrawn since.
             try:
-                made = self.existing_decision(bandit, request.request_id)
+                stored = self.existing_decision(bandit, request.request_id)
             except ConflictError:
-                made = None
-            if made is None:
+                stored = None
+            if stored is None:
                 raise
-            return Change(lambda rows: made, lambda made: made, bandit.row.id)
+            return Change(lambda rows: stored, lambda stored: stored, bandit.row.id)
 
     def _ordered_decision(self, bandit: Bandit, request: DecisionRequest) -> Change:
         """A decision that depends on earlier ones. They are made one after the other."""
@@ -583,8 +583,8 @@ class Log:
             rows.add_decisions([new])
             if not loaded.counts_decisions or not (is_counted or loaded.settings.delay):
                 return DecisionResult(new, False), []
-            made = (new.id, new.shown, 0.0, new.at, int(is_counted), new.context)
-            event = Event(id, loaded.version + 1, DECISION, *made)
+            fields = (new.id, new.shown, 0.0, new.at, int(is_counted), new.context)
+            event = Event(id, loaded.version + 1, DECISION, *fields)
             rows.add_events([event])
             rows.set_versions({id: event.seq})
             return DecisionResult(new, False), [event]
@@ -625,10 +625,10 @@ class Log:
         seconds = bandit.settings_at(choice.settings).deadline_seconds
         deadline = None if seconds is None else at + round(seconds * 1e6)
         chosen, shown, _, version, settings, probability = choice
-        made = (id, bandit.row.id, request_id, chosen, shown, version, settings)
+        fields = (id, bandit.row.id, request_id, chosen, shown, version, settings)
         of_request = (context, None if allowed is None else canonical_json(allowed))
         row = Decision(
-            *made, self._writer_id, at, deadline, unit, follows, probability, *of_request
+            *fields, self._writer_id, at, deadline, unit, follows, probability, *of_request
         )
         return row, bandit.counts(choice)
 
@@ -654,7 +654,7 @@ class Log:
         Args:
             name: the name of the bandit.
             decision: the id of the decision.
-            value: the reward; with ``count`` the sum of so many rewards.
+            value: the reward; with ``count`` the sum of that many rewards.
             tenant: the owner of the bandit.
             count: how many rewards the decision has had, such as the visitors of a day. Each must
                 be at one end of the model's reward range.
@@ -775,8 +775,8 @@ class Log:
             for place, (request, (arm, reward, context)) in enumerate(
                 zip(requests, past, strict=True), start=1
             ):
-                made = (request, arm, arm, version, number, writer, at, None)
-                row = Decision(self._ids.new(at), id, *made, context=context)
+                fields = (request, arm, arm, version, number, writer, at, None)
+                row = Decision(self._ids.new(at), id, *fields, context=context)
                 seq = version + place
                 decisions.append(row)
                 events_new.append(Event(id, seq, REWARD, row.id, arm, reward, at, context=context))

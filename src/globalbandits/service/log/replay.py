@@ -233,14 +233,14 @@ class _Walk:
             self._report.snapshots += 1
         else:
             self._report.wrong.append(
-                f"snapshot {snapshot.version} is not what the log gives; it is passed over"
+                f"snapshot {snapshot.version} is not what the log gives; it is skipped"
                 if comparable_state(saved) is None
                 else f"snapshot {snapshot.version} is not what the log gives"
             )
 
 
 def comparable_state(state: object) -> object:
-    """A bandit's state without the random mark of its origin; None if it is no such state."""
+    """A bandit's state without the random mark of its origin; None if it is not a state."""
     if not isinstance(state, dict) or not isinstance(state.get("learner"), dict):
         return None
     learner = {key: value for key, value in state["learner"].items() if key != "lineage"}

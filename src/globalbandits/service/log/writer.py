@@ -208,8 +208,8 @@ class Writer:
             return
         for result in done.decisions:
             if not result.replayed:
-                made = result.decision
-                self._bandits[made.bandit].count_shown(made.shown, made.context)
+                decision = result.decision
+                self._bandits[decision.bandit].count_shown(decision.shown, decision.context)
         answers: list[tuple[AnswerFuture, Any]] = []
         answers += zip((w.answer for w in decisions), done.decisions, strict=True)
         answers += zip((w.answer for w in events), done.results, strict=True)

@@ -161,7 +161,7 @@ def _chart(spec: Spec, model: "RewardModel", seen: RewardRecords, tau: float) ->
         name=f"walking_{tau:g}",
         caption=f"One run of non-stationary WAGP at τ = {tau:g}. The interval from all rewards "
         "takes θ for constant, and falls behind; the one from the last rewards takes it for "
-        "constant over those only, and follows with a lag, as wide as so few rewards leave it. "
+        "constant over those only, and follows with a lag, as wide as these few rewards allow. "
         f"{_alarm_text(alarms)} The alarm takes a while: until it comes, an interval that takes θ "
         "for constant may be wrong unnoticed.",
         draw=partial(

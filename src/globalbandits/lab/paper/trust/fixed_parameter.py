@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from globalbandits import plots
 from globalbandits._types import FloatArray
 from globalbandits.evidence.inference import Findings, infer_many
 from globalbandits.lab.paper.batches import Size
@@ -17,6 +16,7 @@ from globalbandits.lab.paper.trust.recorded_rewards import (
     RewardRecords,
     decade_thirds,
     median_of_runs,
+    one_run_figure,
     record_rewards,
     share_of_runs,
 )
@@ -92,17 +92,12 @@ def _chart(model: "RewardModel", seen: RewardRecords, first: Findings, confidenc
         "the true parameter. Middle: the evidence against the curve stays below its threshold. "
         "Below: the prices that can still be best; one that leaves the race may come back.",
         draw=partial(
-            plots.evidence_figure,
+            one_run_figure,
+            model,
             seen.times,
-            low=first.low,
-            high=first.high,
-            log_e_values=first.log_e_value,
-            contenders=first.contenders,
-            arms=[f"{price:.2f}" for price in model.arms],
-            confidence=confidence,
-            domain=model.domain,
+            first,
+            confidence,
             truth=seen.theta[0],
             title="Experiment 1: what one run knows",
-            xlabel="round",
         ),
     )

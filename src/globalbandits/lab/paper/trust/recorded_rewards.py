@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from globalbandits import plots
 from globalbandits._types import BoolArray, FloatArray, IntArray
-from globalbandits.evidence.inference import Inference
+from globalbandits.evidence.inference import Findings, Inference
 from globalbandits.lab.paper.batches import Size
 from globalbandits.lab.paper.outcome import Chart, Grid
 from globalbandits.lab.paper.verdicts import Entry
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from globalbandits.environments import Environment
     from globalbandits.model import RewardModel
     from globalbandits.policies.base import Policy
@@ -113,3 +116,28 @@ def median_of_runs(values: FloatArray, *, label: str) -> Entry:
     low, middle, high = np.quantile(values, [0.5 - reach, 0.5, 0.5 + reach])
     sem = 0.5 * float(high - low)
     return Entry(label=label, value=float(middle), sem=sem, runs=values.size)
+
+
+def one_run_figure(
+    model: "RewardModel",
+    times: IntArray,
+    found: Findings,
+    confidence: float,
+    *,
+    title: str,
+    truth: FloatArray | None = None,
+) -> "Figure":
+    """Draw the statements about one run: interval, e-value and contenders over time."""
+    return plots.evidence_figure(
+        times,
+        low=found.low,
+        high=found.high,
+        log_e_values=found.log_e_value,
+        contenders=found.contenders,
+        arms=[f"{price:.2f}" for price in model.arms],
+        confidence=confidence,
+        domain=model.domain,
+        truth=truth,
+        title=title,
+        xlabel="round",
+    )

@@ -18,6 +18,7 @@ from globalbandits.lab.paper.trust.recorded_rewards import (
     RewardRecords,
     decade_thirds,
     log_e_value,
+    one_run_figure,
     record_rewards,
     share_of_runs,
 )
@@ -189,16 +190,11 @@ def _one_run_chart(spec: Spec, model: "RewardModel", size: Size) -> Chart:
         "that is wrong means little; the e-value says when to stop believing it. Beyond the "
         "threshold, prices are compared without the curve, and more of them can be best.",
         draw=partial(
-            plots.evidence_figure,
+            one_run_figure,
+            model,
             seen.times,
-            low=found.low,
-            high=found.high,
-            log_e_values=found.log_e_value,
-            contenders=found.contenders,
-            arms=[f"{price:.2f}" for price in model.arms],
-            confidence=confidence,
-            domain=model.domain,
+            found,
+            confidence,
             title="Experiment 4: one run with a wrong curve",
-            xlabel="round",
         ),
     )

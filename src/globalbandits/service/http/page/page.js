@@ -277,7 +277,7 @@ function drawProfit(curves, bandit, interval, theta, observed, refuted) {
   put($("profit"), lines($("profit"), { ...common,
     series: [{ name: "expected", ys: order.map((one) => one.mid) }],
     band: { low: order.map((one) => one.low), high: order.map((one) => one.high) },
-    title: `Best ${said.arm} as far as is known: ${fmt(top.value)}, with a ${said.worth} of about ${fmt(top.mid)}.${rest} Line: expected; band: what the rewards allow. ${key}`,
+    title: `Best ${said.arm} so far: ${fmt(top.value)}, with a ${said.worth} of about ${fmt(top.mid)}.${rest} Line: expected; band: what the rewards allow. ${key}`,
   }));
 }
 
