@@ -50,10 +50,7 @@ def remember(stats: Statistics, state: State, arm: int) -> None:
 
 def score(setup: Setup, stats: Statistics, state: State) -> None:
     """Compute minus the indices of the next round, so that the largest is played."""
-    if setup.learned:
-        score_learned(setup, stats, state)
-        return
-    if setup.tables.valued:
+    if setup.learned or setup.tables.valued:
         score_worth(setup, stats, state)
         return
     best = 0
@@ -76,52 +73,13 @@ def score(setup: Setup, stats: Statistics, state: State) -> None:
 
 
 def score_worth(setup: Setup, stats: Statistics, state: State) -> None:
-    """Compute minus the indices of the next round for a model with a value.
-
-    The divergence is to the nearest mean, above or below, that is worth as much as the best arm.
-    An arm without such a mean has -inf.
-    """
-    tables = setup.tables
+    """Compute minus the indices of the next round, with a value or with learned variances."""
+    variances = learn_variances(stats) if setup.learned else stats.sums
     top = -math.inf
-    for arm in range(tables.n_arms):
-        top = max(top, worth_of(tables, arm, state.means[arm]))
-    for arm in range(tables.n_arms):
-        count, mean = stats.counts[arm], state.means[arm]
-        if worth_of(tables, arm, mean) >= top:
-            state.indices[arm] = -math.log(count)
-            continue
-        cross = math.inf
-        for q in (nearest_below(tables, arm, mean, top), nearest_above(tables, arm, mean, top)):
-            if q >= 0.0:
-                log_q, log_rest = log_or_minus_infinity(q), log_or_minus_infinity(1.0 - q)
-                cross = min(cross, cross_entropy(mean, log_q, log_rest))
-        state.indices[arm] = -state.memo[arm] - count * cross
-
-
-def score_learned(setup: Setup, stats: Statistics, state: State) -> None:
-    """Compute minus the indices of the next round with learned variances."""
-    tables, variances = setup.tables, learn_variances(stats)
-    top = -math.inf
-    for arm in range(tables.n_arms):
-        top = max(top, worth_of(tables, arm, state.means[arm]))
-    for arm in range(tables.n_arms):
-        mean = state.means[arm]
-        gap = math.inf
-        if worth_of(tables, arm, mean) >= top:
-            gap = 0.0
-        elif not tables.valued:
-            gap = top - mean
-        else:
-            below, above = (
-                nearest_below(tables, arm, mean, top),
-                nearest_above(tables, arm, mean, top),
-            )
-            if below >= 0.0:
-                gap = mean - below
-            if above >= 0.0:
-                gap = min(gap, above - mean)
-        loss = surprise(stats, variances[arm], arm, gap)
-        state.indices[arm] = -loss - math.log(stats.counts[arm])
+    for arm in range(setup.tables.n_arms):
+        top = max(top, worth_of(setup.tables, arm, state.means[arm]))
+    for arm in range(setup.tables.n_arms):
+        state.indices[arm] = index_of(setup, stats, state, arm, variances[arm], top)
 
 
 def choose(
@@ -132,35 +90,42 @@ def choose(
     rng: np.random.Generator,
 ) -> int:
     """Return the offered arm with the least index; the best arm is that of the offered ones."""
-    tables = setup.tables
     variances = learn_variances(stats) if setup.learned else stats.sums
     top = -math.inf
     for i in range(offered.shape[0]):
-        top = max(top, worth_of(tables, offered[i], state.means[offered[i]]))
+        top = max(top, worth_of(setup.tables, offered[i], state.means[offered[i]]))
     indices = np.empty(offered.shape[0])
     for i in range(offered.shape[0]):
         arm = int(offered[i])
-        count, mean = stats.counts[arm], state.means[arm]
-        below, above = -1.0, top
-        if tables.valued:
-            below, above = (
-                nearest_below(tables, arm, mean, top),
-                nearest_above(tables, arm, mean, top),
-            )
-        if worth_of(tables, arm, mean) >= top:
-            indices[i] = -math.log(count)
-        elif setup.learned:
-            gap = mean - below if below >= 0.0 else math.inf
-            gap = min(gap, above - mean) if above >= 0.0 else gap
-            indices[i] = -surprise(stats, variances[arm], arm, gap) - math.log(count)
-        else:
-            cross = math.inf
-            for q in (below, above):
-                if q >= 0.0:
-                    log_q, log_rest = log_or_minus_infinity(q), log_or_minus_infinity(1.0 - q)
-                    cross = min(cross, cross_entropy(mean, log_q, log_rest))
-            indices[i] = -state.memo[arm] - count * cross
+        indices[i] = index_of(setup, stats, state, arm, variances[arm], top)
     return int(offered[choose_largest(indices, rng)])
+
+
+def index_of(
+    setup: Setup, stats: Statistics, state: State, arm: int, variance: float, top: float
+) -> float:
+    """Return minus the index of an arm, where the best arm is worth ``top``.
+
+    The divergence is to the nearest mean, above or below, that is worth as much as the best arm.
+    An arm without such a mean has -inf. ``variance`` is used only if variances are learned.
+    """
+    tables, count, mean = setup.tables, stats.counts[arm], state.means[arm]
+    if worth_of(tables, arm, mean) >= top:
+        return -math.log(count)
+    below, above = -1.0, top
+    if tables.valued:
+        below = nearest_below(tables, arm, mean, top)
+        above = nearest_above(tables, arm, mean, top)
+    if setup.learned:
+        gap = mean - below if below >= 0.0 else math.inf
+        gap = min(gap, above - mean) if above >= 0.0 else gap
+        return float(-surprise(stats, variance, arm, gap) - math.log(count))
+    cross = math.inf
+    for q in (below, above):
+        if q >= 0.0:
+            log_q, log_rest = log_or_minus_infinity(q), log_or_minus_infinity(1.0 - q)
+            cross = min(cross, cross_entropy(mean, log_q, log_rest))
+    return float(-state.memo[arm] - count * cross)
 
 
 @register("imed")

@@ -4,12 +4,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from globalbandits._types import IntArray
 from globalbandits.policies.base import Policy, register
-from globalbandits.policies.shared.index import Setup, State, explain, index_rules
-from globalbandits.policies.shared.worth import choose_largest, worth_within
+from globalbandits.policies.shared.index import Setup, State, explain, round_index_rules
+from globalbandits.policies.shared.worth import worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -21,11 +18,9 @@ def remember(stats: Statistics, state: State, arm: int) -> None:
     state.memo[arm] = math.log(stats.counts.shape[0] * stats.counts[arm])
 
 
-def score(setup: Setup, stats: Statistics, state: State) -> None:
-    """Compute the indices of the next round t."""
-    log_t = math.log(stats.total[0] + 1)
-    for arm in range(setup.tables.n_arms):
-        state.indices[arm] = index_of(setup, state, arm, log_t)
+def log_time(stats: Statistics) -> float:
+    """Return log(t) of the next round t."""
+    return math.log(stats.total[0] + 1)
 
 
 def index_of(setup: Setup, state: State, arm: int, log_t: float) -> float:
@@ -35,21 +30,6 @@ def index_of(setup: Setup, state: State, arm: int, log_t: float) -> float:
     if excess > 0.0:
         width = math.sqrt(excess) * state.widths[arm]
     return worth_within(setup.tables, arm, mean - width, mean + width)
-
-
-def choose(
-    setup: Setup,
-    stats: Statistics,
-    state: State,
-    offered: IntArray,
-    rng: np.random.Generator,
-) -> int:
-    """Return the offered arm with the largest index."""
-    log_t = math.log(stats.total[0] + 1)
-    indices = np.empty(offered.shape[0])
-    for i in range(offered.shape[0]):
-        indices[i] = index_of(setup, state, offered[i], log_t)
-    return int(offered[choose_largest(indices, rng)])
 
 
 @register("moss")
@@ -66,7 +46,7 @@ class MOSS(Policy):
     'MOSS'
     """
 
-    rules = index_rules(remember, score, choose)
+    rules = round_index_rules(remember, log_time, index_of)
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables."""

@@ -4,12 +4,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from globalbandits._types import IntArray
 from globalbandits.policies.base import Policy, register
-from globalbandits.policies.shared.index import Setup, State, explain, index_rules
-from globalbandits.policies.shared.worth import choose_largest, worth_within
+from globalbandits.policies.shared.index import Setup, State, explain, round_index_rules
+from globalbandits.policies.shared.worth import worth_within
 from globalbandits.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -22,11 +19,9 @@ def remember(stats: Statistics, state: State, arm: int) -> None:
     state.memo[arm] = max(0.0, square - state.means[arm] * state.means[arm])
 
 
-def score(setup: Setup, stats: Statistics, state: State) -> None:
-    """Compute the indices of the next round t."""
-    root = math.sqrt(math.log(stats.total[0] + 1))
-    for arm in range(setup.tables.n_arms):
-        state.indices[arm] = index_of(setup, state, arm, root)
+def root_of_log_time(stats: Statistics) -> float:
+    """Return sqrt(log(t)) of the next round t."""
+    return math.sqrt(math.log(stats.total[0] + 1))
 
 
 def index_of(setup: Setup, state: State, arm: int, root: float) -> float:
@@ -37,21 +32,6 @@ def index_of(setup: Setup, state: State, arm: int, root: float) -> float:
     variance = min(0.25, state.memo[arm] + math.sqrt(2.0) * bonus)
     mean, width = state.means[arm], bonus * math.sqrt(variance)
     return worth_within(setup.tables, arm, mean - width, mean + width)
-
-
-def choose(
-    setup: Setup,
-    stats: Statistics,
-    state: State,
-    offered: IntArray,
-    rng: np.random.Generator,
-) -> int:
-    """Return the offered arm with the largest index."""
-    root = math.sqrt(math.log(stats.total[0] + 1))
-    indices = np.empty(offered.shape[0])
-    for i in range(offered.shape[0]):
-        indices[i] = index_of(setup, state, offered[i], root)
-    return int(offered[choose_largest(indices, rng)])
 
 
 @register("ucb_tuned")
@@ -68,7 +48,7 @@ class UCBTuned(Policy):
     {'policy': 'ucb_tuned'}
     """
 
-    rules = index_rules(remember, score, choose)
+    rules = round_index_rules(remember, root_of_log_time, index_of)
 
     def setup(self, model: "RewardModel") -> Setup:
         """Return the model's tables."""

@@ -87,6 +87,40 @@ def index_rules(
     return base.Rules(init, select, update, no_estimate, rebuild, select_among=select_among)
 
 
+def round_index_rules(
+    remember: Callable[[Statistics, Any, int], None],
+    factor_of: Callable[[Statistics], float],
+    index_of: Callable[[Any, Any, int, float], float],
+) -> base.Rules:
+    """Return `index_rules` of a policy whose indices share one factor in each round.
+
+    Args:
+        remember: as in `index_rules`.
+        factor_of: ``factor_of(stats)`` returns the factor of the next round.
+        index_of: ``index_of(setup, state, arm, factor)`` returns the index of an arm with rewards.
+    """
+
+    def score(setup: base.Setup, stats: Statistics, state: State) -> None:
+        factor = factor_of(stats)
+        for arm in range(setup.tables.n_arms):
+            state.indices[arm] = index_of(setup, state, arm, factor)
+
+    def choose(
+        setup: base.Setup,
+        stats: Statistics,
+        state: State,
+        offered: IntArray,
+        rng: np.random.Generator,
+    ) -> int:
+        factor = factor_of(stats)
+        indices = np.empty(offered.shape[0])
+        for i in range(offered.shape[0]):
+            indices[i] = index_of(setup, state, offered[i], factor)
+        return int(offered[choose_largest(indices, rng)])
+
+    return index_rules(remember, score, choose)
+
+
 def init_widths(setup: base.Setup) -> Widths:
     """No reward yet."""
     n = setup.tables.n_arms
