@@ -335,7 +335,7 @@ def average_worths(posterior: Posterior, values: FloatArray) -> None:
 
 def draw_best(posterior: Posterior, rng: np.random.Generator) -> int:
     """Draw a piece of a point's part from the posterior, and return its best arm."""
-    point, left = draw_weight(posterior, rng)
+    point, left = draw_point(posterior, rng)
     n = posterior.best.shape[1]
     piece = 0
     while piece < n - 1 and n * left >= (piece + 1) * posterior.weights[point]:
@@ -343,12 +343,7 @@ def draw_best(posterior: Posterior, rng: np.random.Generator) -> int:
     return int(posterior.best[point, piece])
 
 
-def draw_point(posterior: Posterior, rng: np.random.Generator) -> int:
-    """Draw a point of the grid from the posterior."""
-    return draw_weight(posterior, rng)[0]
-
-
-def draw_weight(posterior: Posterior, rng: np.random.Generator) -> tuple[int, float]:
+def draw_point(posterior: Posterior, rng: np.random.Generator) -> tuple[int, float]:
     """Draw a point of the grid, and a uniform number below its weight."""
     left = rng.random() * posterior.mass[0]
     point = 0

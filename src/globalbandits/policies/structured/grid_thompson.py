@@ -44,7 +44,7 @@ def select_several_among(
     rng: np.random.Generator,
 ) -> int:
     """Return the best offered arm at a point drawn from the posterior of several numbers."""
-    point = draw_point(state.posterior, rng)
+    point, _ = draw_point(state.posterior, rng)
     return choose_offered(state.posterior.worths[point], offered, rng)
 
 
