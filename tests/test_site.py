@@ -46,6 +46,9 @@ def test_every_public_name_is_in_the_reference(site):
     written = "".join(page.read_text("utf-8") for page in (site / "reference").glob("*.html"))
     headings = set(re.findall(r"<h2>gb\.(\w+)<", written))
     assert headings == names
+    # Methods of base classes that have no place of their own.
+    for method in ("RewardModel.worth_of", "VectorModel.save", "Client.decide", "Interval.explain"):
+        assert f'id="globalbandits.{method}"' in written
 
 
 def test_nothing_is_fetched_when_a_page_is_read(site):

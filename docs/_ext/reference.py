@@ -8,6 +8,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 import globalbandits
+from globalbandits._registry import Specification
 
 STUB = Path(globalbandits.__file__).with_name("__init__.pyi")
 TITLES = {  # in the order of the reference; other rooms come after these
@@ -54,8 +55,21 @@ def page(room: str, names: list[str]) -> str:
             parts += [f".. automodule:: {thing.__name__}", "   :imported-members:"]
             parts += [f"   :exclude-members: {others}", ""] if others else [""]
         else:
-            parts += [f".. auto{kind(thing)}:: globalbandits.{name}", ""]
+            inherited = has_unlisted_base(thing, known)
+            parts += [f".. auto{kind(thing)}:: globalbandits.{name}"]
+            parts += ["   :inherited-members: object", ""] if inherited else [""]
     return "\n".join(parts)
+
+
+def has_unlisted_base(thing: object, known: set[str]) -> bool:
+    """Whether methods of a class are defined in a base class without a place in the reference.
+
+    Of policies, noises and other specifications the reference has the parameters only.
+    """
+    if not inspect.isclass(thing) or issubclass(thing, Specification | Exception):
+        return False
+    bases = [base for base in thing.__mro__ if base.__module__.startswith("globalbandits")]
+    return any(base.__name__ not in known for base in bases)
 
 
 def kind(thing: object) -> str:

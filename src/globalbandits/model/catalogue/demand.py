@@ -21,7 +21,7 @@ research directions", Decision Sciences 44(3), survey these forms.
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from globalbandits._validation import as_float, as_fraction, as_positive, require
 from globalbandits.errors import ModelError
@@ -58,15 +58,21 @@ _MANY_BUY = 0.1
 _LOG_ODDS = 5.3
 
 
+class Options(TypedDict, total=False):
+    """The arguments that do not decide between a `RewardModel` and a `VectorModel`."""
+
+    domain: Interval | None
+    cost: float | None
+    observe: str | None
+
+
 @overload
 def linear(
     prices: Iterable[float],
     *,
     level: float = 1.0,
     slope: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def linear(
@@ -74,9 +80,7 @@ def linear(
     *,
     level: Interval | str,
     slope: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def linear(
@@ -84,9 +88,7 @@ def linear(
     *,
     level: Interval | str,
     slope: float,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 def linear(
     prices: Iterable[float],
@@ -129,9 +131,7 @@ def linear_power(
     *,
     level: float = 1.0,
     slope: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def linear_power(
@@ -140,9 +140,7 @@ def linear_power(
     *,
     level: Interval | str,
     slope: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def linear_power(
@@ -151,9 +149,7 @@ def linear_power(
     *,
     level: Interval | str,
     slope: float,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 def linear_power(
     prices: Iterable[float],
@@ -228,9 +224,7 @@ def exponential(
     *,
     level: float = 1.0,
     slope: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def exponential(
@@ -238,9 +232,7 @@ def exponential(
     *,
     level: Interval | str,
     slope: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def exponential(
@@ -248,9 +240,7 @@ def exponential(
     *,
     level: Interval | str,
     slope: float,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 def exponential(
     prices: Iterable[float],
@@ -312,9 +302,7 @@ def logit(
     sensitivity: float | None = None,
     *,
     level: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def logit(
@@ -322,9 +310,7 @@ def logit(
     sensitivity: Interval,
     *,
     level: float,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def logit(
@@ -332,18 +318,14 @@ def logit(
     sensitivity: Interval,
     *,
     level: Interval | str | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def logit(
     prices: Iterable[float],
     *,
     level: str,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 def logit(
     prices: Iterable[float],
@@ -420,9 +402,7 @@ def isoelastic(
     *,
     level: float = 1.0,
     elasticity: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def isoelastic(
@@ -431,9 +411,7 @@ def isoelastic(
     *,
     level: Interval | str,
     elasticity: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def isoelastic(
@@ -442,9 +420,7 @@ def isoelastic(
     *,
     level: Interval | str,
     elasticity: float,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 def isoelastic(
     prices: Iterable[float],
@@ -506,9 +482,7 @@ def log_log(
     *,
     level: float = 1.0,
     elasticity: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def log_log(
@@ -518,9 +492,7 @@ def log_log(
     *,
     level: Interval | str,
     elasticity: Interval | None = None,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def log_log(
@@ -530,9 +502,7 @@ def log_log(
     *,
     level: Interval | str,
     elasticity: float,
-    domain: Interval | None = None,
-    cost: float | None = None,
-    observe: str | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 def log_log(
     prices: Iterable[float],

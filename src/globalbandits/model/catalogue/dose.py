@@ -18,7 +18,7 @@ become flat in double precision. A wider domain is allowed for ``power``, ``skel
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from globalbandits._validation import as_float, as_fraction, as_interval, as_positive, require
 from globalbandits.errors import ModelError
@@ -52,15 +52,21 @@ _FAR_ABOVE = 0.95
 _FAR_LOG_ODDS = math.log(0.99 / 0.01)
 
 
+class Options(TypedDict, total=False):
+    """The arguments that do not decide between a `RewardModel` and a `VectorModel`."""
+
+    domain: Interval | None
+    penalty: float
+    target: float | None
+
+
 @overload
 def linear(
     doses: Iterable[float],
     *,
     intercept: float = 0.0,
     slope: Interval | None = None,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def linear(
@@ -68,9 +74,7 @@ def linear(
     *,
     intercept: Interval,
     slope: Interval | None = None,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def linear(
@@ -78,9 +82,7 @@ def linear(
     *,
     intercept: Interval,
     slope: float,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 def linear(
     doses: Iterable[float],
@@ -130,9 +132,7 @@ def logistic(
     *,
     slope: Interval | None = None,
     reference: float | None = None,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def logistic(
@@ -141,9 +141,7 @@ def logistic(
     *,
     slope: Interval | None = None,
     reference: float | None = None,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def logistic(
@@ -152,9 +150,7 @@ def logistic(
     *,
     slope: float,
     reference: float | None = None,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 def logistic(
     doses: Iterable[float],
@@ -241,9 +237,7 @@ def emax(
     *,
     level: float = 1.0,
     ed50: Interval | None = None,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 @overload
 def emax(
@@ -252,9 +246,7 @@ def emax(
     *,
     level: Interval,
     ed50: Interval | None = None,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> VectorModel: ...
 @overload
 def emax(
@@ -263,9 +255,7 @@ def emax(
     *,
     level: Interval,
     ed50: float,
-    domain: Interval | None = None,
-    penalty: float = 0.0,
-    target: float | None = None,
+    **options: Unpack[Options],
 ) -> RewardModel: ...
 def emax(
     doses: Iterable[float],
