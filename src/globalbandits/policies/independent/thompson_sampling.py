@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from globalbandits._types import IntArray
+from globalbandits._types import FloatArray, IntArray
 from globalbandits.model.tables import Tables
 from globalbandits.policies.base import Policy, State, register, stateless
 from globalbandits.policies.shared.index import (
@@ -44,11 +44,7 @@ def select(setup: Setup, stats: Statistics, state: State, rng: np.random.Generat
     best = 0
     largest = -math.inf
     for arm in range(setup.tables.n_arms):
-        if setup.learned:
-            mean = draw_student(stats, variances[arm], arm, rng)
-        else:
-            mean = draw_beta(stats, arm, rng)
-        value = worth_of(setup.tables, arm, mean)
+        value = draw_worth(setup, stats, variances, arm, rng)
         if value > largest:
             best = arm
             largest = value
@@ -72,15 +68,22 @@ def select_among(
     largest = -math.inf
     for i in range(offered.shape[0]):
         arm = int(offered[i])
-        if setup.learned:
-            mean = draw_student(stats, variances[arm], arm, rng)
-        else:
-            mean = draw_beta(stats, arm, rng)
-        value = worth_of(setup.tables, arm, mean)
+        value = draw_worth(setup, stats, variances, arm, rng)
         if value > largest:
             best = arm
             largest = value
     return best
+
+
+def draw_worth(
+    setup: Setup, stats: Statistics, variances: FloatArray, arm: int, rng: np.random.Generator
+) -> float:
+    """Draw the worth of an arm from its posterior. Variances are read only if they are learned."""
+    if setup.learned:
+        mean = draw_student(stats, variances[arm], arm, rng)
+    else:
+        mean = draw_beta(stats, arm, rng)
+    return worth_of(setup.tables, arm, mean)
 
 
 def draw_beta(stats: Statistics, arm: int, rng: np.random.Generator) -> float:
