@@ -120,6 +120,44 @@ def test_every_place_that_is_looked_at_is_checked_for_steps_back():
         seen.check_monotone()
 
 
+@pytest.mark.parametrize(
+    ("at", "mean", "message"),
+    [
+        (0.5005, 0.5, r"flat from theta = 0\.5 to 0\.5005"),
+        (0.5005, 0.499, r"turns at theta = 0\.5"),
+        (0.5005, 0.502, r"turns at theta = 0\.5005"),
+    ],
+)
+def test_an_evaluation_between_two_grid_points_is_compared_with_both(at, mean, message):
+    from globalbandits.model.analysis.checks import Recorder
+
+    grid = np.linspace(0.0, 1.0, 1001)
+    names = ["mean of arm 0", "mean of arm 1"]
+
+    def curves(arms, thetas):
+        return np.where((thetas == at) & (arms == 1), mean, thetas)
+
+    seen = Recorder(curves, (0.0, 1.0), names)
+    seen.add_grid(grid, curves(np.arange(2)[:, None], np.tile(grid, (2, 1))), np.zeros(2, bool))
+    seen(np.array([0, 0, 1]), np.array([0.2505, at, 0.2505]))
+    seen.check_monotone()
+    seen(np.array([1]), np.array([at]))
+    with pytest.raises(ModelError, match=f"mean of arm 1 must be strictly monotone .*{message}"):
+        seen.check_monotone()
+
+
+def test_a_mean_is_evaluated_once_on_the_grid():
+    n_points = 0
+
+    def counted(theta, price):
+        nonlocal n_points
+        n_points += np.broadcast(theta, price).size
+        return pricing(theta, price)
+
+    gb.RewardModel(counted, PRICES)
+    assert n_points < 1.5 * len(PRICES) * 4096
+
+
 # Families that need no argument but the prices.
 DEMAND = [name for name in gb.demand.__all__ if name != "anchored"]
 

@@ -675,10 +675,10 @@ class RewardModel(AnalysedModel):
         self._require_monotone("given constants of Assumption 1")
         self._check_unchanged()
         names = [f"mean of arm {arm!r}" for arm in self._arms]
-        seen = Recorder(self._observed, self._reward_range, names)
-        found = estimate_holder(seen, self.n_arms, self._domain)
-        seen.check_monotone()
-        return found
+        proved = self._resolution == 0.0
+        seen = Recorder(self._observed, self._reward_range, names, monotone=not proved)
+        # The check of a few arms at a time takes half as long as one of all arms.
+        return estimate_holder(seen, self.n_arms, self._domain, seen.check_monotone)
 
     @property
     def unit_holder(self) -> Holder:

@@ -7,7 +7,7 @@ import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
 from globalbandits.errors import ModelError
-from globalbandits.model.analysis.curves import Evaluate
+from globalbandits.model.analysis.curves import Evaluate, arm_chunks
 from globalbandits.model.analysis.refinement import bisect
 
 # Cells of the grid for each arm, and points for all arms together.
@@ -18,9 +18,6 @@ _MAX_POINTS = 4_000_000
 # Halvings of the grid's step towards each end of the domain.
 _N_END_HALVINGS = 40
 
-# Arms evaluated together.
-_ARMS_PER_CHUNK = 500
-
 # A curve leaves a truly flat stretch at least this fast, as a share of the arm's range.
 _MIN_LEAVING_CHANGE = 1e-6
 
@@ -29,7 +26,6 @@ _MAX_FLAT_WIDTH = 0.1
 
 # The `Recorder` stops storing after this number of evaluations.
 _MAX_RECORDED = 4_000_000
-_MIN_RADIX_SORTED = 100_000  # evaluations; fewer are sorted faster by comparison
 
 # Rounding may exceed the reward range by this share of it.
 _RANGE_TOLERANCE = 1e-9
@@ -61,18 +57,19 @@ def check_grid(domain: tuple[float, float], n_even: int = _MIN_CELLS) -> FloatAr
 
 
 def check_means(
-    evaluate: Evaluate, n_arms: int, domain: tuple[float, float], names: list[str], n_even: int
-) -> None:
+    evaluate: Evaluate, names: list[str], grid: FloatArray, on_grid: FloatArray
+) -> BoolArray:
     """Raise a ModelError with arm and parameter unless all means are strictly monotone.
 
-    ``evaluate(arms, thetas)`` is elementwise, in the user's units. ``names`` are the names of the
-    arms' means in messages.
+    ``evaluate(arms, thetas)`` is elementwise, in the user's units; ``on_grid`` has its values on
+    the grid, one row per arm. ``names`` are the names of the arms' means in messages. Returns
+    whether each arm has a step away from the ends that is flat up to rounding.
     """
-    grid = check_grid(domain, n_even)
-    for start in range(0, n_arms, _ARMS_PER_CHUNK):
-        arms = np.arange(start, min(start + _ARMS_PER_CHUNK, n_arms))
-        values = evaluate(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
-        _check_monotone(values, arms, grid, names, evaluate)
+    parts = [
+        _check_monotone(on_grid[arms], arms, grid, names, evaluate)
+        for arms in arm_chunks(len(names), grid.size)
+    ]
+    return np.concatenate(parts)
 
 
 def _check_monotone(
@@ -81,7 +78,7 @@ def _check_monotone(
     grid: FloatArray,
     names: list[str],
     evaluate: Evaluate,
-) -> None:
+) -> BoolArray:
     steps = np.diff(values, axis=1)
     rounding = 8.0 * _EPS * np.abs(values).max(axis=1, keepdims=True)
     rising = (steps > rounding).any(axis=1)
@@ -107,6 +104,19 @@ def _check_monotone(
                 f"{names[arms[row]]} must be strictly monotone in theta, "
                 f"is flat from theta = {low:.6g} to {high:.6g}"
             )
+    return np.asarray(flat[:, _may_be_flat(grid[:-1], grid[1:], grid)].any(axis=1))
+
+
+def _may_be_flat(left: FloatArray, right: FloatArray, grid: FloatArray) -> BoolArray:
+    """Whether steps between evaluations may belong to a flat stretch that is refused.
+
+    Shorter steps, and steps close to the ends of the grid, are often flat in floating point. Every
+    stretch of at least `_MIN_FLAT_WIDTH` contains a step of this length away from the ends.
+    """
+    length = grid[-1] - grid[0]
+    margin = 0.5 * _MIN_FLAT_WIDTH * length
+    wide = right - left > _MIN_FLAT_WIDTH / (2 * _MAX_RECORDED) * length
+    return np.asarray(wide & (right > grid[0] + margin) & (left < grid[-1] - margin))
 
 
 def _flat_runs(still: BoolArray, length: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -197,6 +207,7 @@ class Recorder:
         self._names = names
         self._seen: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         self._n_left = _MAX_RECORDED if monotone else 0
+        self._grid: tuple[FloatArray, FloatArray, BoolArray] | None = None
 
     def __call__(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
         """Return the means after checking them."""
@@ -233,73 +244,131 @@ class Recorder:
             f"got {values[place]:.6g} at theta = {theta:.6g}"
         )
 
+    def add_grid(self, grid: FloatArray, on_grid: FloatArray, has_flat: BoolArray) -> None:
+        """Let `check_monotone` compare the other evaluations with those of `check_means`.
+
+        The evaluations on the grid count as stored.
+        """
+        self._grid = grid, on_grid, has_flat
+        self._n_left -= on_grid.size
+
     def check_monotone(self) -> None:
         """Raise an error if the stored evaluations of an arm step back or are flat."""
         if not self._seen:
             return
-        arm, theta, mean = (np.concatenate([part[k] for part in self._seen]) for k in range(3))
+        places, theta, mean = (np.concatenate([part[k] for part in self._seen]) for k in range(3))
         self._seen.clear()
-        if arm.size < _MIN_RADIX_SORTED:
-            order = np.lexsort((theta, arm))
-        else:
-            order = _sorted_by(np.searchsorted(np.unique(theta), theta), arm.astype(np.int64))
-        arm, theta, mean = arm[order], theta[order], mean[order]
-        first = np.flatnonzero(np.append(True, arm[1:] != arm[:-1]))
-        last = np.append(first[1:], arm.size) - 1
-        direction = np.repeat(np.sign(mean[last] - mean[first]), last - first + 1)
+        # One key for arm and parameter, because a sort by two keys takes six times as long.
+        distinct = np.unique(theta)
+        key = places.astype(np.int64) * distinct.size + np.searchsorted(distinct, theta)
+        order = np.argsort(key, kind="stable")
+        theta, mean = theta[order], mean[order]
+        arm = key[order] // distinct.size
         low, high = self._range
         slack = max(_STEP_BACK_TOLERANCE * (high - low), 256.0 * _EPS * max(abs(low), abs(high)))
-        step = np.diff(mean)
-        same = arm[1:] == arm[:-1]
-        back = same & (direction[1:] * step < -slack)
-        if back.any():
-            at = int(np.argmax(back))
-            raise ModelError(
-                f"{self._names[int(arm[at])]} must be strictly monotone in theta, "
-                f"turns at theta = {theta[at]:.6g}"
-            )
-        still = same & (step == 0.0) & (np.diff(theta) > 0.0)
-        length = theta[last].max() - theta[first].min()
-        # Only runs that are wide enough, or arms that do not change at all, can be refused.
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(np.int8)))
-        starts, stops = edges.reshape(-1, 2).T
-        owner = np.searchsorted(first, starts, side="right") - 1
-        spans = theta[last] - theta[first]
-        wide = theta[stops] - theta[starts]
-        suspects = wide > np.minimum(_MIN_FLAT_WIDTH * length, _MAX_FLAT_WIDTH * spans[owner])
-        suspects |= (mean[last] == mean[first])[owner]
-        for place in np.unique(owner[suspects]).tolist():
-            start, stop = first[place], last[place]
-            flat = still[start:stop]
-            if flat.any():
-                places, means = theta[start : stop + 1], mean[start : stop + 1]
-                stretch = flat_stretch(flat, means, places, _MIN_FLAT_WIDTH * length)
-                if stretch is not None:
-                    raise ModelError(
-                        f"{self._names[int(arm[start])]} must be strictly monotone in theta, is "
-                        f"flat from theta = {places[stretch[0]]:.6g} to {places[stretch[1]]:.6g}"
-                    )
+        length = float(distinct[-1] - distinct[0])
+        edges = np.append(np.flatnonzero(np.diff(arm, prepend=-1)), arm.size)
+        n_present = edges.size - 1
+        for arms in arm_chunks(n_present, arm.size // n_present):
+            part = slice(edges[arms[0]], edges[arms[-1] + 1])
+            samples = arm[part], theta[part], mean[part]
+            if self._grid is not None:
+                samples = _doubtful(*samples, slack, *self._grid)
+            if samples[0].size:
+                _refuse_stored(*samples, slack, length, self._names)
 
 
-def _sorted_by(*keys: IntArray) -> IntArray:
-    """Return the order by keys that are not negative; the last key is the most important.
+def _refuse_stored(
+    arm: IntArray,
+    theta: FloatArray,
+    mean: FloatArray,
+    slack: float,
+    length: float,
+    names: list[str],
+) -> None:
+    """Raise an error if evaluations, sorted by arm and parameter, step back or are flat."""
+    first = np.flatnonzero(np.append(True, arm[1:] != arm[:-1]))
+    last = np.append(first[1:], arm.size) - 1
+    direction = np.repeat(np.sign(mean[last] - mean[first]), last - first + 1)
+    step = np.diff(mean)
+    same = arm[1:] == arm[:-1]
+    back = same & (direction[1:] * step < -slack)
+    if back.any():
+        at = int(np.argmax(back))
+        raise ModelError(
+            f"{names[int(arm[at])]} must be strictly monotone in theta, "
+            f"turns at theta = {theta[at]:.6g}"
+        )
+    still = same & (step == 0.0) & (np.diff(theta) > 0.0)
+    # Only runs that are wide enough, or arms that do not change at all, can be refused.
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(np.int8)))
+    starts, stops = edges.reshape(-1, 2).T
+    owner = np.searchsorted(first, starts, side="right") - 1
+    spans = theta[last] - theta[first]
+    wide = theta[stops] - theta[starts]
+    suspects = wide > np.minimum(_MIN_FLAT_WIDTH * length, _MAX_FLAT_WIDTH * spans[owner])
+    suspects |= (mean[last] == mean[first])[owner]
+    for place in np.unique(owner[suspects]).tolist():
+        start, stop = first[place], last[place]
+        flat = still[start:stop]
+        if flat.any():
+            places, means = theta[start : stop + 1], mean[start : stop + 1]
+            stretch = flat_stretch(flat, means, places, _MIN_FLAT_WIDTH * length)
+            if stretch is not None:
+                raise ModelError(
+                    f"{names[int(arm[start])]} must be strictly monotone in theta, is "
+                    f"flat from theta = {places[stretch[0]]:.6g} to {places[stretch[1]]:.6g}"
+                )
 
-    The same as `numpy.lexsort`. Numbers of 16 bits are sorted in linear time, so each key is
-    sorted in parts of 16 bits.
+
+def _doubtful(
+    arm: IntArray,
+    theta: FloatArray,
+    mean: FloatArray,
+    slack: float,
+    grid: FloatArray,
+    on_grid: FloatArray,
+    has_flat: BoolArray,
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return all evaluations, with those on the grid, of the arms that may step back or be flat.
+
+    The means of the other arms rise (or fall) on the grid and from each evaluation to the next,
+    and each evaluation lies between its neighbours on the grid.
     """
-    order = np.arange(keys[0].size)
-    for key in keys:
-        for shift in range(0, max(int(key.max()).bit_length(), 1), 16):
-            part = (key[order] >> shift).astype(np.uint16)
-            order = order[np.argsort(part, kind="stable")]
-    return order
+    direction = np.sign(on_grid[:, -1] - on_grid[:, 0])[arm]
+
+    def is_doubtful(rise: FloatArray, left: FloatArray, right: FloatArray) -> BoolArray:
+        return np.asarray((rise < -slack) | ((rise <= 0.0) & _may_be_flat(left, right, grid)))
+
+    above = np.searchsorted(grid, theta)
+    below = above - (theta < grid[above])
+    doubtful = is_doubtful(direction * (mean - on_grid[arm, below]), grid[below], theta)
+    doubtful |= is_doubtful(direction * (on_grid[arm, above] - mean), theta, grid[above])
+    follows = arm[1:] == arm[:-1]
+    doubtful[1:] |= follows & is_doubtful(direction[1:] * np.diff(mean), theta[:-1], theta[1:])
+    wanted = has_flat.copy()
+    wanted[arm[doubtful]] = True
+    chosen = wanted[arm]
+    arms = np.unique(arm[chosen])
+    # The others are inserted into the rows of the grid, which keeps everything sorted.
+    place = np.searchsorted(arms, arm[chosen]) * grid.size + above[chosen]
+    return (
+        np.insert(np.repeat(arms, grid.size), place, arm[chosen]),
+        np.insert(np.tile(grid, arms.size), place, theta[chosen]),
+        np.insert(on_grid[arms].ravel(), place, mean[chosen]),
+    )
 
 
 def unit_means(observed: Evaluate, reward_range: tuple[float, float]) -> Evaluate:
     """Return the means on the unit scale."""
-    low, high = reward_range
 
     def unit_mean(arms: IntArray, thetas: FloatArray) -> FloatArray:
-        return np.clip((observed(arms, thetas) - low) / (high - low), 0.0, 1.0)
+        return to_unit(observed(arms, thetas), reward_range)
 
     return unit_mean
+
+
+def to_unit(means: FloatArray, reward_range: tuple[float, float]) -> FloatArray:
+    """Return means in the user's units on the unit scale."""
+    low, high = reward_range
+    return np.clip((means - low) / (high - low), 0.0, 1.0)

@@ -24,9 +24,6 @@ from globalbandits.model.tables import Envelope
 _N_BASE_INTERVALS = 16
 _MAX_BASE_INTERVALS = 1024
 
-# Arms evaluated together.
-_ARMS_PER_CHUNK = 500
-
 # Samples per interval.
 _N_NODES = 9
 
@@ -81,20 +78,21 @@ def upper_envelope(
     n_arms: int,
     domain: tuple[float, float],
     cuts: FloatArray,
-    known: Worth,
     grid: FloatArray,
+    means: FloatArray,
+    on_grid: FloatArray,
 ) -> tuple[FloatArray, list[tuple[int, ...]]]:
     """Return the breakpoints (including the domain's ends) and the best arms between them.
 
-    The regions must agree with the ``known`` worth on ``grid``. If they do not, curves cross more
-    often than the samples show, and the sampling is refined. If the finest sampling still
-    disagrees, the model is an error. ``cuts`` has one row per arm: the parameters of its worth's
-    kinks and extrema, filled up with nan.
+    The regions must agree with the worth ``on_grid``, which belongs to the ``means`` on the grid.
+    If they do not, curves cross more often than the samples show, and the sampling is refined. If
+    the finest sampling still disagrees, the model is an error. ``cuts`` has one row per arm: the
+    parameters of its worth's kinks and extrema, filled up with nan.
     """
     n_base = _N_BASE_INTERVALS
     while True:
         breakpoints, best = _sampled_envelope(worth, n_arms, domain, cuts, n_base)
-        missed = _first_missed(known, n_arms, breakpoints, best, grid)
+        missed = _first_missed(worth, breakpoints, best, grid, means, on_grid)
         if missed is None:
             return breakpoints, best
         n_base *= 4
@@ -122,23 +120,20 @@ def _sampled_envelope(
 
 def _first_missed(
     worth: Worth,
-    n_arms: int,
     breakpoints: FloatArray,
     best: list[tuple[int, ...]],
     grid: FloatArray,
+    means: FloatArray,
+    on_grid: FloatArray,
 ) -> float | None:
     """Return the first grid point at which a region's arm is not best, or None."""
-    first = np.array([arms[0] for arms in best])
     region = np.searchsorted(breakpoints[1:-1], grid, side="right")
-    chosen, rounding = worth.with_rounding(first[region], grid)
-    top = chosen.copy()
-    lowest = float(chosen.min())
-    for start in range(0, n_arms, _ARMS_PER_CHUNK):
-        arms = np.arange(start, min(start + _ARMS_PER_CHUNK, n_arms))
-        values = worth(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
-        top = np.maximum(top, values.max(axis=0))
-        lowest = min(lowest, float(values.min()))
-    missed = top - chosen > 4.0 * rounding + _MIN_DIFFERENCE * (float(top.max()) - lowest)
+    arm, place = np.array([arms[0] for arms in best])[region], np.arange(grid.size)
+    chosen = on_grid[arm, place]
+    rounding = worth.rounding(arm, means[arm, place], chosen)
+    top = on_grid.max(axis=0)
+    span = float(top.max() - on_grid.min())
+    missed = top - chosen > 4.0 * rounding + _MIN_DIFFERENCE * span
     return float(grid[np.argmax(missed)]) if missed.any() else None
 
 

@@ -162,7 +162,12 @@ def _require_all(name: str, array: FloatArray, rule: str, allowed: BoolArray) ->
         raise ModelError(f"{name}[{arm}] must {rule}, got {float(array[arm])!r}")
 
 
-def estimate_holder(evaluate: Evaluate, n_arms: int, domain: tuple[float, float]) -> Holder:
+def estimate_holder(
+    evaluate: Evaluate,
+    n_arms: int,
+    domain: tuple[float, float],
+    after_batch: Callable[[], None] = lambda: None,
+) -> Holder:
     """Estimate the tightest exponents, and their tightest constants, of strictly monotone means.
 
     Args:
@@ -170,12 +175,16 @@ def estimate_holder(evaluate: Evaluate, n_arms: int, domain: tuple[float, float]
             elementwise over arrays of one shape.
         n_arms: The number of arms.
         domain: The interval of theta.
+        after_batch: Called when all evaluations of a batch of arms are done.
 
     >>> holder = estimate_holder(lambda arms, thetas: thetas**2, 1, (0.0, 1.0))
     >>> holder.lower_exponent, holder.lower_constant.round(4), holder.upper_constant.round(4)
     (array([2.]), array([1.]), array([2.]))
     """
-    parts = [_estimate(family) for family in _families(evaluate, n_arms, domain)]
+    parts = []
+    for family in _families(evaluate, n_arms, domain):
+        parts.append(_estimate(family))
+        after_batch()
     return Holder(*np.concatenate(parts, axis=1))
 
 
@@ -243,14 +252,19 @@ class Approach(NamedTuple):
             exact: Whether the point is known exactly. For a point that was found by a search, the
                 smallest distances show its error and not its order.
         """
-        slope, doubt = self.constant(np.ones(len(self.rows)))
-        with np.errstate(invalid="ignore"):
-            orders = np.diff(np.log(self.difference)) / np.diff(np.log(self.distance))
-        errors = 2.0 * self.error[:, 1:] / self.difference[:, 1:]
-        order, order_doubt = (limit_at_zero if exact else plateau)(orders, errors)
+        found = np.ones(len(self.rows))
+        slope, doubt = self.constant(found)
         # A slope that is clearly neither 0 nor infinite means order 1, even if the curve looks
         # flat over all but the smallest distances.
-        return np.where(slope > 10.0 * doubt, 1.0, snap(order, order_doubt))
+        unclear = ~(slope > 10.0 * doubt)
+        if not unclear.any():
+            return found
+        _, distance, difference, error = (part[unclear] for part in self)
+        with np.errstate(invalid="ignore"):
+            orders = np.diff(np.log(difference)) / np.diff(np.log(distance))
+        errors = 2.0 * error[:, 1:] / difference[:, 1:]
+        found[unclear] = snap(*(limit_at_zero if exact else plateau)(orders, errors))
+        return found
 
 
 def limit_at_zero(values: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray]:

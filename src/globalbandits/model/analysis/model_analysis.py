@@ -10,6 +10,7 @@ from globalbandits.model.analysis.checks import (
     check_grid,
     check_means,
     n_cells,
+    to_unit,
     unit_means,
 )
 from globalbandits.model.analysis.curves import (
@@ -19,6 +20,7 @@ from globalbandits.model.analysis.curves import (
     build_curves,
     build_plain,
     cut_pieces,
+    evaluate_on_grid,
     even_pieces,
     identity,
     stretched,
@@ -75,15 +77,17 @@ def analyse(
     pieces = even_pieces(n_arms, domain, knots)
     seen = Recorder(observed, reward_range, names, monotone and not proved)
     unit_mean = unit_means(seen, reward_range)
+    # Every step below uses these means, so that each mean is evaluated once on the grid.
+    checked = Recorder(observed, reward_range, names, monotone=False)
+    means = evaluate_on_grid(checked, n_arms, grid)
+    on_grid = to_unit(means, reward_range)
     if monotone:
-        checked = Recorder(observed, reward_range, names, monotone=False)
-        check_means(checked, n_arms, domain, names, n_even)
-        mean, inverse = build_curves(unit_mean, pieces, domain, names, grid)
+        has_flat = check_means(checked, names, grid, means)
+        mean, inverse = build_curves(unit_mean, pieces, domain, names, grid, on_grid)
+        seen.add_grid(grid, means, has_flat)
         cuts = np.empty((n_arms, 0))
     else:
-        for part in np.array_split(np.arange(n_arms), 1 + n_arms // 500):
-            seen(part[:, None], np.broadcast_to(grid, (part.size, grid.size)))
-        mean, cuts = _any_means(unit_mean, pieces, domain, reward_range, names, grid)
+        mean, cuts = _any_means(unit_mean, pieces, domain, reward_range, names, grid, on_grid)
         # Policies do not read the inverse, because `Tables.invertible` is False. The straight
         # line is a placeholder that returns parameters in the domain.
         length = np.full(n_arms, domain[1] - domain[0])
@@ -91,16 +95,20 @@ def analyse(
     values = plain_values(n_arms, reward_range)
     worth = mean
     looked_at = Worth(seen, value, reward_range)
+    worth_on_grid = means
     if value is not None:
         value_names = [f"value of arm {arm!r}" for arm in arms]
         values = analyse_values(value, n_arms, reward_range, value_names)
-        places = thetas_at(unit_mean, n_arms, domain, values.marks, n_even)
+        places = thetas_at(unit_mean, values.marks, grid, on_grid)
         cuts = np.concatenate([cuts, places], axis=1)
-        worth = worth_curves(
-            looked_at, mean, values, domain, cut_pieces(pieces, cuts), value_names, grid
+        worth_on_grid = evaluate_on_grid(
+            lambda arms, _: looked_at.of_means(arms, means[arms[:, 0]]), n_arms, grid
         )
-    known = Worth(observed, value, reward_range)
-    breakpoints, best = upper_envelope(looked_at, n_arms, domain, cuts, known, grid)
+        first = cut_pieces(pieces, cuts)
+        worth = worth_curves(
+            looked_at, mean, values, domain, first, value_names, grid, worth_on_grid
+        )
+    breakpoints, best = upper_envelope(looked_at, n_arms, domain, cuts, grid, means, worth_on_grid)
     if monotone:
         seen.check_monotone()
     return Analysis(
@@ -115,6 +123,7 @@ def _any_means(
     reward_range: tuple[float, float],
     names: list[str],
     grid: FloatArray,
+    on_grid: FloatArray,
 ) -> tuple[Curves, FloatArray]:
     """Return curves of means of any shape, and the parameters of their extrema and kinks."""
     low, high = domain
@@ -129,11 +138,13 @@ def _any_means(
     def on_unit(nodes: Nodes) -> Nodes:
         return nodes._replace(x=np.clip((nodes.x - low) / (high - low), 0.0, 1.0))
 
-    curves, nodes = build_plain(unit_mean, pieces, domain, rounding, names, "theta", grid)
+    def tabulate(pieces: Pieces) -> tuple[Curves, Nodes]:
+        return build_plain(unit_mean, pieces, domain, rounding, names, "theta", grid, on_grid)
+
+    curves, nodes = tabulate(pieces)
     kinks = as_rows(*find_kinks(from_unit, on_unit(nodes)), len(names))
     if kinks.size:
-        pieces = cut_pieces(pieces, low + (high - low) * kinks)
-        curves, nodes = build_plain(unit_mean, pieces, domain, rounding, names, "theta", grid)
+        curves, nodes = tabulate(cut_pieces(pieces, low + (high - low) * kinks))
     turns = find_turns(from_unit, on_unit(nodes), rounding)
     marks = np.concatenate([kinks, as_rows(turns.arm, turns.place, len(names))], axis=1)
     return curves, low + (high - low) * marks

@@ -10,9 +10,12 @@ from globalbandits.errors import ModelError
 from globalbandits.model.analysis.checks import check_grid, n_cells
 from globalbandits.model.analysis.curves import (
     Evaluate,
+    Nodes,
     Pieces,
+    arm_chunks,
     build_plain,
     cut_pieces,
+    evaluate_on_grid,
     even_pieces,
     identity,
     segment_arms,
@@ -29,8 +32,7 @@ _UNIT = (0.0, 1.0)
 # The largest bend of a straight line, as a share of the range of worth.
 _AFFINE_TOLERANCE = 1e-12
 
-# Arms, and segments, evaluated together.
-_ARMS_PER_CHUNK = 500
+# Segments evaluated together.
 _SEGMENTS_PER_CHUNK = 4_000
 
 # The largest slope is increased by this share, so that it is a valid bound.
@@ -65,21 +67,28 @@ class Worth:
 
     def __call__(self, arms: IntArray, thetas: FloatArray) -> FloatArray:
         """Return the worth of the arms at the parameters, broadcast together."""
-        means = self._observed(arms, thetas)
+        return self.of_means(arms, self._observed(arms, thetas))
+
+    def of_means(self, arms: IntArray, means: FloatArray) -> FloatArray:
+        """Return the worth of the arms if their means are these."""
         return means if self._value is None else self._value(arms, np.clip(means, *self._range))
 
     def with_rounding(self, arms: IntArray, thetas: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the worth and the size of its rounding error.
+        """Return the worth and the size of its rounding error."""
+        means = self._observed(arms, thetas)
+        worth = self.of_means(arms, means)
+        return worth, self.rounding(arms, means, worth)
+
+    def rounding(self, arms: IntArray, means: FloatArray, worth: FloatArray) -> FloatArray:
+        """Return the size of the rounding error of the worth that belongs to the means.
 
         The rounding error of the mean counts too: near a target, the worth is a small difference
         of two larger numbers.
         """
-        means = self._observed(arms, thetas)
         if self._value is None:
-            return means, 4.0 * _EPS * np.abs(means)
-        means = np.clip(means, *self._range)
-        worth = self._value(arms, means)
-        return worth, value_rounding(self._value, arms, means, worth, self._range)
+            return np.asarray(4.0 * _EPS * np.abs(means))
+        clipped = np.clip(means, *self._range)
+        return value_rounding(self._value, arms, clipped, worth, self._range)
 
 
 def value_rounding(
@@ -226,8 +235,7 @@ def _scan(
     unit = check_grid(_UNIT, n_cells(n_arms))
     means = _means(unit, reward_range)
     found: list[FloatArray] = []
-    for start in range(0, n_arms, _ARMS_PER_CHUNK):
-        arms = np.arange(start, min(start + _ARMS_PER_CHUNK, n_arms))
+    for arms in arm_chunks(n_arms, unit.size):
         both = np.broadcast_arrays(arms[:, None], means[None, :])
         values = value(*both)
         again = value(*both)
@@ -269,12 +277,16 @@ def _tabulate(
         return size / (worth_range[1] - worth_range[0])
 
     pieces, grid = even_pieces(n_arms, _UNIT), check_grid(_UNIT, n_cells(n_arms))
-    curves, nodes = build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean", grid)
+    on_grid = evaluate_on_grid(unit, n_arms, grid)
+
+    def tabulate(pieces: Pieces) -> tuple[Curves, Nodes]:
+        return build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean", grid, on_grid)
+
+    curves, nodes = tabulate(pieces)
     arm, place = find_kinks(unit, nodes)
     kinks = as_rows(arm, place, n_arms)
     if arm.size:
-        pieces = cut_pieces(pieces, kinks)
-        curves, nodes = build_plain(unit, pieces, _UNIT, rounding, names, "the unit mean", grid)
+        curves, nodes = tabulate(cut_pieces(pieces, kinks))
     return curves, find_turns(unit, nodes, rounding), kinks
 
 
@@ -288,22 +300,19 @@ def as_rows(arm: IntArray, place: FloatArray, n_arms: int) -> FloatArray:
 
 
 def thetas_at(
-    unit_mean: Evaluate,
-    n_arms: int,
-    domain: tuple[float, float],
-    marks: FloatArray,
-    n_even: int,
+    unit_mean: Evaluate, marks: FloatArray, grid: FloatArray, on_grid: FloatArray
 ) -> FloatArray:
-    """Return the parameters at which each arm's mean crosses its marks, a row per arm."""
+    """Return the parameters at which each arm's mean crosses its marks, a row per arm.
+
+    ``on_grid`` are the unit means on the grid, one row per arm.
+    """
+    n_arms = len(marks)
     if np.isnan(marks).all():
         return np.empty((n_arms, 0))
-    grid = check_grid(domain, n_even)
     found: list[tuple[IntArray, FloatArray]] = []
-    for start in range(0, n_arms, _ARMS_PER_CHUNK):
-        arms = np.arange(start, min(start + _ARMS_PER_CHUNK, n_arms))
-        means = unit_mean(arms[:, None], np.broadcast_to(grid, (arms.size, grid.size)))
+    for arms in arm_chunks(n_arms, grid.size):
         for column in marks.T:
-            below = means < column[arms][:, None]
+            below = on_grid[arms] < column[arms][:, None]
             row, cell = np.nonzero(below[:, 1:] != below[:, :-1])
             arm = arms[row]
             level, starts_below = column[arm], below[row, cell]
@@ -332,20 +341,30 @@ def worth_curves(
     pieces: Pieces,
     names: list[str],
     grid: FloatArray,
+    on_grid: FloatArray,
 ) -> Curves:
-    """Return the curves from parameter to worth, on the unit scale."""
+    """Return the curves from parameter to worth, on the unit scale.
+
+    ``on_grid`` is the worth on the grid in the user's units, one row per arm.
+    """
     if values.affine.all():
         # Straight values only stretch the curves of the means.
         return stretched(mean, values.slope, values.offset)
     low, high = values.range
 
+    def to_unit(values: FloatArray) -> FloatArray:
+        return np.asarray((values - low) / (high - low))
+
     def unit_worth(arms: IntArray, thetas: FloatArray) -> FloatArray:
-        return np.asarray((worth(arms, thetas) - low) / (high - low))
+        return to_unit(worth(arms, thetas))
 
     def rounding(arms: IntArray, thetas: FloatArray) -> FloatArray:
         return worth.with_rounding(arms, thetas)[1] / (high - low)
 
-    return build_plain(unit_worth, pieces, domain, rounding, names, "theta", grid)[0]
+    curves, _ = build_plain(
+        unit_worth, pieces, domain, rounding, names, "theta", grid, to_unit(on_grid)
+    )
+    return curves
 
 
 # The Lipschitz constant of the value functions.
