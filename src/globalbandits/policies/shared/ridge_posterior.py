@@ -67,6 +67,7 @@ class Posterior(NamedTuple):
     # (max_points, N_ACROSS * N_ALONG) the arm that is worth most in each piece of the part of the
     # square that the point represents. Regions of arms are often smaller than such a part.
     best: IntArray
+    starts: FloatArray  # (max_points,) logarithms of the weights without rewards
     logs: FloatArray  # (max_points,)
     weights: FloatArray  # (max_points,) not normalised
     mass: FloatArray  # (1,) sum of the weights
@@ -167,6 +168,7 @@ def no_posterior(setup: Any) -> Posterior:
         worths=np.zeros((most, n_arms)),
         tops=np.zeros(most, np.int64),
         best=np.zeros((most, N_ACROSS * N_ALONG), np.int64),
+        starts=np.zeros(most),
         logs=np.zeros(most),
         weights=np.zeros(most),
         mass=np.zeros(1),
@@ -243,6 +245,8 @@ def value_points(setup: Any, posterior: Posterior, first: int) -> None:
     """Find the worths of the arms at the points from the first one on, and the best arms."""
     grid, n_arms = posterior.grid, setup.tables.n_arms
     for point in range(first, grid.n_points[0]):
+        x, y = grid.points[point, 0], grid.points[point, 1]
+        posterior.starts[point] = grid.log_areas[point] + log_prior(setup.box, x, y)
         best = 0
         for arm in range(n_arms):
             mean = grid.means[point, arm]
@@ -302,8 +306,7 @@ def weigh(setup: Setup, stats: Statistics, posterior: Posterior) -> None:
     grid, logs, weights = posterior.grid, posterior.logs, posterior.weights
     n_points = grid.n_points[0]
     for point in range(n_points):
-        x, y = grid.points[point, 0], grid.points[point, 1]
-        logs[point] = grid.log_areas[point] + log_prior(setup.box, x, y)
+        logs[point] = posterior.starts[point]
     for arm in range(stats.counts.shape[0]):
         count, total = float(stats.counts[arm]), stats.sums[arm]
         if count > 0.0:

@@ -376,10 +376,7 @@ def plan_several(state: Any) -> None:
             continue
         best, row = posterior.best[point], means[point]
         n_pieces = best.shape[0]
-        largest = posterior.worths[point, 0]
-        for arm in range(1, n):
-            largest = max(largest, posterior.worths[point, arm])
-        top += weights[point] * largest
+        top += weights[point] * posterior.worths[point, posterior.tops[point]]
         piece = 0
         while piece < n_pieces:
             winner, share = best[piece], 1
