@@ -18,9 +18,10 @@ import globalbandits as gb
 from globalbandits.compiling.engine import Engine
 from globalbandits.errors import PolicyError, StateError
 from globalbandits.policies.base import Policy
-from globalbandits.policies.elastic import curve_posterior, elastic
+from globalbandits.policies.elastic import arm_index, curve_posterior, elastic
 from globalbandits.policies.elastic.elastic import Elastic
 from globalbandits.policies.elastic.random_effects_thompson import RandomEffectsThompson
+from globalbandits.policies.shared.worth import worth_of
 from globalbandits.statistics import count, no_statistics
 from tests.oracles import elastic as oracle
 from tests.policies.families import TRUTH, beta_reward, model_of
@@ -193,6 +194,46 @@ def test_an_arm_whose_curve_says_nothing_is_found():
     env = gb.Environment(model, theta=0.5, bias=gb.FixedBias((0.0, 0.0, 0.8)), noise=noise)
     result = gb.simulate(env, [Elastic(horizon=10_000)], 10_000, runs=10, seed=3, checkpoints=1)
     assert np.all(result.dataset["pulls"].values[0, :, 2] > 9_800)
+
+
+def trial_with_a_lone_dose():
+    """The second dose has .15 instead of the .29 of its curve, and meets the target."""
+    model = gb.dose.power([0.104, 0.29, 0.446, 0.588], target=0.15, domain=(-1.0, 1.0))
+    noise = gb.TruncatedNormalNoise(sd=0.05)
+    return gb.Environment(model, theta=0.0, bias=gb.FixedBias((0.0, -0.14, 0.0, 0.0)), noise=noise)
+
+
+def test_a_dose_below_its_curve_is_found_if_it_meets_a_target():
+    # A quarter of the runs missed it when tests only looked for means above the curve.
+    env = trial_with_a_lone_dose()
+    result = gb.simulate(env, [Elastic(horizon=10_000)], 10_000, runs=24, seed=7, checkpoints=1)
+    assert np.all(result.dataset["pulls"].values[0, :, 1] > 9_000)
+
+
+def test_the_index_of_a_test_breaks_even_in_worth():
+    # At the index, what the errors gain equals what the test costs. Errors that overshoot the
+    # target gain nothing.
+    env = trial_with_a_lone_dose()
+    setup = Elastic(horizon=10_000).setup(env.model)
+    stats, state = no_statistics(4), elastic.init(setup)
+    for arm, reward in ((0, 0.08), (0, 0.11), (1, 0.2), (1, 0.26), (2, 0.4)):
+        count(stats, arm, reward)
+    elastic.rebuild(setup, stats, state)
+    for arm in range(4):
+        law = arm_index.law_of_arm(setup, stats, state, arm, state.horizons[0])
+        index = arm_index.worth_of_test(setup.tables, arm, law, 100.0, True)
+        m = law.model
+        information = law.bernoulli / (law.noise + law.spread) if law.n_rewards else 0.0
+        gain = 0.0
+        for size in (0.25, 0.5, 1.0):
+            for error in (size, -size):
+                p = 1 / (1 + math.exp(-math.log(m / (1 - m)) - error))
+                log = law.own * math.log(p / m) + (1 - law.own) * math.log((1 - p) / (1 - m))
+                weight = 100.0 * law.bernoulli / law.variance / 3 * oracle.kl(m, p)
+                better = max(0.0, worth_of(setup.tables, arm, p) - index)
+                gain += weight * math.exp(information * log) * better
+        cost = index - worth_of(setup.tables, arm, law.mean)
+        assert gain == pytest.approx(cost, rel=1e-9, abs=1e-12)
 
 
 def shop(theta):

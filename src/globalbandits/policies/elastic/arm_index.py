@@ -6,7 +6,10 @@ bad.
 """
 
 import math
+from typing import NamedTuple
 
+from globalbandits.model.tables import Tables
+from globalbandits.model.vector_tables import VectorTables
 from globalbandits.policies import base
 from globalbandits.policies.elastic.curve_posterior import (
     FAR_SHARE,
@@ -25,7 +28,7 @@ from globalbandits.policies.shared.gittins import (
     own_bonus,
     psi_log,
 )
-from globalbandits.policies.shared.worth import worth_within
+from globalbandits.policies.shared.worth import worth_of, worth_within
 from globalbandits.statistics import Statistics
 
 FAR_LOG_SHARE = math.log(FAR_SHARE / (1.0 - FAR_SHARE))  # relative to near exceptions
@@ -34,16 +37,68 @@ LONG_GAME_ROUNDS = 1e4
 MIN_SCALE_WEIGHT = 1e-9  # a scale with a smaller weight is left out of an index
 FLOOR_GROWTH = math.expm1(0.127)  # of the odds, by the error in log-odds that the floor allows for
 # The errors in log-odds by which a test assumes that an exception is better than its curve, each
-# with the same probability. The largest comes first.
+# with the same probability.
 TEST_LOG_ODDS = (1.0, 0.5, 0.25)
+
+
+class Arm(NamedTuple):
+    """What an arm's rewards and the last fit say about its mean."""
+
+    n_rewards: int
+    own: float  # mean of the rewards; 0 without any
+    noise: float  # variance of that mean
+    variance: float  # of one reward
+    bernoulli: float  # the same for Bernoulli rewards
+    guess: float  # first guess of the curve's mean
+    root: float  # 4 m (1 - m) at this guess
+    model: float  # mean by the curve
+    spread: float  # variance of that mean, with the common error of the curves
+    mean: float  # posterior mean
+    bonus: float  # of the Gittins index
+    excepted: bool  # whether the curve is probably badly wrong and no longer used
+    far_share: float  # probability that the curve carries no information
 
 
 def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
     """Compute posterior mean and index of one arm, from the last fit and its own rewards."""
-    fit = state.fit
     # An arm whose context comes in some rounds only looks ahead to these.
     clock = share_of_rounds(state.fitted, arm, setup.tables.n_contexts)
-    horizon, horizon_of_tests = clock * state.horizons[0], clock * state.horizons[1]
+    law = law_of_arm(setup, stats, state, arm, clock * state.horizons[0])
+    state.means[arm] = law.mean
+    rounds = clock * state.horizons[2]
+    if setup.proved and law.n_rewards == 0 and is_forced(rounds, PROVED_CAUTION):
+        state.indices[arm] = math.inf
+        return
+    tables = setup.tables
+    ahead = clock * state.horizons[1]
+    most = math.inf  # bonus of an arm's own mean, without a curve
+    if law.n_rewards > 0:
+        # Rare successes may be missing by chance, so that the arm seems to vary little. The
+        # variance it would have as the best arm is then larger.
+        missing = state.noise.bounds[arm] / law.bernoulli
+        wide = cautious_variance(stats, arm, law.variance * max(1.0, missing))
+        most = own_bonus(wide, law.n_rewards, CEILING_LOOKAHEAD * rounds)
+    high = largest_mean(setup, law, most, ahead, rounds)
+    low = high
+    both_sides = tables.valued and not tables.affine_increasing
+    if both_sides:
+        # A smaller mean may be worth more. It is a larger mean of 1 minus the rewards.
+        low = min(high, 1.0 - largest_mean(setup, mirror(law), most, ahead, rounds))
+    index = worth_within(tables, arm, low, high)
+    if setup.exception > 0.0 and not law.excepted:
+        odds = setup.exception * (1.0 - FAR_SHARE) / (1.0 - setup.exception)
+        worth = worth_of_test(tables, arm, law, odds * ahead, both_sides)
+        if law.n_rewards > 0:
+            worth = min(worth, worth_within(tables, arm, law.own - most, law.own + most))
+        index = max(index, worth)
+    state.indices[arm] = index
+
+
+def law_of_arm(
+    setup: base.Setup, stats: Statistics, state: base.State, arm: int, horizon: float
+) -> Arm:
+    """Return the posterior of an arm's mean."""
+    fit = state.fit
     count = stats.counts[arm]
     variance = state.noise.variances[arm]
     guess = fit.sketch.means[arm]
@@ -54,7 +109,7 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         noise = variance / count
         own = stats.sums[arm] / count
     mean = 0.0
-    index = 0.0
+    bonus = 0.0
     model = 0.0
     spread = 0.0
     for i in range(setup.prior.scales.shape[0]):
@@ -69,13 +124,14 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         if count > 0:
             trust = error / (error + noise)
             rest = trust * noise
-        mean_i = (1.0 - trust) * model_mean + trust * own
         variance_i = rest + (1.0 - trust) * (1.0 - trust) * model_variance
-        mean += weight * mean_i
+        mean += weight * ((1.0 - trust) * model_mean + trust * own)
         model += weight * model_mean
         spread += weight * (error + model_variance)
-        bonus = psi_log(horizon * variance_i / variance)
-        index += weight * (mean_i + setup.eagerness * math.sqrt(variance_i) * bonus)
+        psi = psi_log(horizon * variance_i / variance)
+        bonus += weight * setup.eagerness * math.sqrt(variance_i) * psi
+    excepted = False
+    far_share = 0.0
     if setup.exception > 0.0:
         surprise = own - model
         gap = squared_gap(own, model, state.noise.bernoulli[arm])
@@ -87,94 +143,136 @@ def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: i
         far_odds = setup.exception * FAR_SHARE * math.exp(min(MAX_LOG_ODDS, far[0]))
         both = near_odds + far_odds
         whole = 1.0 - setup.exception + both
-        # The arm is probably the exception, so its curve is no longer used.
-        if both > 0.5 * whole:
+        far_share = far_odds / whole
+        excepted = both > 0.5 * whole
+        if excepted:
             law = near if near[0] - far[0] > FAR_LOG_SHARE else far
             mean = model + law[1]
-            index = mean + math.sqrt(law[2]) * psi_log(horizon * law[2] / variance)
-        else:
-            ahead = horizon_of_tests
-            bernoulli = state.noise.bernoulli[arm]
-            odds = setup.exception * (1.0 - FAR_SHARE) / (1.0 - setup.exception)
-            rewards = bernoulli / (noise + spread) if count > 0 else 0.0
-            weight = odds * ahead * bernoulli / variance
-            index = max(index, index_of_test(mean, model, own, rewards, weight))
-            if count > 0 and surprise < 0.0:
+            bonus = math.sqrt(law[2]) * psi_log(horizon * law[2] / variance)
+    return Arm(
+        n_rewards=count,
+        own=own,
+        noise=noise,
+        variance=variance,
+        bernoulli=state.noise.bernoulli[arm],
+        guess=guess,
+        root=math.sqrt(fit.sketch.factors[arm]),
+        model=model,
+        spread=spread,
+        mean=mean,
+        bonus=bonus,
+        excepted=excepted,
+        far_share=far_share,
+    )
+
+
+def mirror(law: Arm) -> Arm:
+    """Return the law of 1 minus the rewards."""
+    return Arm(
+        n_rewards=law.n_rewards,
+        own=1.0 - law.own,
+        noise=law.noise,
+        variance=law.variance,
+        bernoulli=law.bernoulli,
+        guess=1.0 - law.guess,
+        root=law.root,
+        model=1.0 - law.model,
+        spread=law.spread,
+        mean=1.0 - law.mean,
+        bonus=law.bonus,
+        excepted=law.excepted,
+        far_share=law.far_share,
+    )
+
+
+def largest_mean(setup: base.Setup, law: Arm, most: float, ahead: float, rounds: float) -> float:
+    """Return the largest mean of an arm that its index allows for, without tests of its curve.
+
+    Args:
+        setup: the constants.
+        law: what is known about the arm.
+        most: largest bonus above the mean of its rewards.
+        ahead: rounds to look ahead.
+        rounds: so far.
+    """
+    count, own, model, variance = law.n_rewards, law.own, law.model, law.variance
+    index = law.mean + law.bonus
+    if setup.exception > 0.0 and not law.excepted:
+        often = law.far_share * ahead
+        trust = 0.0
+        rest = FAR_VARIANCE
+        if count > 0:
+            trust = FAR_VARIANCE / (FAR_VARIANCE + law.noise)
+            rest = trust * law.noise
+            if own < model:
                 # Rewards below a curve near 0 agree with it: tests of the arm wait for long games.
-                share = math.sqrt(fit.sketch.factors[arm])
-                far_odds *= min(1.0, share * ahead / LONG_GAME_ROUNDS)
-            often = far_odds / whole * ahead
-            # Small odds count less than in proportion, because a few lucky rewards do not
-            # make an arm an exception.
-            gain = often * often / (1.0 + often * often)
-            centre = mean + gain * (model + far[1] - mean)
-            index = max(index, centre + math.sqrt(far[2]) * psi_log(often * far[2] / variance))
-    if count > 0 and setup.caution > 0.0:
-        ahead = setup.caution * horizon_of_tests
-        size = error_variance(guess, FLOOR_GROWTH)
-        index = max(index, floor(model, own, noise, variance, size, ahead))
-    # The index mirrored at the mean: a lower bound at the same distance.
-    low = 2.0 * mean - index
-    rounds = clock * state.horizons[2]
+                often *= min(1.0, law.root * ahead / LONG_GAME_ROUNDS)
+        # Small odds count less than in proportion, because a few lucky rewards do not
+        # make an arm an exception.
+        gain = often * often / (1.0 + often * often)
+        centre = law.mean + gain * (model + trust * (own - model) - law.mean)
+        index = max(index, centre + math.sqrt(rest) * psi_log(often * rest / variance))
     if count > 0:
-        # Rare successes may be missing by chance, so that the arm seems to vary little. The
-        # variance it would have as the best arm is then larger.
-        missing = state.noise.bounds[arm] / state.noise.bernoulli[arm]
-        wide = cautious_variance(stats, arm, variance * max(1.0, missing))
-        most = own_bonus(wide, count, CEILING_LOOKAHEAD * rounds)
+        if setup.caution > 0.0:
+            size = error_variance(law.guess, FLOOR_GROWTH)
+            least = floor(model, own, law.noise, variance, size, setup.caution * ahead)
+            index = max(index, least)
         index = min(index, own + most)
-        low = max(low, own - most)
         if setup.proved and is_forced(rounds, PROVED_CAUTION):
             least = own_bonus(LARGEST_VARIANCE, count, PROVED_CAUTION * rounds)
             most = own_bonus(LARGEST_VARIANCE, count, CEILING_LOOKAHEAD * rounds)
             index = clamp(index, own, least, most)
-            low = -clamp(-low, -own, least, most)
-    state.means[arm] = mean
-    state.indices[arm] = worth_within(setup.tables, arm, min(low, index), index)
-    if setup.proved and count == 0 and is_forced(rounds, PROVED_CAUTION):
-        state.indices[arm] = math.inf
+    return index
 
 
-def index_of_test(mean: float, model: float, own: float, rewards: float, ahead: float) -> float:
+def worth_of_test(
+    tables: Tables | VectorTables, arm: int, law: Arm, ahead: float, both_sides: bool
+) -> float:
     """Return the index of an arm that may be better than its curve by one of a few errors.
 
-    Let an arm of mean m be better by an error that gives it the mean p, with odds q, and let the
-    best other arm have the mean x. Testing the arm costs ``x - m`` a reward if its curve is right,
-    and gains ``h (p - x)`` over h rounds if it is not. A reward has the information d = kl(m, p).
-    In the limit of many rewards with little information each, the sequential test with the least
-    expected cost goes on while ``q d h (p - x) > x - m``. The index is the x at which both sides
-    are equal, with a sum over the errors with p > x on the left. The odds q follow from the
-    likelihood of Bernoulli rewards.
+    Let an arm of worth w be better by an error that gives it the mean p of worth w', with odds q,
+    and let the best other arm have the worth x. Testing the arm costs ``x - w`` a reward if its
+    curve is right, and gains ``h (w' - x)`` over h rounds if it is not. A reward has the
+    information d = kl(m, p). In the limit of many rewards with little information each, the
+    sequential test with the least expected cost goes on while ``q d h (w' - x) > x - w``. The
+    index is the x at which both sides are equal, with a sum over the errors with w' > x on the
+    left. The odds q follow from the likelihood of Bernoulli rewards.
 
     Args:
-        mean: the posterior mean of the arm.
-        model: the mean by the curve.
-        own: the mean of the arm's rewards.
-        rewards: the number of Bernoulli rewards with the same information about the curve's error.
-        ahead: rounds to look ahead, times the prior odds of an exception, times the information
-            of a reward relative to a Bernoulli reward.
-
-    >>> index_of_test(0.03, 0.03, 0.0, 0.0, 0.0)
-    0.03
-    >>> first = index_of_test(0.03, 0.03, 0.0, 0.0, 100.0)
-    >>> 0.03 < index_of_test(0.03, 0.03, 0.0, 50.0, 100.0) < first < 0.077
-    True
+        tables: the values of means.
+        arm: the arm.
+        law: what is known about it.
+        ahead: rounds to look ahead, times the prior odds of an exception.
+        both_sides: whether a smaller mean may be worth more.
     """
-    chance = min(max(model, MIN_CHANCE), 1.0 - MIN_CHANCE)
-    index = mean
-    weighted = mean
-    total = 1.0
-    for error in TEST_LOG_ODDS:
-        growth = math.expm1(error)
-        odds = 1.0 + chance * growth
-        # The logarithm of the likelihood ratio of one reward is reward * error - log(odds).
-        log = math.log(odds)
-        nats = min(MAX_LOG_ODDS, rewards * (own * error - log))
-        weight = ahead / len(TEST_LOG_ODDS) * math.exp(nats) * (log - chance * error)
-        weighted += weight * chance * (1.0 + growth) / odds
-        total += weight
-        # The smaller errors count only if they are above the index.
-        index = max(index, weighted / total)
+    chance = min(max(law.model, MIN_CHANCE), 1.0 - MIN_CHANCE)
+    # The number of Bernoulli rewards with the same information about the curve's error.
+    rewards = law.bernoulli / (law.noise + law.spread) if law.n_rewards > 0 else 0.0
+    informative = ahead * law.bernoulli / law.variance / len(TEST_LOG_ODDS)
+    usual = worth_of(tables, arm, law.mean)
+    index = usual
+    # Every pass but the last leaves out an error, so this is enough.
+    for _ in range(2 * len(TEST_LOG_ODDS) + 1):
+        weighted = usual
+        total = 1.0
+        for i in range(2 * len(TEST_LOG_ODDS) if both_sides else len(TEST_LOG_ODDS)):
+            kind = i % len(TEST_LOG_ODDS)
+            error = TEST_LOG_ODDS[kind] if i == kind else -TEST_LOG_ODDS[kind]
+            growth = math.expm1(error)
+            odds = 1.0 + chance * growth
+            worth = worth_of(tables, arm, chance * (1.0 + growth) / odds)
+            if worth > index:
+                # The logarithm of the likelihood ratio of one reward is reward * error - log(odds).
+                log = math.log(odds)
+                nats = min(MAX_LOG_ODDS, rewards * (law.own * error - log))
+                weight = informative * math.exp(nats) * (log - chance * error)
+                weighted += weight * worth
+                total += weight
+        # The index rises from pass to pass, because errors that are worth less are left out.
+        found = weighted / total
+        if not found > index:
+            break
+        index = found
     return index
 
 
