@@ -160,6 +160,27 @@ def test_priors_of_several_numbers_survive_json():
         gb.Learner(policy, gb.demand.linear([0.4, 0.8]))
 
 
+def test_elastic_tests_a_price_whose_curve_is_near_0():
+    model = gb.VectorModel(
+        "expit(level - slope*arm)",
+        [1.0, 2.0, 4.0, 5.0],
+        domain={"level": (-1.0, 4.0), "slope": (0.25, 3.0)},
+        value="(arm - 0.5) * mean",
+    )
+    learner = gb.Learner(gb.Elastic(horizon=10_000), model)
+    # Price 1 sells 10 %, price 2 3 %: by the curves the others hardly sell. One try of each is
+    # no reason to drop them, because price 5 is the best if it sells 1.2 %.
+    learner.update(0, 30.0, count=300)
+    learner.update(1, 9.0, count=300)
+    learner.update(2, 0.0)
+    learner.update(3, 0.0)
+    assert learner.estimate["slope"] > 1.0
+    assert learner.select() == 3
+    learner.update(2, 0.0, count=300)
+    learner.update(3, 0.0, count=300)
+    assert learner.select() == 0
+
+
 def test_an_environment_has_named_numbers():
     model = make_shop()
     env = gb.Environment(model, THETA, noise=gb.BernoulliNoise())

@@ -36,6 +36,8 @@ MAX_LOG_ODDS = 30.0
 LONG_GAME_ROUNDS = 1e4
 MIN_SCALE_WEIGHT = 1e-9  # a scale with a smaller weight is left out of an index
 FLOOR_GROWTH = math.expm1(0.127)  # of the odds, by the error in log-odds that the floor allows for
+# Of the errors of one size for all means that a second floor allows for.
+FLAT_FLOOR_VARIANCE = 0.001
 # The errors in log-odds by which a test assumes that an exception is better than its curve, each
 # with the same probability.
 TEST_LOG_ODDS = (1.0, 0.5, 0.25)
@@ -215,8 +217,14 @@ def largest_mean(setup: base.Setup, law: Arm, most: float, ahead: float, rounds:
     if count > 0:
         if setup.caution > 0.0:
             size = error_variance(law.guess, FLOOR_GROWTH)
-            least = floor(model, own, law.noise, variance, size, setup.caution * ahead)
-            index = max(index, least)
+            often = setup.caution * ahead
+            index = max(index, floor(model, own, law.noise, variance, size, often))
+            if setup.flat_share > 0.0:
+                # An error in log-odds hardly moves a curve near 0. Two numbers that fit the played
+                # arms say little about the others, so such an arm gets a few rounds more.
+                often *= setup.flat_share
+                flat = floor(model, own, law.noise, variance, FLAT_FLOOR_VARIANCE, often)
+                index = max(index, flat)
         index = min(index, own + most)
         if setup.proved and is_forced(rounds, PROVED_CAUTION):
             least = own_bonus(LARGEST_VARIANCE, count, PROVED_CAUTION * rounds)

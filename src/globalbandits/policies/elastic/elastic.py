@@ -47,6 +47,9 @@ LONG_HORIZON = 1e4
 # Factor of the index's bonus in the shortest games; it rises to 1 at the long horizon.
 SHORTEST_GAME_BONUS = 0.5
 
+# Share of the caution that is for errors of one size for all means, with several unknown numbers.
+FLAT_SHARE_OF_SEVERAL = 0.25
+
 _STATIONARY_RULES = Rules(
     init,
     select_largest,
@@ -97,7 +100,8 @@ class Elastic(Policy):
             by all arms. None for .12, or .12 * horizon / 10**4 for a horizon below 10**4, which
             leaves less time to gain from finding the exception.
         caution: the prior probability, shared by all arms and at least 0, that a curve is slightly
-            wrong. It sets the floor. With larger values fewer runs stay with a wrong arm. If the
+            wrong. It sets the floor; with several unknown numbers, a quarter of it is for errors of
+            one size for all means. With larger values fewer runs stay with a wrong arm. If the
             curves are right, a factor e more costs about 9 rewards (12 prices, 10**4 rounds);
             no policy can avoid this cost. Use 0 if you trust your curves. None for three times
             the default of `exception`.
@@ -198,13 +202,15 @@ class Elastic(Policy):
         caution = (
             3.0 * DEFAULT_EXCEPTION_PROBABILITY * share if self.caution is None else self.caution
         )
-        kind: Any = several_rules.Setup if isinstance(model, VectorModel) else Setup
+        several = isinstance(model, VectorModel)
+        kind: Any = several_rules.Setup if several else Setup
         return kind(
             tables=model.tables,
             prior=prior,
             pooling=DIFFERENT_ARMS,
             exception=exception / model.n_arms,
             caution=caution / model.n_arms,
+            flat_share=FLAT_SHARE_OF_SEVERAL if several else 0.0,
             horizon=float(self.horizon or 0),
             eagerness=SHORTEST_GAME_BONUS + (1.0 - SHORTEST_GAME_BONUS) * share,
             proved=self.proved,

@@ -43,6 +43,7 @@ class Setup(NamedTuple):
     pooling: Pooling
     exception: float
     caution: float
+    flat_share: float
     horizon: float
     eagerness: float
     proved: bool

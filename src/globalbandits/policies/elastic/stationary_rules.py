@@ -46,6 +46,7 @@ class Setup(NamedTuple):
     pooling: Pooling
     exception: float  # prior probability that an arm is the exception
     caution: float  # per arm
+    flat_share: float  # of the caution, for errors of one size for all means
     horizon: float  # 0 if it is not known
     eagerness: float  # factor of an index's bonus, below 1 in short games
     proved: bool
