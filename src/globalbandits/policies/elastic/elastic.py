@@ -100,11 +100,11 @@ class Elastic(Policy):
             by all arms. None for .12, or .12 * horizon / 10**4 for a horizon below 10**4, which
             leaves less time to gain from finding the exception.
         caution: the prior probability, shared by all arms and at least 0, that a curve is slightly
-            wrong. It sets the floor; with several unknown numbers, a quarter of it is for errors of
-            one size for all means. With larger values fewer runs stay with a wrong arm. If the
-            curves are right, a factor e more costs about 9 rewards (12 prices, 10**4 rounds);
-            no policy can avoid this cost. Use 0 if you trust your curves. None for three times
-            the default of `exception`.
+            wrong. It sets the floor. With several unknown numbers a second floor has a quarter of
+            it, for errors of one size for all means. With larger values fewer runs stay with a
+            wrong arm. If the curves are right, a factor e more costs about 9 rewards (12 prices,
+            10**4 rounds); no policy can avoid this cost. Use 0 if you trust your curves. None for
+            three times the default of `exception`.
         prior: nine weights of the errors' sizes 0, .0025, .005, .01, ..., .32, for example from
             history. A size is the standard deviation on the unit reward scale of an arm with mean
             1/2; four times as much in log-odds; ``4 m (1 - m)`` times as much for an arm whose
