@@ -3,6 +3,8 @@
 `check_means` checks monotonicity on a grid. `Recorder` checks every evaluation of the analysis.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from globalbandits._types import BoolArray, FloatArray, IntArray
@@ -205,7 +207,8 @@ class Recorder:
         self._observed = observed
         self._range = reward_range
         self._names = names
-        self._seen: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+        # Arrays (3, n) of arms, parameters and means.
+        self._seen: list[FloatArray] = []
         self._n_left = _MAX_RECORDED if monotone else 0
         self._grid: tuple[FloatArray, FloatArray, BoolArray] | None = None
 
@@ -222,10 +225,9 @@ class Recorder:
         if self._n_left > 0:
             self._n_left -= values.size
             # Searches reuse the arrays that they pass, so copies are stored.
-            places = np.empty((2, values.size))
-            places[0].reshape(values.shape)[...] = arms
-            places[1].reshape(values.shape)[...] = thetas
-            self._seen.append((places[0], places[1], values.flatten()))
+            stored = np.empty((3, *values.shape))
+            stored[0], stored[1], stored[2] = arms, thetas, values
+            self._seen.append(stored.reshape(3, -1))
         return values
 
     def _refuse(self, arms: IntArray, thetas: FloatArray, values: FloatArray) -> None:
@@ -256,26 +258,42 @@ class Recorder:
         """Raise an error if the stored evaluations of an arm step back or are flat."""
         if not self._seen:
             return
-        places, theta, mean = (np.concatenate([part[k] for part in self._seen]) for k in range(3))
-        self._seen.clear()
-        # One key for arm and parameter, because a sort by two keys takes six times as long.
-        distinct = np.unique(theta)
-        key = places.astype(np.int64) * distinct.size + np.searchsorted(distinct, theta)
-        order = np.argsort(key, kind="stable")
-        theta, mean = theta[order], mean[order]
-        arm = key[order] // distinct.size
         low, high = self._range
         slack = max(_STEP_BACK_TOLERANCE * (high - low), 256.0 * _EPS * max(abs(low), abs(high)))
-        length = float(distinct[-1] - distinct[0])
-        edges = np.append(np.flatnonzero(np.diff(arm, prepend=-1)), arm.size)
-        n_present = edges.size - 1
-        for arms in arm_chunks(n_present, arm.size // n_present):
-            part = slice(edges[arms[0]], edges[arms[-1] + 1])
-            samples = arm[part], theta[part], mean[part]
+        for samples in self._chunks():
             if self._grid is not None:
                 samples = _doubtful(*samples, slack, *self._grid)
             if samples[0].size:
-                _refuse_stored(*samples, slack, length, self._names)
+                _refuse_stored(*samples, slack, self._names)
+
+    def _chunks(self) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Yield arms, parameters and means of the stored evaluations, sorted, a few arms at a time.
+
+        The evaluations are forgotten.
+        """
+        seen, self._seen = self._seen, []
+        n_arms = len(self._names)
+        n_stored = sum(part.shape[1] for part in seen)
+        for arms in arm_chunks(n_arms, max(n_stored // n_arms, 1)):
+            if arms.size < n_arms:
+                if arms[0] == 0:
+                    seen = [_sorted_by_arm(part) for part in seen]
+                ends = [np.searchsorted(part[0], [arms[0], arms[-1] + 1]) for part in seen]
+                parts = [part[:, slice(*end)] for part, end in zip(seen, ends, strict=True)]
+            else:
+                parts = seen
+            arm, theta, mean = np.concatenate(parts, axis=1)
+            # One key for arm and parameter, because a sort by two keys takes six times as long.
+            distinct = np.unique(theta)
+            key = arm.astype(np.int64) * distinct.size + np.searchsorted(distinct, theta)
+            order = np.argsort(key, kind="stable")
+            if order.size:
+                yield key[order] // distinct.size, theta[order], mean[order]
+
+
+def _sorted_by_arm(stored: FloatArray) -> FloatArray:
+    arm = stored[0]
+    return stored if (arm[1:] >= arm[:-1]).all() else stored[:, np.argsort(arm, kind="stable")]
 
 
 def _refuse_stored(
@@ -283,12 +301,12 @@ def _refuse_stored(
     theta: FloatArray,
     mean: FloatArray,
     slack: float,
-    length: float,
     names: list[str],
 ) -> None:
     """Raise an error if evaluations, sorted by arm and parameter, step back or are flat."""
     first = np.flatnonzero(np.append(True, arm[1:] != arm[:-1]))
     last = np.append(first[1:], arm.size) - 1
+    length = theta[last].max() - theta[first].min()
     direction = np.repeat(np.sign(mean[last] - mean[first]), last - first + 1)
     step = np.diff(mean)
     same = arm[1:] == arm[:-1]

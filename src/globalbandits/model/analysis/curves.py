@@ -298,9 +298,22 @@ def _sample_points(left: FloatArray, right: FloatArray) -> FloatArray:
 def _forward_error(x: FloatArray, y: FloatArray, monotone: bool = True) -> FloatArray:
     """Return the largest error of each segment's polynomial at the points between the nodes."""
     nodes, between = slice(0, DEGREE + 1), slice(DEGREE + 1, None)
-    fitted, argument = fit(x[:, nodes], y[:, nodes], monotone)
-    error = np.abs(polynomial(fitted, argument(x[:, between])) - y[:, between])
-    return np.asarray(error.max(axis=1))
+
+    def of_rows(x: FloatArray, y: FloatArray) -> FloatArray:
+        fitted, argument = fit(x[:, nodes], y[:, nodes], monotone)
+        error = np.abs(polynomial(fitted, argument(x[:, between])) - y[:, between])
+        return np.asarray(error.max(axis=1))
+
+    return _by_rows(of_rows, x, y)
+
+
+def _by_rows(
+    of_rows: Callable[[FloatArray, FloatArray], FloatArray], x: FloatArray, y: FloatArray
+) -> FloatArray:
+    """Apply a function of rows to a few rows at a time."""
+    size = _POINTS_PER_CHUNK // (DEGREE + 1)
+    starts = range(0, max(len(x), 1), size)
+    return np.concatenate([of_rows(x[i : i + size], y[i : i + size]) for i in starts])
 
 
 def _is_accurate(theta: FloatArray, mean: FloatArray, length: float) -> BoolArray:
@@ -418,7 +431,7 @@ def pack(
     arms: IntArray, x: FloatArray, y: FloatArray, n_arms: int, monotone: bool = True
 ) -> Curves:
     """Return the segments, sorted by arm and x, as flat arrays."""
-    coefficients, _ = fit(x, y, monotone)
+    coefficients = _by_rows(lambda x, y: fit(x, y, monotone)[0], x, y)
     left, right = x[:, 0], x[:, -1]
     half = 0.5 * (right - left)
     scale = np.divide(1.0, half, out=np.zeros_like(half), where=half > 0.0)
