@@ -221,11 +221,11 @@ class Learner:
 
     def _first_cell(self, context: str | None) -> int:
         """Return the cell of the first arm in a context; 0 for a model without contexts."""
-        if not isinstance(self._model, ContextModel):
-            rule = "be None for a model without contexts"
-            require(context is None, "context", rule, context, RewardError)
-            return 0
-        return self._model.context_index(context) * self._model.n_arms
+        if isinstance(self._model, ContextModel):
+            return self._model.context_index(context) * self._model.n_arms
+        if context is not None:
+            raise RewardError(f"context must be None for a model without contexts, got {context!r}")
+        return 0
 
     def _offered(self, first: int, allowed: "Iterable[int] | None") -> IntArray | None:
         """Return the cells that can be played, in increasing order; None for all of them.
@@ -235,6 +235,10 @@ class Learner:
             allowed: indices of arms; None for all.
         """
         n_arms = self._model.n_arms
+        if allowed is None and not self._withdrawn:
+            # The usual case, without a list of all arms.
+            all_cells = n_arms == self._cells.n_arms
+            return None if all_cells else np.arange(first, first + n_arms)
         arms = list(range(n_arms)) if allowed is None else as_allowed(allowed, n_arms)
         left = [arm for arm in arms if arm not in self._withdrawn]
         rule = f"have no withdrawn arm, which {sorted(self._withdrawn)} are"
@@ -243,15 +247,16 @@ class Learner:
 
     def _choose(self, rng: Any, offered: IntArray | None) -> int:
         """Return the arm to play next, drawn from ``rng``, or from the learner's own generator."""
-        parts = self._setup, self._stats, self._state
         if offered is not None:
             require_masks(self._policy, self._rules)
         if rng is None:
             arm = self._calls.choose(offered)
         else:
             # Compiled code draws from the learner's own generator only.
+            parts = self._setup, self._stats, self._state
             arm = choose_plainly(self._rules, *parts, offered, rng)
         if arm < 0:
+            parts = self._setup, self._stats, self._state
             why = f"{self._policy.label} allows no arm now: {self._policy.no_arm(*parts)}"
             raise PolicyError(in_words_of(self._model, why))
         return arm
@@ -483,8 +488,9 @@ class Learner:
             pairs = list(zip(arms.tolist(), units.tolist(), strict=True))
         else:
             pairs = [(as_arm("arm", arm, n_arms), as_unit("reward", reward, reward_range))]
-        firsts = self._first_cells(context, len(pairs))
-        pairs = [(first + index, unit) for first, (index, unit) in zip(firsts, pairs, strict=True)]
+        if context is not None or isinstance(self._model, ContextModel):
+            firsts = self._first_cells(context, len(pairs))
+            pairs = [(first + arm, unit) for first, (arm, unit) in zip(firsts, pairs, strict=True)]
         with self._lock:
             for index, unit in pairs:
                 self._calls.learn(index, unit)
