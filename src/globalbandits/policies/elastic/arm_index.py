@@ -64,7 +64,7 @@ class Arm(NamedTuple):
 def update_index(setup: base.Setup, stats: Statistics, state: base.State, arm: int) -> None:
     """Compute posterior mean and index of one arm, from the last fit and its own rewards."""
     # An arm whose context comes in some rounds only looks ahead to these.
-    clock = share_of_rounds(state.fitted, arm, setup.tables.n_contexts)
+    clock = state.shares[arm * state.shares.shape[0] // stats.counts.shape[0]]
     law = law_of_arm(setup, stats, state, arm, clock * state.horizons[0])
     state.means[arm] = law.mean
     rounds = clock * state.horizons[2]
@@ -282,21 +282,6 @@ def worth_of_test(
             break
         index = found
     return index
-
-
-def share_of_rounds(stats: Statistics, arm: int, n_contexts: int) -> float:
-    """Return the share of the rounds in which the arm's context came; 1 without contexts.
-
-    One more round of every context is counted, so that no share is 0.
-    """
-    if n_contexts == 1:
-        return 1.0
-    n_arms = stats.counts.shape[0] // n_contexts
-    first = arm // n_arms * n_arms
-    n_rewards = 1.0
-    for other in range(first, first + n_arms):
-        n_rewards += stats.counts[other]
-    return float(n_rewards / (stats.total[0] + n_contexts))
 
 
 def floor(

@@ -374,8 +374,7 @@ def list_pulled_arms(
 
 def clear_scan(scan: Scan) -> None:
     """Set all arrays to zero."""
-    for arm in range(scan.arms.shape[0]):
-        scan.arms[arm] = 0
+    scan.arms[:] = 0
     for array in (
         scan.means,
         scan.entropies,
@@ -390,18 +389,15 @@ def clear_scan(scan: Scan) -> None:
         scan.far_odds,
         scan.best_odds,
         scan.coarse.logs,
+        scan.coarse.largest,
         scan.fine.logs,
+        scan.fine.largest,
     ):
-        for i in range(array.shape[0]):
-            array[i] = 0.0
+        array[:] = 0.0
     for gaps in (scan.coarse, scan.fine):
-        for i in range(4):
-            gaps.window[i] = 0
-        for k in range(gaps.squares.shape[0]):
-            gaps.largest[k] = 0.0
-            for j in range(gaps.squares.shape[1]):
-                gaps.gaps[k, j] = 0.0
-                gaps.squares[k, j] = 0.0
+        gaps.window[:] = 0
+        gaps.gaps[:] = 0.0
+        gaps.squares[:] = 0.0
 
 
 def set_precisions(scan: Scan, n_pulled: int, scale: float, exception: float) -> float:
@@ -611,9 +607,9 @@ def fit_errors(prior: Prior, exception: float, stats: Statistics, noise: Noise, 
             mass += weight
             theta += weight * prior.thetas[cell]
             for arm in range(n_arms):
-                term = weight * means[cell, arm]
-                first[arm] += term
-                second[arm] += term * means[cell, arm]
+                mean = means[cell, arm]
+                first[arm] += weight * mean
+                second[arm] += weight * mean * mean
         for j in range(window[3], weights.shape[0]):
             # An earlier pass may have left numbers here.
             weights[j] = 0.0

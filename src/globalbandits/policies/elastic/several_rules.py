@@ -56,6 +56,7 @@ class State(NamedTuple):
     renewed: Statistics
     due: FloatArray
     horizons: FloatArray
+    shares: FloatArray
     noise: Noise
     fit: SeveralFit
     means: FloatArray
@@ -70,6 +71,7 @@ def init(setup: Setup) -> State:
         renewed=no_statistics(n),
         due=np.zeros(1),
         horizons=np.zeros(3),
+        shares=np.ones(setup.tables.n_contexts),
         noise=no_noise(n),
         fit=no_several_fit(setup.prior),
         means=np.zeros(n),

@@ -59,6 +59,7 @@ class Posterior(NamedTuple):
     renewed: Statistics  # each arm's rewards when its index was computed
     due: FloatArray  # (1,) the number of rewards at which the next fit is due
     horizons: FloatArray  # (3,) rounds the indices and the tests look ahead, and rounds so far
+    shares: FloatArray  # (n_contexts,) of the rounds in which each context came
     noise: Noise
     fit: Fit
     means: FloatArray  # (n_arms,) posterior mean of each arm
@@ -73,6 +74,7 @@ def no_posterior(setup: Setup, fitted: Statistics, renewed: Statistics) -> Poste
         renewed=renewed,
         due=np.zeros(1),
         horizons=np.zeros(3),
+        shares=np.ones(setup.tables.n_contexts),
         noise=no_noise(n),
         fit=no_fit(setup.prior),
         means=np.zeros(n),
@@ -129,7 +131,8 @@ def refit(setup: Setup, state: Posterior, rounds: float) -> None:
 
 
 def set_horizons(setup: base.Setup, state: base.State, rounds: float) -> None:
-    """Set how far indices and tests look ahead after this number of rounds."""
+    """Set how far indices and tests look ahead after this number of rounds, in each context."""
+    set_shares(state.fitted, state.shares)
     total = float(state.fitted.total[0])
     state.horizons[0] = total + 1.0
     state.horizons[2] = total + 1.0
@@ -140,6 +143,22 @@ def set_horizons(setup: base.Setup, state: base.State, rounds: float) -> None:
         left = max(1.0, setup.horizon - rounds)
         state.horizons[0] = min(total + 1.0, left)
         state.horizons[1] = left if total == rounds else min(state.horizons[1], left)
+
+
+def set_shares(stats: Statistics, shares: FloatArray) -> None:
+    """Set the share of the rounds in which each context came; 1 without contexts.
+
+    One more round of every context is counted, so that no share is 0.
+    """
+    n_contexts = shares.shape[0]
+    if n_contexts == 1:
+        return
+    n_arms = stats.counts.shape[0] // n_contexts
+    for context in range(n_contexts):
+        n_rewards = 1.0
+        for arm in range(context * n_arms, (context + 1) * n_arms):
+            n_rewards += stats.counts[arm]
+        shares[context] = n_rewards / (stats.total[0] + n_contexts)
 
 
 def resume(setup: Setup, stats: Statistics, state: Posterior) -> bool:
