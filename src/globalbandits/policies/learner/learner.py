@@ -207,8 +207,13 @@ class Learner:
                 policy cannot choose among some of the arms.
             RewardError: if the limits allow none of ``allowed``.
         """
-        first = self._first_cell(context)
-        offered = self._offered(first, allowed)
+        offered: IntArray | None
+        plain = self._cells is self._model and not self._withdrawn
+        if plain and context is None and allowed is None:
+            first, offered = 0, None  # fast path for the usual case
+        else:
+            first = self._first_cell(context)
+            offered = self._offered(first, allowed)
         if rng is not None:
             require_generator(rng)
         with self._lock:
@@ -236,9 +241,7 @@ class Learner:
         """
         n_arms = self._model.n_arms
         if allowed is None and not self._withdrawn:
-            # The usual case, without a list of all arms.
-            all_cells = n_arms == self._cells.n_arms
-            return None if all_cells else np.arange(first, first + n_arms)
+            return None if n_arms == self._cells.n_arms else np.arange(first, first + n_arms)
         arms = list(range(n_arms)) if allowed is None else as_allowed(allowed, n_arms)
         left = [arm for arm in arms if arm not in self._withdrawn]
         rule = f"have no withdrawn arm, which {sorted(self._withdrawn)} are"
@@ -488,7 +491,7 @@ class Learner:
             pairs = list(zip(arms.tolist(), units.tolist(), strict=True))
         else:
             pairs = [(as_arm("arm", arm, n_arms), as_unit("reward", reward, reward_range))]
-        if context is not None or isinstance(self._model, ContextModel):
+        if context is not None or self._cells is not self._model:
             firsts = self._first_cells(context, len(pairs))
             pairs = [(first + arm, unit) for first, (arm, unit) in zip(firsts, pairs, strict=True)]
         with self._lock:
