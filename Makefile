@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help lint types postgresql pyodide reproduce test coverage oldest bench remeasure soak docs browser pictures extras mutants release serve demo format clean
+.PHONY: help lint types system pyodide reproduce test coverage oldest bench remeasure soak docs browser pictures extras mutants release serve demo format clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -27,7 +27,7 @@ reproduce: $(READY) ## the paper's results, into results/
 	$(BIN)/globalbandits reproduce
 
 test: ## format check, lint, types, import direction, the oldest versions, then doctests and tests
-	$(MAKE) --jobs 3 --no-print-directory oldest types lint postgresql pyodide
+	$(MAKE) --jobs 3 --no-print-directory oldest types lint system pyodide
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: $(TOOLS) # format, lint and the directions of imports
@@ -50,11 +50,15 @@ oldest: .venv-oldest/.ready ## compiled code, learners and the command line on t
 soak: $(TOOLS) ## what is too long for every change: more runs, more fuzz, histories of 10^7 rows; takes hours
 	GLOBALBANDITS_SOAK=1 GLOBALBANDITS_FUZZ=100000 $(BIN)/pytest --numprocesses auto --dist worksteal --timeout 7200
 
-postgresql: # a server for the tests that need one: installed where that can be done, else said
-	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+system: # programs that some tests use: installed where that can be done, else named
+	@missing=; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
+	command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing="$$missing chromium"; \
+	test -x /usr/sbin/nginx || command -v nginx >/dev/null || missing="$$missing nginx"; \
+	test -z "$$missing" || \
 		{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq >/dev/null 2>&1 && \
-		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql >/dev/null 2>&1; } || \
-		echo "No PostgreSQL server here: its tests will be skipped. To run them: apt-get install postgresql"
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing >/dev/null 2>&1; } || \
+		echo "Tests that need one of these programs will be skipped. To run them: apt-get install$$missing"
 
 PYODIDE := build/pyodide/node_modules/pyodide
 

@@ -152,6 +152,7 @@ def set_shares(stats: Statistics, shares: FloatArray) -> None:
     """
     n_contexts = shares.shape[0]
     if n_contexts == 1:
+        shares[0] = 1.0
         return
     n_arms = stats.counts.shape[0] // n_contexts
     for context in range(n_contexts):
