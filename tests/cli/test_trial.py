@@ -89,3 +89,16 @@ def test_a_report(capsys, tmp_path):
     assert "Dose-transition pathways" in text
     assert "20 mg 0.25**exp(theta)" in text
     assert "RewardModel(" not in text
+
+
+def test_a_report_and_a_figure_together(tmp_path):
+    file, report, figure = (tmp_path / name for name in ("t.toml", "r.html", "f.png"))
+    file.write_text(
+        'target = 0.25\npatients = 6\n[designs.BOIN]\ndesign = "boin"\n'
+        "[scenarios]\nrising = [0.1, 0.3]\n",
+        encoding="utf-8",
+    )
+    given = ["trial", str(file), "--runs", "5", "--report", str(report), "--plot", str(figure)]
+    assert run(given) == 0
+    assert report.exists()
+    assert figure.exists()

@@ -66,7 +66,8 @@ def trial(
         with Console(stderr=True).status("simulating"):
             written = write_protocol(chosen, report, runs=runs, seed=seed)
         console.print(f"The report: {written}", markup=False, soft_wrap=True)
-        return
+        if plot is None:
+            return
     with Console(stderr=True).status("playing") as status:
         played = play_trial(
             chosen,
