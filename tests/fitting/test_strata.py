@@ -34,7 +34,7 @@ def test_advertising_is_not_taken_for_the_price(advertised):
     assert found.offered[found.value_of_information.fixed] == 2.0
     assert best[0,] > 2.0
     first = found.verdict.sentences[0]
-    assert first.startswith("The best arm depends on feature: ")
+    assert first.startswith("The best arm within strata of feature is not that of all rows, 2.0: ")
     assert f"{best[0,]!r} where feature = 0" in first
     # Each stratum alone says the same.
     without = {

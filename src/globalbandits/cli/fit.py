@@ -155,12 +155,15 @@ def fit(
             seed=seed,
             progress=_is_watched(),
         )
+    # Files come first: printing ends the program if the reader has closed the pipe.
+    written = _write(found, out, page, plot, currency)
     if json:
         print(_as_json(found))
     else:
         width = max(60, min(Console().width, 110))
         print(found.describe() if context is not None else found.describe(width))
-    _write(found, out, page, plot, currency)
+    for what, path in written.items():
+        typer.echo(f"{what}: {path}", err=True)
 
 
 def _parse_range(text: str | None) -> tuple[float, float | None] | None:
@@ -190,12 +193,12 @@ def _as_json(found: "Fit") -> str:
 
 def _write(
     found: "Fit", out: Path | None, page: Path | None, plot: Path | None, currency: str
-) -> None:
-    """Write the requested files. An interrupted write leaves no partial file."""
+) -> dict[str, Path]:
+    """Write the requested files and return them. An interrupted write leaves no partial file."""
     from globalbandits._files import replacing
     from globalbandits.cli.output import as_json
 
-    written: dict[str, Any] = {}
+    written: dict[str, Path] = {}
     if out is not None:
         found.save(out)
         written["model"] = out
@@ -209,5 +212,4 @@ def _write(
         from globalbandits.plots import save_figure
 
         written["figure"] = save_figure(found.plot(), plot)
-    for what, path in written.items():
-        typer.echo(f"{what}: {path}", err=True)
+    return written

@@ -160,8 +160,9 @@ def _warnings(facts: VerdictFacts) -> list[str]:
             if part.best is not None
         )
         found.append(
-            f"The best arm depends on {' and '.join(strata.columns)}: {said}; over all it is "
-            f"{facts.fixed_arm!r}. Fit the rows of the stratum in which you will decide."
+            f"The best arm within strata of {' and '.join(strata.columns)} is not that of all "
+            f"rows, {facts.fixed_arm!r}: it is {said}. Fit the rows of the stratum in which you "
+            "will decide."
         )
     if change is not None and change.found:
         found.append(
